@@ -48,15 +48,35 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
 /// nothing of its main question is left.
 pub fn judge_study(result: &mut StudyResult, limits: &Limits) {
     result.loosened = limits.loosened();
-    let findings = run_checks(study::ALL, result, limits);
+    result.findings = Vec::new();
+    judge_by(study::ALL, result, limits);
+}
+
+/// Judges the combined result of several sittings, which has the findings of each. Its combined numbers are judged by
+/// the same checks as those of a single study, with the thresholds that were loosened for all sittings. A check of
+/// evidence has judged each sitting.
+pub fn judge_sittings(result: &mut StudyResult) {
+    let limits = Limits::loosened_to(&result.loosened);
+    // A warning about a number of one sitting says nothing about the combined number, which is judged here. Findings
+    // that give the reason for a missing number stay.
+    let is_judged_again = |finding: &Finding| study::OF_NUMBERS.iter().any(|check| check.id == finding.id);
+    let is_reason = |finding: &Finding| finding.withholds || finding.severity == Severity::Info;
+    result.findings.retain(|finding| is_reason(finding) || !is_judged_again(finding));
+    judge_by(study::OF_NUMBERS, result, &limits);
+}
+
+/// Adds the findings of `checks` to those of the result, sets the verdict, and withholds invalid numbers.
+fn judge_by(checks: &[Check<StudyResult>], result: &mut StudyResult, limits: &Limits) {
+    let findings = run_checks(checks, result, limits);
     result.for_each_number(&mut |place, number| {
         if findings.iter().any(|finding| finding.withholds_number(place)) {
             number.clear();
         }
     });
-    let is_void = findings.iter().any(|finding| finding.withholds) && !study::is_answered(result);
-    result.verdict = Verdict::of(&findings, is_void);
-    result.findings = findings;
+    result.findings.extend(findings);
+    result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let is_void = result.findings.iter().any(|finding| finding.withholds) && !study::is_answered(result);
+    result.verdict = Verdict::of(&result.findings, is_void);
 }
 
 /// The findings of `checks`, worst first and otherwise in the order of the list.
@@ -119,6 +139,7 @@ fn finding(id: &str, severity: Severity, measured: Measured, message: String, ad
         measures: Vec::new(),
         withholds: severity == Severity::Fail,
         costs_alone: false,
+        sitting: None,
         message,
         value: measured.value,
         threshold: measured.threshold,

@@ -23,10 +23,11 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::UNPROVEN,
     arms::ADMITTED,
     arms::NOT_SATURATED,
+    arms::UNEQUALLY_BUSY,
     arms::CAPACITY,
     samples::TOO_FEW,
     samples::VAGUE,
-    samples::VAGUE_QUANTILE,
+    samples::VAGUE_LEVEL,
     same::SAME,
     generator::SEND_LAG,
     generator::SATURATED,
@@ -42,6 +43,11 @@ pub const ALL: &[Check<StudyResult>] = &[
     rounds::ENDED_EARLY,
     external::NOT_RESTARTED,
 ];
+
+/// Checks that read only numbers with their intervals, and so judge combined numbers of several sittings as well. The
+/// others read evidence that each sitting has of its own.
+pub const OF_NUMBERS: &[Check<StudyResult>] =
+    &[known::RESPONSE_TIME, known::CPU_TIME, samples::VAGUE, samples::VAGUE_LEVEL, same::SAME];
 
 /// Whether something is left of a study's main question: a cost in CPU time of an arm with proxies; if no arm has
 /// proxies, a cost in response time or a ratio of rates.
@@ -64,12 +70,13 @@ pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use hoptax_result::{
-        ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, GeneratorUse, HopUse, HostUse, Interval,
-        LoadSpec, Loop, Measure, ProxyUse, ResponseCost, Severity, Slices, StudyPlan, StudyResult, Verdict,
+        ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
+        Interval, LoadSpec, Loop, Loosened, Measure, ProxyUse, ResponseCost, Severity, SittingRecord, Slices,
+        StudyPlan, StudyResult, Verdict,
     };
 
-    use crate::judge_study;
     use crate::thresholds::Limits;
+    use crate::{Measured, finding, judge_sittings, judge_study};
 
     pub(crate) fn interval(estimate: f64, half_width: f64) -> Interval {
         Interval { estimate, low: estimate - half_width, high: estimate + half_width }
@@ -204,6 +211,17 @@ pub(crate) mod tests {
         }
     }
 
+    /// A sitting that the result combines.
+    pub(crate) fn sitting() -> SittingRecord {
+        SittingRecord {
+            started_at: String::new(),
+            folder: String::new(),
+            rounds: 10,
+            verdict: Verdict::Sound,
+            hoptax_version: String::new(),
+        }
+    }
+
     /// The numbers that are present, as `arm load measure`, with `+` before differences.
     pub(crate) fn left(result: &mut StudyResult) -> Vec<String> {
         let mut left = Vec::new();
@@ -330,6 +348,85 @@ pub(crate) mod tests {
         };
         assert_eq!(finding(vec![Measure::ResponseP99]), Verdict::Caution);
         assert_eq!(fired("book", |result| result.arms[2].book.sent += 1).1.verdict, Verdict::Void);
+    }
+
+    /// Judges sound numbers of three sittings, one of them invalidated, with the findings of these sittings.
+    fn combined(invalidate: impl FnOnce(&mut StudyResult), findings: Vec<Finding>) -> StudyResult {
+        let mut result = sound();
+        result.sittings = vec![sitting(); 3];
+        result.findings = findings;
+        invalidate(&mut result);
+        judge_sittings(&mut result);
+        result
+    }
+
+    fn of_sitting(id: &str, severity: Severity, withholds: bool) -> Finding {
+        let measured = Measured::count(1.0, 0.0, "");
+        Finding { withholds, sitting: Some(2), ..finding(id, severity, measured, String::new(), "") }
+    }
+
+    #[test]
+    fn a_vague_number_of_several_sittings_is_withheld() {
+        let mut result = combined(
+            |result| result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0)),
+            Vec::new(),
+        );
+        assert_eq!((result.verdict, result.findings[0].sitting), (Verdict::Void, None));
+        let left = left(&mut result);
+        assert!(!left.contains(&"+lua saturation Cpu".to_owned()), "{left:?}");
+        assert!(left.contains(&"lua saturation Cpu".to_owned()), "{left:?}");
+    }
+
+    #[test]
+    fn a_finding_of_a_sitting_stays_and_withholds_no_combined_number() {
+        let before = left(&mut sound());
+        let mut result = combined(|_| {}, vec![of_sitting("steal", Severity::Fail, true)]);
+        assert_eq!(left(&mut result), before);
+        assert_eq!((result.verdict, result.findings[0].sitting), (Verdict::Caution, Some(2)));
+    }
+
+    #[test]
+    fn a_warning_about_a_number_of_one_sitting_is_replaced_by_the_judgement_of_the_combined_number() {
+        let warning = || vec![of_sitting("same-differs", Severity::Warn, false)];
+        assert_eq!(combined(|_| {}, warning()).findings, []);
+        let result =
+            combined(|result| result.arms[1].cost.cpu_us_per_request = Some(interval(-0.3, 0.2)), warning());
+        assert_eq!(result.findings.iter().map(|one| one.sitting).collect::<Vec<_>>(), [None]);
+    }
+
+    #[test]
+    fn combined_numbers_are_judged_by_the_thresholds_that_were_loosened_for_all_sittings() {
+        let vague = |set: f64| {
+            combined(
+                |result| {
+                    let loosened =
+                        Loosened { name: "interval-fail-share".to_owned(), default: 0.5, value: set };
+                    result.loosened = vec![loosened];
+                    result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
+                },
+                Vec::new(),
+            )
+        };
+        assert_eq!(vague(0.7).findings, []);
+        assert_eq!(vague(0.6).findings.len(), 1);
+    }
+
+    /// An interval over three sittings has two degrees of freedom, however many rounds they have.
+    #[test]
+    fn the_chance_of_a_difference_depends_on_the_number_of_sittings() {
+        let differs = |result: &mut StudyResult| {
+            result.arms[1].cost.cpu_us_per_request = Some(interval(-0.9, 0.2));
+        };
+        let severity = |result: StudyResult| result.findings[0].severity;
+        let (_, single) = fired("same-differs", differs);
+        assert_eq!(severity(single), Severity::Fail);
+        assert_eq!(severity(combined(differs, Vec::new())), Severity::Warn);
+    }
+
+    #[test]
+    fn checks_of_numbers_are_among_all_checks() {
+        let is_known = |id: &str| super::ALL.iter().any(|check| check.id == id);
+        assert!(super::OF_NUMBERS.iter().all(|check| is_known(check.id)));
     }
 
     #[test]

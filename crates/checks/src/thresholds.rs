@@ -81,6 +81,7 @@ thresholds! {
     SET_ASIDE = max("set-aside", 0.25, "Share of slices set aside, above which the machine was not quiet.");
     SET_ASIDE_FAIL = max("set-aside-fail", 0.50, "As set-aside; above it, the remaining slices are a selection.");
     SATURATED_SHARE = min("saturated-share", 0.90, "Share of its processors that a proxy must use under a closed loop for the rate to be the proxy's limit.");
+    UNEQUALLY_BUSY = max("unequally-busy", 0.05, "Difference of the busy shares of two proxies under a closed loop, above which their CPU times are not compared.");
     PROCESSORS_BUSY = max("processors-busy", 0.95, "Busy share of the processors of generator and origin, above which they may limit the proxy.");
     CALLERS_BUSY = max("callers-busy", 0.85, "Busy share of the processors of callers in another language, above which the callers limit the rate.");
     DELAYED = max("delayed-slices", 0.25, "Share of slices of which only the CPU time counts, since the proxy waited for its processor.");
@@ -98,6 +99,16 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The limits of a result, from the thresholds that were loosened for it. Names that are not known any more are
+    /// ignored, so their checks use other limits, never looser ones.
+    pub fn loosened_to(loosened: &[Loosened]) -> Self {
+        let mut limits = Self::default();
+        for one in loosened {
+            let _ = limits.set(&one.name, one.value);
+        }
+        limits
+    }
+
     /// Sets a threshold by its name.
     ///
     /// # Errors

@@ -1,25 +1,27 @@
 //! Prices for a machine, from a price list and a few costs measured on that machine.
 
 use hoptax_result::{
-    ArmKind, CarriedTo, CarryError, Interval, Price, PriceMade, PricedMachine, PricesResult, StudyResult,
+    ArmKind, ArmResult, CarriedTo, CarryError, Interval, Price, PriceMade, PricedMachine, PricesResult,
+    StudyResult,
 };
 
 use crate::errors::{CLASSES, anchors, class_of, summarise, trials};
 use crate::line::{Anchor, Line};
 use crate::list::{Cost, List};
-use crate::stretch::{Stretches, stretches};
+use crate::stretch::{KNOWN_WITHIN, Stretches, stretches};
 
 /// The prices of a list as measured.
 pub fn listed(list: &StudyResult) -> PricesResult {
-    let price = |id: String, listed_us: Option<Interval>| Price {
-        id,
-        listed_us,
+    let price = |arm: &ArmResult| Price {
+        id: arm.id.clone(),
+        listed_share: arm.cost.cpu_share,
+        listed_us: arm.cost.cpu_us_per_request,
         here_us: None,
         made: PriceMade::Listed,
         reason: None,
     };
     let functions = list.arms.iter().filter(|arm| arm.kind == ArmKind::Function);
-    let prices = functions.map(|arm| price(arm.id.clone(), arm.cost.cpu_us_per_request)).collect();
+    let prices = functions.map(price).collect();
     PricesResult {
         format: PricesResult::FORMAT.to_owned(),
         study: list.name.clone(),
@@ -69,6 +71,9 @@ fn carried(
     errors: &[CarryError],
 ) -> Result<Interval, String> {
     let listed = price.listed_us.ok_or("withheld on the list")?;
+    if Cost::of(&listed).relative() > KNOWN_WITHIN {
+        return Err("not measured precisely on the list".to_owned());
+    }
     let from_share = class_of(list, listed.estimate).and_then(|class| CLASSES.get(class));
     let from_share = from_share.ok_or("too small on the list")?;
     let error = errors.iter().find(|error| error.from_share.total_cmp(from_share).is_eq());

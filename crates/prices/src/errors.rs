@@ -2,7 +2,7 @@
 //!
 //! This is a leave-one-out test: for each known machine, costs are carried to it from each of the others, through its own anchors,
 //! with the stretch of the others. The costs measured there of functions other than the anchors are not used for that, and are
-//! compared with the carried prices.
+//! compared with the carried prices. Other lists of the same machine are left out.
 //!
 //! **Intervals.** Given `n` observed errors, the next error is below the `k`-th smallest with probability `k / (n + 1)`, for any
 //! distribution (split conformal prediction; V. Vovk, A. Gammerman and G. Shafer, *Algorithmic Learning in a Random World*, 2005).
@@ -39,18 +39,22 @@ pub struct Trial {
     pub log_error: f64,
 }
 
-/// Carries the prices of all `machines` to each of them from each of the others.
-pub fn trials(machines: &[List]) -> Vec<Trial> {
+/// Carries the prices of all `lists` to the machine of each of them from each of the other machines.
+pub fn trials(lists: &[List]) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for (target, truth) in machines.iter().enumerate() {
-        let others: Vec<&List> =
-            machines.iter().enumerate().filter(|(index, _)| *index != target).map(|(_, one)| one).collect();
+    for truth in lists {
+        let others = others(lists, truth);
         let stretches = stretches(&others);
         for list in others {
             trials.extend(of_pair(list, truth, &stretches));
         }
     }
     trials
+}
+
+/// The lists of other machines.
+fn others<'a>(lists: &'a [List], truth: &List) -> Vec<&'a List> {
+    lists.iter().filter(|list| list.machine != truth.machine).collect()
 }
 
 fn of_pair(list: &List, truth: &List, stretches: &Stretches) -> Vec<Trial> {
@@ -146,6 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_one_machine_are_not_carried_to_each_other() {
+        let machines = known::machines();
+        let of_other_machines = |truth: &List| others(&machines, truth);
+        let is_other =
+            |truth: &List| of_other_machines(truth).iter().all(|list| list.machine != truth.machine);
+        assert!(machines.iter().all(is_other));
+        assert!(machines.iter().any(|truth| of_other_machines(truth).len() + 1 < machines.len()));
+    }
+
+    #[test]
     fn classes_depend_on_the_share_of_plain_proxying() {
         let list = List { plain_us: Some(20.0), ..List::default() };
         let found = [20.0, 2.4, 2.3, 1.0, 0.9, -1.0].map(|us| class_of(&list, us));
@@ -178,7 +192,7 @@ mod tests {
         // A single factor: all functions have the stretch 0.
         let mut level = Vec::new();
         for truth in &machines {
-            for list in machines.iter().filter(|list| *list != truth) {
+            for list in others(&machines, truth) {
                 let functions = list.costs.keys().map(|id| (id.clone(), 0.0)).collect();
                 level.extend(of_pair(list, truth, &Stretches { plain: 0.0, functions }));
             }

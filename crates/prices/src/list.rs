@@ -28,6 +28,8 @@ impl Cost {
 /// The costs of functions on one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List {
+    /// The name of a known machine; empty for a study. Lists of one machine say nothing about carrying to another.
+    pub machine: String,
     /// CPU time of plain proxying per request, microseconds.
     pub plain_us: Option<f64>,
     /// Costs by arm id.
@@ -43,15 +45,18 @@ impl List {
         };
         let plain = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
         Self {
+            machine: String::new(),
             plain_us: plain.and_then(|arm| arm.cpu_us_per_request).map(|us| us.estimate),
             costs: functions.filter_map(cost).collect(),
         }
     }
 
     /// Parses tab-separated lines of an id, a cost and half the width of its interval, both in microseconds. The line `plain` has
-    /// the CPU time of plain proxying. Lines that begin with `#` are comments; invalid lines are skipped.
+    /// the CPU time of plain proxying. The line `# machine: NAME` names the machine; other lines that begin with `#` are comments.
+    /// Invalid lines are skipped.
     pub(crate) fn parse(text: &str) -> Self {
-        let mut list = Self::default();
+        let machine = text.lines().find_map(|line| line.strip_prefix("# machine: ")).unwrap_or_default();
+        let mut list = Self { machine: machine.to_owned(), ..Self::default() };
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let mut fields = line.split('\t');
             let (Some(id), Some(Ok(us))) = (fields.next(), fields.next().map(str::parse::<f64>)) else {
@@ -77,9 +82,9 @@ mod tests {
     #[test]
     fn lines_are_parsed_and_invalid_ones_skipped() {
         let list = List::parse(
-            "# of a machine\nplain\t22.5\t0.6\njwt\t19.8\t0.2\nf{a=1,b=2}\t15.8\t0.15\n\nx\ty\t1\nz\t1\n",
+            "# machine: one\n# of a machine\nplain\t22.5\t0.6\njwt\t19.8\t0.2\nf{a=1,b=2}\t15.8\t0.15\n\nx\ty\t1\nz\t1\n",
         );
-        assert_eq!(list.plain_us, Some(22.5));
+        assert_eq!((list.machine.as_str(), list.plain_us), ("one", Some(22.5)));
         assert_eq!(list.costs.keys().collect::<Vec<_>>(), ["f{a=1,b=2}", "jwt"]);
         assert_eq!(list.costs["jwt"], Cost { us: 19.8, half_width_us: 0.2 });
     }

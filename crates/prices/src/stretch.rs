@@ -2,7 +2,7 @@
 //!
 //! For two known machines, it is the logarithm of the ratio of a function's costs, standardized over functions: minus the mean and
 //! divided by the standard deviation. For more than two machines, it is the mean over all machines but the first, each compared
-//! with the first and weighted by the precision of its ratio. It has no unit; the fit of the line determines its scale on each
+//! with the first and weighted by the precision of its ratio. Further lists of the first machine are left out. It has no unit; the fit of the line determines its scale on each
 //! machine.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub fn stretches(machines: &[&List]) -> Stretches {
     let Some((first, others)) = machines.split_first() else { return Stretches::default() };
     let mut sums: BTreeMap<&String, (f64, f64)> = BTreeMap::new();
     let (mut plain, mut machines_compared) = (0.0, 0.0);
-    for other in others {
+    for other in others.iter().filter(|other| other.machine != first.machine) {
         let ratios: Vec<(&String, Ratio)> = first
             .costs
             .iter()
@@ -92,25 +92,28 @@ fn spread(values: &[f64]) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn list(costs: &[(&str, f64)]) -> List {
+    fn list(machine: &str, costs: &[(&str, f64)]) -> List {
         let cost = |(id, us): &(&str, f64)| ((*id).to_owned(), Cost { us: *us, half_width_us: us * 0.01 });
-        List { plain_us: Some(20.0), costs: costs.iter().map(cost).collect() }
+        let costs = costs.iter().map(cost).collect();
+        List { machine: machine.to_owned(), plain_us: Some(20.0), costs }
     }
 
     #[test]
     fn a_function_whose_cost_grows_more_has_more_stretch() {
-        let from = list(&[("loop", 10.0), ("message", 10.0), ("both", 10.0)]);
-        let to = list(&[("loop", 15.0), ("message", 40.0), ("both", 24.0)]);
+        let from = list("one", &[("loop", 10.0), ("message", 10.0), ("both", 10.0)]);
+        let to = list("another", &[("loop", 15.0), ("message", 40.0), ("both", 24.0)]);
         let found = stretches(&[&from, &to]).functions;
         assert!(found["loop"] < found["both"] && found["both"] < found["message"], "{found:?}");
+        let later = List { machine: "one".to_owned(), ..to.clone() };
+        assert!(stretches(&[&from, &later]).functions.is_empty(), "another list of the same machine");
         // Standardized, so the sum is 0.
         assert!(found.values().sum::<f64>().abs() < 1e-9, "{found:?}");
     }
 
     #[test]
     fn a_uniformly_slower_machine_gives_no_stretch() {
-        let from = list(&[("loop", 10.0), ("message", 8.0)]);
-        let to = list(&[("loop", 20.0), ("message", 16.0)]);
+        let from = list("one", &[("loop", 10.0), ("message", 8.0)]);
+        let to = list("another", &[("loop", 20.0), ("message", 16.0)]);
         assert!(stretches(&[&from, &to]).functions.is_empty());
         assert_eq!(stretches(&[&from]), Stretches::default());
         assert_eq!(stretches(&[]), Stretches::default());
@@ -118,8 +121,8 @@ mod tests {
 
     #[test]
     fn an_uncertain_cost_has_no_stretch() {
-        let mut from = list(&[("loop", 10.0), ("message", 10.0), ("small", 0.2)]);
-        let to = list(&[("loop", 15.0), ("message", 40.0), ("small", 0.9)]);
+        let mut from = list("one", &[("loop", 10.0), ("message", 10.0), ("small", 0.2)]);
+        let to = list("another", &[("loop", 15.0), ("message", 40.0), ("small", 0.9)]);
         from.costs.get_mut("small").unwrap().half_width_us = 0.1;
         assert!(!stretches(&[&from, &to]).functions.contains_key("small"));
     }

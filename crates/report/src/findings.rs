@@ -15,6 +15,8 @@ pub(crate) struct FindingGroup<'a> {
     arms: Vec<&'a str>,
     /// The loads in their scope; empty for all.
     loads: Vec<&'a str>,
+    /// The sittings whose checks fired; empty for checks of the result itself.
+    sittings: Vec<u32>,
     /// All findings, including the first.
     all: Vec<&'a Finding>,
 }
@@ -22,43 +24,64 @@ pub(crate) struct FindingGroup<'a> {
 /// Number of arms that are named before the rest is only counted.
 const NAMED: usize = 3;
 
-/// Groups findings by check, severity and what they withhold, in their order.
+/// Groups findings by check, severity and what they withhold, in their order: those about arms, and those of several
+/// sittings about the same.
 pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     for finding in findings {
         let same = |group: &&mut FindingGroup<'_>| {
             let kind = |finding: &Finding| {
                 let taken = (finding.withholds, finding.costs_alone, finding.measures.clone());
-                (finding.id.clone(), finding.severity, taken)
+                let scope = (finding.arm.is_some(), finding.sitting.is_some());
+                (finding.id.clone(), finding.severity, taken, scope)
             };
-            finding.arm.is_some() && !group.arms.is_empty() && kind(group.finding) == kind(finding)
+            let is_elsewhere = finding.sitting.is_some() && finding.load == group.finding.load;
+            (finding.arm.is_some() || is_elsewhere) && kind(group.finding) == kind(finding)
         };
         let (arm, load) = (finding.arm.as_deref(), finding.load.as_deref());
         if let Some(group) = groups.iter_mut().find(same) {
-            let (arms, loads) = (&group.arms, &group.loads);
-            let arm = arm.filter(|arm| !arms.contains(arm));
-            let load = load.filter(|load| !loads.contains(load));
-            group.arms.extend(arm);
-            group.loads.extend(load);
+            extend(&mut group.arms, arm);
+            extend(&mut group.loads, load);
+            extend(&mut group.sittings, finding.sitting);
             group.all.push(finding);
         } else {
-            let (arms, loads) = (arm.into_iter().collect(), load.into_iter().collect());
-            groups.push(FindingGroup { finding, arms, loads, all: vec![finding] });
+            groups.push(FindingGroup {
+                finding,
+                arms: arm.into_iter().collect(),
+                loads: load.into_iter().collect(),
+                sittings: finding.sitting.into_iter().collect(),
+                all: vec![finding],
+            });
         }
     }
     groups
 }
 
+/// Adds an item that the list does not have yet.
+fn extend<T: PartialEq>(list: &mut Vec<T>, item: Option<T>) {
+    list.extend(item.filter(|item| !list.contains(item)));
+}
+
 impl FindingGroup<'_> {
-    /// Their scope: ` [lua, rbac under fixed-rate]`; empty for the whole result.
+    /// Their scope: ` [lua, rbac under fixed-rate, sittings 1 and 3]`; empty for the whole result.
     pub(crate) fn scope(&self) -> String {
         let loads = self.loads.join(", ");
-        match (named(&self.arms), self.loads.is_empty()) {
-            (None, true) => String::new(),
-            (None, false) => format!(" [{loads}]"),
-            (Some(arms), true) => format!(" [{arms}]"),
-            (Some(arms), false) => format!(" [{arms} under {loads}]"),
-        }
+        let place = match (named(&self.arms), self.loads.is_empty()) {
+            (None, _) => loads,
+            (Some(arms), true) => arms,
+            (Some(arms), false) => format!("{arms} under {loads}"),
+        };
+        let mut sittings = self.sittings.clone();
+        sittings.sort_unstable();
+        let numbers: Vec<String> = sittings.iter().map(u32::to_string).collect();
+        let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+        let sittings = match numbers.len() {
+            0 => String::new(),
+            1 => format!("sitting {}", listed(&numbers)),
+            _ => format!("sittings {}", listed(&numbers)),
+        };
+        let parts: Vec<String> = [place, sittings].into_iter().filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() { String::new() } else { format!(" [{}]", parts.join(", ")) }
     }
 
     /// Their message, with each number as a range: `4,320 to 8,640 responses`. If the messages differ in words, the
@@ -118,7 +141,8 @@ impl FindingGroup<'_> {
         Some(if states_value { limit } else { format!("{values}{unit}, {limit}") })
     }
 
-    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing.
+    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing. What a
+    /// sitting lacks is combined from the others.
     pub(crate) fn withheld(&self) -> Option<String> {
         let finding = self.finding;
         if !finding.withholds {
@@ -133,7 +157,8 @@ impl FindingGroup<'_> {
         };
         let under =
             if self.loads.is_empty() { String::new() } else { format!(" under {}", listed(&self.loads)) };
-        Some(format!("withheld: {what}{under}"))
+        let there = if self.sittings.is_empty() { "" } else { " there" };
+        Some(format!("withheld{there}: {what}{under}"))
     }
 }
 
@@ -321,6 +346,32 @@ mod tests {
         let differing = [both[0].clone(), other];
         let found = &groups(&differing)[0];
         assert_eq!(found.message(), "baseline: 8,640 responses are too few for p99");
+    }
+
+    #[test]
+    fn findings_of_sittings_name_them_and_are_reported_once() {
+        let of = |sitting: Option<u32>, arm: Option<&str>, share: f64| Finding {
+            sitting,
+            arm: arm.map(str::to_owned),
+            message: format!("steal was {share} % of CPU time"),
+            value: share,
+            withholds: true,
+            measures: vec![Measure::ResponseP99],
+            ..fixture::study().findings[0].clone()
+        };
+        let findings = [
+            of(Some(1), None, 0.7),
+            of(Some(3), None, 0.9),
+            of(None, None, 0.8),
+            of(Some(2), Some("lua"), 0.6),
+            of(Some(1), Some("rbac"), 0.6),
+        ];
+        let groups = groups(&findings);
+        let scopes: Vec<String> = groups.iter().map(FindingGroup::scope).collect();
+        assert_eq!(scopes, [" [sittings 1 and 3]", "", " [lua, rbac, sittings 1 and 2]"]);
+        assert_eq!(groups[0].message(), "steal was 0.7 to 0.9 % of CPU time");
+        assert_eq!(groups[0].withheld().as_deref(), Some("withheld there: p99"));
+        assert_eq!(groups[1].withheld().as_deref(), Some("withheld: p99"));
     }
 
     #[test]

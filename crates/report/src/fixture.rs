@@ -200,6 +200,7 @@ fn findings() -> Vec<Finding> {
             measures: Vec::new(),
             withholds: false,
             costs_alone: false,
+            sitting: None,
             message: "steal was 0.61 % of CPU time".to_owned(),
             value: 0.61,
             threshold: 0.5,
@@ -214,6 +215,7 @@ fn findings() -> Vec<Finding> {
             measures: vec![Measure::MaxRate],
             withholds: true,
             costs_alone: false,
+            sitting: None,
             message: "the proxy was busy 12 % of the time under the closed loop".to_owned(),
             value: 12.0,
             threshold: 90.0,
@@ -290,7 +292,11 @@ pub(crate) fn loaded() -> StudyResult {
                     p99: times(arm.response_us.p99, tail),
                     ..arm.response_us.clone()
                 },
-                cost: Cost { cpu_us_per_request: times(arm.cost.cpu_us_per_request, cpu), ..Cost::default() },
+                cost: Cost {
+                    cpu_us_per_request: times(arm.cost.cpu_us_per_request, cpu),
+                    cpu_share: arm.cost.cpu_share,
+                    ..Cost::default()
+                },
                 ..ArmLoad::default()
             };
             arm.loads.push(under);

@@ -1,17 +1,18 @@
 //! A study as a self-contained HTML page without scripts or external resources.
 
-use hoptax_result::{ArmKind, CostMeasure, Interval, Measure, SittingsResult, StudyResult};
+use hoptax_result::{ArmKind, Interval, LoadSpec, Measure, SittingsResult, StudyResult};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
 use serde::Serialize;
 
+use crate::by_load::{CPU_SHARE, CPU_US, Of};
 use crate::findings::{self, FindingGroup};
 use crate::forest::{Forest, Item, forest};
 use crate::in_use::{Multiple, multiples};
 use crate::numbers::ends;
-use crate::rows::{Columns, Row, rows};
-use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, sittings, words};
+use crate::rows::{Columns, Row, in_percent, rows};
+use crate::side::{SideTable, levels_by_load, side_tables, work};
+use crate::{by_load, known, levels, sittings, words};
 
 const TEMPLATES: [(&str, &str); 2] = [
     ("study.html", include_str!("../templates/study.html")),
@@ -40,7 +41,7 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Result<String, Ht
         heading: sittings::HEADING,
         lines: sittings::sittings(result),
         holds: sittings::holds(result),
-        tables: sittings::tables(result, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
+        tables: sittings::tables(result, &sittings::CPU),
     };
     page(one, Some(of_sittings))
 }
@@ -48,6 +49,7 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Result<String, Ht
 fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, HtmlError> {
     let rows = rows(result);
     let columns = Columns::of(&rows);
+    let cpu_loads = cpu_loads(result, &columns);
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
@@ -66,7 +68,11 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
         lead: findings::lead(result).as_ref().map(PageLead::new),
         levels: levels::levels(result),
         level_notes: if columns.is_empty() { Vec::new() } else { levels::notes(result) },
-        cpu_plot: plot(&rows, |row| (row.cpu.text.clone(), row.arm.cost.cpu_us_per_request)),
+        cpu_plot: if columns.has_share {
+            plot(&rows, |row| (row.cpu_share.text.clone(), row.arm.cost.cpu_share.as_ref().map(in_percent)))
+        } else {
+            plot(&rows, |row| (row.cpu.text.clone(), row.arm.cost.cpu_us_per_request))
+        },
         p50_plot: plot(&rows, |row| (row.p50.text.clone(), row.arm.cost.response_us.p50)),
         response_load: result
             .plan
@@ -75,8 +81,14 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
         has: PageColumns::new(&columns),
         is_empty: columns.is_empty(),
         left_out: columns.left_out,
-        rows: rows.iter().map(PageRow::new).collect(),
-        sides: side_tables(result, Room::Page),
+        cpu_loads: cpu_loads
+            .iter()
+            .flatten()
+            .map(|load| PageLoad { name: &load.name, rate: by_load::rate(result, load) })
+            .collect(),
+        rows: rows.iter().map(|row| PageRow::new(result, row, &cpu_loads, columns.has_share)).collect(),
+        sides: side_tables(result),
+        details: [levels_by_load(result), work(result)].concat(),
         multiples: multiples(result),
         known: known::sentences(result),
         findings: findings::below_the_lead(result).iter().map(PageFinding::new).collect(),
@@ -117,8 +129,12 @@ struct Page<'a> {
     has: PageColumns,
     is_empty: bool,
     left_out: Option<String>,
+    /// The loads of the columns of costs in CPU time; none if there is only one column.
+    cpu_loads: Vec<PageLoad<'a>>,
     rows: Vec<PageRow>,
     sides: Vec<SideTable>,
+    /// Tables that few readers need.
+    details: Vec<SideTable>,
     multiples: Vec<Multiple>,
     known: Vec<String>,
     findings: Vec<PageFinding<'a>>,
@@ -163,7 +179,7 @@ fn family(row: &Row<'_>) -> String {
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each column")]
 struct PageColumns {
-    cpu: bool,
+    cpu_share: bool,
     p50: bool,
     p90: bool,
     p99: bool,
@@ -175,7 +191,7 @@ struct PageColumns {
 impl PageColumns {
     fn new(columns: &Columns) -> Self {
         Self {
-            cpu: columns.has(Measure::Cpu),
+            cpu_share: columns.has_share,
             p50: columns.has(Measure::ResponseP50),
             p90: columns.has(Measure::ResponseP90),
             p99: columns.has(Measure::ResponseP99),
@@ -190,10 +206,10 @@ impl PageColumns {
 struct PageRow {
     name: String,
     summary: String,
-    compared_with: String,
-    cpu: String,
-    cpu_ends: String,
-    cpu_percent: String,
+    /// The arm that it is compared with, if not the main baseline.
+    compared_with: Option<String>,
+    /// Its costs in CPU time, one for each of their columns.
+    cpu: Vec<PageCpu>,
     p50: String,
     p90: String,
     p99: String,
@@ -201,20 +217,72 @@ struct PageRow {
     max_rate_percent: String,
     memory: String,
     memory_per_connection: String,
-    slices: String,
     is_near_zero: bool,
 }
 
-impl PageRow {
-    fn new(row: &Row<'_>) -> Self {
+/// A cost in CPU time.
+#[derive(Serialize)]
+struct PageCpu {
+    /// In percent if there are shares, otherwise in us.
+    leading: String,
+    /// The ends of its interval.
+    ends: String,
+    is_near_zero: bool,
+    /// In us beside a share.
+    us: Option<String>,
+}
+
+/// A load with its rate, and how busy it kept the proxies.
+#[derive(Serialize)]
+struct PageLoad<'a> {
+    name: &'a str,
+    rate: String,
+}
+
+/// The columns of costs in CPU time: one for each load with such costs, without its load if it is the only one.
+fn cpu_loads<'a>(result: &'a StudyResult, columns: &Columns) -> Vec<Option<&'a LoadSpec>> {
+    let loads = by_load::loads_with(result, CPU_US);
+    match loads.len() {
+        _ if !columns.has(Measure::Cpu) => Vec::new(),
+        0 | 1 => vec![None],
+        _ => loads.into_iter().map(Some).collect(),
+    }
+}
+
+impl PageCpu {
+    /// The cost of an arm under `load`, or its usual one.
+    fn new(result: &StudyResult, row: &Row<'_>, load: Option<&LoadSpec>, has_share: bool) -> Self {
         let arm = row.arm;
+        let text = |load: &LoadSpec, of: Of| by_load::cost(result, arm, load, (Measure::Cpu, of)).text;
+        let (share, us) = match load {
+            Some(load) => (
+                (text(load, CPU_SHARE), by_load::under(arm, load, CPU_SHARE)),
+                (text(load, CPU_US), by_load::under(arm, load, CPU_US)),
+            ),
+            None => (
+                (row.cpu_share.text.clone(), arm.cost.cpu_share.as_ref().map(in_percent)),
+                (row.cpu.text.clone(), arm.cost.cpu_us_per_request),
+            ),
+        };
+        let ((leading, interval), us) = if has_share { (share, Some(us.0)) } else { (us, None) };
+        Self {
+            leading,
+            ends: interval.as_ref().map(ends).unwrap_or_default(),
+            is_near_zero: interval.is_some_and(|interval| interval.contains(0.0)),
+            us,
+        }
+    }
+}
+
+impl PageRow {
+    fn new(result: &StudyResult, row: &Row<'_>, cpu_loads: &[Option<&LoadSpec>], has_share: bool) -> Self {
+        let arm = row.arm;
+        let other = arm.compared_with.clone().filter(|other| *other != result.plan.baseline);
         Self {
             name: row.name.clone(),
             summary: arm.summary.clone(),
-            compared_with: arm.compared_with.clone().unwrap_or_default(),
-            cpu: row.cpu.text.clone(),
-            cpu_ends: arm.cost.cpu_us_per_request.as_ref().map(ends).unwrap_or_default(),
-            cpu_percent: row.cpu_percent.clone(),
+            compared_with: other,
+            cpu: cpu_loads.iter().map(|load| PageCpu::new(result, row, *load, has_share)).collect(),
             p50: row.p50.text.clone(),
             p90: row.p90.text.clone(),
             p99: row.p99.text.clone(),
@@ -222,7 +290,6 @@ impl PageRow {
             max_rate_percent: row.max_rate_percent.clone(),
             memory: row.memory.text.clone(),
             memory_per_connection: row.memory_per_connection.text.clone(),
-            slices: format!("{} + {}", arm.slices.used, arm.slices.set_aside),
             is_near_zero: row.is_near_zero,
         }
     }
@@ -312,8 +379,8 @@ mod tests {
     fn a_function_at_several_rates_is_drawn_with_its_baseline() {
         let page = study(&fixture::loaded()).unwrap();
         let pictures = |class: &str| page.matches(&format!("<svg class=\"{class}\"")).count();
-        // CPU time and p99 of each of nine functions.
-        assert_eq!((pictures("multiple"), page.matches("class=\"other\"").count()), (18, 18));
+        // Share, CPU time and p99 of each of nine functions; the share has no baseline.
+        assert_eq!((pictures("multiple"), page.matches("class=\"other\"").count()), (27, 18));
         assert_eq!(study(&fixture::study()).unwrap().matches("class=\"multiple\"").count(), 0);
     }
 

@@ -1,68 +1,11 @@
-//! Costs of a function by load: CPU time per request, and how CPU time and the tail change with the rate.
+//! Pictures of a function by load: how its CPU time, as a share and per request, and its response time change with the load.
 
-use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Measure, StudyResult};
-use hoptax_stats::median;
+use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
 use serde::Serialize;
 
+use crate::by_load::{self, load_of, percent};
 use crate::numbers::{grouped, level};
-use crate::rows::{self, cell, rows};
-use crate::side::SideTable;
-
-/// CPU time added per request, one row per arm and one column per load; none unless at least two loads have numbers.
-pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
-    let rows: Vec<&ArmResult> =
-        rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect();
-    let under = |arm: &ArmResult, load: &LoadSpec| load_of(arm, load)?.cost.cpu_us_per_request;
-    let has_costs = |load: &&LoadSpec| rows.iter().any(|arm| under(arm, load).is_some());
-    let mut loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(has_costs).collect();
-    loads.sort_by(|a, b| by_intensity(a, b));
-    let cells = |arm: &ArmResult| -> Vec<String> {
-        let text = |load: &&LoadSpec| {
-            let place = (Measure::Cpu, Some(load.name.as_str()));
-            cell(result, arm, place, under(arm, load), load_of(arm, load).is_some()).text
-        };
-        loads.iter().map(text).collect()
-    };
-    (loads.len() > 1).then(|| SideTable {
-        title: "CPU cost per request by load, us".to_owned(),
-        header: std::iter::once("arm".to_owned())
-            .chain(loads.iter().map(|load| heading(result, load)))
-            .collect(),
-        rows: rows.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
-    })
-}
-
-fn heading(result: &StudyResult, load: &LoadSpec) -> String {
-    let how = match (load.utilisation, load.rate) {
-        (Some(share), _) => percent(share),
-        (None, Some(rate)) => format!("{}/s", grouped(rate, 0)),
-        (None, None) => "closed loop".to_owned(),
-    };
-    let busy = busy_share(result, load).filter(|_| load.utilisation.is_some());
-    let busy = busy.map_or_else(String::new, |share| format!(", busy {}", percent(share)));
-    format!("{} ({how}{busy})", load.name)
-}
-
-/// The order of loads in tables: closed loops, then open ones by their rate or share.
-pub(crate) fn by_intensity(a: &LoadSpec, b: &LoadSpec) -> std::cmp::Ordering {
-    let place = |load: &LoadSpec| load.utilisation.or(load.rate).unwrap_or(0.0);
-    place(a).total_cmp(&place(b))
-}
-
-/// How busy the proxies were under a load: CPU time as a share of wall time, the median over arms. None without proxies.
-pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
-    let of_arm = |arm: &ArmResult| load_of(arm, load)?.proxy_core_share;
-    median(&result.arms.iter().filter_map(of_arm).collect::<Vec<f64>>())
-}
-
-/// A share as whole percent: `30 %`.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-fn load_of<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<&'a ArmLoad> {
-    arm.loads.iter().find(|one| one.load == load.name)
-}
+use crate::rows::{self, rows};
 
 /// Widths and heights in the picture's coordinates.
 const WIDTH: f64 = 240.0;
@@ -71,7 +14,7 @@ const LEFT: f64 = 40.0;
 const RIGHT: f64 = 10.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 18.0;
-/// Space above the highest point, as a share of it.
+/// Space above the highest point of a level, as a share of it.
 const HEADROOM: f64 = 0.1;
 
 /// The charts of one function.
@@ -132,7 +75,9 @@ pub(crate) struct Chart {
     pub(crate) right: f64,
     pub(crate) bottom: f64,
     pub(crate) top: f64,
-    /// The maximum of the vertical axis, which begins at zero.
+    /// Position of zero on the vertical axis.
+    pub(crate) zero_y: f64,
+    /// The maximum of the vertical axis.
     pub(crate) highest: String,
     /// The loads at both ends.
     pub(crate) first: String,
@@ -158,18 +103,39 @@ pub(crate) struct Point {
     pub(crate) text: String,
 }
 
-/// A charted measure: its title, and its value for an arm under a load.
-type Plotted = (&'static str, fn(&ArmLoad) -> Option<Interval>);
+/// A charted measure.
+struct Plotted {
+    title: &'static str,
+    /// The unit of its points.
+    unit: &'static str,
+    /// Its value for an arm under a load.
+    value: by_load::Of,
+    /// Whether it is an arm's own, which the arm compared with has, too, or a difference between the two.
+    is_level: bool,
+}
 
-const PLOTTED: [Plotted; 2] =
-    [("CPU per request, us", |load| load.cpu_us_per_request), ("p99, us", |load| load.response_us.p99)];
+const CPU_SHARE: Plotted =
+    Plotted { title: "CPU cost, %", unit: "%", value: by_load::CPU_SHARE, is_level: false };
+const CPU: Plotted = Plotted {
+    title: "CPU per request, us",
+    unit: "us",
+    value: |load| load.cpu_us_per_request,
+    is_level: true,
+};
+/// Response time at the highest quantile that the loads have.
+const RESPONSES: [Plotted; 3] = [
+    Plotted { title: "p99, us", unit: "us", value: |load| load.response_us.p99, is_level: true },
+    Plotted { title: "p90, us", unit: "us", value: |load| load.response_us.p90, is_level: true },
+    Plotted { title: "p50, us", unit: "us", value: |load| load.response_us.p50, is_level: true },
+];
 
 /// The charts of each function that was measured under at least two open loops, in the order of the main table.
 pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
     let of_row = |row: &rows::Row<'_>| {
         let baseline = rows::compared_with(result, row.arm);
-        let charts: Vec<Chart> =
-            PLOTTED.iter().filter_map(|plotted| chart(result, row.arm, baseline, plotted)).collect();
+        let chart = |plotted: &Plotted| chart(result, row.arm, baseline, plotted);
+        let response = RESPONSES.iter().find_map(chart);
+        let charts: Vec<Chart> = [chart(&CPU_SHARE), chart(&CPU), response].into_iter().flatten().collect();
         (row.arm.kind == ArmKind::Function && !charts.is_empty())
             .then(|| Multiple { name: row.name.clone(), charts })
     };
@@ -177,12 +143,7 @@ pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
 }
 
 /// Positions of open loops on the axis with the values of an arm, ascending.
-fn series(
-    result: &StudyResult,
-    arm: &ArmResult,
-    axis: Axis,
-    value: fn(&ArmLoad) -> Option<Interval>,
-) -> Vec<(f64, Interval)> {
+fn series(result: &StudyResult, arm: &ArmResult, axis: Axis, value: by_load::Of) -> Vec<(f64, Interval)> {
     let at = |load: &LoadSpec| {
         let under = load_of(arm, load)?;
         Some((axis.place(load, under)?, value(under)?))
@@ -192,27 +153,40 @@ fn series(
     series
 }
 
+/// The ends of the vertical axis. That of a level begins at zero and ends above the estimates. A cost may be on either side of
+/// zero, and what its interval excludes is what counts, so its axis holds the intervals.
+fn ends(plotted: &Plotted, values: impl Iterator<Item = Interval>) -> (f64, f64) {
+    values.fold((0.0, 0.0), |(lowest, highest): (f64, f64), value| {
+        let of_level = (lowest, highest.max(value.estimate * (1.0 + HEADROOM)));
+        if plotted.is_level { of_level } else { (lowest.min(value.low), highest.max(value.high)) }
+    })
+}
+
 /// The chart; none with fewer than two loads.
 fn chart(
     result: &StudyResult,
     arm: &ArmResult,
     baseline: Option<&ArmResult>,
-    &(title, value): &Plotted,
+    plotted: &Plotted,
 ) -> Option<Chart> {
+    let value = plotted.value;
+    let baseline = baseline.filter(|_| plotted.is_level);
     let axis = Axis::of(result);
     let own = series(result, arm, axis, value);
     let other = baseline.map(|baseline| series(result, baseline, axis, value)).unwrap_or_default();
     let ((first, _), (last, _)) = (own.first().copied()?, own.last().copied()?);
-    let estimates = own.iter().chain(&other).map(|(_, value)| value.estimate);
-    let highest = estimates.fold(0.0, f64::max) * (1.0 + HEADROOM);
-    // An axis needs at least two loads and a value above zero.
-    if first >= last || highest <= 0.0 {
+    let (lowest, highest) = ends(plotted, own.iter().chain(&other).map(|(_, value)| *value));
+    // An axis needs at least two loads and some height.
+    if first >= last || highest <= lowest {
         return None;
     }
     // The other arm may have been busier.
     let end = other.last().map_or(last, |(place, _)| last.max(*place));
     let x = |place: f64| round(LEFT + place.clamp(0.0, end) / end * (WIDTH - LEFT - RIGHT));
-    let y = |us: f64| round(HEIGHT - BOTTOM - us.clamp(0.0, highest) / highest * (HEIGHT - TOP - BOTTOM));
+    let y = |value: f64| {
+        let share = (value.clamp(lowest, highest) - lowest) / (highest - lowest);
+        round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM))
+    };
     let polyline = |series: &[(f64, Interval)]| {
         let points = series.iter().map(|(place, value)| format!("{},{}", x(*place), y(value.estimate)));
         points.collect::<Vec<_>>().join(" ")
@@ -222,16 +196,17 @@ fn chart(
         y: y(value.estimate),
         low_y: y(value.low),
         high_y: y(value.high),
-        text: format!("{} us at {} {}", level(value), axis.label(*place), axis.unit()),
+        text: format!("{} {} at {} {}", level(value), plotted.unit, axis.label(*place), axis.unit()),
     };
     Some(Chart {
-        title,
+        title: plotted.title,
         width: WIDTH,
         height: HEIGHT,
         left: LEFT,
         right: WIDTH - RIGHT,
         bottom: HEIGHT - BOTTOM,
         top: TOP,
+        zero_y: y(0.0),
         highest: grouped(highest, usize::from(highest < 10.0)),
         first: axis.label(first),
         last: axis.label(end),
@@ -253,26 +228,19 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn each_load_has_a_column_and_each_proxied_arm_a_row() {
-        let result = fixture::loaded();
-        let table = table(&result).unwrap();
-        assert_eq!(
-            table.header,
-            ["arm", "saturation (closed loop)", "fixed-rate (4,000/s)", "half (10,000/s)"]
-        );
-        let lua = table.rows.iter().find(|row| row.0 == "lua").unwrap();
-        assert_eq!(lua.1, ["+4.95 ±0.50", "+7.43 ±0.75", "+5.94 ±0.60"]);
-        assert!(table.rows.iter().all(|row| row.0 != "direct"));
-        assert!(super::table(&fixture::study()).is_none());
-    }
-
-    #[test]
     fn a_function_is_drawn_against_its_baseline() {
         let result = fixture::loaded();
         let all = multiples(&result);
         let lua = all.iter().find(|one| one.name == "lua").unwrap();
-        assert_eq!(lua.charts.len(), 2);
-        let cpu = &lua.charts[0];
+        let titles: Vec<&str> = lua.charts.iter().map(|chart| chart.title).collect();
+        assert_eq!(titles, ["CPU cost, %", "CPU per request, us", "p99, us"]);
+        assert!(lua.charts[0].baseline.is_empty(), "a cost has no baseline");
+        // The interval of a cost that may be below zero is drawn on both sides of it.
+        let nothing = all.iter().find(|one| one.name == "stats/per-route").unwrap();
+        let cost = &nothing.charts[0];
+        let is_across = |point: &Point| point.high_y < cost.zero_y && cost.zero_y < point.low_y;
+        assert!(cost.points.iter().all(is_across), "{cost:?}");
+        let cpu = &lua.charts[1];
         assert!(cpu.points.len() == 2 && cpu.baseline.split(' ').count() == 2);
         assert!(cpu.points[0].x < cpu.points[1].x && cpu.points[0].y < cpu.points[1].y, "{cpu:?}");
         for point in lua.charts.iter().flat_map(|chart| &chart.points) {
@@ -284,10 +252,10 @@ mod tests {
     fn shares_of_capacity_are_shown_with_how_busy_the_proxies_were() {
         let mut result = fixture::shares();
         assert_eq!(
-            table(&result).unwrap().header[2..],
+            by_load::cpu(&result)[0].header[2..],
             ["fixed-rate (25 %, busy 39 %)", "half (50 %, busy 62 %)"]
         );
-        let cpu = |result: &StudyResult| multiples(result)[0].charts[0].clone();
+        let cpu = |result: &StudyResult| multiples(result)[0].charts[1].clone();
         let chart = cpu(&result);
         assert_eq!((chart.first.as_str(), chart.last.as_str(), chart.unit), ("39 %", "62 %", "busy"));
         assert!(chart.points[0].text.ends_with(" at 39 % busy"), "{chart:?}");
@@ -297,6 +265,15 @@ mod tests {
         }
         let chart = cpu(&result);
         assert!(chart.last == "80 %" && chart.points[1].x < WIDTH - RIGHT, "{chart:?}");
+    }
+
+    #[test]
+    fn without_tails_the_median_is_drawn() {
+        let mut result = fixture::loaded();
+        for load in result.arms.iter_mut().flat_map(|arm| &mut arm.loads) {
+            (load.response_us.p99, load.response_us.p90) = (None, None);
+        }
+        assert_eq!(multiples(&result)[0].charts[2].title, "p50, us");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A study as Markdown, for issues and web pages.
 
-use hoptax_result::{CostMeasure, Measure, PricesResult, SittingsResult, StudyResult};
+use hoptax_result::{Measure, PricesResult, SittingsResult, StudyResult};
 
 use crate::findings::{self, FindingGroup, Lead};
 use crate::rows::{Columns, Row, rows};
-use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, prices, sittings, words};
+use crate::side::{SideTable, levels_by_load, side_tables, work};
+use crate::{by_load, known, levels, prices, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
@@ -26,8 +26,11 @@ fn page(result: &StudyResult, below_verdict: &str, below_tables: &str) -> String
         text += &side(&table);
     }
     text += &costs(result);
-    for table in side_tables(result, Room::Page) {
-        text += &side(&table);
+    for table in [by_load::cpu(result), side_tables(result)].iter().flatten() {
+        text += &side(table);
+    }
+    for table in [levels_by_load(result), work(result)].iter().flatten() {
+        text += &folded(table);
     }
     text += below_tables;
     let known = known::sentences(result);
@@ -67,8 +70,8 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> String {
     let lines: Vec<String> =
         sittings::sittings(result).iter().map(|line| format!("- {}\n", escape(line))).collect();
     let mut between = format!("## {}\n\n{}.\n\n", sittings::HEADING, escape(&sittings::holds(result)));
-    for table in sittings::tables(result, &[CostMeasure::CpuUs, CostMeasure::CpuShare]) {
-        between += &side(&table);
+    for table in sittings::tables(result, &sittings::CPU) {
+        between += &folded(&table);
     }
     page(one, &(lines.concat() + "\n"), &between)
 }
@@ -108,25 +111,30 @@ fn finding(group: &FindingGroup<'_>) -> String {
     )
 }
 
-/// A column of the main table: its measure, its heading, and its text for an arm.
-type Column = (Option<Measure>, &'static str, fn(&Row<'_>) -> String);
+/// A column of the main table: whether it is shown, its heading, and its text for an arm.
+type Column = (fn(&Columns) -> bool, &'static str, fn(&Row<'_>) -> String);
 
-const COLUMNS: [Column; 11] = [
-    (None, "arm", |row| format!("`{}`", row.name)),
-    (Some(Measure::Cpu), "CPU, us", |row| {
-        format!("{}{}", if row.is_near_zero { "~ " } else { "" }, row.cpu.text)
-    }),
-    (Some(Measure::Cpu), "", |row| row.cpu_percent.clone()),
-    (Some(Measure::ResponseP50), "p50, us", |row| row.p50.text.clone()),
-    (Some(Measure::ResponseP90), "p90, us", |row| row.p90.text.clone()),
-    (Some(Measure::ResponseP99), "p99, us", |row| row.p99.text.clone()),
-    (Some(Measure::MaxRate), "max rate, requests/s", |row| row.max_rate.text.clone()),
-    (Some(Measure::MaxRate), "", |row| row.max_rate_percent.clone()),
-    (Some(Measure::Memory), "memory, MiB", |row| row.memory.text.clone()),
-    (Some(Measure::MemoryPerConnection), "memory per connection, kB", |row| {
-        row.memory_per_connection.text.clone()
-    }),
-    (None, "compared with", |row| format!("`{}`", row.arm.compared_with.as_deref().unwrap_or_default())),
+const COLUMNS: [Column; 12] = [
+    (|_| true, "arm", |row| format!("`{}`", row.name)),
+    (|has| has.has_share, "CPU, %", |row| format!("{}{}", row.mark(), row.cpu_share.text)),
+    (|has| has.has_share && has.has(Measure::Cpu), "CPU, us", |row| row.cpu.text.clone()),
+    (
+        |has| !has.has_share && has.has(Measure::Cpu),
+        "CPU, us",
+        |row| format!("{}{}", row.mark(), row.cpu.text),
+    ),
+    (|has| has.has(Measure::ResponseP50), "p50, us", |row| row.p50.text.clone()),
+    (|has| has.has(Measure::ResponseP90), "p90, us", |row| row.p90.text.clone()),
+    (|has| has.has(Measure::ResponseP99), "p99, us", |row| row.p99.text.clone()),
+    (|has| has.has(Measure::MaxRate), "max rate, requests/s", |row| row.max_rate.text.clone()),
+    (|has| has.has(Measure::MaxRate), "", |row| row.max_rate_percent.clone()),
+    (|has| has.has(Measure::Memory), "memory, MiB", |row| row.memory.text.clone()),
+    (
+        |has| has.has(Measure::MemoryPerConnection),
+        "memory per connection, kB",
+        |row| row.memory_per_connection.text.clone(),
+    ),
+    (|_| true, "compared with", |row| format!("`{}`", row.arm.compared_with.as_deref().unwrap_or_default())),
 ];
 
 /// The main table.
@@ -138,12 +146,12 @@ fn costs(result: &StudyResult) -> String {
         for note in levels::notes(result) {
             text += &format!("- {}\n", escape(&note));
         }
-        let columns: Vec<&Column> =
-            COLUMNS.iter().filter(|column| column.0.is_none_or(|measure| has.has(measure))).collect();
+        let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.0(&has)).collect();
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         text += &format!("\n{}:\n\n", words::capitalised(words::ADDED));
         text += &line(columns.iter().map(|column| column.1.to_owned()).collect());
-        let rules = columns.iter().map(|column| if column.0.is_none() { "---" } else { "---:" });
+        let is_name = |column: &Column| matches!(column.1, "arm" | "compared with");
+        let rules = columns.iter().map(|column| if is_name(column) { "---" } else { "---:" });
         text += &format!("|{}|\n", rules.collect::<Vec<_>>().join("|"));
         for row in &rows {
             text += &line(columns.iter().map(|column| column.2(row).replace('|', "\\|")).collect());
@@ -156,9 +164,19 @@ fn costs(result: &StudyResult) -> String {
     text
 }
 
+/// A table below its title.
 fn side(table: &SideTable) -> String {
-    let mut text =
-        format!("{}:\n\n| {} |\n", escape(&words::capitalised(&table.title)), table.header.join(" | "));
+    format!("{}:\n\n{}", escape(&words::capitalised(&table.title)), cells(table))
+}
+
+/// A table that is shown when its title is selected. Between the tags, the title is HTML.
+fn folded(table: &SideTable) -> String {
+    let title = words::capitalised(&table.title).replace('&', "&amp;").replace('<', "&lt;");
+    format!("<details><summary>{title}</summary>\n\n{}</details>\n\n", cells(table))
+}
+
+fn cells(table: &SideTable) -> String {
+    let mut text = format!("| {} |\n", table.header.join(" | "));
     text += &format!("|---|{}\n", "---:|".repeat(table.header.len().saturating_sub(1)));
     for (name, cells) in &table.rows {
         let name = if name.is_empty() { String::new() } else { format!("`{name}`") };

@@ -3,6 +3,7 @@
 use hoptax_result::{CarriedTo, CarryError, Interval, PricedMachine, PricesResult};
 
 use crate::numbers::{difference, ends, grouped, level, signed};
+use crate::rows::in_percent;
 use crate::side::SideTable;
 
 /// The source of the prices, how they were carried, and their errors.
@@ -70,7 +71,9 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
     };
     let is_carried = result.here.is_some();
     let row = |price: &hoptax_result::Price| {
-        let mut cells = vec![or_dash(price.listed_us.as_ref(), difference)];
+        let share = price.listed_share.as_ref().map(in_percent);
+        let mut cells =
+            vec![or_dash(share.as_ref(), difference), or_dash(price.listed_us.as_ref(), difference)];
         if is_carried {
             let here = price.here_us.as_ref();
             cells.push(or_dash(here, |us| signed(us.estimate, crate::numbers::decimals(us.half_width()))));
@@ -81,12 +84,13 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
         (price.id.clone(), cells)
     };
     let columns: &[&str] = if is_carried {
-        &["function", "listed us", "here us", "interval", "how"]
+        &["function", "listed %", "listed us", "here us", "interval", "how"]
     } else {
-        &["function", "us"]
+        &["function", "%", "us"]
     };
     SideTable {
-        title: "CPU time of the proxy that a function adds to a request".to_owned(),
+        title: "CPU time of the proxy that a function adds to a request, % of plain proxying and us"
+            .to_owned(),
         header: columns.iter().map(|column| (*column).to_owned()).collect(),
         rows: result.prices.iter().map(row).collect(),
     }
@@ -106,6 +110,11 @@ pub(crate) mod fixture {
         let reason = (made == PriceMade::NotCarried).then(|| "too small on the list".to_owned());
         Price {
             id: id.to_owned(),
+            listed_share: Some(interval(
+                (listed_us - 0.2) / 20.0,
+                listed_us / 20.0,
+                (listed_us + 0.2) / 20.0,
+            )),
             listed_us: Some(interval(listed_us - 0.2, listed_us, listed_us + 0.2)),
             here_us,
             made,

@@ -3,21 +3,23 @@
 use hoptax_result::{ArmKind, ArmResult, HopUse, Interval, Measure, Place, StudyResult};
 
 use crate::findings::listed;
-use crate::numbers::{difference, percent_difference, percent_of};
+use crate::numbers::{difference, percent_of};
 
 /// Bytes of a MiB, the unit of memory of processes, and of a kB, that of memory of connections.
 const MIB: f64 = 1_048_576.0;
 const KB: f64 = 1_000.0;
+/// One percent as a share.
+const PERCENT: f64 = 0.01;
 
 /// One compared arm.
 #[derive(Clone, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) arm: &'a ArmResult,
     pub(crate) name: String,
+    /// CPU time that it adds, percent of that of the arm compared with.
+    pub(crate) cpu_share: Cell,
+    /// The same in us.
     pub(crate) cpu: Cell,
-    pub(crate) cpu_percent: String,
-    /// Without the interval, for narrow outputs.
-    pub(crate) cpu_percent_alone: String,
     pub(crate) p50: Cell,
     pub(crate) p90: Cell,
     pub(crate) p99: Cell,
@@ -53,6 +55,11 @@ const MEASURES: [Measure; 7] = [
 ];
 
 impl Row<'_> {
+    /// What stands before its cost in CPU time.
+    pub(crate) fn mark(&self) -> &'static str {
+        if self.is_near_zero { "~ " } else { "" }
+    }
+
     fn cell(&self, measure: Measure) -> Option<&Cell> {
         match measure {
             Measure::Cpu => Some(&self.cpu),
@@ -76,13 +83,16 @@ impl Row<'_> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     shown: Vec<Measure>,
+    /// Whether CPU time has a column in percent. There is none if nothing has a share: beside an arm without a proxy.
+    pub(crate) has_share: bool,
     /// A note if columns were left out because all of their cells are withheld.
     pub(crate) left_out: Option<String>,
 }
 
 impl Columns {
     pub(crate) fn of(rows: &[Row<'_>]) -> Self {
-        let mut columns = Self::default();
+        let has_share = rows.iter().any(|row| row.cpu_share.is_present);
+        let mut columns = Self { has_share, ..Self::default() };
         let mut is_of_most = false;
         // The columns left out, by the checks that withheld them.
         let mut left_out: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
@@ -130,12 +140,16 @@ impl Columns {
     }
 }
 
-/// The rows in descending order of cost, followed by arms without a CPU cost.
+/// The rows in descending order of cost, followed by arms without a CPU cost. Costs are in order of their shares, if all
+/// of them have one, and otherwise in order of their CPU time.
 pub(crate) fn rows(result: &StudyResult) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> =
         result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline).map(|arm| row(result, arm)).collect();
+    let has_shares = rows.iter().all(|row| row.cpu_share.is_present || !row.cpu.is_present);
     let cost = |row: &Row<'_>| {
-        row.arm.cost.cpu_us_per_request.map_or(f64::NEG_INFINITY, |interval| interval.estimate)
+        let cost = &row.arm.cost;
+        let cost = if has_shares { cost.cpu_share } else { cost.cpu_us_per_request };
+        cost.map_or(f64::NEG_INFINITY, |interval| interval.estimate)
     };
     rows.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
     rows
@@ -183,6 +197,11 @@ pub(crate) fn hop_memory_per_connection_kb(hop: &HopUse) -> Option<Interval> {
     hop.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB))
 }
 
+/// A share in percent.
+pub(crate) fn in_percent(share: &Interval) -> Interval {
+    in_units(share, PERCENT)
+}
+
 pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
     Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
 }
@@ -224,12 +243,8 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             ArmKind::External => format!("{} (never restarted)", arm.id),
             ArmKind::Baseline | ArmKind::Function | ArmKind::Position => arm.id.clone(),
         },
+        cpu_share: of_proxy(Measure::Cpu, cost.cpu_share.as_ref().map(in_percent), true),
         cpu: of_proxy(Measure::Cpu, cost.cpu_us_per_request, true),
-        cpu_percent_alone: cost
-            .cpu_share
-            .and_then(|share| percent_of(share.estimate, 1.0))
-            .unwrap_or_default(),
-        cpu_percent: cost.cpu_share.as_ref().map(percent_difference).unwrap_or_default(),
         p50: response(Measure::ResponseP50, cost.response_us.p50),
         p90: response(Measure::ResponseP90, cost.response_us.p90),
         p99: response(Measure::ResponseP99, cost.response_us.p99),
@@ -245,7 +260,10 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             cost.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB)),
             baseline.is_some(),
         ),
-        is_near_zero: cost.cpu_us_per_request.is_some_and(|interval| interval.contains(0.0)),
+        is_near_zero: cost
+            .cpu_share
+            .or(cost.cpu_us_per_request)
+            .is_some_and(|interval| interval.contains(0.0)),
     }
 }
 
@@ -290,10 +308,36 @@ mod tests {
         let compared = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline);
         assert_eq!(rows.len(), compared.count());
         let costs: Vec<f64> =
-            rows.iter().filter_map(|row| row.arm.cost.cpu_us_per_request).map(|cost| cost.estimate).collect();
+            rows.iter().filter_map(|row| row.arm.cost.cpu_share).map(|cost| cost.estimate).collect();
         assert!(costs.windows(2).all(|pair| pair[0] >= pair[1]), "{costs:?}");
         assert_eq!(rows.last().unwrap().arm.kind, ArmKind::Direct);
-        assert_eq!(rows.last().unwrap().cpu.text, "-");
+        assert_eq!((rows.last().unwrap().cpu.text.as_str(), costs.len()), ("-", rows.len() - 1));
+    }
+
+    #[test]
+    fn without_shares_the_order_is_that_of_cpu_time() {
+        let mut result = fixture::study();
+        let order = |result: &StudyResult| {
+            super::rows(result).iter().map(|row| row.arm.id.clone()).collect::<Vec<String>>()
+        };
+        // `lua` costs more than `rbac` in us, and now less as a share.
+        for arm in result.arms.iter_mut().filter(|arm| arm.id == "lua") {
+            arm.cost.cpu_share = Some(Interval { estimate: 0.001, low: 0.0, high: 0.002 });
+        }
+        let place = |order: &[String], id: &str| order.iter().position(|arm| arm == id).unwrap();
+        let by_share = order(&result);
+        assert!(place(&by_share, "rbac") < place(&by_share, "lua"), "{by_share:?}");
+        for arm in result.arms.iter_mut().filter(|arm| arm.id == "jwt") {
+            arm.cost.cpu_share = None;
+        }
+        let by_us = order(&result);
+        assert!(place(&by_us, "lua") < place(&by_us, "rbac"), "{by_us:?}");
+        assert!(Columns::of(&super::rows(&result)).has_share);
+        for arm in &mut result.arms {
+            arm.cost.cpu_share = None;
+        }
+        let columns = Columns::of(&super::rows(&result));
+        assert!(!columns.has_share && columns.has(Measure::Cpu));
     }
 
     #[test]

@@ -5,13 +5,13 @@ use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
 use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb, in_units, sum};
-use crate::{handshakes, in_use, parts, words};
+use crate::{by_load, handshakes, parts, words};
 
 /// Microseconds of a millisecond.
 const US_PER_MS: f64 = 1000.0;
 
 /// A table, for all outputs.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub(crate) struct SideTable {
     pub(crate) title: String,
     pub(crate) header: Vec<String>,
@@ -19,27 +19,9 @@ pub(crate) struct SideTable {
     pub(crate) rows: Vec<(String, Vec<String>)>,
 }
 
-/// The available space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
-    /// A terminal: tables that nearly repeat the main table are left out.
-    Terminal,
-    /// A page.
-    Page,
-}
-
-/// The secondary tables of a study.
-pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
-    let mut tables = Vec::new();
-    // The default two loads are in the main table.
-    let open = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count();
-    if room == Room::Page || open > 1 {
-        tables.extend(in_use::table(result));
-    }
-    if result.plan.link.is_some() || open > 1 {
-        let tables_of_loads = result.plan.loads.iter().map(|load| under(result, load));
-        tables.extend(tables_of_loads.filter(|table| !table.rows.is_empty()));
-    }
+/// The secondary tables of a study: what its functions cost elsewhere than in the main table.
+pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
+    let mut tables: Vec<SideTable> = by_load::responses(result).into_iter().collect();
     tables.extend(result.plan.loads.iter().filter_map(|load| handshakes::table(result, load)));
     for load in &result.plan.loads {
         let table = statuses(result, load);
@@ -51,12 +33,28 @@ pub(crate) fn side_tables(result: &StudyResult, room: Room) -> Vec<SideTable> {
     if result.arms.iter().any(|arm| arm.kind == ArmKind::Position) {
         tables.push(hops(result));
     }
-    if room == Room::Page {
-        tables.extend(parts::table(result));
-        tables.extend(Some(starts(result)).filter(|table| !table.rows.is_empty()));
-    }
     tables.extend(null(result));
     tables
+}
+
+/// Every arm under each load, if the main table has not nearly the same.
+pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
+    if result.plan.link.is_none() && open_loops(result) < 2 {
+        return Vec::new();
+    }
+    let tables = result.plan.loads.iter().map(|load| under(result, load));
+    tables.filter(|table| !table.rows.is_empty()).collect()
+}
+
+/// What proxies do per request and at their start.
+pub(crate) fn work(result: &StudyResult) -> Vec<SideTable> {
+    let starts = Some(starts(result)).filter(|table| !table.rows.is_empty());
+    parts::table(result).into_iter().chain(starts).collect()
+}
+
+/// Number of open loops.
+pub(crate) fn open_loops(result: &StudyResult) -> usize {
+    result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count()
 }
 
 fn number(interval: Option<&Interval>) -> String {
@@ -74,7 +72,7 @@ type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 const COLUMNS: [Column; 12] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
     ("rate ratio", |load| load.rate_ratio.as_ref().map(level)),
-    ("proxy busy", |load| load.proxy_core_share.map(in_use::percent)),
+    ("proxy busy", |load| load.proxy_core_share.map(by_load::percent)),
     ("p50 us", |load| load.response_us.p50.as_ref().map(level)),
     ("p99 us", |load| load.response_us.p99.as_ref().map(level)),
     ("within 1 ms", |load| load.within_1_ms_share.map(percent)),
@@ -218,8 +216,7 @@ fn null(result: &StudyResult) -> Option<SideTable> {
         let errors: Vec<f64> = costs
             .iter()
             .filter_map(|cost| {
-                let error =
-                    standard_error(cost, result.plan.rounds_completed, result.plan.quantile_confidence())?;
+                let error = standard_error(cost, result.replicates(), result.plan.quantile_confidence())?;
                 Some(cost.estimate / error)
             })
             .collect();

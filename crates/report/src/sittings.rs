@@ -8,6 +8,9 @@ use crate::side::SideTable;
 /// The heading of the tables by sitting.
 pub(crate) const HEADING: &str = "Variation between sittings";
 
+/// The measures of the tables by sitting.
+pub(crate) const CPU: [CostMeasure; 2] = [CostMeasure::CpuShare, CostMeasure::CpuUs];
+
 /// A table for each of `measures` that any arm has a cost in: one row per arm, one column per sitting, then the
 /// combined cost.
 pub(crate) fn tables(result: &SittingsResult, measures: &[CostMeasure]) -> Vec<SideTable> {
@@ -41,10 +44,13 @@ fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
 
 /// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings.
 fn combined_cells(cost: &SittingCost) -> [String; 3] {
-    let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
-        return ["single sitting".to_owned(), "-".to_owned(), "-".to_owned()];
+    let unknown = |why: &str| [why.to_owned(), "-".to_owned(), "-".to_owned()];
+    let Some(combined) = cost.combined.map(|combined| scaled(combined, cost.measure)) else {
+        return unknown("withheld");
     };
-    let combined = scaled(cost.combined, cost.measure);
+    let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
+        return unknown("single sitting");
+    };
     [
         difference(&combined),
         ends(&scaled(another, cost.measure)),
@@ -138,7 +144,7 @@ pub(crate) mod fixture {
             load: None,
             estimates: vec![one(19.4), one(20.2), one(21.2)],
             holds_for: HoldsFor::Machine,
-            combined: around(20.27 * unit, 2.24 * unit),
+            combined: Some(around(20.27 * unit, 2.24 * unit)),
             between_sittings: Some(0.88 * unit),
             another_sitting: Some(around(20.27 * unit, 4.48 * unit)),
         }
@@ -164,7 +170,7 @@ pub(crate) mod fixture {
             load: None,
             estimates: vec![None, None, Some(last)],
             holds_for: HoldsFor::Sitting,
-            combined: last.interval,
+            combined: Some(last.interval),
             between_sittings: None,
             another_sitting: None,
         };
@@ -227,6 +233,14 @@ mod tests {
         assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "single sitting"]);
         // 0.045 of the numbers above, in percent.
         assert_eq!(tables[1].rows[0].1[3], "+91 ±10");
+    }
+
+    #[test]
+    fn a_cost_that_a_check_withheld_is_not_combined() {
+        let mut result = fixture::three();
+        result.arms[0].costs[0].combined = None;
+        let tables = tables(&result, &CostMeasure::ALL);
+        assert_eq!(tables[0].rows[0].1[3..], ["withheld", "-", "-"]);
     }
 
     #[test]

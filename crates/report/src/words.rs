@@ -4,19 +4,19 @@ use hoptax_result::{
     ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult, Verdict,
 };
 
-use crate::numbers::{difference, grouped};
-use crate::{in_use, probe};
+use crate::numbers::{grouped, percent_difference};
+use crate::{by_load, probe};
 
 /// The result of the A/A arm.
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
     let arm = result.arms.iter().find(|arm| arm.kind == ArmKind::Same)?;
-    let cost = arm.cost.cpu_us_per_request?;
-    let verdict = if cost.contains(0.0) {
+    let share = arm.cost.cpu_share?;
+    let verdict = if share.contains(0.0) {
         "the interval contains zero, as expected"
     } else {
         "the interval excludes zero, although the true cost is zero"
     };
-    Some(format!("A/A arm (identical to the baseline): {} us; {verdict}", difference(&cost)))
+    Some(format!("A/A arm (identical to the baseline): {}; {verdict}", percent_difference(&share)))
 }
 
 /// The caption of the main table.
@@ -83,10 +83,10 @@ pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
         (Loop::Open, rate) => {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
             let of_capacity = || {
-                let busy = in_use::busy_share(result, load).map_or_else(String::new, |share| {
-                    format!(", proxies busy {} of the time at the median", in_use::percent(share))
+                let busy = by_load::busy_share(result, load).map_or_else(String::new, |share| {
+                    format!(", proxies busy {} of the time at the median", by_load::percent(share))
                 });
-                let share = in_use::percent(load.utilisation.unwrap_or(0.0));
+                let share = by_load::percent(load.utilisation.unwrap_or(0.0));
                 format!("{share} of the capacity of each arm{busy}")
             };
             let rate = rate.map_or_else(of_capacity, |rate| format!("{} requests/s", grouped(rate, 0)));

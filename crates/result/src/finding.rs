@@ -52,6 +52,10 @@ pub struct Finding {
     /// Whether only differences are in its scope, so the arm's own level is kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub costs_alone: bool,
+    /// In the result of several sittings: the sitting whose check fired, numbered from 1 in chronological order. It
+    /// withholds numbers of that sitting only. Absent for a check of the combined numbers, and in any other result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sitting: Option<u32>,
     /// The observation, in one sentence.
     pub message: String,
     /// The measured value that crossed the threshold.
@@ -112,6 +116,7 @@ mod tests {
             measures: Vec::new(),
             withholds: false,
             costs_alone: false,
+            sitting: None,
             message: String::new(),
             value: 0.0,
             threshold: 0.0,

@@ -81,9 +81,12 @@ pub struct CarryError {
 pub struct Price {
     /// The arm of the list, for example `route/path{routes=200}`.
     pub id: String,
-    /// CPU time that it adds to the proxy per request, us, as listed.
+    /// CPU time that it adds to the proxy per request, as a share of that of plain proxying under the same traffic, as
+    /// listed: 0.1 for a tenth more.
+    pub listed_share: Option<Interval>,
+    /// The same in us.
     pub listed_us: Option<Interval>,
-    /// The same on this machine; null if the list was not carried.
+    /// The same in us on this machine; null if the list was not carried.
     pub here_us: Option<Interval>,
     /// The origin of the price.
     pub made: PriceMade,

@@ -109,8 +109,8 @@ pub struct SittingCost {
     pub estimates: Vec<Option<SittingEstimate>>,
     /// The scope of `combined`. A cost that only one sitting has holds for that sitting.
     pub holds_for: HoldsFor,
-    /// The cost with its interval, of all sittings together or of the only one.
-    pub combined: Interval,
+    /// The cost with its interval, of all sittings together or of the only one. Null if a check withheld it.
+    pub combined: Option<Interval>,
     /// Standard deviation of the true costs of sittings; null if only one has the cost. Zero when they differ by no
     /// more than their standard errors explain.
     pub between_sittings: Option<f64>,

@@ -102,42 +102,23 @@ fn level(arm: &ArmResult, measure: CostMeasure) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-
     use super::*;
-    use crate::file;
-    use crate::plan::Plan;
-    use crate::summary::{Conditions, summarise};
-
-    const TEXT: &str = "
-name: test
-rounds: 10
-arms: [baseline, same, lua]
-loads:
-  - {name: saturation, loop: closed, blocks: 2, slice: 200ms}
-";
-
-    fn interval(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
+    use crate::fixture::{self, around};
 
     /// A result with a baseline of 50 us and 20,000 requests/s, and the given costs of `same` and `lua` as shares.
     fn result(same: Option<Interval>, lua: Option<Interval>) -> StudyResult {
-        let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let mut result = summarise(&plan, &[], Conditions::default());
-        result.plan.rounds_completed = 10;
+        let mut result = fixture::study();
         for arm in &mut result.arms {
             let share = match arm.id.as_str() {
                 "same" => same,
                 "lua" => lua,
                 _ => None,
             };
-            arm.cpu_us_per_request = Some(interval(50.0, 1.0));
-            arm.max_rate = Some(interval(20_000.0, 100.0));
+            arm.cpu_us_per_request = Some(around(50.0, 1.0));
+            arm.max_rate = Some(around(20_000.0, 100.0));
             arm.cost.cpu_share = share;
             arm.cost.cpu_us_per_request =
-                share.map(|share| interval(50.0 * share.estimate, 50.0 * share.half_width()));
+                share.map(|share| around(50.0 * share.estimate, 50.0 * share.half_width()));
         }
         result
     }
@@ -148,7 +129,7 @@ loads:
 
     #[test]
     fn arms_are_judged_by_their_share_of_the_reference() {
-        let result = result(Some(interval(0.001, 0.005)), Some(interval(0.15, 0.01)));
+        let result = result(Some(around(0.001, 0.005)), Some(around(0.15, 0.01)));
         let found = compare(&result, "baseline", 0.02);
         let names: Vec<&str> = found.subjects.iter().map(|subject| subject.arm.as_str()).collect();
         assert_eq!(names, ["same", "lua"]);
@@ -161,7 +142,7 @@ loads:
 
     #[test]
     fn a_wide_interval_is_undecided_and_says_how_many_rounds_it_takes() {
-        let found = compare(&result(Some(interval(0.01, 0.04)), None), "baseline", 0.02);
+        let found = compare(&result(Some(around(0.01, 0.04)), None), "baseline", 0.02);
         let same = measure(&found.subjects[0], CostMeasure::CpuUs).unwrap();
         assert_eq!(same.decision, Decision::Undecided);
         let needed = same.rounds_until_decided.unwrap();
@@ -171,9 +152,8 @@ loads:
 
     #[test]
     fn other_measures_are_shares_of_the_level_of_the_reference() {
-        let mut result = result(None, Some(interval(0.15, 0.01)));
-        result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap().cost.max_rate =
-            Some(interval(-2_000.0, 100.0));
+        let mut result = result(None, Some(around(0.15, 0.01)));
+        fixture::arm(&mut result, "lua").cost.max_rate = Some(around(-2_000.0, 100.0));
         let found = compare(&result, "baseline", 0.02);
         let rate = measure(&found.subjects[1], CostMeasure::MaxRate).unwrap();
         assert_eq!(rate.decision, Decision::Different);

@@ -32,3 +32,6 @@ pub mod runner;
 pub mod sittings;
 pub mod suit;
 pub mod summary;
+
+#[cfg(test)]
+mod fixture;

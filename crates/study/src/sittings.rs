@@ -3,7 +3,7 @@
 mod numbers;
 
 use hoptax_result::{
-    ArmResult, CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord,
+    ArmResult, Cost, CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord,
     SittingsMachine, SittingsResult, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
@@ -108,6 +108,26 @@ pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
     })
 }
 
+/// Withholds the combined costs that `judged`, the sittings as one result, has not.
+pub fn withhold(result: &mut SittingsResult, judged: &StudyResult) {
+    for arm in &mut result.arms {
+        for cost in &mut arm.costs {
+            let of_arm = judged.arms.iter().find(|other| other.id == arm.id);
+            let judged = of_arm.and_then(|of_arm| cost_of(of_arm, cost.load.as_deref()));
+            cost.combined =
+                cost.combined.filter(|_| judged.is_some_and(|judged| cost.measure.of(judged).is_some()));
+        }
+    }
+}
+
+/// The cost of an arm under a load, or of the arm itself.
+fn cost_of<'a>(arm: &'a ArmResult, load: Option<&str>) -> Option<&'a Cost> {
+    match load {
+        None => Some(&arm.cost),
+        Some(load) => Some(&arm.loads.iter().find(|one| one.load == load)?.cost),
+    }
+}
+
 fn record(part: &Part) -> SittingRecord {
     SittingRecord {
         started_at: part.result.environment.started_at.clone(),
@@ -133,7 +153,7 @@ fn cost(parts: &[Part], arm: &str, measure: CostMeasure, load: Option<&str>) -> 
             load: load.map(str::to_owned),
             estimates,
             holds_for: HoldsFor::Machine,
-            combined: found.cost,
+            combined: Some(found.cost),
             between_sittings: Some(found.between_sittings),
             another_sitting: Some(found.another_sitting),
         }),
@@ -141,7 +161,7 @@ fn cost(parts: &[Part], arm: &str, measure: CostMeasure, load: Option<&str>) -> 
             measure,
             load: load.map(str::to_owned),
             holds_for: HoldsFor::Sitting,
-            combined: only.interval,
+            combined: Some(only.interval),
             between_sittings: None,
             another_sitting: None,
             estimates,
@@ -156,11 +176,7 @@ fn estimate(
     load: Option<&str>,
 ) -> Option<SittingEstimate> {
     let arm = result.arms.iter().find(|one| one.id == arm)?;
-    let cost = match load {
-        None => &arm.cost,
-        Some(load) => &arm.loads.iter().find(|one| one.load == load)?.cost,
-    };
-    let interval = measure.of(cost)?;
+    let interval = measure.of(cost_of(arm, load)?)?;
     let standard_error =
         standard_error(&interval, result.plan.rounds_completed, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
@@ -168,35 +184,20 @@ fn estimate(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_result::{ArmLoad, Cost, Finding, Interval, Loosened, Measure, Severity};
+    use hoptax_result::{ArmLoad, Finding, Loosened, Measure, Severity};
 
     use super::*;
-    use crate::file;
-    use crate::plan::Plan;
-    use crate::summary::{Conditions, summarise};
-
-    const TEXT: &str = "
-name: test
-rounds: 10
-arms: [baseline, same, lua]
-loads:
-  - {name: saturation, loop: closed, blocks: 2, slice: 200ms}
-";
+    use crate::fixture::{self, around};
 
     /// A sitting with the given cost of `lua` and a standard error of 0.2 us over 10 rounds.
     fn part(started_at: &str, lua_us: Option<f64>) -> Part {
-        let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let mut result = summarise(&plan, &[], Conditions::default());
+        let mut result = fixture::study();
         result.environment.started_at = started_at.to_owned();
-        result.plan.rounds_completed = 10;
-        let lua = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        let lua = fixture::arm(&mut result, "lua");
         // R: qt(0.975, 9) = 2.262157.
-        let half_width = 0.2 * 2.262_157;
-        let around = |us: f64| Interval { estimate: us, low: us - half_width, high: us + half_width };
-        lua.cost.cpu_us_per_request = lua_us.map(around);
-        let cost = Cost { cpu_us_per_request: lua_us.map(|us| around(2.0 * us)), ..Cost::default() };
+        let measured = |us: f64| around(us, 0.2 * 2.262_157);
+        lua.cost.cpu_us_per_request = lua_us.map(measured);
+        let cost = Cost { cpu_us_per_request: lua_us.map(|us| measured(2.0 * us)), ..Cost::default() };
         lua.loads = vec![ArmLoad { load: "saturation".to_owned(), cost, ..ArmLoad::default() }];
         Part { folder: started_at.to_owned(), result }
     }
@@ -220,8 +221,8 @@ loads:
         let cost = lua(&result);
         assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Machine, HoldsFor::Machine));
         assert!((cost.estimates[0].unwrap().standard_error - 0.2).abs() < 1e-6, "{cost:?}");
-        assert!((cost.combined.estimate - 20.266_667).abs() < 1e-5, "{cost:?}");
-        assert!((cost.combined.half_width() - 2.240_32).abs() < 1e-4, "{cost:?}");
+        assert!((cost.combined.unwrap().estimate - 20.266_667).abs() < 1e-5, "{cost:?}");
+        assert!((cost.combined.unwrap().half_width() - 2.240_32).abs() < 1e-4, "{cost:?}");
         assert!((cost.another_sitting.unwrap().half_width() - 4.480_63).abs() < 1e-4, "{cost:?}");
     }
 
@@ -234,7 +235,10 @@ loads:
         let under: Vec<_> =
             arm.costs.iter().filter(|cost| cost.load.as_deref() == Some("saturation")).collect();
         let [under] = under.as_slice() else { panic!("{under:?}") };
-        assert!((under.combined.estimate - 2.0 * lua(&result).combined.estimate).abs() < 1e-6, "{under:?}");
+        assert!(
+            (under.combined.unwrap().estimate - 2.0 * lua(&result).combined.unwrap().estimate).abs() < 1e-6,
+            "{under:?}"
+        );
     }
 
     #[test]
@@ -243,7 +247,7 @@ loads:
         let cost = lua(&result);
         assert_eq!((result.holds_for, cost.holds_for), (HoldsFor::Sitting, HoldsFor::Sitting));
         assert_eq!((cost.between_sittings, cost.another_sitting), (None, None));
-        assert_eq!(Some(cost.combined), cost.estimates[0].map(|one| one.interval));
+        assert_eq!(cost.combined, cost.estimates[0].map(|one| one.interval));
         assert_eq!(combine(&[]), None);
     }
 
@@ -284,6 +288,7 @@ loads:
                 measures: vec![measure],
                 withholds: true,
                 costs_alone: true,
+                sitting: None,
                 message: String::new(),
                 value: 0.0,
                 threshold: 0.0,
@@ -298,7 +303,7 @@ loads:
         ];
         for part in &mut parts[..2] {
             let lua = part.result.arms.last_mut().unwrap();
-            lua.cost.cpu_share = Some(Interval { estimate: 0.2, low: 0.19, high: 0.21 });
+            lua.cost.cpu_share = Some(around(0.2, 0.01));
             lua.loads[0].cost.cpu_share = lua.cost.cpu_share;
         }
         withheld(&mut parts[2].result, "lua", Measure::Cpu);
@@ -309,15 +314,30 @@ loads:
         let one = as_one(&parts).unwrap();
         let lua = one.arms.iter().find(|arm| arm.id == "lua").unwrap();
         let expected = combine(&parts).unwrap();
-        assert_eq!(lua.cost.cpu_us_per_request, Some(self::lua(&expected).combined));
+        assert_eq!(lua.cost.cpu_us_per_request, self::lua(&expected).combined);
         let twice = lua.loads[0].cost.cpu_us_per_request.unwrap().estimate;
-        assert!((twice - 2.0 * self::lua(&expected).combined.estimate).abs() < 1e-9);
+        assert!((twice - 2.0 * self::lua(&expected).combined.unwrap().estimate).abs() < 1e-9);
         assert!((lua.loads[0].proxy_core_share.unwrap() - 0.5).abs() < 1e-12);
         assert_eq!((one.plan.rounds_completed, one.sittings.len(), one.rounds.len()), (30, 3, 0));
         // Two sittings have the cost of `lua`, none has that of `same`.
-        let arms: Vec<Option<&str>> = one.findings.iter().map(|finding| finding.arm.as_deref()).collect();
-        assert_eq!(arms, [Some("same")]);
+        let found: Vec<(Option<&str>, Option<u32>)> =
+            one.findings.iter().map(|finding| (finding.arm.as_deref(), finding.sitting)).collect();
+        assert_eq!(found, [(Some("same"), Some(3))]);
         assert_eq!(as_one(&[]), None);
+    }
+
+    #[test]
+    fn a_cost_that_is_withheld_from_all_sittings_as_one_is_not_combined_either() {
+        let parts = [part("2026-01-01T00:00:00Z", Some(19.4)), part("2026-01-02T00:00:00Z", Some(20.2))];
+        let mut result = combine(&parts).unwrap();
+        let mut one = as_one(&parts).unwrap();
+        withhold(&mut result, &one);
+        assert_eq!(result, combine(&parts).unwrap());
+        fixture::arm(&mut one, "lua").cost.cpu_us_per_request = None;
+        withhold(&mut result, &one);
+        assert_eq!((lua(&result).combined, lua(&result).estimates.iter().flatten().count()), (None, 2));
+        let of_loads = result.arms.iter().flat_map(|arm| &arm.costs).filter(|cost| cost.load.is_some());
+        assert!(of_loads.clone().count() > 0 && of_loads.into_iter().all(|cost| cost.combined.is_some()));
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         measures: Vec::new(),
         withholds: false,
         costs_alone: false,
+        sitting: None,
         message: format!("{} does not report: {}", tool.name, not_reported.join("; ")),
         value: not_reported.len() as f64,
         threshold: 0.0,

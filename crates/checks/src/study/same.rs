@@ -40,9 +40,8 @@ fn of_measure(
         .filter_map(|arm| Some((arm, cost_of(arm)?)))
         .collect();
     let chance = |cost: &Interval| {
-        let rounds = result.plan.rounds_completed;
-        chance_of_difference(cost, rounds, result.plan.quantile_confidence()).unwrap_or(1.0)
-            * same.len() as f64
+        let confidence = result.plan.quantile_confidence();
+        chance_of_difference(cost, result.replicates(), confidence).unwrap_or(1.0) * same.len() as f64
     };
     let (arm, cost) = same.iter().min_by(|a, b| chance(&a.1).total_cmp(&chance(&b.1)))?;
     let chance = chance(cost);

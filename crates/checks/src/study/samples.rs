@@ -1,6 +1,8 @@
 //! Numbers with too little data, or with intervals too wide to be useful.
 
-use hoptax_result::{ArmResult, Finding, Interval, Loop, Measure, ResponseCost, Severity, StudyResult};
+use hoptax_result::{
+    ArmLoad, ArmResult, Cost, Finding, Interval, LoadSpec, Loop, Measure, Number, Severity, StudyResult,
+};
 
 use hoptax_stats::rounds_needed;
 
@@ -52,61 +54,73 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
             else {
                 continue;
             };
-            let mut judge =
-                |load: Option<&str>, measure: Measure, cost: Option<Interval>, level: Option<Interval>| {
-                    let Some(share) = cost.zip(level).map(|(cost, level)| cost.half_width() / level.estimate)
-                    else {
-                        return;
-                    };
-                    if share <= limit {
-                        return;
-                    }
-                    let message = format!(
-                        "the interval of its {} cost is ±{:.0} % of the baseline's {}",
-                        measure.as_str(),
-                        share * 100.0,
-                        measure.as_str()
-                    );
-                    let advice = match measure {
-                        Measure::ResponseP99 => of_p99.as_str(),
-                        _ => "add rounds, or blocks of this load",
-                    };
-                    let measured = Measured::percent(share, limit);
-                    let one = finding("vague-cost", Severity::Info, measured, message, advice);
-                    let (arm, load) = (Some(arm.id.clone()), load.map(str::to_owned));
-                    found.push(Finding {
-                        arm,
-                        load,
-                        measures: vec![measure],
-                        withholds: true,
-                        costs_alone: true,
-                        ..one
-                    });
-                };
-            let cpu_load = result.plan.cpu_load().map(|load| load.name.as_str());
-            judge(cpu_load, Measure::Cpu, arm.cost.cpu_us_per_request, other.cpu_us_per_request);
-            for load in &arm.loads {
-                let Some(others) = other.loads.iter().find(|one| one.load == load.load) else { continue };
-                let name = Some(load.load.as_str());
-                if name != cpu_load {
-                    judge(name, Measure::Cpu, load.cost.cpu_us_per_request, others.cpu_us_per_request);
+            for (load, measure, share) in cost_widths(result, arm, other) {
+                if share <= limit {
+                    continue;
                 }
-                let quantile = |of: fn(&ResponseCost) -> Option<Interval>| {
-                    (of(&load.cost.response_us), of(&others.response_us))
+                let name = measure.as_str();
+                let message = format!(
+                    "the interval of its {name} cost is ±{:.0} % of the baseline's {name}",
+                    share * 100.0
+                );
+                let advice = match measure {
+                    _ if result.sittings.len() > 1 => ANOTHER_SITTING,
+                    Measure::ResponseP99 => of_p99.as_str(),
+                    _ => "add rounds, or blocks of this load",
                 };
-                for (measure, (cost, level)) in Measure::RESPONSES.into_iter().zip([
-                    quantile(|response| response.p50),
-                    quantile(|response| response.p90),
-                    quantile(|response| response.p99),
-                ]) {
-                    judge(name, measure, cost, level);
-                }
+                let measured = Measured::percent(share, limit);
+                let one = finding("vague-cost", Severity::Info, measured, message, advice);
+                found.push(Finding {
+                    arm: Some(arm.id.clone()),
+                    load: load.map(str::to_owned),
+                    measures: vec![measure],
+                    withholds: true,
+                    costs_alone: true,
+                    ..one
+                });
             }
         }
         found
     },
     withhold: None,
 };
+
+/// What narrows an interval over sittings.
+const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): its number determines the width, before that of their rounds";
+
+/// The half-widths of an arm's costs as shares of the level of the arm `other` that it is compared with, each with its
+/// load.
+fn cost_widths<'a>(
+    result: &'a StudyResult,
+    arm: &'a ArmResult,
+    other: &ArmResult,
+) -> Vec<(Option<&'a str>, Measure, f64)> {
+    let share = |cost: Option<Interval>, level: Option<Interval>| {
+        cost.zip(level).map(|(cost, level)| cost.half_width() / level.estimate)
+    };
+    let name = |load: Option<&'a LoadSpec>| load.map(|load| load.name.as_str());
+    let (cpu_load, rate_load) = (name(result.plan.cpu_load()), name(result.plan.rate_load()));
+    // Both are reported. The share varies with the level, too.
+    let cpu = |cost: &Cost, level: Option<Interval>| {
+        let of_us = share(cost.cpu_us_per_request, level)?;
+        Some(cost.cpu_share.map_or(of_us, |cost| of_us.max(cost.half_width())))
+    };
+    let mut widths = vec![
+        (cpu_load, Measure::Cpu, cpu(&arm.cost, other.cpu_us_per_request)),
+        (rate_load, Measure::MaxRate, share(arm.cost.max_rate, other.max_rate)),
+    ];
+    for load in &arm.loads {
+        let Some(others) = other.loads.iter().find(|one| one.load == load.load) else { continue };
+        let (name, cost, level) = (Some(load.load.as_str()), &load.cost, &others.response_us);
+        if name != cpu_load {
+            widths.push((name, Measure::Cpu, cpu(cost, others.cpu_us_per_request)));
+        }
+        widths.push((name, Measure::ResponseP50, share(cost.response_us.p50, level.p50)));
+        widths.push((name, Measure::ResponseP90, share(cost.response_us.p90, level.p90)));
+        widths.push((name, Measure::ResponseP99, share(cost.response_us.p99, level.p99)));
+    }
+    widths.into_iter().filter_map(|(load, measure, share)| Some((load, measure, share?))).collect()
+}
 
 /// Number of responses that p99 needs.
 fn responses_needed(limits: &Limits) -> f64 {
@@ -157,76 +171,86 @@ fn rounds_for_p99(result: &StudyResult, load: &str, limits: &Limits) -> Option<u
     rounds.get(wanted.checked_sub(1)?).copied()
 }
 
-/// A response time whose interval is as wide as the response time. Differences from other arms are judged by their
-/// own intervals ([`VAGUE`]), since variation common to all arms cancels in them.
-pub(super) const VAGUE_QUANTILE: Check<StudyResult> = Check {
-    id: "vague-quantile",
-    protects_from: "a response time that the next study does not reproduce",
-    source: "own: half-width of the interval of a quantile against the quantile",
+/// A level of an arm whose interval is as wide as half of it. Differences from other arms are judged by their own
+/// intervals ([`VAGUE`]), since variation common to all arms cancels in them.
+pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
+    id: "vague-level",
+    protects_from: "a CPU time, rate or response time that the next study does not reproduce",
+    source: "own: half-width of the interval of a level against the level",
     judge: |result, limits| {
+        let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
         let mut found = Vec::new();
         for arm in &result.arms {
-            for load in &arm.loads {
-                // One finding per quantile, since findings are reported together for all arms with the same quantile.
-                for (measure, share) in vague(&load.response_us, limits) {
-                    let message = format!(
-                        "the interval of {} is ±{:.0} % of the response time, which is withheld",
-                        measure.as_str(),
-                        share * 100.0
-                    );
-                    let measured = Measured::percent(share, limits.of(&thresholds::INTERVAL_FAIL_SHARE));
-                    let advice = "costs are judged by their own intervals; add rounds or use a quieter machine; do not \
-                                  compare response times with other studies";
-                    let one = finding("vague-quantile", Severity::Info, measured, message, advice);
-                    found.push(Finding {
-                        arm: Some(arm.id.clone()),
-                        load: Some(load.load.clone()),
-                        measures: vec![measure],
-                        ..one
-                    });
-                }
+            // One finding per measure, since findings are reported together for all arms with the same measure.
+            for (load, measure, level) in levels(result, arm) {
+                let Some(share) = vague_share(&level, limits) else { continue };
+                let name = measure.as_str();
+                let message = format!(
+                    "the interval of its {name} is ±{:.0} % of the {name}, which is withheld",
+                    share * 100.0
+                );
+                let measured = Measured::percent(share, limit);
+                let advice = if result.sittings.len() > 1 {
+                    ANOTHER_SITTING
+                } else {
+                    "costs are judged by their own intervals; add rounds or use a quieter machine; do not compare this number \
+                     with other studies"
+                };
+                found.push(Finding {
+                    arm: Some(arm.id.clone()),
+                    load: load.map(str::to_owned),
+                    measures: vec![measure],
+                    ..finding("vague-level", Severity::Info, measured, message, advice)
+                });
             }
         }
         found
     },
+    // A finding that withholds would withhold costs, too.
     withhold: Some(|result, finding, limits| {
-        let response_load = result.plan.response_load().map(|load| load.name.clone());
-        let is_usual = finding.load == response_load;
-        for arm in result.arms.iter_mut().filter(|arm| finding.arm.as_ref() == Some(&arm.id)) {
-            let of_load = arm.loads.iter_mut().filter(|load| finding.load.as_ref() == Some(&load.load));
-            of_load.for_each(|load| withhold_vague(&mut load.response_us, limits));
-            if is_usual {
-                withhold_vague(&mut arm.response_us, limits);
+        result.for_each_number(&mut |place, number| {
+            let is_level = place.compared_with.is_none() && finding.concerns(place);
+            if let Number::Interval(interval) = number
+                && is_level
+                && interval.as_ref().is_some_and(|level| vague_share(level, limits).is_some())
+            {
+                *interval = None;
             }
-        }
+        });
     }),
 };
 
-/// The quantiles of response time with too wide intervals, each with its half-width as a share of it.
-fn vague(responses: &ResponseCost, limits: &Limits) -> Vec<(Measure, f64)> {
-    let all = Measure::RESPONSES.into_iter().zip([responses.p50, responses.p90, responses.p99]);
-    let share = |(measure, level): (Measure, Option<Interval>)| {
-        level.map(|level| (measure, level.half_width() / level.estimate))
+/// The levels of an arm, each with its load.
+fn levels<'a>(
+    result: &'a StudyResult,
+    arm: &'a ArmResult,
+) -> impl Iterator<Item = (Option<&'a str>, Measure, Interval)> {
+    let rate_load = result.plan.rate_load().map(|load| load.name.as_str());
+    let of_load = |load: &'a ArmLoad| {
+        let name = Some(load.load.as_str());
+        [
+            (name, Measure::Cpu, load.cpu_us_per_request),
+            (name, Measure::ResponseP50, load.response_us.p50),
+            (name, Measure::ResponseP90, load.response_us.p90),
+            (name, Measure::ResponseP99, load.response_us.p99),
+        ]
     };
-    let is_vague = |(_, share): &(Measure, f64)| *share > limits.of(&thresholds::INTERVAL_FAIL_SHARE);
-    all.filter_map(share).filter(is_vague).collect()
+    let of_arm = std::iter::once((rate_load, Measure::MaxRate, arm.max_rate));
+    let all = of_arm.chain(arm.loads.iter().flat_map(of_load));
+    all.filter_map(|(load, measure, level)| Some((load, measure, level?)))
 }
 
-fn withhold_vague(responses: &mut ResponseCost, limits: &Limits) {
-    for (measure, _) in vague(responses, limits) {
-        match measure {
-            Measure::ResponseP50 => responses.p50 = None,
-            Measure::ResponseP90 => responses.p90 = None,
-            _ => responses.p99 = None,
-        }
-    }
+/// The half-width of a level as a share of it, if it is too large.
+fn vague_share(level: &Interval, limits: &Limits) -> Option<f64> {
+    let share = level.half_width() / level.estimate;
+    (share > limits.of(&thresholds::INTERVAL_FAIL_SHARE)).then_some(share)
 }
 
 #[cfg(test)]
 mod tests {
     use hoptax_result::{Severity, StudyResult};
 
-    use crate::study::tests::{fired, interval, withheld};
+    use crate::study::tests::{fired, interval, sitting, withheld};
 
     #[test]
     fn too_few_responses_withhold_p99_and_keep_p50() {
@@ -288,8 +312,8 @@ mod tests {
                 arm.response_us.p99 = level;
             }
         };
-        assert_eq!(fired("vague-quantile", vague(99.0)).0, None);
-        assert_eq!(fired("vague-quantile", vague(101.0)).0, Some(Severity::Info));
+        assert_eq!(fired("vague-level", vague(99.0)).0, None);
+        assert_eq!(fired("vague-level", vague(101.0)).0, Some(Severity::Info));
         assert_eq!(withheld(vague(101.0)), ["lua fixed-rate ResponseP99"]);
     }
 
@@ -300,5 +324,45 @@ mod tests {
         };
         assert_eq!(fired("vague-cost", vague).0, Some(Severity::Info));
         assert!(withheld(vague).contains(&"+lua saturation Cpu".to_owned()));
+        let vague_share = |result: &mut StudyResult| {
+            result.arms[2].cost.cpu_share = Some(interval(0.9, 0.51));
+        };
+        assert!(withheld(vague_share).contains(&"+lua saturation Cpu".to_owned()));
+    }
+
+    #[test]
+    fn a_vague_cost_in_rate_is_withheld() {
+        let vague = |half_width: f64| {
+            // The baseline takes 20,000 requests per second.
+            move |result: &mut StudyResult| {
+                result.arms[2].cost.max_rate = Some(interval(-600.0, half_width));
+            }
+        };
+        assert_eq!(fired("vague-cost", vague(9_900.0)).0, None);
+        assert_eq!(withheld(vague(10_100.0)), ["+lua saturation MaxRate"]);
+    }
+
+    #[test]
+    fn a_vague_level_in_cpu_time_or_rate_is_withheld_and_its_cost_is_kept() {
+        let cpu = |result: &mut StudyResult| {
+            let vague = Some(interval(40.0, 21.0));
+            (result.arms[2].cpu_us_per_request, result.arms[2].loads[0].cpu_us_per_request) = (vague, vague);
+        };
+        assert_eq!(withheld(cpu), ["lua saturation Cpu"]);
+        let rate = |result: &mut StudyResult| result.arms[2].max_rate = Some(interval(20_000.0, 11_000.0));
+        assert_eq!(withheld(rate), ["lua saturation MaxRate"]);
+    }
+
+    #[test]
+    fn the_remedy_for_vague_numbers_of_several_sittings_is_another_sitting() {
+        let advice = |sittings: usize| {
+            let (_, result) = fired("vague-cost", |result| {
+                result.sittings = vec![sitting(); sittings];
+                result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
+            });
+            result.findings[0].advice.clone()
+        };
+        assert!(advice(3).contains("--again"));
+        assert!([advice(0), advice(1)].iter().all(|advice| advice.contains("add rounds")));
     }
 }

@@ -115,7 +115,7 @@ fn price(id: &str) -> Result<String, Failure> {
         return Ok("\nno price is listed\n".to_owned());
     }
     let mut text = format!(
-        "\nlisted price (docs/price-list: Envoy {}, {}, {}), added to each request:\n\n",
+        "\nlisted price (docs/price-list: Envoy {}, {}, {}), added to each request, as a share of plain proxying and in us:\n\n",
         list.environment.proxy_version.as_deref().unwrap_or("?"),
         list.environment.cpu_model,
         list.environment.started_at
@@ -124,10 +124,10 @@ fn price(id: &str) -> Result<String, Failure> {
         let or = |text: Option<String>| text.unwrap_or_else(|| "withheld".to_owned());
         let _ = write!(
             text,
-            "  {}: CPU {} us ({}), p50 {} us",
+            "  {}: CPU {} ({} us), p50 {} us",
             arm.id,
-            or(arm.cost.cpu_us_per_request.as_ref().map(difference)),
             or(arm.cost.cpu_share.as_ref().map(percent_difference)),
+            or(arm.cost.cpu_us_per_request.as_ref().map(difference)),
             or(arm.cost.response_us.p50.as_ref().map(difference)),
         );
         if let Some(companion) = &arm.companion_cpu_us_per_request {

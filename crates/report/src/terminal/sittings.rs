@@ -1,12 +1,12 @@
 //! The tables of several sittings.
 
-use hoptax_result::{CostMeasure, SittingsResult};
+use hoptax_result::SittingsResult;
 
 use super::rows::Rows;
 use super::{Paint, Style};
-use crate::sittings::{holds, machine, sittings as lines, tables};
+use crate::sittings::{CPU, holds, machine, sittings as lines, tables};
 
-/// CPU time in several sittings, as measured and as a share. Response times and rates are in the Markdown
+/// CPU time in several sittings, as a share and as measured. Response times and rates are in the Markdown
 /// output.
 pub fn sittings(result: &SittingsResult, style: Style) -> String {
     let heading = format!("{}: sittings on this machine", result.study);
@@ -14,7 +14,7 @@ pub fn sittings(result: &SittingsResult, style: Style) -> String {
     for line in lines(result) {
         text += &format!("{}\n", style.wrap(&line, 2));
     }
-    for table in tables(result, &[CostMeasure::CpuUs, CostMeasure::CpuShare]) {
+    for table in tables(result, &CPU) {
         let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
         let mut rows = Rows::new(&header);
         for (name, cells) in table.rows {

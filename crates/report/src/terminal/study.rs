@@ -7,8 +7,8 @@ use super::rows::Rows;
 use super::{Paint, Style, finding, findings};
 use crate::findings::{Lead, below_the_lead, lead};
 use crate::rows::{Columns, Row, rows};
-use crate::side::{Room, SideTable, side_tables};
-use crate::{known, levels, words};
+use crate::side::{SideTable, levels_by_load, open_loops, side_tables};
+use crate::{by_load, known, levels, words};
 
 /// Cells of the bar.
 const BAR_CELLS: usize = 10;
@@ -17,9 +17,9 @@ const BAR_CELLS: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Arm,
-    Cpu,
-    CpuPercent,
+    CpuShare,
     Bar,
+    Cpu,
     P50,
     P90,
     P99,
@@ -30,11 +30,17 @@ enum Column {
 }
 
 impl Column {
+    /// Whether the table has it.
+    fn is_in(self, has: &Columns) -> bool {
+        let of_share = self == Self::CpuShare;
+        (!of_share || has.has_share) && self.measure().is_none_or(|measure| has.has(measure))
+    }
+
     /// Its measure; none for the names of arms.
     fn measure(self) -> Option<Measure> {
         match self {
             Self::Arm => None,
-            Self::Cpu | Self::CpuPercent | Self::Bar => Some(Measure::Cpu),
+            Self::Cpu | Self::CpuShare | Self::Bar => Some(Measure::Cpu),
             Self::P50 => Some(Measure::ResponseP50),
             Self::P90 => Some(Measure::ResponseP90),
             Self::P99 => Some(Measure::ResponseP99),
@@ -48,9 +54,9 @@ impl Column {
 /// All columns, and the order in which they are dropped on a narrow terminal.
 const COLUMNS: [Column; 11] = [
     Column::Arm,
-    Column::Cpu,
-    Column::CpuPercent,
+    Column::CpuShare,
     Column::Bar,
+    Column::Cpu,
     Column::P50,
     Column::P90,
     Column::P99,
@@ -59,12 +65,11 @@ const COLUMNS: [Column; 11] = [
     Column::Memory,
     Column::MemoryPerConnection,
 ];
-const DROP_ORDER: [Column; 8] = [
+const DROP_ORDER: [Column; 7] = [
     Column::MemoryPerConnection,
     Column::Memory,
     Column::MaxRatePercent,
     Column::P90,
-    Column::CpuPercent,
     Column::Bar,
     Column::P99,
     Column::MaxRate,
@@ -92,8 +97,10 @@ pub fn study(result: &StudyResult, style: Style) -> String {
         text += &format!("{}\n", style.wrap(left_out, 2));
     }
     text.push('\n');
-    for table in side_tables(result, Room::Terminal) {
-        text += &side(&table, style);
+    // The default two loads are in the main table.
+    let by_load = if open_loops(result) > 1 { by_load::cpu(result) } else { Vec::new() };
+    for table in [by_load, side_tables(result), levels_by_load(result)].iter().flatten() {
+        text += &side(table, style);
     }
     if rows.iter().any(|row| row.is_near_zero) {
         text += "~ the interval contains zero\n";
@@ -163,8 +170,7 @@ fn side(table: &SideTable, style: Style) -> String {
 
 /// The table with as many columns as fit.
 fn table(rows: &[Row<'_>], has: &Columns, style: Style) -> String {
-    let is_present = |column: &Column| column.measure().is_none_or(|measure| has.has(measure));
-    let mut columns: Vec<Column> = COLUMNS.into_iter().filter(is_present).collect();
+    let mut columns: Vec<Column> = COLUMNS.into_iter().filter(|column| column.is_in(has)).collect();
     let mut drop_order = DROP_ORDER.iter();
     loop {
         let lines = render(rows, &columns);
@@ -180,12 +186,13 @@ fn table(rows: &[Row<'_>], has: &Columns, style: Style) -> String {
 }
 
 fn render(rows: &[Row<'_>], columns: &[Column]) -> Vec<String> {
-    let largest = rows.iter().filter_map(|row| row.arm.cost.cpu_us_per_request).map(|cost| cost.high);
+    let has_share = columns.contains(&Column::CpuShare);
+    let largest = rows.iter().filter_map(|row| drawn(row, has_share)).map(|cost| cost.high);
     let largest = largest.fold(0.0, f64::max);
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(columns.iter().map(|column| header(*column)));
     for row in rows {
-        table.add_row(columns.iter().map(|column| cell(row, *column, largest)));
+        table.add_row(columns.iter().map(|column| cell(row, *column, (largest, has_share))));
     }
     for (index, column) in columns.iter().enumerate() {
         if let Some(layout) = table.column_mut(index) {
@@ -201,8 +208,9 @@ fn render(rows: &[Row<'_>], columns: &[Column]) -> Vec<String> {
 fn header(column: Column) -> &'static str {
     match column {
         Column::Arm => "arm",
+        Column::CpuShare => "CPU %",
         Column::Cpu => "CPU us",
-        Column::CpuPercent | Column::MaxRatePercent | Column::Bar => "",
+        Column::MaxRatePercent | Column::Bar => "",
         Column::P50 => "p50 us",
         Column::P90 => "p90 us",
         Column::P99 => "p99 us",
@@ -212,13 +220,18 @@ fn header(column: Column) -> &'static str {
     }
 }
 
-fn cell(row: &Row<'_>, column: Column, largest: f64) -> String {
+/// The cost that bars show: the share, in a table that has one.
+fn drawn(row: &Row<'_>, has_share: bool) -> Option<Interval> {
+    if has_share { row.arm.cost.cpu_share } else { row.arm.cost.cpu_us_per_request }
+}
+
+fn cell(row: &Row<'_>, column: Column, (largest, has_share): (f64, bool)) -> String {
     match column {
         Column::Arm => row.name.clone(),
-        Column::Cpu if row.is_near_zero => format!("~ {}", row.cpu.text),
-        Column::Cpu => row.cpu.text.clone(),
-        Column::CpuPercent => row.cpu_percent_alone.clone(),
-        Column::Bar => row.arm.cost.cpu_us_per_request.map_or_else(String::new, |cost| bar(&cost, largest)),
+        Column::CpuShare => format!("{}{}", row.mark(), row.cpu_share.text),
+        Column::Cpu if has_share => row.cpu.text.clone(),
+        Column::Cpu => format!("{}{}", row.mark(), row.cpu.text),
+        Column::Bar => drawn(row, has_share).map_or_else(String::new, |cost| bar(&cost, largest)),
         Column::P50 => row.p50.text.clone(),
         Column::P90 => row.p90.text.clone(),
         Column::P99 => row.p99.text.clone(),

@@ -114,9 +114,13 @@ impl Number<'_> {
 impl Finding {
     /// Whether the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
     pub fn withholds_number(&self, place: &Place<'_>) -> bool {
+        self.withholds && self.concerns(place)
+    }
+
+    /// Whether the number at `place`, or one that it is a difference from, is in the scope of the finding.
+    pub fn concerns(&self, place: &Place<'_>) -> bool {
         let is_arm = |arm: &String| arm == place.arm || Some(arm.as_str()) == place.compared_with;
-        self.withholds
-            && (place.compared_with.is_some() || !self.costs_alone)
+        (place.compared_with.is_some() || !self.costs_alone)
             && (self.measures.is_empty() || self.measures.contains(&place.measure))
             && self.arm.as_ref().is_none_or(is_arm)
             && self.load.as_ref().is_none_or(|load| Some(load.as_str()) == place.load)

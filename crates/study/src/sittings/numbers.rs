@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
     ArmLoad, ArmResult, Book, Capacity, Finding, Interval, Measure, Number, Place, ProxyUse, Severity,
-    Slices, StudyResult, Verdict,
+    Slices, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
@@ -24,8 +24,10 @@ enum Found {
 }
 
 /// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval
-/// are means. A number that a sitting withholds is combined from the others. Findings are those that withhold a number
-/// that no sitting has, and warnings. `parts` are in chronological order, and the result describes the arms of the first.
+/// are means. A number that a sitting withholds is combined from the others. Findings are those of the sittings, by their
+/// numbers: warnings, failures, and the reasons for numbers that no sitting has. The combined numbers are not judged yet,
+/// and the verdict is that of the first sitting. `parts` are in chronological order, and the result describes the arms of
+/// the first.
 ///
 /// **Degenerate cases.** `None` without a sitting.
 pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
@@ -52,12 +54,15 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     }
     one.sittings = parts.iter().map(record).collect();
     one.findings = findings(&results, &missing);
-    one.verdict = verdict(&results, &one);
     let sum = |of: fn(&StudyResult) -> u32| results.iter().map(of).sum::<u32>();
     one.plan.rounds_planned = sum(|result| result.plan.rounds_planned);
     one.plan.rounds_completed = sum(|result| result.plan.rounds_completed);
     one.plan.wall_seconds = results.iter().map(|result| result.plan.wall_seconds).sum();
     one.plan.resumed_after_rounds = Vec::new();
+    if results.len() > 1 {
+        // These ended a sitting. The intervals over sittings do not depend on them.
+        (one.plan.ended_early, one.plan.budget_s, one.plan.sequential) = (None, None, None);
+    }
     one.host.waited_s = results.iter().map(|result| result.host.waited_s).sum();
     one.host.steal_share = mean(results.iter().map(|result| result.host.steal_share)).unwrap_or_default();
     Some(one)
@@ -205,41 +210,29 @@ fn slices<'a>(all: impl Iterator<Item = &'a Slices>) -> Slices {
     })
 }
 
-/// The findings of all sittings that withhold a number that none has, and all warnings; those of one scope once.
+/// The findings of all sittings that warn or fail, and those that give the reason for a number that no sitting has.
 fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
-    let withholds = |finding: &Finding, result: &StudyResult| {
-        missing.iter().any(|(arm, is_cost, load, measure, _)| {
-            let of_arm = result.arms.iter().find(|other| other.id == *arm);
-            let other = of_arm.and_then(|arm| arm.compared_with.as_deref()).filter(|_| *is_cost);
-            let place = Place { arm, compared_with: other, load: load.as_deref(), measure: *measure };
-            finding.withholds_number(&place)
-        })
-    };
-    for result in results {
-        for finding in &result.findings {
-            let is_kept = if finding.withholds {
-                withholds(finding, result)
-            } else {
-                finding.severity > Severity::Info
-            };
-            let scope =
-                |one: &Finding| (one.id.clone(), one.arm.clone(), one.load.clone(), one.measures.clone());
-            if is_kept && !kept.iter().any(|other| scope(other) == scope(finding)) {
-                kept.push(finding.clone());
-            }
-        }
+    for (number, result) in (1..).zip(results) {
+        let is_reason = |finding: &Finding| {
+            // A finding that withholds nothing is the reason for a missing number if it names the number.
+            let names_it = finding.arm.is_some() && !finding.measures.is_empty();
+            (finding.withholds || names_it)
+                && missing.iter().any(|(arm, is_cost, load, measure, _)| {
+                    let of_arm = result.arms.iter().find(|other| other.id == *arm);
+                    let other = of_arm.and_then(|arm| arm.compared_with.as_deref()).filter(|_| *is_cost);
+                    finding.concerns(&Place {
+                        arm,
+                        compared_with: other,
+                        load: load.as_deref(),
+                        measure: *measure,
+                    })
+                })
+        };
+        let stays = |finding: &&Finding| finding.severity > Severity::Info || is_reason(finding);
+        let of_sitting = |finding: &Finding| Finding { sitting: Some(number), ..finding.clone() };
+        kept.extend(result.findings.iter().filter(stays).map(of_sitting));
     }
     kept.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     kept
-}
-
-/// The worst verdict of the sittings; sittings that are void leave a caution if another one has costs.
-fn verdict(results: &[StudyResult], one: &StudyResult) -> Verdict {
-    let has_cost = one.arms.iter().any(|arm| arm.cost.cpu_us_per_request.is_some());
-    match (results.iter().all(|result| result.verdict == Verdict::Void), has_cost) {
-        (true, false) => Verdict::Void,
-        _ if results.iter().all(|result| result.verdict == Verdict::Sound) => Verdict::Sound,
-        _ => Verdict::Caution,
-    }
 }

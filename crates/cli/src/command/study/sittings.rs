@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hoptax_checks::judge_sittings;
 use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{SittingsResult, StudyResult};
-use hoptax_study::sittings::{Part, as_one, combine, differences, in_order};
+use hoptax_study::sittings::{Part, as_one, combine, differences, in_order, withhold};
 
 use super::run_folder::{self, Manifest};
 use crate::arguments::StudyArguments;
@@ -108,12 +109,14 @@ fn folder_name(path: &Path) -> String {
 /// Combines the parts, prints the table and writes the output files.
 fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
     let parts = in_order(parts);
-    let Some((result, one)) = combine(&parts).zip(as_one(&parts)) else { return Ok(()) };
+    let Some((mut result, mut one)) = combine(&parts).zip(as_one(&parts)) else { return Ok(()) };
+    judge_sittings(&mut one);
+    withhold(&mut result, &one);
     print::result(&terminal::sittings(&result, print::style()))?;
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
     let outputs = [
-        (".json", serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n"),
         // Read by programs only, and large.
+        (".json", serde_json::to_string(&result).map_err(Failure::environment)? + "\n"),
         ("-result.json", serde_json::to_string(&one).map_err(Failure::environment)? + "\n"),
         (".md", markdown::sittings(&result, &one)),
         (".html", html::sittings(&result, &one).map_err(Failure::environment)?),

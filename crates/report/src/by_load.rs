@@ -1,0 +1,173 @@
+//! Tables of costs by load: CPU time as a share and in us, and response time.
+
+use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Measure, StudyResult};
+use hoptax_stats::median;
+
+use crate::numbers::grouped;
+use crate::rows::{Cell, cell, in_percent, rows};
+use crate::side::{SideTable, open_loops};
+
+/// A measure of an arm under a load.
+pub(crate) type Of = fn(&ArmLoad) -> Option<Interval>;
+
+/// CPU cost in percent of the CPU time of the arm compared with under the same load.
+pub(crate) const CPU_SHARE: Of = |load| load.cost.cpu_share.as_ref().map(in_percent);
+/// The same in us.
+pub(crate) const CPU_US: Of = |load| load.cost.cpu_us_per_request;
+
+/// Quantiles of response time.
+const RESPONSES: [(Measure, Of); 3] = [
+    (Measure::ResponseP50, |load| load.cost.response_us.p50),
+    (Measure::ResponseP90, |load| load.cost.response_us.p90),
+    (Measure::ResponseP99, |load| load.cost.response_us.p99),
+];
+
+/// A column: its heading, its load, and its measure with the value for an arm.
+type Column<'a> = (String, &'a LoadSpec, (Measure, Of));
+
+/// CPU time added per request, as a share and in us: one row per arm and one column per load; none unless at least two
+/// loads have numbers.
+pub(crate) fn cpu(result: &StudyResult) -> Vec<SideTable> {
+    let table = |unit: &str, of: Of| {
+        let column = |load| (heading(result, load), load, (Measure::Cpu, of));
+        let columns: Vec<Column<'_>> = loads_with(result, of).into_iter().map(column).collect();
+        let title = format!("CPU cost per request by load, {unit}");
+        (columns.len() > 1).then(|| table(result, title, &columns))
+    };
+    let shares = table("% of the arm compared with under the same load", CPU_SHARE);
+    [shares, table("us", CPU_US)].into_iter().flatten().collect()
+}
+
+/// Response time added, with a column for each open loop and quantile that half of the arms or more have; none with one
+/// open loop, whose costs are in the main table.
+pub(crate) fn responses(result: &StudyResult) -> Option<SideTable> {
+    let arms = proxied(result);
+    let mut columns: Vec<Column<'_>> = Vec::new();
+    for (measure, of) in RESPONSES {
+        let is_of_most = |load: &&LoadSpec| {
+            2 * arms.iter().filter(|arm| under(arm, load, of).is_some()).count() >= arms.len()
+        };
+        let loads = loads_with(result, of).into_iter().filter(is_of_most);
+        columns.extend(
+            loads.map(|load| {
+                (format!("{}, {}", measure.as_str(), heading(result, load)), load, (measure, of))
+            }),
+        );
+    }
+    let title =
+        "response time cost by load, us: the quantiles that at least half of the arms have".to_owned();
+    (open_loops(result) > 1 && !columns.is_empty()).then(|| table(result, title, &columns))
+}
+
+fn table(result: &StudyResult, title: String, columns: &[Column<'_>]) -> SideTable {
+    let cells = |arm: &ArmResult| {
+        let text = |(_, load, measured): &Column<'_>| cost(result, arm, load, *measured).text;
+        columns.iter().map(text).collect()
+    };
+    let headings = columns.iter().map(|column| column.0.clone());
+    SideTable {
+        title,
+        header: std::iter::once("arm".to_owned()).chain(headings).collect(),
+        rows: proxied(result).iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
+    }
+}
+
+/// The cost of an arm under a load.
+pub(crate) fn cost(
+    result: &StudyResult,
+    arm: &ArmResult,
+    load: &LoadSpec,
+    (measure, of): (Measure, Of),
+) -> Cell {
+    let place = (measure, Some(load.name.as_str()));
+    let is_measurable = !arm.hops.is_empty() && load_of(arm, load).is_some();
+    cell(result, arm, place, under(arm, load, of), is_measurable)
+}
+
+/// The value of an arm under a load.
+pub(crate) fn under(arm: &ArmResult, load: &LoadSpec, of: Of) -> Option<Interval> {
+    of(load_of(arm, load)?)
+}
+
+/// The loads under which some arm has a value: closed loops, then open ones by their rate or share.
+pub(crate) fn loads_with(result: &StudyResult, of: Of) -> Vec<&LoadSpec> {
+    let arms = proxied(result);
+    let has_value = |load: &&LoadSpec| arms.iter().any(|arm| under(arm, load, of).is_some());
+    let mut loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(has_value).collect();
+    let place = |load: &LoadSpec| load.utilisation.or(load.rate).unwrap_or(0.0);
+    loads.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    loads
+}
+
+/// The compared arms with proxies, in the order of the main table.
+fn proxied(result: &StudyResult) -> Vec<&ArmResult> {
+    rows(result).iter().map(|row| row.arm).filter(|arm| !arm.hops.is_empty()).collect()
+}
+
+/// The load with its rate, and how busy it kept the proxies.
+fn heading(result: &StudyResult, load: &LoadSpec) -> String {
+    format!("{} ({})", load.name, rate(result, load))
+}
+
+/// The rate of a load, and how busy it kept the proxies: `30 %, busy 43 %`.
+pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
+    let how = match (load.utilisation, load.rate) {
+        (Some(share), _) => percent(share),
+        (None, Some(rate)) => format!("{}/s", grouped(rate, 0)),
+        (None, None) => "closed loop".to_owned(),
+    };
+    let busy = busy_share(result, load).filter(|_| load.utilisation.is_some());
+    let busy = busy.map_or_else(String::new, |share| format!(", busy {}", percent(share)));
+    how + &busy
+}
+
+/// How busy the proxies were under a load: CPU time as a share of wall time, the median over arms. None without proxies.
+pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
+    let of_arm = |arm: &ArmResult| load_of(arm, load)?.proxy_core_share;
+    median(&result.arms.iter().filter_map(of_arm).collect::<Vec<f64>>())
+}
+
+/// A share as whole percent: `30 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// What an arm has under a load.
+pub(crate) fn load_of<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<&'a ArmLoad> {
+    arm.loads.iter().find(|one| one.load == load.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn each_load_has_a_column_and_each_proxied_arm_a_row() {
+        let result = fixture::loaded();
+        let [shares, us] = &cpu(&result)[..] else { panic!("two units") };
+        assert_eq!(us.header, ["arm", "saturation (closed loop)", "fixed-rate (4,000/s)", "half (10,000/s)"]);
+        let of = |table: &SideTable| table.rows.iter().find(|row| row.0 == "lua").unwrap().1.clone();
+        assert_eq!(of(us), ["+4.95 ±0.50", "+7.43 ±0.75", "+5.94 ±0.60"]);
+        assert_eq!(of(shares), ["+10.76 ±0.91", "+10.76 ±0.91", "+10.76 ±0.91"]);
+        assert!(us.rows.iter().all(|row| row.0 != "direct"));
+        assert!(cpu(&fixture::study()).is_empty());
+    }
+
+    #[test]
+    fn quantiles_that_half_of_the_arms_have_are_shown_for_each_open_loop() {
+        let mut result = fixture::loaded();
+        let arms = result.arms.len();
+        for (place, arm) in result.arms.iter_mut().enumerate() {
+            for load in arm.loads.iter_mut().filter(|load| load.load != "saturation") {
+                load.cost.response_us.p50 = Some(Interval { estimate: 9.0, low: 8.0, high: 10.0 });
+                load.cost.response_us.p90 = load.cost.response_us.p50.filter(|_| place < arms / 4);
+            }
+        }
+        let table = responses(&result).unwrap();
+        assert_eq!(table.header, ["arm", "p50, fixed-rate (4,000/s)", "p50, half (10,000/s)"]);
+        assert_eq!(table.rows[0].1, ["+9.0 ±1.0", "+9.0 ±1.0"]);
+        result.plan.loads.truncate(2);
+        assert_eq!(responses(&result), None, "the main table has them");
+    }
+}
