@@ -173,11 +173,21 @@ impl Adapted {
 
     /// The bootstrap without some nodes.
     pub fn without<'p>(&self, pointers: impl IntoIterator<Item = &'p String>) -> Value {
-        let mut tree = self.tree.clone();
+        let mut rest = self.clone();
+        rest.remove(pointers);
+        rest.bootstrap()
+    }
+
+    /// Whether it has a node at a pointer.
+    pub fn has(&self, pointer: &str) -> bool {
+        self.tree.pointer(pointer).is_some_and(|node| !node.is_null())
+    }
+
+    /// Removes nodes; the pointers of all others stay.
+    pub fn remove<'p>(&mut self, pointers: impl IntoIterator<Item = &'p String>) {
         for pointer in pointers {
-            tree::remove(&mut tree, pointer);
+            tree::remove(&mut self.tree, pointer);
         }
-        tree::compact(&tree)
     }
 
     /// The place of a node in the user's files.
@@ -185,10 +195,15 @@ impl Adapted {
         self.configuration.place(pointer)
     }
 
+    /// The pointers of every extension with this name or type.
+    pub fn extensions(&self, name: &str) -> Vec<String> {
+        extensions::find(&self.tree, name)
+    }
+
     /// Removes every extension that this Envoy lacks, by the name or the type that it reported, and lists it. False if
     /// there is none.
     pub fn remove_extension(&mut self, name: &str) -> bool {
-        let found = extensions::find(&self.tree, name);
+        let found = self.extensions(name);
         for pointer in &found {
             let what = extensions::described(&self.tree, pointer);
             tree::remove(&mut self.tree, pointer);

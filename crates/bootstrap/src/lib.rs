@@ -10,6 +10,7 @@
 
 mod adapt;
 mod assemble;
+pub mod differences;
 mod document;
 #[cfg(test)]
 mod fixture;
@@ -18,9 +19,10 @@ mod outside;
 pub mod parts;
 mod place;
 pub mod request;
+pub mod statistics;
 mod tree;
 
 pub use adapt::{Adapted, Copied, Identity, Lab, LabFiles, Listener, Replacement, missing_extension};
 pub use assemble::{Configuration, Loaded, read};
-pub use outside::outside_addresses;
+pub use outside::{leads_to, outside_addresses};
 pub use place::{Place, Problem, Problems};

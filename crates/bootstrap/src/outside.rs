@@ -1,7 +1,7 @@
 //! Finds addresses that lead out of the machine. It checks what the passes of `adapt` left, and knows
 //! nothing of them.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use serde_json::Value;
@@ -47,6 +47,18 @@ pub fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
         }
     });
     found
+}
+
+/// Whether a bootstrap has this address, as a socket address or in a URI.
+pub fn leads_to(bootstrap: &Value, address: SocketAddr) -> bool {
+    let mut is_found = false;
+    let (host, port, uri) = (address.ip().to_string(), address.port(), format!("://{address}/"));
+    tree::walk(bootstrap, "", &mut |_, node| {
+        let is_socket = tree::text(node, "/address") == host
+            && node.get("port_value").and_then(Value::as_u64) == Some(port.into());
+        is_found |= is_socket || node.as_str().is_some_and(|text| text.contains(&uri));
+    });
+    is_found
 }
 
 /// Whether a node is a socket address or has a pipe.

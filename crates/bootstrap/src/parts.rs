@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::adapt::{Adapted, Listener};
 use crate::place::Place;
 use crate::request::{DerivedRequest, connection_manager};
+use crate::statistics::is_matched;
 use crate::tree::{extension_type, is_within, items, join, message_type, text};
 
 /// The kind of a part.
@@ -79,16 +80,6 @@ impl Part {
     pub fn moved<'m>(&self, moved: impl IntoIterator<Item = &'m String>) -> Vec<&'m String> {
         let is_own = |name: &&String| self.proof.iter().any(|pattern| is_matched(name, pattern));
         moved.into_iter().filter(is_own).collect()
-    }
-}
-
-/// Whether a name matches a pattern in which `*` is a wildcard.
-fn is_matched(name: &str, pattern: &str) -> bool {
-    match pattern.split_once('*') {
-        None => name == pattern,
-        Some((before, behind)) => name.strip_prefix(before).is_some_and(|rest| {
-            (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| is_matched(rest, behind)))
-        }),
     }
 }
 

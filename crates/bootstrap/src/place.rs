@@ -38,7 +38,7 @@ pub struct Problems(Vec<Problem>);
 
 impl Problems {
     /// Problems, which are sorted here.
-    pub(crate) fn new(mut problems: Vec<Problem>) -> Self {
+    pub fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort();
         problems.dedup();
         Self(problems)

@@ -3,12 +3,15 @@
 mod credentials;
 mod matching;
 pub(crate) mod sample;
+mod stated;
 
 use serde_json::Value;
 
 use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
 use crate::tree::{extension_type, items, join, text};
+
+pub use stated::{StatedRequest, stated};
 
 /// The host of requests where a route accepts every host.
 const HOST: &str = "hoptax.test";
@@ -68,6 +71,22 @@ impl DerivedRequest {
 /// # Errors
 /// When no filter chain and no route gives one.
 pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, Problem> {
+    let chains = chains(adapted, listener)?;
+    // A chain of HTTP has more parts than one of bytes.
+    let http = chains.iter().find_map(|(pointer, chain)| through_http(adapted, pointer, chain));
+    http.or_else(|| chains.iter().find_map(|(pointer, chain)| through_tcp(adapted, pointer, chain))).ok_or_else(|| {
+        let message = "no request can be derived from its routes: none leads to a cluster, or the conditions depend on what only runs";
+        Problem { place: adapted.place(&listener.pointer), message: message.to_owned() }
+    })
+}
+
+/// The TLS of a request where nodes were removed after it was derived.
+pub fn tls_of(adapted: &Adapted, request: &DerivedRequest) -> Option<RequestTls> {
+    adapted.tree.pointer(&request.chain).and_then(tls)
+}
+
+/// The filter chains of a listener, with their pointers.
+fn chains<'a>(adapted: &'a Adapted, listener: &Listener) -> Result<Vec<(String, &'a Value)>, Problem> {
     let problem =
         |message: &str| Problem { place: adapted.place(&listener.pointer), message: message.to_owned() };
     if listener.is_udp {
@@ -81,11 +100,7 @@ pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, 
     chains.extend(
         adapted.tree.pointer(&default).filter(|chain| chain.is_object()).map(|chain| (default, chain)),
     );
-    // A chain of HTTP has more parts than one of bytes.
-    let http = chains.iter().find_map(|(pointer, chain)| through_http(adapted, pointer, chain));
-    http.or_else(|| chains.iter().find_map(|(pointer, chain)| through_tcp(adapted, pointer, chain))).ok_or_else(|| {
-        problem("no request can be derived from its routes: none leads to a cluster, or the conditions depend on what only runs")
-    })
+    Ok(chains)
 }
 
 fn through_tcp(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<DerivedRequest> {

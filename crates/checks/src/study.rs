@@ -1,6 +1,7 @@
 //! The checks of a study.
 
 mod arms;
+mod external;
 mod generator;
 mod host;
 mod known;
@@ -40,6 +41,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     host::DRIFT,
     rounds::TOO_FEW_ROUNDS,
     rounds::ENDED_EARLY,
+    external::NOT_RESTARTED,
 ];
 
 /// Checks that read only numbers with their intervals, and so judge combined numbers of several sittings as well. The
@@ -110,6 +112,7 @@ pub(crate) mod tests {
             knobs: BTreeMap::new(),
             summary: String::new(),
             subject: None,
+            answer: None,
             compared_with: (kind != ArmKind::Baseline).then(|| "baseline".to_owned()),
             rounds: 10,
             slices: Slices { used: 90, set_aside: 10, lost: 10, ..Slices::default() },

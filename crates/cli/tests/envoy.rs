@@ -13,7 +13,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hoptax_functions::{Catalogue, REQUEST_PATH};
-use hoptax_subject::lab::{GENERATOR, Lab};
+use hoptax_subject::envoy::process::Source;
+use hoptax_subject::lab::{GENERATOR, Lab, PeerNames};
 use support::proxied::{Witness, get, spec, start, started, statistics};
 
 /// Observed effects of a function on a request.
@@ -310,7 +311,7 @@ fn envoy_has_the_workers_of_the_plan() {
 #[test]
 fn envoy_negotiates_the_key_exchange_group_of_the_function() {
     let folder = tempfile::tempdir().unwrap();
-    let lab = Lab::create(&folder.path().join("lab"), ["server"]).unwrap();
+    let lab = Lab::create(&folder.path().join("lab"), ["server"], &PeerNames::default()).unwrap();
     let ca = lab.authority().display().to_string();
     for (group, registered, counted_as) in [
         ("x25519", "X25519", "X25519"),
@@ -319,7 +320,8 @@ fn envoy_negotiates_the_key_exchange_group_of_the_function() {
     ] {
         let call = format!("tls/terminate{{group={group}}}");
         let mut spec = spec(&call, &folder.path().join(group), &[Witness::start()]);
-        spec.plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
+        let Source::Plan(plan) = &mut spec.source else { panic!("a plan") };
+        plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
         let proxy = started(&spec);
         let url = format!("https://{}{REQUEST_PATH}", proxy.address);
         let load = ["load", "-q", "200", "-n", "80", "--warmup", "0s", "-c", "2", "--json", "-"];
@@ -373,7 +375,8 @@ fn envoy_logs_deprecated_fields() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec("baseline", folder.path(), &[Witness::start()]);
     let cluster = serde_json::json!({"cluster": {"http2_protocol_options": {}}});
-    spec.plan.fragment = Some(serde_json::from_value(cluster).unwrap());
+    let Source::Plan(plan) = &mut spec.source else { panic!("a plan") };
+    plan.fragment = Some(serde_json::from_value(cluster).unwrap());
     started(&spec).end().unwrap();
     assert!(logs(folder.path()).contains("eprecated"));
 }

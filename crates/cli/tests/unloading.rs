@@ -25,7 +25,7 @@ fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origin_url: &
     ProxySpec {
         envoy: envoy.clone(),
         directory: folder.to_owned(),
-        plan: ProxyPlan {
+        source: ProxyPlan {
             admin_port: 0,
             listen: ([127, 0, 0, 1], 0).into(),
             origins: vec![address; usize::from(upstreams)],
@@ -34,7 +34,8 @@ fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origin_url: &
             downstream: None,
             upstream: None,
             watched: Some(WatchedFiles::in_folder(folder)),
-        },
+        }
+        .into(),
         environment: function.map(|function| function.environment.clone()).unwrap_or_default(),
         flags: Vec::new(),
         workers: 1,

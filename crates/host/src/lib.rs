@@ -18,5 +18,6 @@ pub mod parts;
 pub mod pressure;
 pub mod processors;
 pub mod reserved_port;
+pub mod running;
 pub mod spinner;
 pub mod wake;

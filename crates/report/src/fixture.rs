@@ -27,6 +27,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         knobs: BTreeMap::new(),
         summary: format!("What {id} does"),
         subject: None,
+        answer: None,
         compared_with: compared_with.map(str::to_owned),
         rounds: 10,
         slices: Slices {

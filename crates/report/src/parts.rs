@@ -25,7 +25,9 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
         let under = arm.loads.iter().find(|one| one.load == *load)?;
         let (parts, format): (Parts, fn(&Interval) -> String) = match arm.kind {
             ArmKind::Baseline | ArmKind::Position => (under.parts?, level),
-            ArmKind::Direct | ArmKind::Same | ArmKind::Function => (under.added_parts?, difference),
+            ArmKind::Direct | ArmKind::Same | ArmKind::Function | ArmKind::External => {
+                (under.added_parts?, difference)
+            }
         };
         let cell = |column: &Column| column.1(&parts).as_ref().map_or_else(|| "-".to_owned(), format);
         Some((arm.id.clone(), COLUMNS.iter().map(cell).collect()))

@@ -240,6 +240,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
         name: match arm.kind {
             ArmKind::Same => format!("{} (A/A)", arm.id),
             ArmKind::Direct => format!("{} (no proxy)", arm.id),
+            ArmKind::External => format!("{} (never restarted)", arm.id),
             ArmKind::Baseline | ArmKind::Function | ArmKind::Position => arm.id.clone(),
         },
         cpu_share: of_proxy(Measure::Cpu, cost.cpu_share.as_ref().map(in_percent), true),

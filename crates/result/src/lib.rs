@@ -44,9 +44,9 @@ pub use sittings::{
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use study::{
-    ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, Cost, Disturbance, GeneratorUse,
+    Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, Cost, Disturbance, GeneratorUse,
     Histogram, HopUse, HostUse, Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Opened,
-    PartCounts, Parts, Place, PlannedFunction, PlannedHop, PlannedSubject, ProxyUse, ResponseCost, Sample,
-    SequentialPlan, Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
+    PartCounts, Parts, Place, PlannedConfig, PlannedFunction, PlannedHop, PlannedRequest, PlannedSubject,
+    ProxyUse, ResponseCost, Sample, SequentialPlan, Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
 };
 pub use tune::{TuneResult, TuneStep};

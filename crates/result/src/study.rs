@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, SittingRecord, Verdict};
 
 pub use arm::{
-    ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
+    Answer, ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
     StatusResult,
 };
 pub use machine::{GeneratorUse, HostUse};
@@ -25,7 +25,9 @@ pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
 pub use round::{ArmRound, Capacity, Disturbance, Histogram, Opened, Sample, StudyRound};
-pub use subject::{ConnectionTls, PlannedFunction, PlannedHop, PlannedSubject};
+pub use subject::{
+    ConnectionTls, PlannedConfig, PlannedFunction, PlannedHop, PlannedRequest, PlannedSubject,
+};
 
 /// The complete result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

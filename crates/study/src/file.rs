@@ -5,6 +5,7 @@
 
 mod arm;
 mod conditions;
+mod external;
 mod hop;
 mod link;
 mod problem;
@@ -14,8 +15,9 @@ mod syntax;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use arm::{ArmEntry, ChainEntry, FunctionEntry, OrderWord, UnloadedEntry};
+pub use arm::{ArmEntry, ChainEntry, FunctionEntry, OrderWord, RequestSection, UnloadedEntry};
 pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
+pub use external::{AccountSection, ExternalEntry};
 pub use hop::{HopEntry, HopSection, HopTls};
 pub use link::LinkSection;
 pub use problem::{Problem, Problems};
@@ -47,6 +49,8 @@ pub struct StudyFile {
     /// again. `{function: compress/gzip, at: {response_bytes: [1024, 65536]}}` is a function under its own conditions.
     /// `{name: our-edge, functions: [jwt, lua]}` is a proxy with several functions, `{name: previous, envoy: 1.39.3}` one of
     /// another release, and `{name: mesh, hops: [client, {name: server, functions: [jwt]}]}` a chain of proxies.
+    /// `{name: ours, hops: [{config: envoy.yaml}]}` is an Envoy with a configuration of your own, and
+    /// `{name: on-mesh, url: "http://127.0.0.1:15001/", account: {unit: envoy.service}}` a server that already runs.
     #[schemars(length(min = 2))]
     pub arms: Vec<ArmEntry>,
     /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with

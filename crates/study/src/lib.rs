@@ -4,6 +4,7 @@
 //! | step | module | pure |
 //! |---|---|---|
 //! | study file: YAML to [`file::StudyFile`], all problems at once | [`mod@file`] | yes |
+//! | configurations: the users' Envoy configurations that a study names | [`configurations`] | no |
 //! | plan: arms, loads, their order | [`plan`] | yes |
 //! | suit: settings that the file leaves open, chosen by the machine | [`suit`] | yes |
 //! | run: start processes, measure slices, emit events | [`runner`] | no |
@@ -15,6 +16,7 @@
 //! | sittings: combine the results of several sittings of one study | [`sittings`] | yes |
 
 pub mod comparison;
+pub mod configurations;
 pub mod disturbance;
 pub mod event;
 pub mod file;

@@ -4,6 +4,7 @@ mod arms;
 mod chain;
 mod conditions;
 mod copies;
+mod given;
 mod hops;
 mod loads;
 mod order;
@@ -16,16 +17,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
+use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Catalogue, Composition, Context, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
 use hoptax_host::link::LinkSpec;
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
 
+use crate::configurations::Configurations;
 use crate::file::{Application, Caller, Positions, Problems, ProxyWord, StudyFile};
 
+pub use arms::External;
 pub use chain::{Chain, Hop};
 pub use conditions::{Conditions, USUAL_BYTES};
 pub use copies::Subject;
+pub use given::GivenConfig;
 pub use order::{Block, blocks, shuffled};
 
 /// The id of the reference arm.
@@ -68,6 +73,8 @@ pub struct Plan {
     pub link: Option<LinkSpec>,
     /// Headers of every request of every arm: all that any function requires.
     pub headers: BTreeMap<String, String>,
+    /// The configurations of the user that proxies run.
+    pub configurations: Configurations,
 }
 
 /// Settings that a study file does not state, so they depend on the machine.
@@ -90,6 +97,11 @@ pub struct Arm {
     pub chain: Chain,
     /// The functions of all its proxies.
     pub functions: Composition,
+    /// Its request, if one of its proxies has a given configuration (the one that goes through the first of these), or if it
+    /// is a server that already runs. None for the request that all other arms send.
+    pub request: Option<DerivedRequest>,
+    /// The server that already runs; none if it is brought up.
+    pub external: Option<External>,
     /// The index of the arm that its cost is the difference from.
     pub compared_with: Option<usize>,
     /// The conditions that it shares with that arm.
@@ -148,13 +160,26 @@ pub enum Rate {
 }
 
 impl Plan {
-    /// Plans the study of `file`.
+    /// Plans the study of `file`, whose proxies have no configuration of the user.
     ///
     /// # Errors
     /// Everything in the file that is not possible, each with its position.
     pub fn new(file: &StudyFile, positions: &Positions, catalogue: &Catalogue) -> Result<Self, Problems> {
+        Self::with_configurations(file, positions, catalogue, Configurations::default())
+    }
+
+    /// Plans the study of `file`. `configurations` are those that it names.
+    ///
+    /// # Errors
+    /// As [`Self::new`], and every problem with a configuration.
+    pub fn with_configurations(
+        file: &StudyFile,
+        positions: &Positions,
+        catalogue: &Catalogue,
+        configurations: Configurations,
+    ) -> Result<Self, Problems> {
         let mut problems = Vec::new();
-        let (arms, pointers) = arms::plan(file, positions, catalogue, &mut problems);
+        let (arms, pointers) = arms::plan(file, positions, (catalogue, &configurations), &mut problems);
         let loads = loads::plan(&file.loads, positions, &mut problems);
         supported::check(file, (&arms, &pointers), &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
@@ -181,6 +206,7 @@ impl Plan {
             application: file.application,
             link,
             headers,
+            configurations,
         })
     }
 
@@ -278,11 +304,12 @@ impl Arm {
         self.tls().last().copied().flatten()
     }
 
-    /// The key exchange group of its TLS connections; none if it has none.
+    /// The key exchange group of its TLS connections; none if it has none, and if it is not known.
     pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
         let mut groups = self.chain.hops.iter().map(|hop| fragment(hop).key_exchange_group);
         let chosen = groups.find(|group| *group != KeyExchangeGroup::default()).unwrap_or_default();
-        self.is_secured().then_some(chosen)
+        // A given configuration chooses groups of its own.
+        (self.is_secured() && !self.chain.is_given()).then_some(chosen)
     }
 
     /// Whether the connections of its callers use QUIC, and so HTTP/3.
@@ -328,19 +355,26 @@ impl Arm {
         all.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Whether a function calls the companion.
+    /// Whether a function or a given configuration calls the companion.
     pub fn asks_companion(&self) -> bool {
-        self.functions.asks_companion()
+        let asks = |hop: &Hop| hop.given.as_ref().is_some_and(|given| given.asks_companion);
+        self.functions.asks_companion() || self.chain.hops.iter().any(asks)
     }
 
-    /// Evidence that the functions of one of its proxies were active: each proof with the prefix of its failure, which
+    /// Evidence that the functions of one of its proxies were active, or that requests went through its given configuration: each proof with the prefix of its failure, which
     /// names the function and the proxy if the arm has several.
     pub fn proofs(&self, hop: &Hop) -> Vec<(String, Proof)> {
         let place = if self.chain.hops.len() > 1 { format!(" at `{}`", hop.name) } else { String::new() };
         let is_one = self.functions.only().is_some() && place.is_empty();
         let prefix = |name: &str| if is_one { String::new() } else { format!("`{name}`{place}: ") };
-        let proofs = hop.functions.proofs();
-        proofs.into_iter().map(|(component, proof)| (prefix(&component.name), proof)).collect()
+        let of_functions = hop.functions.proofs();
+        let of_functions =
+            of_functions.into_iter().map(|(component, proof)| (prefix(&component.name), proof));
+        let of_given = hop.given.iter().filter_map(|given| {
+            let proof = Proof { name: given.proof.clone()?, above: None };
+            Some((format!("`{}`{place}: ", given.path), proof))
+        });
+        of_functions.chain(of_given).collect()
     }
 
     /// The name of the folder of one of its copies, unique among arms. Copies after the first have their number

@@ -82,11 +82,12 @@ fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
 /// # Errors
 /// When a file of the configuration cannot be read.
 pub(crate) fn envoy_hash(spec: &ProxySpec, names: &Names) -> io::Result<String> {
-    let watched = spec.plan.watched.as_ref().map(|files| -> io::Result<_> {
+    let plan = spec.source.plan();
+    let watched = plan.and_then(|plan| plan.watched.as_ref()).map(|files| -> io::Result<_> {
         let read = |path: &Path| Ok::<_, io::Error>(names.apply(&fs::read_to_string(path)?));
         Ok([read(&files.listeners)?, read(&files.clusters)?])
     });
-    let files = spec.plan.fragment.iter().flat_map(|fragment| &fragment.files);
+    let files = plan.and_then(|plan| plan.fragment.as_ref()).into_iter().flat_map(|fragment| &fragment.files);
     let files: BTreeMap<String, String> =
         files.map(|(path, bytes)| (names.apply(&path.to_string_lossy()), sha256(bytes))).collect();
     let mut parts = vec![

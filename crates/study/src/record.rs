@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
-use hoptax_result::{Book, Capacity, Opened, PartCounts};
+use hoptax_result::{Answer, Book, Capacity, Opened, PartCounts};
 use serde::{Deserialize, Serialize};
 
 /// One measured slice.
@@ -118,6 +118,9 @@ pub struct RoundRecord {
     /// Capacity of each arm, by arm, if loads are shares of it. Measured once, before the first round.
     #[serde(default)]
     pub capacities: BTreeMap<usize, Capacity>,
+    /// What each given configuration answered before the first round, by arm.
+    #[serde(default)]
+    pub answers: BTreeMap<usize, Answer>,
     /// Time spent waiting for the host before slices, nanoseconds.
     pub waited_ns: u64,
     /// Stolen ticks of the processors in use, and all their ticks.

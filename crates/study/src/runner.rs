@@ -7,8 +7,11 @@
 //! The runner works on the calling thread, since the kernel ends the processes that it starts when that thread ends.
 //! Generator and origins share the processors that are not the proxies'.
 
+mod answer;
 mod capacity;
 mod ends;
+mod external;
+mod given;
 mod measure;
 mod origins;
 mod php;
@@ -19,6 +22,7 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod unloading;
 
 use std::fs;
 use std::io;
@@ -34,6 +38,7 @@ use hoptax_host::spinner::Spinner;
 use hoptax_load::{ConnectError, TargetError};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::process::ProxyError;
+use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::OriginError;
 
 use crate::event::Event;
@@ -43,7 +48,7 @@ use measure::Meter;
 use quiet::Quiet;
 pub use subjects::FILES;
 use subjects::Subjects;
-pub(crate) use traffic::requests_sha256;
+pub(crate) use traffic::{expected_statuses, requests_sha256};
 
 /// What a run needs besides its plan.
 #[derive(Clone, Debug)]
@@ -60,6 +65,14 @@ pub struct Setting<'a> {
     pub spinner: Option<&'a Spinner>,
     /// Reads stolen time: [`KERNEL_TICKS`], unless a test simulates a host that steals.
     pub ticks: Ticks,
+}
+
+impl Setting<'_> {
+    /// The Envoy of a choice, as in a study file.
+    fn envoy(&self, choice: Option<&str>) -> Result<&Envoy, ArmError> {
+        let envoy = self.envoys.of(choice);
+        envoy.ok_or_else(|| ArmError::UnknownEnvoy(choice.unwrap_or_default().to_owned()))
+    }
 }
 
 /// Reads the time counters of each processor, by its number: see [`processor_ticks`].
@@ -131,6 +144,9 @@ pub enum ArmError {
     /// A function that is to be removed was not active before.
     #[error("its function was not active before its removal: `{0}`")]
     NeverAtWork(String),
+    /// Its given configuration cannot be measured.
+    #[error("{0}")]
+    Given(String),
     /// TLS of its connections cannot be set up.
     #[error("cannot set up TLS: {0}")]
     Security(String),
@@ -227,6 +243,7 @@ fn all_rounds(
     let Control { stop, should_continue, on_event } = control;
     let first = rounds.len() as u32;
     let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();
+    let mut answers = rounds.last().map(|round| round.answers.clone()).unwrap_or_default();
     for round in first..=plan.rounds {
         // Also called after the last round, since the end counts as a look.
         if !should_continue(rounds) || round == plan.rounds {
@@ -235,7 +252,8 @@ fn all_rounds(
         if round == first {
             on_event(&Event::Checking);
         }
-        let mut subjects = Subjects::bring_up(plan, setting, link, round, round == first, stop)?;
+        let first_answers = (round == first, &mut answers);
+        let mut subjects = Subjects::bring_up(plan, setting, link, round, first_answers, stop)?;
         on_event(&Event::RoundBegan { round });
         let mut meter = Meter::new(plan, setting, link, &subjects, began, round);
         meter.warm_up(&mut subjects, stop)?;
@@ -243,7 +261,7 @@ fn all_rounds(
             on_event(&Event::Sizing);
             capacities = meter.capacities(&mut subjects, stop)?;
         }
-        meter.set_capacities(&capacities);
+        meter.set_once(&capacities, &answers);
         let blocks = plan::blocks(plan, round);
         for block in &blocks {
             for &subject in &block.subjects {

@@ -38,6 +38,9 @@ use crate::provenance;
 use crate::record::RoundRecord;
 use crate::runner::requests_sha256;
 
+/// The name of a server that already runs among the proxies of its arm.
+const EXTERNAL: &str = "external";
+
 /// The circumstances of a study's rounds, and how it ended.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
@@ -77,7 +80,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
     let proxies = Proxies { environment: &environment, others: &programs };
     let arm_result = |(index, arm)| ArmResult {
         configuration_sha256: provenance::of_rounds(records, index),
-        ..arm_result(plan, index, arm, proxies)
+        ..arm_result(plan, index, arm, (proxies, records.last()))
     };
     let arms = plan.arms.iter().enumerate().map(arm_result).collect();
     let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
@@ -162,15 +165,26 @@ fn load_spec(load: &Load, chosen_rate: Option<f64>) -> LoadSpec {
 }
 
 /// The description of an arm, without numbers.
-fn arm_result(plan: &Plan, index: usize, arm: &Arm, proxies: Proxies<'_>) -> ArmResult {
+fn arm_result(
+    plan: &Plan,
+    index: usize,
+    arm: &Arm,
+    (proxies, last): (Proxies<'_>, Option<&RoundRecord>),
+) -> ArmResult {
+    // Every round repeats what was measured once.
+    let answer = last.and_then(|round| round.answers.get(&index));
     let hop = |hop: &Hop| HopUse { name: hop.name.clone(), ..HopUse::default() };
+    // Accounted for like a proxy. Without an account, its CPU time is as absent as without a proxy.
+    let account = arm.external.as_ref().and_then(|external| external.account.as_ref());
+    let external = account.map(|_| HopUse { name: EXTERNAL.to_owned(), ..HopUse::default() });
     ArmResult {
         id: arm.id.clone(),
         kind: arm.kind,
         function: arm.functions.only().map(|component| component.function.id.clone()),
         knobs: arm.knobs(),
         summary: arm.summary.clone(),
-        subject: Some(subject::planned(plan, arm, &proxies)),
+        subject: Some(subject::planned(plan, arm, &proxies, answer)),
+        answer: answer.cloned(),
         compared_with: arm.compared_with.and_then(|other| plan.arms.get(other)).map(|other| other.id.clone()),
         copies: plan.subjects.iter().filter(|subject| subject.arm == index).count() as u32,
         known_answer: known_answer(arm),
@@ -182,7 +196,7 @@ fn arm_result(plan: &Plan, index: usize, arm: &Arm, proxies: Proxies<'_>) -> Arm
             .filter(|load| arm.takes_part(load))
             .map(|load| (load.name.clone(), requests_sha256(plan, arm, load)))
             .collect(),
-        hops: arm.chain.hops.iter().map(hop).collect(),
+        hops: arm.chain.hops.iter().map(hop).chain(external).collect(),
         ..ArmResult::default()
     }
 }

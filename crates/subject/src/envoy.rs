@@ -2,5 +2,6 @@
 
 pub mod bootstrap;
 pub mod chosen;
+pub mod given;
 pub mod process;
 pub mod release;

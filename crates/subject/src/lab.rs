@@ -1,10 +1,12 @@
 //! The certificates of a study: an authority, and a certificate for every party that uses TLS.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_certs::{Authority, CertificateError, KeyKind, Request};
+use hoptax_certs::{Authority, CertificateError, KeyKind, Request, Signed};
 use hoptax_host::link::FAR;
 
 use crate::envoy::bootstrap::TlsSettings;
@@ -19,10 +21,50 @@ pub const GENERATOR: &str = "generator";
 /// The name of the origin.
 pub const ORIGIN: &str = "origin";
 
-/// A folder of certificates.
-#[derive(Clone, Debug)]
+/// A folder of certificates, and the authority that signed them.
+#[derive(Debug)]
 pub struct Lab {
     folder: PathBuf,
+    certificates: Certificates,
+}
+
+/// Names that given configurations expect in the certificates of their peers, besides the usual ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeerNames {
+    /// In the certificate of the origin: DNS names and SPIFFE names.
+    pub origin: BTreeSet<String>,
+    /// In the certificate of the generator.
+    pub generator: BTreeSet<String>,
+}
+
+/// An authority that signs certificates with any names. Certificates with the same names and kind of key are one, because
+/// many proxies of a study may run one configuration, and large keys take seconds.
+#[derive(Debug)]
+pub struct Certificates {
+    authority: Authority,
+    signed: RefCell<BTreeMap<(BTreeSet<String>, KeyKind), Signed>>,
+}
+
+impl Certificates {
+    /// The certificate of the authority.
+    pub fn authority_pem(&self) -> String {
+        self.authority.certificate()
+    }
+
+    /// A certificate with these names and this kind of key. Names that begin with `spiffe://` are SPIFFE names.
+    ///
+    /// # Errors
+    /// When a name is not valid in a certificate.
+    pub fn sign(&self, names: &BTreeSet<String>, key: KeyKind) -> Result<Signed, CertificateError> {
+        let of = (names.clone(), key);
+        if let Some(signed) = self.signed.borrow().get(&of) {
+            return Ok(signed.clone());
+        }
+        let (spiffe, dns) = names.iter().cloned().partition(is_spiffe);
+        let signed = self.authority.sign(&Request { names: dns, spiffe, key, seconds: SECONDS })?;
+        self.signed.borrow_mut().insert(of, signed.clone());
+        Ok(signed)
+    }
 }
 
 /// Why certificates are not available.
@@ -43,26 +85,44 @@ pub enum LabError {
 
 impl Lab {
     /// Generates certificates for generator, origin and the proxies of these names, and writes them into a folder. The
-    /// authority's key is not kept.
+    /// authority's key is not written.
     ///
     /// # Errors
     /// When they cannot be generated or written.
-    pub fn create<'a>(folder: &Path, proxies: impl IntoIterator<Item = &'a str>) -> Result<Self, LabError> {
+    pub fn create<'a>(
+        folder: &Path,
+        proxies: impl IntoIterator<Item = &'a str>,
+        peers: &PeerNames,
+    ) -> Result<Self, LabError> {
         let file = |source| LabError::File { folder: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(file)?;
-        let authority = Authority::new("hoptax study", SECONDS)?;
+        let authority = Authority::new("hoptax lab", SECONDS)?;
         fs::write(folder.join("ca.pem"), authority.certificate()).map_err(file)?;
+        let certificates = Certificates { authority, signed: RefCell::default() };
+        let none = BTreeSet::new();
         for name in [GENERATOR, ORIGIN].into_iter().chain(proxies) {
-            let signed = authority.sign(&Request {
-                names: vec![name.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned(), FAR.to_string()],
-                spiffe: vec![spiffe(name)],
+            let more = match name {
+                GENERATOR => peers.generator.iter(),
+                ORIGIN => peers.origin.iter(),
+                _ => none.iter(),
+            };
+            let (more_spiffe, more_names): (Vec<String>, Vec<String>) = more.cloned().partition(is_spiffe);
+            let usual = [name.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned(), FAR.to_string()];
+            let signed = certificates.authority.sign(&Request {
+                names: usual.into_iter().chain(more_names).collect(),
+                spiffe: [spiffe(name)].into_iter().chain(more_spiffe).collect(),
                 key: KeyKind::P256,
                 seconds: SECONDS,
             })?;
             fs::write(folder.join(format!("{name}.pem")), signed.certificate).map_err(file)?;
             fs::write(folder.join(format!("{name}.key")), signed.key).map_err(file)?;
         }
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self { folder: folder.to_owned(), certificates })
+    }
+
+    /// What signs further certificates.
+    pub fn certificates(&self) -> &Certificates {
+        &self.certificates
     }
 
     /// The certificate of the authority.
@@ -89,6 +149,11 @@ impl Lab {
             peer: asks.then(|| spiffe(peer)),
         }
     }
+}
+
+#[expect(clippy::ptr_arg, reason = "`partition` passes a reference to its items")]
+fn is_spiffe(name: &String) -> bool {
+    name.starts_with("spiffe://")
 }
 
 fn spiffe(name: &str) -> String {

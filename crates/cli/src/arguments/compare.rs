@@ -10,12 +10,14 @@ use super::values::{self, NeverHalt};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A subject is one proxy: functions of the catalogue (`hoptax functions`), an Envoy release or the path
-of an Envoy binary, or both, joined by `+`. `baseline` is the plain proxy.
+of an Envoy binary, or both, joined by `+`. `baseline` is the plain proxy. The path of a configuration
+(.yaml, .yml or .json) takes the place of functions. A URL is a server that already runs; its CPU time
+is not compared.
 
 Examples:
   hoptax compare access-log/json access-log/file       two functions
   hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%     two releases of Envoy, with a function
-  hoptax compare baseline ./envoy --until-decided 15m  a build of your own with the current release
+  hoptax compare old.yaml new.yaml --until-decided 15m two configurations of your own
 
 All subjects run side by side in one study, with a second copy of the first subject: the A/A arm. The
 others are compared with the first. A difference is `different` if its 95 % interval excludes zero,

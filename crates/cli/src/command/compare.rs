@@ -1,14 +1,16 @@
 //! `hoptax compare`: measures subjects side by side and decides whether they differ.
 
+mod differences;
+
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use hoptax_report::terminal;
 use hoptax_result::{ComparisonResult, Verdict};
 use hoptax_stats::DECISIVE;
 use hoptax_study::comparison::compare;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::own_study;
 use super::study;
@@ -65,6 +67,11 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     write(&folder, &comparison)?;
     for (number, subject) in arguments.subjects.iter().enumerate() {
         print::note(&format!("{}: {subject}", arm_name(number)));
+        if let Some(first) = arguments.subjects.first().filter(|_| number > 0) {
+            for line in differences::between((&arm_name(0), first), (&arm_name(number), subject)) {
+                print::note(&line);
+            }
+        }
     }
     print::table_or_json(arguments.json.as_deref(), &comparison, || {
         terminal::comparison(&comparison, print::style())
@@ -98,9 +105,29 @@ fn study_file(subjects: &[String]) -> String {
 
 /// Adds an arm to a study file.
 fn arm(text: &mut String, (name, subject): (&str, &str), compared_with: Option<&str>) {
-    let (envoys, functions): (Vec<&str>, Vec<&str>) =
-        subject.split('+').map(str::trim).filter(|part| *part != "baseline").partition(|part| is_envoy(part));
+    let mut entry = if subject.contains("://") {
+        json!({"name": name, "url": subject})
+    } else {
+        json!({"name": name, "hops": [proxy(subject)]})
+    };
+    if let Some(reference) = compared_with {
+        entry["compared_with"] = json!(reference);
+    }
+    // JSON is YAML.
+    let _ = writeln!(text, "  - {entry}");
+}
+
+/// The proxy of a subject as a hop of a study file.
+fn proxy(subject: &str) -> Value {
+    let parts = subject.split('+').map(str::trim).filter(|part| *part != "baseline");
+    let (configs, parts): (Vec<&str>, Vec<&str>) = parts.partition(|part| is_config(part));
+    let (envoys, functions): (Vec<&str>, Vec<&str>) = parts.into_iter().partition(|part| is_envoy(part));
     let mut hop = json!({"name": "proxy"});
+    if !configs.is_empty() {
+        let config = configs.join("+");
+        // Relative paths in a study file start at its folder, which is temporary.
+        hop["config"] = json!(path::absolute(&config).unwrap_or_else(|_| PathBuf::from(&config)));
+    }
     // Several are refused by the study file, with their names.
     if !envoys.is_empty() {
         hop["envoy"] = json!(envoys.join("+"));
@@ -108,12 +135,14 @@ fn arm(text: &mut String, (name, subject): (&str, &str), compared_with: Option<&
     if !functions.is_empty() {
         hop["functions"] = json!(functions);
     }
-    let mut entry = json!({"name": name, "hops": [hop]});
-    if let Some(reference) = compared_with {
-        entry["compared_with"] = json!(reference);
-    }
-    // JSON is YAML.
-    let _ = writeln!(text, "  - {entry}");
+    hop
+}
+
+/// Whether a part of a subject names a configuration.
+fn is_config(part: &str) -> bool {
+    Path::new(part)
+        .extension()
+        .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
 
 /// Whether a part of a subject names an Envoy: a release, or a path.
@@ -162,6 +191,20 @@ mod tests {
         for envoy in ["1.39.3", "1.40.0", "./envoy"] {
             assert!(envoys.contains(&envoy), "{envoys:?}");
         }
+    }
+
+    #[test]
+    fn configurations_and_urls_are_subjects() {
+        let subjects = ["b.yaml+1.39.3", "conf/a.json", "http://127.0.0.1:1/a+b"].map(str::to_owned);
+        let (file, _) = hoptax_study::file::read("compare.yaml", &study_file(&subjects)).unwrap();
+        let entries = serde_json::to_value(&file.arms).unwrap();
+        let here = std::env::current_dir().unwrap();
+        let hop = |arm: usize| entries[arm]["hops"][0].clone();
+        assert_eq!(hop(1)["config"], json!(here.join("b.yaml")));
+        assert_eq!(hop(1)["envoy"], "1.39.3");
+        assert_eq!((hop(1), &entries[2]["compared_with"]), (hop(2), &json!("A")));
+        assert_eq!(hop(3)["config"], json!(here.join("conf/a.json")));
+        assert_eq!((&entries[4]["url"], &entries[4]["compared_with"]), (&json!(subjects[2]), &json!("A")));
     }
 
     #[test]

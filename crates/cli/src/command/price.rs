@@ -6,11 +6,13 @@ use std::env;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use hoptax_bill::{Answers, Given, GivenError, LabError, Stubs, Trial, TrialError, write_files};
+use hoptax_bill::{Answers, LabError, Stubs, Trial, TrialError, write_files};
 use hoptax_bootstrap::parts::{Part, PartKind, parts};
 use hoptax_bootstrap::request::{DerivedRequest, derive};
 use hoptax_bootstrap::{Adapted, Lab, Listener, Problem, missing_extension};
 use hoptax_nearest::hint;
+use hoptax_subject::envoy::given::{FilesError, Given, GivenError};
+use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
 
 use crate::arguments::PriceArguments;
@@ -57,8 +59,8 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
     let names = adapt(&given, unknown, unknown, &folder)?;
     let certificates = write_files(&given, &names, &folder).map_err(|error| match error {
-        LabError::Missing(_) => Failure::bad_input(error),
-        LabError::Certificate(_) | LabError::File { .. } => Failure::environment(error),
+        LabError::Files(FilesError::Missing(_)) => Failure::bad_input(error),
+        LabError::Files(_) | LabError::Certificates(_) => Failure::environment(error),
     })?;
     let stubs = Stubs::start(&program, &certificates, &folder).map_err(Failure::environment)?;
     let mut adapted = adapt(&given, stubs.origin.address, stubs.companion.address, &folder)?;
@@ -82,9 +84,8 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
             return Ok(Code::Interrupted);
         }
         let trial = trial(&file_name(&variant.name));
-        let outcome = trial
-            .validate(&adapted.without(variant.removed), interrupt.flag())
-            .and_then(|()| trial.run(&passed.listener.name, &variant.request, interrupt.flag()));
+        let bootstrap = adapted.without(variant.removed);
+        let outcome = trial.run(bootstrap, &passed.listener.name, &variant.request, interrupt.flag());
         tried.push(Tried { name: variant.name, outcome });
     }
     print::result(&text::trials(passed, &tried))?;
@@ -122,13 +123,13 @@ fn passed(adapted: &Adapted, wanted: Option<&str>) -> Result<Vec<Passed>, Failur
 /// Has Envoy validate the whole, without the extensions that it lacks.
 fn accept(adapted: &mut Adapted, trial: &Trial<'_>, interrupt: &Interrupt) -> Result<(), Failure> {
     for _ in 0..MOST_MISSING {
-        let error = match trial.validate(&adapted.bootstrap(), interrupt.flag()) {
+        let error = match trial.validate(adapted.bootstrap(), interrupt.flag()) {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
         let is_removed = match &error {
-            TrialError::Refused { message, .. } => {
-                missing_extension(message).is_some_and(|name| adapted.remove_extension(name))
+            TrialError::Proxy(ProxyError::Refused { reason, .. }) => {
+                missing_extension(reason).is_some_and(|name| adapted.remove_extension(name))
             }
             _ => return Err(Failure::environment(error)),
         };

@@ -21,6 +21,7 @@ use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, StudyResult};
+use hoptax_study::configurations::Configurations;
 use hoptax_study::event::Event;
 use hoptax_study::file;
 use hoptax_study::length::{Course, Length};
@@ -60,11 +61,18 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
     let thresholds = thresholds(stored.as_ref().map(|(_, manifest)| manifest), &arguments.thresholds);
     let limits = load::thresholds(&thresholds)?;
-    let (name, text) = match &stored {
-        Some((text, manifest)) => (manifest.file_name.clone(), text.clone()),
-        None => library::read(&arguments.study)?,
+    let (name, text, folder_of_file) = match &stored {
+        Some((text, manifest)) => {
+            (manifest.file_name.clone(), text.clone(), PathBuf::from(&manifest.folder_of_file))
+        }
+        None => {
+            let (name, text) = library::read(&arguments.study)?;
+            let folder = library::folder(&name);
+            (name, text, folder)
+        }
     };
-    let mut plan = read_plan(&name, &text, arguments, stored.as_ref().map(|(_, manifest)| manifest))?;
+    let mut plan =
+        read_plan((&name, &text, &folder_of_file), arguments, stored.as_ref().map(|(_, manifest)| manifest))?;
     if arguments.dry_run {
         return dry_run(plan, arguments.never_halt);
     }
@@ -106,7 +114,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let interrupt = Interrupt::listen()?;
 
-    let mut manifest = Manifest::new(name, &environment, programs, (machine, spinner.is_some()), &plan)?;
+    let file = (name, folder_of_file.as_path());
+    let mut manifest = Manifest::new(file, &environment, programs, (machine, spinner.is_some()), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = thresholds.into_iter().collect();
     let (folder, manifest, rounds) = match &stored {
@@ -322,8 +331,7 @@ fn machine(
 }
 
 fn read_plan(
-    name: &str,
-    text: &str,
+    (name, text, folder): (&str, &str, &Path),
     arguments: &StudyArguments,
     stored: Option<&Manifest>,
 ) -> Result<Plan, Failure> {
@@ -331,7 +339,8 @@ fn read_plan(
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
     file.rounds = arguments.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(arguments.seed).unwrap_or(file.seed);
-    Plan::new(&file, &positions, &catalogue).map_err(Failure::bad_input)
+    let configurations = Configurations::read(&file, folder);
+    Plan::with_configurations(&file, &positions, &catalogue, configurations).map_err(Failure::bad_input)
 }
 
 /// The run folder: `out`, or one named after the study and the time.

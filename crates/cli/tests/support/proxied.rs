@@ -159,7 +159,7 @@ pub(crate) fn spec_with(
     ProxySpec {
         envoy: Envoy::find(None, &mut |_| {}).unwrap(),
         directory: directory.to_owned(),
-        plan: ProxyPlan {
+        source: ProxyPlan {
             admin_port: 0,
             listen: ([127, 0, 0, 1], 0).into(),
             origins: witnesses.iter().map(|witness| witness.address).collect(),
@@ -168,7 +168,8 @@ pub(crate) fn spec_with(
             downstream: None,
             upstream: None,
             watched: None,
-        },
+        }
+        .into(),
         environment,
         flags: Vec::new(),
         workers: 1,

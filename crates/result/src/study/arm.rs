@@ -69,6 +69,9 @@ pub struct ArmResult {
     /// Statistics of the proxy that show that its function was not active, or not removed; the numbers then describe
     /// something else.
     pub unproven: Vec<String>,
+    /// What its proxies answered before the first round, if one has a configuration of the user.
+    #[serde(default)]
+    pub answer: Option<Answer>,
     /// Processor use of all proxies under the closed loop.
     pub proxy_use: Option<ProxyUse>,
     /// The rate that it can take; null unless a load is a share of it, and in results of earlier versions.
@@ -82,6 +85,17 @@ pub struct ArmResult {
     pub book: Book,
     /// Failed requests by kind.
     pub failures: BTreeMap<String, u64>,
+}
+
+/// What the first requests through a configuration of the user got. Later responses are expected to have these statuses,
+/// unless the load states others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Number of responses by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// How far statistics of the proxy grew meanwhile, by name; only those that grew.
+    pub statistics: BTreeMap<String, u64>,
 }
 
 /// The role of an arm in the study.
@@ -99,6 +113,8 @@ pub enum ArmKind {
     Function,
     /// Proxies at a position of their own, compared with no proxy.
     Position,
+    /// A server that already ran and is never restarted, so its intervals cover no restart.
+    External,
 }
 
 /// The cost of an arm that is known in advance.
@@ -291,7 +307,8 @@ impl Interval {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HopUse {
-    /// Its position: `client`, `server` (sidecars), `gateway` (a front proxy).
+    /// Its position: `client`, `server` (sidecars), `gateway` (a front proxy); or its name in the study file; or `external` for a
+    /// server that already ran.
     pub name: String,
     /// Its CPU time per request, background work included, us.
     pub cpu_us_per_request: Option<Interval>,

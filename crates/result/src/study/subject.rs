@@ -14,9 +14,10 @@ pub struct PlannedSubject {
     /// Its proxies, in the order in which a request passes them; empty without one.
     pub hops: Vec<PlannedHop>,
     /// TLS of the connections, in the order in which a request passes them: from the generator to the first proxy,
-    /// between proxies, and to the application. One more than `hops`.
+    /// between proxies, and to the application. One more than `hops`. Connections that a configuration of the user opens are
+    /// `none` here: it determines them itself.
     pub tls: Vec<ConnectionTls>,
-    /// The application behind the proxies: `origin` or `go`.
+    /// The application behind the proxies: `origin` or `go`; `external` if the arm is a server that already ran.
     pub application: String,
     /// Processes of the application that the last proxy distributes requests to.
     pub upstreams: u32,
@@ -24,6 +25,26 @@ pub struct PlannedSubject {
     pub application_flags: BTreeMap<String, String>,
     /// Expected statuses of responses, by load; an empty list for all below 400.
     pub expect: BTreeMap<String, Vec<u16>>,
+    /// Its request, if a proxy has a configuration of the user, or if it is a server that already ran; null for the usual
+    /// request.
+    #[serde(default)]
+    pub request: Option<PlannedRequest>,
+    /// The processes whose CPU time and memory are those of a server that already ran, for example `unit envoy.service`; null
+    /// for other arms, and if its CPU time is not accounted for.
+    #[serde(default)]
+    pub account: Option<String>,
+}
+
+/// A request that is not the usual one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedRequest {
+    /// The method.
+    pub method: String,
+    /// The URL, with the host of the request instead of the address of the proxy.
+    pub url: String,
+    /// The names of its headers, in lower case. Their values may be secret.
+    pub headers: Vec<String>,
 }
 
 /// A proxy of a subject.
@@ -42,6 +63,9 @@ pub struct PlannedHop {
     pub sha256: Option<String>,
     /// Its functions; empty for a plain proxy.
     pub functions: Vec<PlannedFunction>,
+    /// The configuration of the user that it runs; null if its configuration is generated.
+    #[serde(default)]
+    pub config: Option<PlannedConfig>,
     /// Its worker threads; null for one per processor of the proxies.
     pub workers: Option<u32>,
     /// Flags of its command line, in addition to those of hoptax.
@@ -49,6 +73,20 @@ pub struct PlannedHop {
     pub flags: Vec<String>,
     /// Environment variables of its process, in addition to those of hoptax.
     pub environment: BTreeMap<String, String>,
+}
+
+/// A configuration of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedConfig {
+    /// Its path, as in the study file.
+    pub path: String,
+    /// SHA-256 of its contents, including the files that it names.
+    pub sha256: String,
+    /// The listener to which requests are sent.
+    pub listener: String,
+    /// The nodes that are removed from it, by their JSON pointers.
+    pub without: Vec<String>,
 }
 
 /// A function of a proxy.

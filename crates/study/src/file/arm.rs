@@ -6,7 +6,7 @@ use hoptax_functions::FilterOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionsSection, HopEntry, SubjectEntry};
+use super::{ConditionsSection, ExternalEntry, HopEntry, SubjectEntry};
 
 /// One arm of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,8 @@ pub enum ArmEntry {
     Function(FunctionEntry),
     /// A chain of proxies.
     Chain(ChainEntry),
+    /// A server that already runs.
+    External(ExternalEntry),
 }
 
 /// An arm whose function is removed again.
@@ -84,6 +86,30 @@ pub struct ChainEntry {
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,
+    /// Its requests, if a proxy has a `config`. What is left out is derived from the routes of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestSection>,
+}
+
+/// The requests of an arm.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RequestSection {
+    /// The method. Default: `GET`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[A-Z]+$"))]
+    pub method: Option<String>,
+    /// The host, as in the `Host` header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub host: Option<String>,
+    /// The path, with a query if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^/"))]
+    pub path: Option<String>,
+    /// Headers. Those that authenticate to the configuration with credentials of the lab are added.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
 }
 
 /// The order of the HTTP filters of several functions.

@@ -34,6 +34,20 @@ pub struct HopSection {
     pub functions: Vec<String>,
     /// The order of their HTTP filters: `recommended` is the default order of Envoy Gateway.
     pub order: OrderWord,
+    /// The file of its configuration, instead of `functions`: an Envoy bootstrap or a `/config_dump`, in YAML or JSON. A
+    /// relative path starts at the folder of the study file. Addresses, certificates and secrets of the configuration are
+    /// replaced as for `hoptax price`, which lists them with `--dry-run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub config: Option<String>,
+    /// The listener of the configuration to which requests are sent. Default: the first for which a request can be derived
+    /// from the routes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub listener: Option<String>,
+    /// Nodes that are removed from the configuration, by their JSON pointers in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// Its worker threads, which override `workers` of the conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
@@ -68,7 +82,7 @@ pub struct HopTls {
 
 impl HopTls {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

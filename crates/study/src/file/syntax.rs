@@ -123,9 +123,17 @@ fn problems_of_nearest(
     let is_other = |kind: &ValidationErrorKind| matches!(kind, ValidationErrorKind::Type { .. });
     let possible: Vec<&Vec<ValidationError<'_>>> =
         alternatives.iter().filter(|errors| !has(errors, is_other)).collect();
+    let unknown_keys = |errors: &&&Vec<ValidationError<'_>>| -> usize {
+        let keys = |error: &ValidationError<'_>| match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => unexpected.len(),
+            _ => 0,
+        };
+        errors.iter().filter(is_here).map(keys).sum()
+    };
     let meant = possible
         .iter()
-        .find(|errors| !has(errors, lacks))
+        .filter(|errors| !has(errors, lacks))
+        .min_by_key(unknown_keys)
         .or_else(|| possible.iter().find(|errors| !has(errors, has_unknown)))
         .or_else(|| possible.first().filter(|_| possible.len() == 1));
     if let Some(errors) = meant {
@@ -196,6 +204,12 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
             let hint = instance.as_str().map(|word| hint(word, words.iter().copied())).unwrap_or_default();
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
         }
+        _ if pointer.ends_with("/account") => {
+            format!(
+                "{what} must be one of `cgroup: PATH`, `pid: NUMBER`, `process: NAME` and `unit: NAME`, not {}",
+                shown(instance)
+            )
+        }
         ValidationErrorKind::AnyOf { .. } if pointer.contains("/hops/") => {
             format!(
                 "{what} must be the name of a plain proxy, or a mapping such as `{{functions: [jwt]}}`, not {}",
@@ -204,7 +218,7 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
         }
         ValidationErrorKind::AnyOf { .. } => {
             format!(
-                "{what} must be a name, `function: NAME`, `unloaded: NAME`, `subject: {{position: ...}}` or `name: NAME` with `functions: [...]`, `envoy: RELEASE` or `hops: [...]`, not {}",
+                "{what} must be a name, `function: NAME`, `unloaded: NAME`, `subject: {{position: ...}}` or `name: NAME` with `functions: [...]`, `envoy: RELEASE`, `hops: [...]` or `url: URL`, not {}",
                 shown(instance)
             )
         }

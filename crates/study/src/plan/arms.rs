@@ -1,5 +1,7 @@
 //! Turns the arms of a study file into arms of the plan.
 
+mod external;
+
 use std::collections::BTreeMap;
 
 use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall, KnobValue};
@@ -12,15 +14,19 @@ use super::points::{self, Requested, Resolved};
 use super::positions::subject_arm;
 use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, DIRECT, SAME};
+use crate::configurations::Configurations;
 use crate::file::{
-    Application, ArmEntry, ChainEntry, ConditionsSection, LoopWord, Positions, Problem, StudyFile,
+    Application, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Positions, Problem,
+    StudyFile,
 };
+
+pub use external::External;
 
 /// Plans the arms of `file`, with the place in the file that each comes from. Problems with them are added to `problems`.
 pub(super) fn plan(
     file: &StudyFile,
     positions: &Positions,
-    catalogue: &Catalogue,
+    (catalogue, configurations): (&Catalogue, &Configurations),
     problems: &mut Vec<Problem>,
 ) -> (Vec<Arm>, Vec<String>) {
     let has_names = file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
@@ -29,7 +35,8 @@ pub(super) fn plan(
         let message = format!("`arms` has no `{BASELINE}`, which other arms are compared with: add it");
         problems.push(positions.problem("/arms", message));
     }
-    let mut planned = Planned { file, positions, catalogue, arms: Vec::new(), named: BTreeMap::new() };
+    let (arms, named) = (Vec::new(), BTreeMap::new());
+    let mut planned = Planned { file, positions, catalogue, configurations, arms, named };
     if has_names {
         for requested in planned.requested(&ConditionsSection::default()) {
             match points::plain(BASELINE, &requested) {
@@ -68,6 +75,7 @@ struct Planned<'a> {
     file: &'a StudyFile,
     positions: &'a Positions,
     catalogue: &'a Catalogue,
+    configurations: &'a Configurations,
     arms: Vec<Arm>,
     /// The entry that named each arm, both by index. Arms that came from the points of a function have none, and neither
     /// have baselines, which several entries may name.
@@ -92,6 +100,7 @@ fn name_of(entry: &ArmEntry) -> String {
         ArmEntry::Unloaded(entry) => entry.unloaded.clone(),
         ArmEntry::Function(entry) => entry.function.clone(),
         ArmEntry::Chain(entry) => entry.name.clone(),
+        ArmEntry::External(entry) => entry.name.clone(),
     }
 }
 
@@ -121,6 +130,7 @@ impl Planned<'_> {
                 };
             }
             ArmEntry::Chain(entry) => return self.chain(index, entry, pointer),
+            ArmEntry::External(entry) => return self.external(index, entry, pointer),
             ArmEntry::Name(name) => (name, &none),
             ArmEntry::Unloaded(entry) => (&entry.unloaded, &none),
             ArmEntry::Function(entry) => (&entry.function, &entry.at),
@@ -288,7 +298,8 @@ impl Planned<'_> {
         let component = Component { name: called.clone(), function: function.clone(), knobs };
         let described = (called.as_str(), function.summary.clone());
         let functions = Composition::one(component);
-        let resolved = hops::Resolved { chain: Chain::of_functions(functions.clone()), functions };
+        let resolved =
+            hops::Resolved { chain: Chain::of_functions(functions.clone()), functions, request: None };
         let named = Named { entry: index, is_unloaded, compared_with: None };
         self.with_functions(described, resolved, requested, named)
     }
@@ -296,11 +307,10 @@ impl Planned<'_> {
     /// Adds the arms of a chain of proxies, one for each combination of conditions. Returns the problems of the entry with
     /// their places.
     fn chain(&mut self, index: usize, entry: &ChainEntry, pointer: &str) -> Vec<(String, String)> {
-        let taken = self.file.arms.iter().take(index).position(|other| name_of(other) == entry.name);
-        if let Some(earlier) = taken {
-            return placed(pointer, vec![self.duplicate(&entry.name, &entry.name, earlier)]);
+        if let Some(duplicate) = self.taken(index, &entry.name) {
+            return placed(pointer, vec![duplicate]);
         }
-        let resolved = match hops::resolve(entry, self.catalogue, pointer) {
+        let resolved = match hops::resolve(entry, (self.catalogue, self.configurations), pointer) {
             Ok(resolved) => resolved,
             Err(found) => return found,
         };
@@ -330,14 +340,27 @@ impl Planned<'_> {
         placed(pointer, messages)
     }
 
+    /// That an earlier entry has the name, if one has.
+    fn taken(&self, index: usize, name: &str) -> Option<String> {
+        let earlier = self.file.arms.iter().take(index).position(|other| name_of(other) == name)?;
+        Some(self.duplicate(name, name, earlier))
+    }
+
     /// The arm of the entry `name` under the same conditions.
     fn reference(&self, name: &str, resolved: &Resolved) -> Result<usize, Vec<String>> {
-        let is_entry = |entry: &ArmEntry| matches!(entry, ArmEntry::Chain(chain) if chain.name == name);
+        let is_entry = |entry: &ArmEntry| match entry {
+            ArmEntry::Chain(ChainEntry { name: own, .. })
+            | ArmEntry::External(ExternalEntry { name: own, .. }) => own == name,
+            _ => false,
+        };
         let of_entry =
             self.named.iter().filter(|(_, entry)| self.file.arms.get(**entry).is_some_and(is_entry));
         let mut candidates = of_entry.map(|(arm, _)| *arm);
         let has_conditions = |arm: &usize| {
-            self.arms.get(*arm).is_some_and(|arm| arm.has_proxy() && arm.conditions == resolved.conditions)
+            let is_it = |arm: &Arm| {
+                (arm.has_proxy() || arm.external.is_some()) && arm.conditions == resolved.conditions
+            };
+            self.arms.get(*arm).is_some_and(is_it)
         };
         candidates.find(has_conditions).ok_or_else(|| {
             vec![format!(
@@ -351,12 +374,12 @@ impl Planned<'_> {
     fn with_functions(
         &mut self,
         (name, mut summary): (&str, String),
-        hops::Resolved { chain, functions }: hops::Resolved,
+        hops::Resolved { chain, functions, request }: hops::Resolved,
         requested: &Requested,
         Named { entry: index, is_unloaded, compared_with }: Named<'_>,
     ) -> Result<(), Vec<String>> {
-        let resolved =
-            points::of_chain(name, (&chain, &functions), requested).map_err(|message| vec![message])?;
+        let resolved = points::of_chain(name, (&chain, &functions, request.as_ref()), requested)
+            .map_err(|message| vec![message])?;
         let mut id = resolved.named(name);
         if is_unloaded {
             id = format!("{id} unloaded");
@@ -367,6 +390,7 @@ impl Planned<'_> {
             arm.kind == ArmKind::Function
                 && arm.chain.is_same(&chain)
                 && arm.is_unloaded == is_unloaded
+                && arm.request == request
                 && arm.conditions == resolved.conditions
         };
         let reference = compared_with.map(|name| self.reference(name, &resolved)).transpose()?;
@@ -380,6 +404,7 @@ impl Planned<'_> {
             upstreams: usize::from(functions.upstreams()),
             chain,
             functions,
+            request,
             is_unloaded,
             summary,
             ..plain_arm(id, kind, Some(compared_with), &resolved)
@@ -418,6 +443,8 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: 
         id,
         kind,
         functions: Composition::default(),
+        request: None,
+        external: None,
         compared_with,
         conditions: resolved.conditions.clone(),
         chain: Chain::of_functions(Composition::default()),

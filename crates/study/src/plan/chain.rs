@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hoptax_functions::{Composition, Tls};
+use hoptax_functions::{Composition, Secured, Tls};
 
+use super::given::GivenConfig;
 use crate::file::{Position, ProxyWord, SubjectSection, TlsWord};
 
 /// The name of a proxy at the callers' end of a link.
@@ -28,6 +29,8 @@ pub struct Hop {
     pub name: String,
     /// Its software.
     pub proxy: ProxyWord,
+    /// The configuration of the user that it runs; none if its configuration is generated.
+    pub given: Option<GivenConfig>,
     /// The functions that it enables.
     pub functions: Composition,
     /// Its worker threads, if the study file sets them.
@@ -49,6 +52,14 @@ impl Hop {
     /// Its worker threads, if they are set for this proxy.
     pub fn own_workers(&self) -> Option<u64> {
         self.workers.or(self.functions.workers().map(u64::from))
+    }
+
+    /// TLS of the connections on both sides that its functions or its given configuration set up.
+    fn secured(&self) -> Secured {
+        match &self.given {
+            Some(given) => Secured { downstream: given.downstream, upstream: None },
+            None => self.functions.secured(),
+        }
     }
 
     /// Whether the other one is the same proxy: see [`Composition::is_same`].
@@ -96,7 +107,7 @@ impl Chain {
 
     /// TLS of each connection, set by the study file or by functions at its ends; one more than proxies.
     pub fn tls(&self) -> Vec<Option<Tls>> {
-        let secured = |hop: Option<&Hop>| hop.map(|hop| hop.functions.secured());
+        let secured = |hop: Option<&Hop>| hop.map(Hop::secured);
         let connection = |(number, stated): (usize, &Option<TlsWord>)| {
             let of_functions = || {
                 let behind = secured(self.hops.get(number)).and_then(|secured| secured.downstream);
@@ -106,6 +117,11 @@ impl Chain {
             stated.map_or_else(of_functions, TlsWord::security)
         };
         self.tls.iter().enumerate().map(connection).collect()
+    }
+
+    /// Whether one of its proxies has a given configuration.
+    pub fn is_given(&self) -> bool {
+        self.hops.iter().any(|hop| hop.given.is_some())
     }
 
     /// Whether a proxy is at the callers' end of a link.

@@ -1,13 +1,16 @@
 //! Resolves the proxies of an arm from its entry in the study file.
 
+use hoptax_bootstrap::request::{DerivedRequest, StatedRequest};
 use hoptax_functions::{Catalogue, Component, Composition, FunctionCall};
 
 use super::chain::{Chain, GATEWAY, Hop};
+use super::given::{self, GivenConfig};
 use super::{BASELINE, DIRECT, SAME};
+use crate::configurations::Configurations;
 use crate::file::{ChainEntry, HopEntry, HopSection, OrderWord, ProxyWord, TlsWord};
 
 /// Messages with the place in the file that each concerns.
-type Placed = Vec<(String, String)>;
+pub(super) type Placed = Vec<(String, String)>;
 
 /// Names of the other ends of TLS connections, which no proxy may have.
 const ENDS: [&str; 2] = [hoptax_subject::lab::GENERATOR, hoptax_subject::lab::ORIGIN];
@@ -32,25 +35,43 @@ pub(super) const NO_PROXY: &str = "No proxy: the generator connects to the origi
 pub(super) struct Resolved {
     pub(super) chain: Chain,
     pub(super) functions: Composition,
+    /// The request that goes through the first given configuration; none if no proxy has one.
+    pub(super) request: Option<DerivedRequest>,
 }
 
 /// The proxies of an entry, whose place in the file is `pointer`.
 ///
 /// # Errors
 /// Every problem of the entry with its place: a name that means something else, a function that does not exist, functions
-/// that cannot be combined, and what a proxy does not support.
-pub(super) fn resolve(entry: &ChainEntry, catalogue: &Catalogue, pointer: &str) -> Result<Resolved, Placed> {
+/// that cannot be combined, a configuration that cannot be used, and what a proxy does not support.
+pub(super) fn resolve(
+    entry: &ChainEntry,
+    (catalogue, configurations): (&Catalogue, &Configurations),
+    pointer: &str,
+) -> Result<Resolved, Placed> {
     let mut problems = problems_of_name(&entry.name, catalogue, &format!("{pointer}/name"));
     problems.extend(problems_of_keys(entry, pointer));
     let mut hops = Vec::new();
+    let mut request = None;
+    let stated = entry.request.as_ref().map(StatedRequest::from).unwrap_or_default();
     let sections = sections(entry, pointer);
+    if entry.request.is_some() && sections.iter().all(|(_, section)| section.config.is_none()) {
+        let message = "`request` is for an arm with a `config`: remove it".to_owned();
+        problems.push((format!("{pointer}/request"), message));
+    }
     for (place, section) in &sections {
         let functions = functions(section, catalogue, place).unwrap_or_else(|found| {
             problems.extend(found);
             Composition::default()
         });
         problems.extend(problems_of_section(section, place));
-        hops.push(hop(section, functions));
+        let found = given::resolve(section, (&stated, configurations), place).unwrap_or_else(|found| {
+            problems.extend(found);
+            None
+        });
+        let (config, of_hop) = found.unzip();
+        request = request.or(of_hop);
+        hops.push(hop(section, functions, config));
     }
     problems.extend(problems_of_names(&hops, &sections));
     let tls = tls(&hops, &sections).unwrap_or_else(|found| {
@@ -62,7 +83,9 @@ pub(super) fn resolve(entry: &ChainEntry, catalogue: &Catalogue, pointer: &str) 
         problems.extend(found);
         Composition::default()
     });
-    if problems.is_empty() { Ok(Resolved { chain: Chain::new(hops, tls), functions }) } else { Err(problems) }
+    let chain = Chain::new(hops, tls);
+    problems.extend(problems_beside_given(&chain, &sections));
+    if problems.is_empty() { Ok(Resolved { chain, functions, request }) } else { Err(problems) }
 }
 
 /// The sections of the proxies of an entry, each with its place. The keys of an entry without `hops` are those of its only
@@ -91,7 +114,7 @@ fn sections(entry: &ChainEntry, pointer: &str) -> Vec<(String, HopSection)> {
     hops.iter().enumerate().map(section).collect()
 }
 
-fn problems_of_name(name: &str, catalogue: &Catalogue, place: &str) -> Placed {
+pub(super) fn problems_of_name(name: &str, catalogue: &Catalogue, place: &str) -> Placed {
     let whose = if [BASELINE, DIRECT, SAME].contains(&name) {
         "an arm of hoptax"
     } else if catalogue.get(name).is_some() {
@@ -156,8 +179,9 @@ fn component(text: &str, catalogue: &Catalogue) -> Result<Component, Vec<String>
     Ok(Component { name: call.to_string(), function: function.clone(), knobs })
 }
 
-fn hop(section: &HopSection, functions: Composition) -> Hop {
+fn hop(section: &HopSection, functions: Composition, given: Option<GivenConfig>) -> Hop {
     Hop {
+        given,
         name: section.name.clone().unwrap_or_default(),
         proxy: section.proxy,
         functions,
@@ -279,6 +303,27 @@ fn problems_between(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
     problems
 }
 
+/// TLS between a proxy with a given configuration and another proxy, of which neither knows the other's certificates.
+fn problems_beside_given(chain: &Chain, sections: &[(String, HopSection)]) -> Placed {
+    let tls = chain.tls();
+    let last = chain.hops.len().saturating_sub(1);
+    let is_given = |hop: usize| chain.hops.get(hop).is_some_and(|hop| hop.given.is_some());
+    // Of the connections between two proxies.
+    let secured = (1..=last).filter(|number| tls.get(*number).copied().flatten().is_some());
+    let beside = secured.filter(|number| is_given(*number) || is_given(number - 1));
+    let problem = |number: usize| {
+        let (place, _) = sections.get(number)?;
+        let [before, behind] = [number - 1, number].map(|hop| chain.hops.get(hop).map(|hop| &hop.name));
+        let message = format!(
+            "`{}` and `{}` cannot use TLS with each other, because one of them has a `config` with its own certificates: \
+             remove TLS from the other and with `without` from the configuration",
+            before?, behind?
+        );
+        Some((place.clone(), message))
+    };
+    beside.filter_map(problem).collect()
+}
+
 /// The functions of all proxies.
 fn across(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Composition, Placed> {
     let each: Vec<&Composition> = hops.iter().map(|hop| &hop.functions).collect();
@@ -324,6 +369,11 @@ fn in_words(section: &HopSection, usual: &str) -> String {
         };
         parts.push(format!("`{}`{order}", section.functions.join("`, `")));
     }
+    parts.extend(section.config.as_ref().map(|config| match section.without.len() {
+        0 => format!("`{config}`"),
+        1 => format!("`{config}` less 1 node"),
+        nodes => format!("`{config}` less {nodes} nodes"),
+    }));
     parts.extend(section.workers.map(|number| format!("{number} workers")));
     parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));
     parts.extend(section.env.iter().map(|(name, value)| format!("`{name}={value}`")));

@@ -37,6 +37,8 @@ pub(super) fn subject_arm(
         id: subject.to_string(),
         kind,
         functions: Composition::default(),
+        request: None,
+        external: None,
         compared_with,
         conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
         chain: Chain::of_position(subject),

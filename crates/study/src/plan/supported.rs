@@ -63,7 +63,7 @@ fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
 
 fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack> {
     let mut lacks = Vec::new();
-    if file.application == Application::Go {
+    if file.application == Application::Go && arm.external.is_none() {
         lacks.extend(not_of_go(arm));
     }
     lacks.extend(not_of_quic(arm));
@@ -77,6 +77,19 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
         lacks.extend(not_of_php(arm, load));
     }
     lacks.extend(not_of_other_proxies(arm));
+    if file.link.is_some() && arm.external.is_some() {
+        lacks.push(Lack {
+            needs: "the addresses of this machine for its `url`".to_owned(),
+            but: "the callers of a `link` have a network of their own: remove it, or move the arm to another study"
+                .to_owned(),
+        });
+    }
+    if file.link.is_some() && arm.chain.is_given() {
+        lacks.push(Lack {
+            needs: "loopback addresses for its `config`".to_owned(),
+            but: "the `link` of the study has others: remove it, or move the arm to another study".to_owned(),
+        });
+    }
     lacks
 }
 
@@ -118,6 +131,9 @@ fn not_of_go(arm: &Arm) -> Vec<Lack> {
     };
     let conditions = &arm.conditions;
     let mut lacks = Vec::new();
+    if arm.chain.is_given() {
+        lacks.push(lack("servers for the clusters of its `config`".to_owned(), "serves plain HTTP/1.1 only"));
+    }
     if arm.origin_security().is_some() {
         lacks.push(lack("TLS to the application".to_owned(), "serves plaintext only"));
     }
@@ -159,6 +175,8 @@ fn not_of_php(arm: &Arm, load: &Load) -> Vec<Lack> {
         lacks.push(lack(format!("`protocol: {}`", conditions.protocol.as_str()), "use HTTP/1.1 only"));
     } else if arm.has_quic_callers() {
         lacks.push(lack("callers over HTTP/3".to_owned(), "use HTTP/1.1 only"));
+    } else if arm.request.is_some() {
+        lacks.push(lack("a request of its own".to_owned(), "send the usual one"));
     } else if let Some(body) = &conditions.body {
         lacks.push(lack(format!("a request body of {} bytes", body.len()), "send none"));
     }

@@ -1,6 +1,7 @@
 mod chains;
 mod composed;
 mod conditions;
+mod given;
 mod supported;
 
 use proptest::prelude::*;

@@ -50,7 +50,9 @@ impl Meter<'_> {
                 };
                 let Some(arm) = self.plan.arms.get(planned.arm) else { continue };
                 let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-                if proxies.is_empty() || !matches!(subject.workers.get(open), Some(Some(_))) {
+                if proxies.is_empty() && arm.external.is_none()
+                    || !matches!(subject.workers.get(open), Some(Some(_)))
+                {
                     continue;
                 }
                 self.freezer.thaw(&proxies)?;
@@ -129,7 +131,8 @@ fn with_arms_without_proxy(
     mut capacities: BTreeMap<usize, Capacity>,
 ) -> BTreeMap<usize, Capacity> {
     let first = capacities.values().next().copied();
-    for (number, arm) in plan.arms.iter().enumerate().filter(|(_, arm)| !arm.has_proxy()) {
+    let is_without = |arm: &Arm| !arm.has_proxy() && arm.external.is_none();
+    for (number, arm) in plan.arms.iter().enumerate().filter(|(_, arm)| is_without(arm)) {
         let other = plan.arms.iter().position(|other| other.compared_with == Some(number));
         let other = arm.compared_with.or(other).and_then(|other| capacities.get(&other).copied());
         if let Some(capacity) = other.or(first) {

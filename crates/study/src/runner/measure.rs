@@ -12,14 +12,14 @@ use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
-use hoptax_result::Capacity;
+use hoptax_result::{Answer, Capacity};
 use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
 use super::subjects::{Subject, Subjects, statistics};
-use super::{RunError, Setting, php};
+use super::{RunError, Setting, external, php};
 use crate::file::Caller;
 use crate::plan::{self, Block, Hop, Load, Plan, Rate};
 use crate::record::{RoundRecord, SliceRecord};
@@ -110,9 +110,14 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Stores the capacities of the arms in the record.
-    pub(super) fn set_capacities(&mut self, capacities: &BTreeMap<usize, Capacity>) {
+    /// Stores in the record what is measured once, before the first round.
+    pub(super) fn set_once(
+        &mut self,
+        capacities: &BTreeMap<usize, Capacity>,
+        answers: &BTreeMap<usize, Answer>,
+    ) {
         self.record.capacities.clone_from(capacities);
+        self.record.answers.clone_from(answers);
     }
 
     /// The slices of the round so far.
@@ -151,6 +156,11 @@ impl<'a> Meter<'a> {
         self.freezer.thaw(&proxies)?;
         if !proxies.is_empty() {
             thread::sleep(AFTER_THAW);
+        }
+        if subject.account.is_some() {
+            // Its processes may have changed since.
+            let arm = self.plan.arms.get(arm).ok_or_else(not_planned)?;
+            subject.account = external::account(arm)?;
         }
         let began_s = self.began.elapsed().as_secs_f64();
         let before = self.read(subject)?;
@@ -287,8 +297,11 @@ impl<'a> Meter<'a> {
         let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
         for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
             *copies.entry(planned.arm).or_default() += 1;
-            let memory = subject.proxies.iter().map(|proxy| memory_bytes(proxy.id()));
-            let memory: Vec<u64> = memory.collect::<Result<_, _>>()?;
+            let memory = subject.processes().map(memory_bytes);
+            let mut memory: Vec<u64> = memory.collect::<Result<_, _>>()?;
+            if subject.account.is_some() {
+                memory = vec![memory.iter().sum()];
+            }
             add(self.record.memory_bytes.entry(planned.arm).or_default(), &memory);
             add(self.record.start_cpu_us.entry(planned.arm).or_default(), &subject.start_cpu_us);
             if planned.copy == 0 {

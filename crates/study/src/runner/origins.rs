@@ -16,6 +16,8 @@ use crate::plan::{Arm, Plan, USUAL_BYTES};
 
 /// The name of the plain TCP origin.
 const TCP: &str = "origin-tcp";
+/// The name of the origin behind given configurations.
+const GIVEN: &str = "origin-given";
 
 /// The addresses of the origins.
 pub(super) struct Origins {
@@ -23,6 +25,8 @@ pub(super) struct Origins {
     http: Vec<SocketAddr>,
     /// The plain TCP origin, if an arm uses TCP.
     tcp: Option<SocketAddr>,
+    /// The origin behind given configurations, if an arm has one.
+    given: Option<SocketAddr>,
     /// Origins with flags for a single arm, by its id.
     own: BTreeMap<String, SocketAddr>,
 }
@@ -32,6 +36,9 @@ impl Origins {
     pub(super) fn of(&self, arm: &Arm) -> Vec<SocketAddr> {
         if let Some(own) = self.own.get(&arm.id) {
             return vec![*own];
+        }
+        if arm.chain.is_given() {
+            return self.given.into_iter().collect();
         }
         match arm.conditions.protocol {
             Protocol::Tcp => self.tcp.into_iter().collect(),
@@ -70,7 +77,9 @@ pub(super) fn start_origins(
     let start = |name: &str, more: &[&str]| -> Result<OriginProcess, RunError> {
         let log = setting.directory.join(format!("{name}.log"));
         // The application in Go serves plaintext only; plans refuse arms that would connect to it over TLS.
-        let is_application = plan.application == Application::Go && name != TCP;
+        let is_application = plan.application == Application::Go && name != TCP && name != GIVEN;
+        // Whether a cluster of a given configuration presents a certificate is not known.
+        let is_mutual = is_mutual && name != GIVEN;
         let secured = lab.filter(|_| !is_application).map_or_else(Vec::new, |lab| tls_flags(lab, is_mutual));
         let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
         // The two ends of a link are two machines. The far one has the processors that the proxies have without a link.
@@ -107,5 +116,11 @@ pub(super) fn start_origins(
         tcp = Some(origin.address);
         all.push(origin);
     }
-    Ok((all, Origins { http, tcp, own }))
+    let mut given = None;
+    if plan.arms.iter().any(|arm| arm.chain.is_given()) {
+        let origin = start(GIVEN, &[])?;
+        given = Some(origin.address);
+        all.push(origin);
+    }
+    Ok((all, Origins { http, tcp, given, own }))
 }

@@ -65,8 +65,8 @@ impl Reading {
             origins: origins.iter().map(|id| process_use(*id)).collect::<io::Result<_>>()?,
             companion: companion.map(process_use).transpose()?.unwrap_or_default(),
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
-            hops: subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect::<io::Result<_>>()?,
-            parts: subject.proxies.iter().map(|proxy| process_parts(proxy.id()).ok()).sum(),
+            hops: hops(subject)?,
+            parts: subject.processes().map(|id| process_parts(id).ok()).sum(),
             ticks: (setting.ticks)()?,
             spinner_ns,
         })
@@ -114,6 +114,19 @@ impl Reading {
             minor_faults: done.minor_faults,
         })
     }
+}
+
+/// CPU time of each proxy, or of all processes of a server that already ran together.
+fn hops(subject: &Subject) -> io::Result<Vec<ProcessUse>> {
+    let Some(processes) = &subject.account else {
+        return subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect();
+    };
+    let mut all = ProcessUse::default();
+    for id in processes {
+        // The threads of a process that has ended are missing, which the difference notices.
+        all.join(&process_use(*id).unwrap_or_default());
+    }
+    Ok(vec![all])
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const SHORTEST_WORD: usize = 4;
 
 /// Adds the line of the function's fragment to Envoy's rejection, if its words identify one.
 pub(super) fn explain(hop: &Hop, error: ProxyError) -> ArmError {
-    let ProxyError::Refused { last_lines, .. } = &error else { return error.into() };
+    let ProxyError::Refused { reason, .. } = &error else { return error.into() };
     let context = Context { directory: Path::new("/"), companion: None };
     let best = hop
         .functions
@@ -21,7 +21,7 @@ pub(super) fn explain(hop: &Hop, error: ProxyError) -> ArmError {
         .iter()
         .filter_map(|Component { function, knobs, .. }| {
             let fragment = function.rendered(knobs, &context).ok()?;
-            let best = line_of(&fragment, last_lines)?;
+            let best = line_of(&fragment, reason)?;
             Some((best.weight, function.id.clone(), best.number, best.text.trim().to_owned()))
         })
         // The first of equals: `max_by_key` takes the last.
@@ -29,7 +29,7 @@ pub(super) fn explain(hop: &Hop, error: ProxyError) -> ArmError {
         .max_by_key(|(weight, ..)| *weight);
     match best {
         Some((_, function, line, text)) => {
-            ArmError::Fragment { function, line, text, reason: last_lines.clone() }
+            ArmError::Fragment { function, line, text, reason: reason.clone() }
         }
         None => error.into(),
     }

@@ -1,7 +1,7 @@
 //! All subjects of a round: origins, proxies, which are started from the origin outwards, and the generator's
 //! connections.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,28 +13,23 @@ use std::time::Duration;
 use hoptax_functions::{Context, Tls};
 use hoptax_host::accounting::{memory_bytes, process_use};
 use hoptax_host::link::Link;
-use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
-use hoptax_result::Opened;
+use hoptax_load::{RequestsPerConnection, Worker, WorkerSpec};
+use hoptax_result::{Answer, Opened};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
 use super::ends::{LOOPBACK, at, far_address};
-use super::origins::{start_companion, start_origins};
+use super::origins::{Origins, start_companion, start_origins};
 use super::traffic::traffic;
-use super::{ArmError, RunError, Setting, refusal};
+use super::{ArmError, RunError, Setting, answer, external, given, refusal, unloading};
 use crate::file::{Caller, Protocol};
-use crate::plan::{self, Arm, Hop, Load, Plan};
+use crate::plan::{self, Arm, Hop, Plan};
 use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
 
 /// Timeout of connections and requests.
-const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long requests are sent through a proxy before its function is removed, and how long the last may take,
-/// nanoseconds.
-const BEFORE_UNLOADING_NS: u64 = 100_000_000;
-const DRAIN_NS: u64 = 1_000_000_000;
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time for proxies to accept connections before their memory is read.
 const AFTER_OPENING: Duration = Duration::from_millis(50);
@@ -71,23 +66,60 @@ pub(super) struct Subject {
     pub(super) opened: Option<Opened>,
     /// The hash of what its proxies were started with; none without proxies.
     pub(super) configuration: Option<String>,
+    /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
+    pub(super) account: Option<BTreeSet<u32>>,
+}
+
+impl Subject {
+    /// The ids of all processes that count as the subject.
+    pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
+        self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
+    }
+}
+
+/// The proxies of a copy of an arm that were started so far.
+#[derive(Default)]
+struct Started {
+    /// In the order of their start: those beside the origin come first.
+    proxies: Vec<Proxy>,
+    /// CPU time of each until it was live, us.
+    start_cpu_us: Vec<u64>,
+    /// The hash of what each was started with. They stay in the order of their start.
+    configurations: Vec<String>,
+}
+
+impl Started {
+    /// Adds a live proxy.
+    fn add(&mut self, live: Proxy, start_cpu_us: u64) {
+        self.start_cpu_us.push(start_cpu_us);
+        self.proxies.push(live);
+    }
+
+    /// The same with the proxies in the order in which a request passes them.
+    fn into_passing_order(mut self) -> Self {
+        self.proxies.reverse();
+        self.start_cpu_us.reverse();
+        self
+    }
 }
 
 impl Subjects {
-    /// Starts all processes, in the random order of the round, and waits until they are ready.
+    /// Starts all processes, in the random order of the round, and waits until they are ready. `answers` gets what given
+    /// configurations answer first, for arms that it does not have.
     pub(super) fn bring_up(
         plan: &Plan,
         setting: &Setting<'_>,
         link: Option<&Link>,
         round: u32,
-        is_first: bool,
+        (is_first, answers): (bool, &mut BTreeMap<usize, Answer>),
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
         let certificates = setting.directory.join("certificates");
         let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
         let names: BTreeSet<&str> = hops.map(|hop| hop.name.as_str()).collect();
-        let has_tls = plan.arms.iter().any(Arm::is_secured);
-        let lab = has_tls.then(|| Lab::create(&certificates, names)).transpose().map_err(io::Error::other)?;
+        let has_tls = plan.arms.iter().any(|arm| arm.is_secured() || arm.chain.is_given());
+        let create = || Lab::create(&certificates, names, &given::peer_names(plan));
+        let lab = has_tls.then(create).transpose().map_err(io::Error::other)?;
         let (origins, addresses) = at(link, false, || start_origins(plan, setting, link, lab.as_ref()))??;
         let companion = if plan.arms.iter().any(Arm::asks_companion) {
             Some(at(link, false, || start_companion(setting, link))??)
@@ -96,16 +128,16 @@ impl Subjects {
         };
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let mut files = Vec::new();
-        let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
-        let mut starts: Vec<Vec<u64>> = plan.subjects.iter().map(|_| Vec::new()).collect();
-        let mut configurations: Vec<Vec<String>> = plan.subjects.iter().map(|_| Vec::new()).collect();
+        let mut copies: Vec<Started> = plan.subjects.iter().map(|_| Started::default()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.hops.len()).max().unwrap_or(0);
         for from_origin in 0..longest {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
             let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
             for index in plan::shuffled(plan, round) {
-                let (Some(arm), Some(subject)) = (plan.arm_of(index), plan.subjects.get(index)) else {
+                let (Some(arm), Some(subject), Some(copy)) =
+                    (plan.arm_of(index), plan.subjects.get(index), copies.get_mut(index))
+                else {
                     continue;
                 };
                 let Some(number) = arm.chain.hops.len().checked_sub(from_origin + 1) else { continue };
@@ -113,8 +145,7 @@ impl Subjects {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(Self { all: Vec::new(), origins, companion, files });
                 }
-                let next =
-                    proxies.get(index).and_then(|started| started.last()).map(|proxy| vec![proxy.address]);
+                let next = copy.proxies.last().map(|proxy| vec![proxy.address]);
                 let next = next.unwrap_or_else(|| addresses.of(arm));
                 let names = Names::new(setting.directory, &next, companion_address);
                 let is_near = arm.chain.is_near(number);
@@ -128,24 +159,28 @@ impl Subjects {
                     let start = || front.start(&directory, (place.0, 0).into(), origin, place.1);
                     let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
                     let names = names.with(live.address, "OWN");
-                    keep(&mut configurations, index, file_hash(&front.config_file(&directory), &names)?);
-                    keep(&mut starts, index, cpu_us(&live)?);
-                    keep(&mut proxies, index, live);
+                    copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
+                    let start_cpu_us = cpu_us(&live)?;
+                    copy.add(live, start_cpu_us);
                     continue;
                 }
-                let next = (next, companion_address);
-                let spec = proxy_spec(arm, (number, hop), (setting, directory), place, next, lab.as_ref())
-                    .map_err(of(arm))?;
+                let behind = (next, companion_address);
+                let hop_of_arm = (arm, number, hop);
+                let spec = spec(plan, hop_of_arm, (setting, directory), place, behind, lab.as_ref());
+                let spec = spec.map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;
                     if is_first {
                         // Configurations of later rounds differ in ports only.
-                        spec.validate(stop).map_err(|error| refusal::explain(hop, error))?;
+                        spec.validate(stop).map_err(|error| match &hop.given {
+                            Some(config) => given::explain(plan, config, error),
+                            None => refusal::explain(hop, error),
+                        })?;
                     }
                     Ok(spec.start()?)
                 };
                 let started = at(link, is_near, start)?.map_err(of(arm))?;
-                keep(&mut configurations, index, envoy_hash(&spec, &names)?);
+                copy.configurations.push(envoy_hash(&spec, &names)?);
                 starting.push((index, started));
                 files.push(spec.directory.join(FILES));
                 if arm.is_unloaded {
@@ -153,25 +188,20 @@ impl Subjects {
                 }
             }
             for (index, one) in starting {
-                if let (Some(started), Some(arm)) = (proxies.get_mut(index), plan.arm_of(index)) {
+                if let (Some(copy), Some(arm)) = (copies.get_mut(index), plan.arm_of(index)) {
                     let number = arm.chain.hops.len().saturating_sub(from_origin + 1);
                     let live = at(link, arm.chain.is_near(number), || one.wait())?;
                     let live = live.map_err(|error| of(arm)(error.into()))?;
-                    keep(&mut starts, index, cpu_us(&live)?);
+                    // Before requests that the removal of a function needs.
+                    let start_cpu_us = cpu_us(&live)?;
                     if let Some((_, spec)) = unloading.iter().find(|(subject, _)| *subject == index) {
-                        unload(plan, arm, (spec, &live, number), link, lab.as_ref(), stop)?;
+                        unloading::unload(plan, arm, (spec, &live, number), link, lab.as_ref(), stop)?;
                     }
-                    started.push(live);
+                    copy.add(live, start_cpu_us);
                 }
             }
         }
-        let mut all = Vec::with_capacity(plan.subjects.len());
-        let started = proxies.into_iter().zip(starts).zip(configurations);
-        for (index, started) in started.enumerate() {
-            if let Some(arm) = plan.arm_of(index) {
-                all.push(subject(plan, arm, started, &addresses.of(arm), lab.as_ref())?);
-            }
-        }
+        let mut all = connect_all(plan, copies, (&addresses, lab.as_ref()), answers, stop)?;
         read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, companion, files })
     }
@@ -252,29 +282,45 @@ fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
     Ok(process_use(proxy.id())?.cpu_ns() / 1000)
 }
 
-fn keep<T>(all: &mut [Vec<T>], subject: usize, one: T) {
-    if let Some(kept) = all.get_mut(subject) {
-        kept.push(one);
-    }
-}
-
-fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
+pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-/// Connects the generator to the proxies of a copy of an arm, or to the origins at `addresses` if it has none. The proxies,
-/// their CPU times until they were live, and the hashes of their configurations are in the order of their start: those
-/// beside the origin come first.
+/// Connects the generator to all copies of all arms. `answers` gets what arms with requests of their own answer first, if
+/// it has none.
+fn connect_all(
+    plan: &Plan,
+    copies: Vec<Started>,
+    (origins, lab): (&Origins, Option<&Lab>),
+    answers: &mut BTreeMap<usize, Answer>,
+    stop: &AtomicBool,
+) -> Result<Vec<Subject>, RunError> {
+    let mut all = Vec::with_capacity(copies.len());
+    for (copy, planned) in copies.into_iter().zip(&plan.subjects) {
+        let Some(arm) = plan.arms.get(planned.arm) else { continue };
+        let copy = copy.into_passing_order();
+        let without_proxies = || Ok(external::address(arm)?.or(origins.of(arm).first().copied()));
+        let first = copy.proxies.first().map(|proxy| proxy.address);
+        let address = first.map_or_else(without_proxies, |address| Ok(Some(address))).map_err(of(arm))?;
+        if let (Some(address), Some(_), false) = (address, &arm.request, answers.contains_key(&planned.arm)) {
+            let number = arm.chain.hops.iter().position(|hop| hop.given.is_some());
+            let proxy = number.and_then(|at| copy.proxies.get(at));
+            let tried = answer::try_requests(plan, arm, (proxy, address), lab, stop);
+            answers.insert(planned.arm, tried.map_err(of(arm))?);
+        }
+        all.push(subject(plan, arm, copy, address, (lab, answers.get(&planned.arm)))?);
+    }
+    Ok(all)
+}
+
+/// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none.
 fn subject(
     plan: &Plan,
     arm: &Arm,
-    ((mut proxies, mut start_cpu_us), configured): ((Vec<Proxy>, Vec<u64>), Vec<String>),
-    addresses: &[SocketAddr],
-    lab: Option<&Lab>,
+    Started { proxies, start_cpu_us, configurations }: Started,
+    address: Option<SocketAddr>,
+    lab: (Option<&Lab>, Option<&Answer>),
 ) -> Result<Subject, RunError> {
-    proxies.reverse();
-    start_cpu_us.reverse();
-    let address = proxies.first().map(|proxy| proxy.address).or(addresses.first().copied());
     let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
     let (workers, target) = match address {
         Some(address) => connect(plan, arm, address, lab).map_err(of(arm))?,
@@ -283,8 +329,9 @@ fn subject(
     let connections = open_connections(plan, arm, &workers);
     let before = proxies.first().filter(|_| connections > 0).zip(before);
     let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-    let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
-    Ok(Subject { asks_companion, proxies, workers, target, start_cpu_us, opened, configuration })
+    let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configurations));
+    let account = external::account(arm)?;
+    Ok(Subject { asks_companion, proxies, workers, target, start_cpu_us, opened, configuration, account })
 }
 
 /// The folder of a copy of an arm.
@@ -295,6 +342,21 @@ pub(super) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
 /// The folder of one proxy in that of its arm.
 fn hop_folder(of_arm: PathBuf, arm: &Arm, hop: &Hop) -> PathBuf {
     if arm.chain.hops.len() > 1 { of_arm.join(&hop.name) } else { of_arm }
+}
+
+/// The specification of one Envoy of an arm, with a given configuration or a generated one.
+fn spec(
+    plan: &Plan,
+    (arm, number, hop): (&Arm, usize, &Hop),
+    of_run: (&Setting<'_>, PathBuf),
+    place: (IpAddr, &[u32]),
+    behind: (Vec<SocketAddr>, Option<SocketAddr>),
+    lab: Option<&Lab>,
+) -> Result<ProxySpec, ArmError> {
+    match (&hop.given, lab) {
+        (Some(config), Some(lab)) => given::spec(plan, (arm, hop, config), of_run, place.1, behind, lab),
+        _ => proxy_spec(arm, (number, hop), of_run, place, behind, lab),
+    }
 }
 
 /// The specification of one Envoy of an arm; `next` are the addresses of the next hop.
@@ -311,9 +373,7 @@ pub(super) fn proxy_spec(
     fs::create_dir_all(&files)
         .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
     let context = Context { directory: &files, companion };
-    let choice = arm.envoy(hop);
-    let envoy = setting.envoys.of(choice);
-    let envoy = envoy.ok_or_else(|| ArmError::UnknownEnvoy(choice.unwrap_or_default().to_owned()))?;
+    let envoy = setting.envoy(arm.envoy(hop))?;
     // The connection before a proxy has its number, the one behind it the next.
     let tls = arm.tls();
     let settings = |connection: usize, peer: &str, is_server: bool| {
@@ -332,7 +392,7 @@ pub(super) fn proxy_spec(
     Ok(ProxySpec {
         envoy: envoy.clone(),
         directory,
-        plan: ProxyPlan {
+        source: ProxyPlan {
             admin_port: 0,
             listen: SocketAddr::new(listen, 0),
             origins: next,
@@ -346,7 +406,8 @@ pub(super) fn proxy_spec(
             downstream,
             upstream,
             watched,
-        },
+        }
+        .into(),
         environment: arm.environment(hop),
         flags: hop.flags.clone(),
         workers: arm.workers(hop).unwrap_or(processors.len()),
@@ -358,13 +419,18 @@ pub(super) fn proxy_spec(
 type Connected = (Vec<Option<Worker>>, Option<(String, Option<PathBuf>)>);
 
 /// Opens the connections under each load.
-fn connect(plan: &Plan, arm: &Arm, address: SocketAddr, lab: Option<&Lab>) -> Result<Connected, ArmError> {
+fn connect(
+    plan: &Plan,
+    arm: &Arm,
+    address: SocketAddr,
+    (lab, answer): (Option<&Lab>, Option<&Answer>),
+) -> Result<Connected, ArmError> {
     let mut target = None;
     let workers: Result<_, ArmError> = plan
         .loads
         .iter()
         .map(|load| {
-            let traffic = traffic(plan, arm, load, address, lab)?;
+            let traffic = traffic(plan, arm, load, address, (lab, answer))?;
             target = traffic.first().map(|target| {
                 let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
                 (target.url.clone(), authority)
@@ -395,48 +461,4 @@ pub(super) fn statistics(
     patterns: &[String],
 ) -> Result<Option<Vec<u64>>, RunError> {
     at(link, arm.chain.is_near(hop), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
-}
-
-/// Sends requests from this end of the link through a proxy until its function is active, then removes the function.
-fn unload(
-    plan: &Plan,
-    arm: &Arm,
-    (spec, proxy, hop): (&ProxySpec, &Proxy, usize),
-    link: Option<&Link>,
-    lab: Option<&Lab>,
-    stop: &AtomicBool,
-) -> Result<(), RunError> {
-    let Some(load) = plan.loads.first() else { return Ok(()) };
-    let proofs = arm.chain.hops.get(hop).map(|hop| arm.proofs(hop)).unwrap_or_default();
-    let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
-    let read = || Ok::<_, RunError>(statistics(arm, (proxy, hop), link, &names)?.unwrap_or_default());
-    let before = read()?;
-    send_before_unloading(plan, arm, load, (proxy.address, lab), stop).map_err(of(arm))?;
-    let now = read()?;
-    let still: Vec<String> = proofs
-        .iter()
-        .zip(before.iter().zip(&now))
-        .filter(|((_, proof), (before, now))| !proof.holds(**before, **now))
-        .map(|((_, proof), _)| proof.to_string())
-        .collect();
-    if !still.is_empty() {
-        return Err(of(arm)(ArmError::NeverAtWork(still.join("`, `"))));
-    }
-    at(link, arm.chain.is_near(hop), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
-}
-
-/// Sends requests of a load through one connection to a proxy.
-fn send_before_unloading(
-    plan: &Plan,
-    arm: &Arm,
-    load: &Load,
-    (address, lab): (SocketAddr, Option<&Lab>),
-    stop: &AtomicBool,
-) -> Result<(), ArmError> {
-    let traffic = traffic(plan, arm, load, address, lab)?;
-    let mut worker = Worker::connect(&WorkerSpec::single(traffic, 1, TIMEOUT, plan.seed))?;
-    let start_ns = now_ns();
-    let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);
-    let sent = worker.run(run, &mut Recording::new(), stop);
-    sent.map(drop).map_err(|error| ArmError::Security(error.to_string()))
 }

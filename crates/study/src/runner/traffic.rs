@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hoptax_bootstrap::request::{DerivedRequest, RequestTls};
 use hoptax_functions::{KeyExchangeGroup, REQUEST_PATH, Tls};
 use hoptax_load::{self, ClientConfig, RequestSpec, Target, Traffic};
+use hoptax_result::Answer;
 use hoptax_subject::lab::{GENERATOR, Lab};
 use hoptax_wire::tls::{
     ClientSecurity, Identity, SetupError, Versions, certificates_from_pem, client_config,
@@ -22,26 +24,32 @@ use crate::provenance::sha256;
 /// The gRPC method that is called: the origin's echo.
 const ECHO: &str = "/hoptax.echo.v1.Echo/Unary";
 
-/// The requests of an arm under a load.
+/// The requests of an arm under a load. `answer` is what its given configuration answered first, if it has one.
 pub(super) fn traffic(
     plan: &Plan,
     arm: &Arm,
     load: &Load,
     address: SocketAddr,
-    lab: Option<&Lab>,
+    (lab, answer): (Option<&Lab>, Option<&Answer>),
 ) -> Result<Traffic, ArmError> {
     let request = Request::of(plan, arm, &address.to_string());
+    let given_tls = arm.request.as_ref().and_then(|request| request.tls.as_ref());
     let target = Target::from_spec(&RequestSpec {
         url: &request.url,
-        method: request.method,
+        method: &request.method,
         headers: request.headers,
         body: request.body,
         protocol: Some(request.protocol),
+        server_name: given_tls.and_then(|tls| tls.server_name.as_deref()),
         ..RequestSpec::default()
     })?;
     let mut traffic = Traffic::from(target);
     traffic.set_streams(1, USUAL_BYTES);
-    traffic.expectation.statuses.clone_from(&load.expect);
+    traffic.expectation.statuses = expected_statuses(load, answer);
+    if let (Some(lab), Some(tls)) = (lab, given_tls) {
+        traffic.set_tls(&security_of_given(lab, tls, traffic.alpn(), plan.resumes(load))?);
+        return Ok(traffic);
+    }
     if let (Some(lab), Some(security)) = (lab, arm.caller_security()) {
         let is_mutual = security == Tls::Mtls;
         let group = arm.key_exchange_group().unwrap_or_default();
@@ -50,10 +58,19 @@ pub(super) fn traffic(
     Ok(traffic)
 }
 
+/// The expected statuses of responses: those that the load states, or else those of the first answer of a given
+/// configuration. All below 400 if empty.
+pub(crate) fn expected_statuses(load: &Load, answer: Option<&Answer>) -> Vec<u16> {
+    match answer {
+        Some(answer) if load.expect.is_empty() => answer.statuses.keys().copied().collect(),
+        _ => load.expect.clone(),
+    }
+}
+
 /// The repeated request of an arm.
 struct Request {
     url: String,
-    method: &'static str,
+    method: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     protocol: hoptax_load::Protocol,
@@ -62,6 +79,9 @@ struct Request {
 impl Request {
     /// The request of an arm to `authority`.
     fn of(plan: &Plan, arm: &Arm, authority: &str) -> Self {
+        if let Some(given) = &arm.request {
+            return Self::through_given(arm, given, authority);
+        }
         let conditions = &arm.conditions;
         let query = conditions.query().map_or_else(String::new, |query| format!("?{query}"));
         let (scheme, path, protocol) = match (conditions.protocol, arm.caller_security().is_some()) {
@@ -88,10 +108,37 @@ impl Request {
         let of_study = plan.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         Self {
             url: format!("{scheme}://{authority}{path}{query}"),
-            method: if conditions.body.is_some() { "POST" } else { "GET" },
+            method: if conditions.body.is_some() { "POST" } else { "GET" }.to_owned(),
             headers: of_study.chain(conditions.all_headers()).collect(),
             body,
             protocol,
+        }
+    }
+
+    /// The request through a given configuration: its own, with what the conditions and the functions of the arm add.
+    /// Headers that functions of other arms need are left out, since they may select another route.
+    fn through_given(arm: &Arm, given: &DerivedRequest, authority: &str) -> Self {
+        let conditions = &arm.conditions;
+        let query = conditions.query().map_or_else(String::new, |query| {
+            let join = if given.path.contains('?') { '&' } else { '?' };
+            format!("{join}{query}")
+        });
+        let scheme = if given.tls.is_some() { "https" } else { "http" };
+        let host = ("host".to_owned(), given.host.clone());
+        let own: Vec<(String, String)> = [host].into_iter().chain(given.headers.clone()).collect();
+        let of_functions = arm.functions.headers().into_iter().chain(conditions.all_headers());
+        let of_functions: Vec<(String, String)> =
+            of_functions.filter(|(name, _)| own.iter().all(|(other, _)| other != name)).collect();
+        Self {
+            url: format!("{scheme}://{authority}{}{query}", given.path),
+            method: given.method.clone(),
+            headers: own.into_iter().chain(of_functions).collect(),
+            body: conditions.body.clone().unwrap_or_default(),
+            protocol: match conditions.protocol {
+                Protocol::Http2 => hoptax_load::Protocol::Http2,
+                // Plans refuse the others.
+                _ => hoptax_load::Protocol::Http1,
+            },
         }
     }
 }
@@ -113,6 +160,40 @@ fn framed(message: &[u8]) -> Vec<u8> {
     [&[0], length.as_slice(), message].concat()
 }
 
+/// TLS settings of the generator for a given configuration, which chooses version and group itself.
+fn security_of_given(
+    lab: &Lab,
+    tls: &RequestTls,
+    alpn: Option<&[u8]>,
+    resumes: bool,
+) -> Result<Arc<ClientConfig>, ArmError> {
+    let identity = tls.presents_certificate.then(|| identity(lab)).transpose()?;
+    // The filter chain may be selected by the protocol that a client offers.
+    let of_chain = tls.application_protocols.first().map(|protocol| protocol.clone().into_bytes());
+    Ok(client_config(ClientSecurity {
+        authorities: certificates_from_pem(&read(lab.authority())?)?,
+        identity,
+        verifies_once: true,
+        resumes,
+        alpn: of_chain.or(alpn.map(<[u8]>::to_vec)),
+        ..ClientSecurity::default()
+    })?)
+}
+
+impl From<SetupError> for ArmError {
+    fn from(error: SetupError) -> Self {
+        Self::Security(error.to_string())
+    }
+}
+
+fn read(path: PathBuf) -> Result<Vec<u8>, ArmError> {
+    fs::read(path).map_err(|error| ArmError::Security(error.to_string()))
+}
+
+fn identity(lab: &Lab) -> Result<Identity, ArmError> {
+    Ok(Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?)?)
+}
+
 /// TLS settings of the generator: as those of its proxies, with a single version and group, so that nothing is
 /// negotiated.
 fn generator_security(
@@ -121,20 +202,16 @@ fn generator_security(
     (is_mutual, resumes): (bool, bool),
     group: KeyExchangeGroup,
 ) -> Result<Arc<ClientConfig>, ArmError> {
-    let read = |path: PathBuf| fs::read(path).map_err(|error| ArmError::Security(error.to_string()));
-    let refused = |error: SetupError| ArmError::Security(error.to_string());
-    let identity = Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?);
-    client_config(ClientSecurity {
-        authorities: certificates_from_pem(&read(lab.authority())?).map_err(refused)?,
-        identity: Some(identity.map_err(refused)?).filter(|_| is_mutual),
+    Ok(client_config(ClientSecurity {
+        authorities: certificates_from_pem(&read(lab.authority())?)?,
+        identity: is_mutual.then(|| identity(lab)).transpose()?,
         verifies_once: true,
         versions: Versions::Only13,
         groups: vec![group.registered_name().to_owned()],
         resumes,
         alpn: alpn.map(<[u8]>::to_vec),
         ..ClientSecurity::default()
-    })
-    .map_err(refused)
+    })?)
 }
 
 #[cfg(test)]

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Component, Tls};
-use hoptax_result::{ConnectionTls, Environment, PlannedFunction, PlannedHop, PlannedSubject};
+use hoptax_result::{
+    Answer, ConnectionTls, Environment, PlannedConfig, PlannedFunction, PlannedHop, PlannedRequest,
+    PlannedSubject,
+};
 
 use crate::file::{Application, ProxyWord};
-use crate::plan::{Arm, Hop, Plan};
+use crate::plan::{Arm, GivenConfig, Hop, Plan};
 use crate::programs::{Build, envoy_name};
+use crate::runner::expected_statuses;
 
 /// The programs of proxies: the usual Envoy, which the environment states, and the builds of others by name.
 #[derive(Clone, Copy)]
@@ -30,15 +35,22 @@ impl Proxies<'_> {
     }
 }
 
-/// The subject of an arm of `plan`.
-pub(super) fn planned(plan: &Plan, arm: &Arm, programs: &Proxies<'_>) -> PlannedSubject {
+/// The subject of an arm of `plan`. `answer` is what its given configuration answered first, if it has one.
+pub(super) fn planned(
+    plan: &Plan,
+    arm: &Arm,
+    programs: &Proxies<'_>,
+    answer: Option<&Answer>,
+) -> PlannedSubject {
+    let account = arm.external.as_ref().and_then(|external| external.account.as_ref());
     PlannedSubject {
         protocol: arm.conditions.protocol.as_str().to_owned(),
-        hops: arm.chain.hops.iter().map(|hop| planned_hop(arm, hop, programs)).collect(),
+        hops: arm.chain.hops.iter().map(|hop| planned_hop(plan, arm, hop, programs)).collect(),
         tls: arm.tls().into_iter().map(connection_tls).collect(),
-        application: match plan.application {
-            Application::Origin => "origin",
-            Application::Go => "go",
+        application: match (&arm.external, plan.application) {
+            (Some(_), _) => "external",
+            (None, Application::Origin) => "origin",
+            (None, Application::Go) => "go",
         }
         .to_owned(),
         // A plain proxy has one, and so has a proxy without its function.
@@ -48,12 +60,23 @@ pub(super) fn planned(plan: &Plan, arm: &Arm, programs: &Proxies<'_>) -> Planned
             .loads
             .iter()
             .filter(|load| arm.takes_part(load))
-            .map(|load| (load.name.clone(), load.expect.clone()))
+            .map(|load| (load.name.clone(), expected_statuses(load, answer)))
             .collect(),
+        request: arm.request.as_ref().map(planned_request),
+        account: account.map(ToString::to_string),
     }
 }
 
-fn planned_hop(arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> PlannedHop {
+fn planned_request(request: &DerivedRequest) -> PlannedRequest {
+    let scheme = if request.tls.is_some() { "https" } else { "http" };
+    PlannedRequest {
+        method: request.method.clone(),
+        url: format!("{scheme}://{}{}", request.host, request.path),
+        headers: request.headers.iter().map(|(name, _)| name.clone()).collect(),
+    }
+}
+
+fn planned_hop(plan: &Plan, arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> PlannedHop {
     let function = |component: &Component| PlannedFunction {
         id: component.function.id.clone(),
         knobs: component.knobs.iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
@@ -63,8 +86,15 @@ fn planned_hop(arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> PlannedHop {
     let is_of_proxy = |component: &&Component| {
         component.function.application(&component.knobs).is_ok_and(|flags| flags.is_empty())
     };
+    let config = |given: &GivenConfig| PlannedConfig {
+        path: given.path.clone(),
+        sha256: plan.configurations.hashes().remove(&given.path).unwrap_or_default(),
+        listener: given.listener.clone(),
+        without: given.without.clone(),
+    };
     let (version, sha256) = programs.build(arm, hop);
     PlannedHop {
+        config: hop.given.as_ref().map(config),
         name: hop.name.clone(),
         proxy: hop.proxy.as_str().to_owned(),
         version,
@@ -109,7 +139,7 @@ mod tests {
             ..Environment::default()
         };
         let programs = Proxies { environment: &environment, others: &others };
-        plan.arms.iter().map(|arm| (arm.id.clone(), planned(&plan, arm, &programs))).collect()
+        plan.arms.iter().map(|arm| (arm.id.clone(), planned(&plan, arm, &programs, None))).collect()
     }
 
     fn of<'a>(subjects: &'a [(String, PlannedSubject)], id: &str) -> &'a PlannedSubject {

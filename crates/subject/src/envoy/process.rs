@@ -1,5 +1,6 @@
 //! The process of one Envoy: configuration, validation, start, readiness, statistics and end.
 
+mod admin;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -14,10 +15,11 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec, last_lines_of};
 use hoptax_host::command::{self, CommandError};
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
 use super::release::Envoy;
+pub use admin::Statistics;
 use watched::Watched;
 
 /// Time limit for Envoy to become live.
@@ -38,8 +40,8 @@ pub struct ProxySpec {
     pub envoy: Envoy,
     /// The directory of its configuration and its log.
     pub directory: PathBuf,
-    /// Its configuration. Ports of 0 are chosen by the kernel.
-    pub plan: ProxyPlan,
+    /// Its configuration.
+    pub source: Source,
     /// Environment variables, in addition to those of hoptax.
     pub environment: BTreeMap<String, String>,
     /// Flags of the command line, in addition to those that hoptax sets.
@@ -48,6 +50,44 @@ pub struct ProxySpec {
     pub workers: usize,
     /// The processors that it may use.
     pub processors: Vec<u32>,
+}
+
+/// Where the configuration of a proxy comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// It is generated. Ports of 0 are chosen by the kernel.
+    Plan(Box<ProxyPlan>),
+    /// It is given.
+    Given {
+        /// A bootstrap that was adapted to a lab.
+        bootstrap: Value,
+        /// The name of the listener to which requests are sent.
+        listener: String,
+    },
+}
+
+impl From<ProxyPlan> for Source {
+    fn from(plan: ProxyPlan) -> Self {
+        Self::Plan(Box::new(plan))
+    }
+}
+
+impl Source {
+    /// What it generates; none for a given configuration.
+    pub fn plan(&self) -> Option<&ProxyPlan> {
+        match self {
+            Self::Plan(plan) => Some(plan),
+            Self::Given { .. } => None,
+        }
+    }
+
+    /// The name of the listener to which requests are sent.
+    fn listener(&self) -> &str {
+        match self {
+            Self::Plan(_) => INGRESS,
+            Self::Given { listener, .. } => listener,
+        }
+    }
 }
 
 /// Why an Envoy is not running.
@@ -81,12 +121,12 @@ pub enum ProxyError {
         source: io::Error,
     },
     /// It rejects its configuration.
-    #[error("Envoy rejects the configuration `{}`:\n{last_lines}", config.display())]
+    #[error("Envoy rejects the configuration `{}`:\n{reason}", config.display())]
     Refused {
         /// The configuration.
         config: PathBuf,
         /// Envoy's message.
-        last_lines: String,
+        reason: String,
     },
     /// It does not finish validating its configuration.
     #[error("`{}` cannot validate the configuration `{}`: {source}", program.display(), config.display())]
@@ -182,17 +222,19 @@ impl ProxySpec {
     /// # Errors
     /// When the function does not fit, or a file cannot be written.
     pub fn configure(&self) -> Result<(), ProxyError> {
-        let bootstrap = bootstrap::bootstrap(&self.plan)?;
-        self.write_watched(&self.plan, [Watched::Clusters, Watched::Listeners])?;
-        for (path, bytes) in self.plan.fragment.iter().flat_map(|fragment| &fragment.files) {
-            let write =
-                || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
-            write().map_err(|source| ProxyError::File { path: path.clone(), source })?;
-        }
+        let text = match &self.source {
+            Source::Plan(plan) => {
+                let bootstrap = bootstrap::bootstrap(plan)?;
+                self.write_watched(plan, [Watched::Clusters, Watched::Listeners])?;
+                write_files(plan)?;
+                serde_json::to_string_pretty(&bootstrap)
+            }
+            Source::Given { bootstrap, .. } => serde_json::to_string_pretty(bootstrap),
+        };
         let path = self.config();
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.directory)?;
-            fs::write(&path, serde_json::to_string_pretty(&bootstrap)?)
+            fs::write(&path, text?)
         };
         write().map_err(|source| ProxyError::File { path: path.clone(), source })
     }
@@ -208,12 +250,20 @@ impl ProxySpec {
     fn validate_within(&self, timeout: Duration, stop: &AtomicBool) -> Result<(), ProxyError> {
         let program = self.envoy.program.clone();
         let mut command = Command::new(&program);
-        command.args(["--mode", "validate", "--log-level", "error"]).args(self.common_arguments());
+        // Deprecated fields of a given configuration are errors in the log, and would come before the reason.
+        let level = if self.source.plan().is_some() { "error" } else { "critical" };
+        command.args(["--mode", "validate", "--log-level", level]).args(self.common_arguments());
         match command::run(command, timeout, stop) {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => {
-                let last_lines = last_lines_of(&output.text, LOG_LINES);
-                Err(ProxyError::Refused { config: self.config(), last_lines })
+                let reason = match &self.source {
+                    Source::Plan(_) => last_lines_of(&output.text, LOG_LINES),
+                    // The reason comes first; what follows is the message that was refused, which may be long.
+                    Source::Given { .. } => {
+                        output.text.lines().take(LOG_LINES).collect::<Vec<_>>().join("\n")
+                    }
+                };
+                Err(ProxyError::Refused { config: self.config(), reason })
             }
             Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
             Err(source) => Err(ProxyError::Unchecked { program, config: self.config(), source }),
@@ -248,7 +298,8 @@ impl ProxySpec {
         };
         let child = Child::start(&spec)
             .map_err(|source| ProxyError::Run { program: self.envoy.program.clone(), source })?;
-        Ok(StartingProxy { child, admin_address_file, began: Instant::now() })
+        let listener = self.source.listener().to_owned();
+        Ok(StartingProxy { child, admin_address_file, listener, began: Instant::now() })
     }
 }
 
@@ -257,6 +308,8 @@ impl ProxySpec {
 pub struct StartingProxy {
     child: Child,
     admin_address_file: PathBuf,
+    /// The name of the listener to which requests are sent.
+    listener: String,
     began: Instant,
 }
 
@@ -300,12 +353,7 @@ impl StartingProxy {
             .map_err(|_| "its admin interface is not open".to_owned())?;
         let admin: SocketAddr =
             text.trim().parse().map_err(|_| format!("`{}` is not an address", text.trim()))?;
-        let state = get(admin, "/ready")?;
-        if state.trim() != "LIVE" {
-            return Err(format!("its admin interface reports {}", state.trim()));
-        }
-        let listeners = get(admin, "/listeners?format=json")?;
-        let address = listen_address(&listeners).ok_or("its listener has no port yet")?;
+        let address = admin::listener_when_live(admin, &self.listener)?;
         Ok((admin, address))
     }
 }
@@ -340,13 +388,21 @@ impl Proxy {
     /// # Errors
     /// When its admin interface does not respond.
     pub fn statistics(&self, patterns: &[String]) -> Result<Option<Vec<u64>>, ProxyError> {
-        let Some(admin) = self.admin else { return Ok(None) };
-        let text = get(admin, "/stats?usedonly").map_err(|cause| ProxyError::NoStatistics {
+        let Some(statistics) = self.all_statistics()? else { return Ok(None) };
+        Ok(Some(patterns.iter().map(|pattern| statistics.sum(pattern)).collect()))
+    }
+
+    /// All its statistics that were used; none for a proxy without an admin interface.
+    ///
+    /// # Errors
+    /// When its admin interface does not respond.
+    pub fn all_statistics(&self) -> Result<Option<Statistics>, ProxyError> {
+        let read = self.admin.map(admin::statistics).transpose();
+        read.map_err(|cause| ProxyError::NoStatistics {
             cause,
             log: self.child.log().to_owned(),
             last_lines: self.child.last_lines(LOG_LINES),
-        })?;
-        Ok(Some(patterns.iter().map(|pattern| sum_of(&text, pattern)).collect()))
+        })
     }
 
     /// Asks it to end without waiting, so that many can end in parallel.
@@ -368,6 +424,15 @@ impl Proxy {
     }
 }
 
+/// Writes the files that functions need.
+fn write_files(plan: &ProxyPlan) -> Result<(), ProxyError> {
+    for (path, bytes) in plan.fragment.iter().flat_map(|fragment| &fragment.files) {
+        let write = || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
+        write().map_err(|source| ProxyError::File { path: path.clone(), source })?;
+    }
+    Ok(())
+}
+
 fn check(child: &mut Child) -> Result<(), ProxyError> {
     match child.ended() {
         Ok(None) => Ok(()),
@@ -378,64 +443,6 @@ fn check(child: &mut Child) -> Result<(), ProxyError> {
         }),
         Err(source) => Err(ProxyError::File { path: child.log().to_owned(), source }),
     }
-}
-
-fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
-    let agent: ureq::Agent =
-        ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(2))).build().into();
-    let failure = |error: ureq::Error| format!("its admin interface does not respond: {error}");
-    let mut response = agent.get(format!("http://{admin}{path}")).call().map_err(failure)?;
-    response.body_mut().read_to_string().map_err(failure)
-}
-
-/// The sum of the statistics whose names match a pattern. A histogram counts as one, since the number of its values is
-/// not reported.
-fn sum_of(statistics: &str, pattern: &str) -> u64 {
-    let of = |line: &str| {
-        let (name, value) = line.split_once(": ")?;
-        matches(name, pattern).then(|| value.trim().parse().unwrap_or(1))
-    };
-    statistics.lines().filter_map(of).sum()
-}
-
-/// Whether a name matches a pattern in which `*` is a wildcard.
-fn matches(name: &str, pattern: &str) -> bool {
-    match pattern.split_once('*') {
-        None => name == pattern,
-        Some((before, behind)) => name.strip_prefix(before).is_some_and(|rest| {
-            (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| matches(rest, behind)))
-        }),
-    }
-}
-
-#[derive(Deserialize)]
-struct Listeners {
-    listener_statuses: Vec<ListenerStatus>,
-}
-
-#[derive(Deserialize)]
-struct ListenerStatus {
-    name: String,
-    local_address: LocalAddress,
-}
-
-#[derive(Deserialize)]
-struct LocalAddress {
-    socket_address: SocketAddressStatus,
-}
-
-#[derive(Deserialize)]
-struct SocketAddressStatus {
-    address: String,
-    port_value: u16,
-}
-
-fn listen_address(listeners: &str) -> Option<SocketAddr> {
-    let listeners: Listeners = serde_json::from_str(listeners).ok()?;
-    let ours = listeners.listener_statuses.into_iter().find(|listener| listener.name == INGRESS)?;
-    let status = ours.local_address.socket_address;
-    let address = SocketAddr::new(status.address.parse().ok()?, status.port_value);
-    (address.port() != 0).then_some(address)
 }
 
 #[cfg(test)]

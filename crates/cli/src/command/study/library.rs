@@ -1,7 +1,7 @@
 //! The built-in studies, and reading a study by name or path.
 
 use std::fs;
-use std::path::Path;
+use std::path::{self, Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 
@@ -27,6 +27,13 @@ pub(crate) fn read(study: &str) -> Result<(String, String), Failure> {
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::bad_input(format!("cannot read the study file `{study}`: {error}")))?;
     Ok((study.to_owned(), text))
+}
+
+/// The absolute path of the folder of a study file, at which relative paths in the file start.
+pub(crate) fn folder(file_name: &str) -> PathBuf {
+    let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));
+    // A folder that does not exist any more is named as it is when a file in it cannot be read.
+    path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned())
 }
 
 /// The built-in studies with their summaries, one per line.

@@ -31,6 +31,9 @@ pub(crate) struct Manifest {
     format: String,
     /// The name of the study file, for messages.
     pub(crate) file_name: String,
+    /// The folder of the study file, at which relative paths in it start.
+    #[serde(default)]
+    pub(crate) folder_of_file: String,
     pub(crate) hoptax_version: String,
     pub(crate) envoy_version: String,
     /// Maximum number of rounds.
@@ -50,6 +53,9 @@ pub(crate) struct Manifest {
     /// Builds of the other programs that the study starts, by name.
     #[serde(default)]
     pub(crate) programs: BTreeMap<String, Build>,
+    /// SHA-256 of the configurations of the user that proxies run, by path.
+    #[serde(default)]
+    configurations: BTreeMap<String, String>,
     /// The machine.
     cpu_model: String,
     cpus: u32,
@@ -116,7 +122,7 @@ pub(crate) struct CompleteRounds {
 
 impl Manifest {
     pub(crate) fn new(
-        file_name: String,
+        (file_name, folder_of_file): (String, &Path),
         environment: &Environment,
         programs: Programs<'_>,
         (machine, never_halted): (MachineProbe, bool),
@@ -125,6 +131,7 @@ impl Manifest {
         Ok(Self {
             format: FORMAT.to_owned(),
             file_name,
+            folder_of_file: folder_of_file.to_string_lossy().into_owned(),
             hoptax_version: environment.hoptax_version.clone(),
             envoy_version: environment.proxy_version.clone().unwrap_or_default(),
             rounds: plan.rounds,
@@ -136,6 +143,7 @@ impl Manifest {
             hoptax_hash: file_hash(programs.hoptax)?,
             envoy_hash: file_hash(programs.envoy)?,
             programs: programs.others,
+            configurations: plan.configurations.hashes(),
             cpu_model: environment.cpu_model.clone(),
             cpus: environment.cpus,
             memory_bytes: environment.memory_bytes,
@@ -187,6 +195,11 @@ impl Manifest {
         let differ = pairs.into_iter().filter(|(_, one, other)| one != other);
         let mut all: Vec<String> = differ.map(|(words, ..)| words.to_owned()).collect();
         all.extend(programs::differences(&self.programs, &other.programs));
+        let changed = self.configurations.iter().filter(|(path, hash)| {
+            // A plan that names another configuration differs itself.
+            other.configurations.get(*path).is_some_and(|other| other != *hash)
+        });
+        all.extend(changed.map(|(path, _)| format!("the configuration `{path}` has changed")));
         all
     }
 

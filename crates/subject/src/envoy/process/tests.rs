@@ -11,7 +11,7 @@ fn scripted(folder: &Path, script: &str) -> ProxySpec {
     ProxySpec {
         envoy: Envoy { program, version: "1.40.0".to_owned() },
         directory: folder.to_owned(),
-        plan: ProxyPlan {
+        source: ProxyPlan {
             admin_port: 0,
             listen: ([127, 0, 0, 1], 0).into(),
             origins: vec![([127, 0, 0, 1], 1).into()],
@@ -20,7 +20,8 @@ fn scripted(folder: &Path, script: &str) -> ProxySpec {
             downstream: None,
             upstream: None,
             watched: None,
-        },
+        }
+        .into(),
         environment: BTreeMap::new(),
         flags: Vec::new(),
         workers: 3,
@@ -64,25 +65,4 @@ fn an_envoy_that_exits_is_reported_with_its_log() {
     // The next round appends to the same log file.
     let error = ended("kill -9 $$");
     assert!(error.contains("signal: 9") && !error.contains("out of luck"), "{error}");
-}
-
-#[test]
-fn statistics_are_found_by_patterns() {
-    let text = "a.b.ok: 3\na.c.ok: 4\na.b.bad: 5\nhistogram: P0(1,1) P25(2,2)\n";
-    assert_eq!(sum_of(text, "a.*.ok"), 7);
-    assert_eq!(sum_of(text, "a.b.ok"), 3);
-    assert_eq!(sum_of(text, "*bad"), 5);
-    assert_eq!(sum_of(text, "histogram"), 1);
-    assert_eq!(sum_of(text, "b.ok"), 0);
-    assert!(matches("abab", "*ab") && !matches("aba", "*ab"));
-}
-
-#[test]
-fn the_port_is_read_from_the_admin_interface() {
-    let listeners = r#"{"listener_statuses":[{"name":"ingress","local_address":
-        {"socket_address":{"address":"127.0.0.1","port_value":34567}}}]}"#;
-    assert_eq!(listen_address(listeners), Some(([127, 0, 0, 1], 34567).into()));
-    assert_eq!(listen_address(&listeners.replace("34567", "0")), None);
-    assert_eq!(listen_address(&listeners.replace("ingress", "other")), None);
-    assert_eq!(listen_address("<html>"), None);
 }

@@ -57,7 +57,9 @@ impl ProxySpec {
     /// # Errors
     /// When a file cannot be written, or Envoy does not accept it.
     pub fn unload(&self, proxy: &Proxy) -> Result<(), ProxyError> {
-        let plain = self.plan.without_function();
+        // A given configuration has no watched files.
+        let Some(plan) = self.source.plan() else { return Ok(()) };
+        let plain = plan.without_function();
         for one in [Watched::Listeners, Watched::Clusters] {
             let names = [
                 format!("{}.update_success", one.statistic()),

@@ -1,0 +1,105 @@
+//! The Envoy configurations of the user that a study names: read once before the study is planned.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use hoptax_bootstrap::{Adapted, Lab};
+use hoptax_subject::envoy::given::Given;
+
+use crate::file::{ArmEntry, HopEntry, HopSection, StudyFile};
+use crate::provenance::sha256;
+
+/// Addresses that stand for the servers behind a proxy until these run; nothing connects to them.
+pub(crate) const ORIGIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+pub(crate) const COMPANION: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 2);
+
+/// The configurations by their paths, as in the study file.
+#[derive(Clone, Default)]
+pub struct Configurations(BTreeMap<String, Result<Arc<Configuration>, String>>);
+
+/// A configuration that can be adapted.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    /// Its files.
+    pub(crate) given: Given,
+    /// What it becomes, with addresses that lead nowhere.
+    pub(crate) adapted: Adapted,
+    /// See [`Configurations::hashes`].
+    sha256: String,
+}
+
+/// Lists their paths only: configurations hold secrets.
+impl fmt::Debug for Configurations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Configurations {
+    /// Reads those that a study file in `folder` names. What is wrong with one is reported where the study is planned,
+    /// with the other problems of the study.
+    pub fn read(file: &StudyFile, folder: &Path) -> Self {
+        let hops = file.arms.iter().filter_map(|entry| match entry {
+            ArmEntry::Chain(chain) => chain.hops.as_ref(),
+            _ => None,
+        });
+        let named = hops.flatten().filter_map(|hop| match hop {
+            HopEntry::Hop(HopSection { config: Some(config), .. }) => Some(config),
+            _ => None,
+        });
+        let mut all = BTreeMap::new();
+        for config in named {
+            all.entry(config.clone()).or_insert_with(|| read(&folder.join(config)).map(Arc::new));
+        }
+        Self(all)
+    }
+
+    /// The configuration with this path.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(crate) fn of(&self, config: &str) -> Result<&Arc<Configuration>, String> {
+        match self.0.get(config) {
+            Some(Ok(configuration)) => Ok(configuration),
+            Some(Err(why)) => Err(why.clone()),
+            None => Err(format!("`{config}` was not read")),
+        }
+    }
+
+    /// SHA-256 of the contents of each configuration, by path: of its file, of the files that it names for listeners,
+    /// clusters, routes, endpoints and secrets, and of those that the proxy reads.
+    pub fn hashes(&self) -> BTreeMap<String, String> {
+        let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
+        read.map(|(path, one)| (path.clone(), one.sha256.clone())).collect()
+    }
+}
+
+fn read(path: &Path) -> Result<Configuration, String> {
+    let given = Given::read(path).map_err(|error| error.to_string())?;
+    let lab = Lab {
+        admin_port: 0,
+        listener_ports: Vec::new(),
+        origin: ORIGIN,
+        companion: COMPANION,
+        folder: "/lab".into(),
+    };
+    let adapted = given.adapt(&lab).map_err(|problems| problems.to_string())?;
+    let sha256 = hash(&given, &adapted).map_err(|error| error.to_string())?;
+    Ok(Configuration { given, adapted, sha256 })
+}
+
+/// The hash of all files in the order of their paths, without the paths: the folder may have moved.
+fn hash(given: &Given, adapted: &Adapted) -> io::Result<String> {
+    let each = given.files(adapted).into_iter().map(|path| {
+        let bytes = fs::read(&path).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot read `{}`: {error}", path.display()))
+        });
+        Ok(sha256(&bytes?))
+    });
+    Ok(sha256(each.collect::<io::Result<Vec<String>>>()?.join("\n").as_bytes()))
+}

@@ -1,0 +1,59 @@
+//! Arms that are servers which already run.
+
+use std::path::PathBuf;
+
+use hoptax_host::running::Running;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ConditionsSection, RequestSection};
+
+/// An arm that is a server which already runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalEntry {
+    /// Its name, which is not that of a function: letters, digits, `-`, `_` and `.`.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    pub name: String,
+    /// The URL that requests are sent to: `http://127.0.0.1:15001/`. The server is never restarted and never stopped.
+    #[schemars(length(min = 1))]
+    pub url: String,
+    /// The processes whose CPU time and memory are those of the arm. Default: none, and no costs in CPU time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<AccountSection>,
+    /// Its requests; their path is that of `url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestSection>,
+    /// The name of an earlier arm with a name that it is compared with, instead of a plain proxy. An arm that equals it is
+    /// the A/A arm of the comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_with: Option<String>,
+    /// Its conditions, which override those of the study.
+    #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
+    pub at: ConditionsSection,
+}
+
+/// The processes of a server, with their children.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AccountSection {
+    /// Those in a control group, for example `/system.slice/envoy.service`.
+    Cgroup(PathBuf),
+    /// The one with this id.
+    Pid(u32),
+    /// Those with this name.
+    Process(String),
+    /// Those of a systemd unit.
+    Unit(String),
+}
+
+impl From<AccountSection> for Running {
+    fn from(section: AccountSection) -> Self {
+        match section {
+            AccountSection::Cgroup(path) => Self::Cgroup(path),
+            AccountSection::Pid(id) => Self::Pid(id),
+            AccountSection::Process(name) => Self::Process(name),
+            AccountSection::Unit(name) => Self::Unit(name),
+        }
+    }
+}

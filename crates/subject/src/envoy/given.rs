@@ -1,0 +1,175 @@
+//! A configuration of the user: its files, and the files of the lab that stand for them.
+//!
+//! `hoptax_bootstrap` decides what the configuration becomes; here the user's files are read, and those of the lab written.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hoptax_bootstrap::{Adapted, Configuration, Lab, Loaded, Problem, Problems, read};
+use hoptax_certs::CertificateError;
+
+use crate::lab::Certificates;
+
+/// A configuration of the user.
+#[derive(Clone, Debug)]
+pub struct Given {
+    configuration: Configuration,
+    /// The folder of its file, in which files that it names are looked for.
+    folder: PathBuf,
+    /// Its file, and those that it names for listeners, clusters, routes, endpoints and secrets.
+    sources: BTreeSet<PathBuf>,
+}
+
+/// Why a configuration cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum GivenError {
+    /// Its file cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    File {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Its content cannot be used.
+    #[error(transparent)]
+    Content(#[from] Problems),
+}
+
+impl Given {
+    /// Reads a configuration, and the files that it names for listeners, clusters, routes, endpoints and secrets.
+    ///
+    /// # Errors
+    /// When a file cannot be read, and all problems with their contents.
+    pub fn read(path: &Path) -> Result<Self, GivenError> {
+        let text =
+            fs::read_to_string(path).map_err(|source| GivenError::File { path: path.to_owned(), source })?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let sources = RefCell::new(BTreeSet::from([path.to_owned()]));
+        let load = |named: &str| {
+            let path = locate(&folder, named).ok_or_else(|| format!("`{named}` does not exist"))?;
+            let text = fs::read_to_string(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+            sources.borrow_mut().insert(path.clone());
+            Ok(Loaded { name: path.display().to_string(), text })
+        };
+        let configuration = read(&path.display().to_string(), &text, &load)?;
+        Ok(Self { configuration, folder, sources: sources.into_inner() })
+    }
+
+    /// Adapts it to a lab.
+    ///
+    /// # Errors
+    /// All nodes that can be neither replaced nor removed.
+    pub fn adapt(&self, lab: &Lab) -> Result<Adapted, Problems> {
+        self.configuration.adapt(lab, &|named| fs::read(locate(&self.folder, named)?).ok())
+    }
+
+    /// All files of the user that determine what the proxy runs: those of the configuration, and those that the proxy
+    /// reads. Files that do not exist are left out.
+    pub fn files(&self, adapted: &Adapted) -> BTreeSet<PathBuf> {
+        let copied = adapted.files.copies.iter().filter_map(|copied| locate(&self.folder, &copied.from));
+        self.sources.iter().cloned().chain(copied).collect()
+    }
+
+    /// Writes the files that it needs once adapted: certificates, copies of the user's files, and folders.
+    ///
+    /// # Errors
+    /// When a certificate cannot be made, a file cannot be written, or files to copy do not exist.
+    pub fn write_files(&self, adapted: &Adapted, certificates: &Certificates) -> Result<(), FilesError> {
+        if let Some(authority) = &adapted.files.authority {
+            write(authority, certificates.authority_pem().as_bytes())?;
+        }
+        for identity in &adapted.files.identities {
+            let signed = certificates.sign(&identity.names, identity.kind)?;
+            write(&identity.certificate, signed.certificate.as_bytes())?;
+            write(&identity.key, signed.key.as_bytes())?;
+        }
+        let mut missing = Vec::new();
+        for copied in &adapted.files.copies {
+            let Some(from) = locate(&self.folder, &copied.from) else {
+                let message =
+                    format!("file `{}` does not exist; place it beside the configuration", copied.from);
+                missing.push(Problem { place: copied.place.clone(), message });
+                continue;
+            };
+            let bytes = fs::read(&from).map_err(|source| FilesError::File { path: from, source })?;
+            write(&copied.to, &bytes)?;
+        }
+        for folder in &adapted.files.folders {
+            let created = fs::create_dir_all(folder);
+            created.map_err(|source| FilesError::File { path: folder.clone(), source })?;
+        }
+        if missing.is_empty() { Ok(()) } else { Err(FilesError::Missing(Problems::new(missing))) }
+    }
+}
+
+/// Why the files of a lab cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// A certificate cannot be made.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// A file cannot be written, or one of the user cannot be read.
+    #[error("cannot use `{}`: {source}", path.display())]
+    File {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Files that the configuration names do not exist.
+    #[error(transparent)]
+    Missing(Problems),
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = folder.and_then(|()| fs::write(path, bytes));
+    written.map_err(|source| FilesError::File { path: path.to_owned(), source })
+}
+
+/// A configuration is often read on another machine than its own: a file that is not where it says may be beside it, by the
+/// same path or by its name.
+fn locate(folder: &Path, named: &str) -> Option<PathBuf> {
+    let path = Path::new(named);
+    let candidates = [
+        folder.join(path),
+        folder.join(named.trim_start_matches('/')),
+        folder.join(path.file_name().unwrap_or_default()),
+    ];
+    candidates.into_iter().find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_where_named_or_beside_the_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("certs")).unwrap();
+        for name in ["certs/a.pem", "cds.yaml"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let found = |named: &str| {
+            locate(folder.path(), named).map(|path| path.strip_prefix(folder.path()).unwrap().to_owned())
+        };
+        assert_eq!(found("certs/a.pem"), Some("certs/a.pem".into()));
+        assert_eq!(found("/certs/a.pem"), Some("certs/a.pem".into()));
+        assert_eq!(found("/var/lib/envoy/cds.yaml"), Some("cds.yaml".into()));
+        assert_eq!(found("lds.yaml"), None);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_named_with_the_line_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("envoy.yaml");
+        fs::write(&path, "dynamic_resources:\n  lds_config:\n    path_config_source: {path: lds.yaml}\n")
+            .unwrap();
+        let error = Given::read(&path).unwrap_err().to_string();
+        assert!(error.contains("envoy.yaml:3") && error.contains("`lds.yaml` does not exist"), "{error}");
+    }
+}

@@ -1,0 +1,129 @@
+//! What the admin interface of a live Envoy tells: readiness, addresses of listeners, and statistics.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use hoptax_bootstrap::statistics::is_matched;
+use serde::Deserialize;
+
+/// Time limit for a response. A configuration of many megabytes has that much statistics.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The statistics of a proxy at one moment. A histogram counts as one, since the number of its values is not reported.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics(BTreeMap<String, u64>);
+
+impl Statistics {
+    fn parse(text: &str) -> Self {
+        let of = |line: &str| {
+            let (name, value) = line.split_once(": ")?;
+            Some((name.to_owned(), value.trim().parse().unwrap_or(1)))
+        };
+        Self(text.lines().filter_map(of).collect())
+    }
+
+    /// The sum of those whose names match a pattern, in which `*` is a wildcard.
+    pub(super) fn sum(&self, pattern: &str) -> u64 {
+        self.0.iter().filter(|(name, _)| is_matched(name, pattern)).map(|(_, value)| value).sum()
+    }
+
+    /// How far each one that grew has grown since an earlier moment.
+    pub fn grown_since(&self, earlier: &Self) -> BTreeMap<String, u64> {
+        let grown = |(name, value): (&String, &u64)| {
+            let by = value.saturating_sub(earlier.0.get(name).copied().unwrap_or(0));
+            (by > 0).then(|| (name.clone(), by))
+        };
+        self.0.iter().filter_map(grown).collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct Listeners {
+    listener_statuses: Vec<ListenerStatus>,
+}
+
+#[derive(Deserialize)]
+struct ListenerStatus {
+    name: String,
+    local_address: LocalAddress,
+}
+
+#[derive(Deserialize)]
+struct LocalAddress {
+    socket_address: Option<SocketAddressStatus>,
+}
+
+#[derive(Deserialize)]
+struct SocketAddressStatus {
+    address: String,
+    port_value: u16,
+}
+
+/// The address of the listener of this name, or what is still missing.
+pub(super) fn listener_when_live(admin: SocketAddr, listener: &str) -> Result<SocketAddr, String> {
+    let state = get(admin, "/ready")?;
+    if state.trim() != "LIVE" {
+        return Err(format!("its admin interface reports {}", state.trim()));
+    }
+    listen_address(&get(admin, "/listeners?format=json")?, listener)
+        .ok_or_else(|| format!("its listener `{listener}` has no port yet"))
+}
+
+/// Its statistics now, or why they cannot be read.
+pub(super) fn statistics(admin: SocketAddr) -> Result<Statistics, String> {
+    Ok(Statistics::parse(&get(admin, "/stats?usedonly")?))
+}
+
+fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
+    // While Envoy starts, `/ready` responds with an error status and the state.
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(TIMEOUT))
+        .http_status_as_error(false)
+        .build()
+        .into();
+    let failure = |error: ureq::Error| format!("its admin interface does not respond: {error}");
+    let mut response = agent.get(format!("http://{admin}{path}")).call().map_err(failure)?;
+    response.body_mut().read_to_string().map_err(failure)
+}
+
+fn listen_address(listeners: &str, name: &str) -> Option<SocketAddr> {
+    let listeners: Listeners = serde_json::from_str(listeners).ok()?;
+    let ours = listeners.listener_statuses.into_iter().find(|listener| listener.name == name)?;
+    let status = ours.local_address.socket_address?;
+    let address = SocketAddr::new(status.address.parse().ok()?, status.port_value);
+    (address.port() != 0).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_are_found_by_patterns() {
+        let statistics = Statistics::parse("a.b.ok: 3\na.c.ok: 4\na.b.bad: 5\nhistogram: P0(1,1) P25(2,2)\n");
+        assert_eq!(statistics.sum("a.*.ok"), 7);
+        assert_eq!(statistics.sum("a.b.ok"), 3);
+        assert_eq!(statistics.sum("*bad"), 5);
+        assert_eq!(statistics.sum("histogram"), 1);
+        assert_eq!(statistics.sum("b.ok"), 0);
+    }
+
+    #[test]
+    fn growth_is_that_of_each_statistic_that_grew() {
+        let [before, now] = ["a: 3\nb: 1\nc: 5\n", "a: 4\nb: 1\nc: 2\nd: 7\n"].map(Statistics::parse);
+        let grown = now.grown_since(&before);
+        assert_eq!(grown, [("a".to_owned(), 1), ("d".to_owned(), 7)].into());
+    }
+
+    #[test]
+    fn the_port_is_read_from_the_admin_interface() {
+        let listeners = r#"{"listener_statuses":[{"name":"internal","local_address":{}},{"name":"ingress","local_address":
+            {"socket_address":{"address":"127.0.0.1","port_value":34567}}}]}"#;
+        assert_eq!(listen_address(listeners, "ingress"), Some(([127, 0, 0, 1], 34567).into()));
+        assert_eq!(listen_address(listeners, "internal"), None);
+        assert_eq!(listen_address(listeners, "other"), None);
+        assert_eq!(listen_address(&listeners.replace("34567", "0"), "ingress"), None);
+        assert_eq!(listen_address("<html>", "ingress"), None);
+    }
+}
