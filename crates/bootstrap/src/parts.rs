@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use self::proof::Proof;
 use crate::adapt::{Adapted, Listener};
 use crate::place::Place;
 use crate::request::{DerivedRequest, connection_manager};
@@ -73,6 +74,8 @@ pub struct Part {
     /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. None if it has no
     /// statistic of its own.
     pub proof: Vec<String>,
+    /// What makes it act, for a part that did not: the object of `exercised by`. None if unknown.
+    pub exercised_by: Option<&'static str>,
 }
 
 impl Part {
@@ -103,7 +106,9 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn add(&mut self, kind: PartKind, name: &str, pointers: Vec<String>, proof: Vec<String>) {
+    /// Adds a part, unless none of its nodes exists.
+    fn add(&mut self, kind: PartKind, name: &str, mut pointers: Vec<String>, proof: Proof) {
+        pointers.retain(|pointer| self.adapted.has(pointer));
         let Some(place) = pointers.first().map(|pointer| self.adapted.place(pointer)) else { return };
         let same = self.found.iter().filter(|part| {
             part.kind == kind && (part.name == name || part.name.starts_with(&format!("{name}#")))
@@ -112,7 +117,8 @@ impl Finder<'_> {
             0 => name.to_owned(),
             earlier => format!("{name}#{}", earlier + 1),
         };
-        self.found.push(Part { kind, name, place, pointers, proof });
+        let Proof { statistics, exercised_by } = proof;
+        self.found.push(Part { kind, name, place, pointers, proof: statistics, exercised_by });
     }
 
     /// A part that is one extension in a list.
@@ -208,7 +214,7 @@ impl Finder<'_> {
             others.extend(routes.into_iter().map(|(route, _)| route).filter(|route| *route != request.route));
         }
         let name = text(self.adapted.tree.pointer(&table).unwrap_or(&Value::Null), "/name").to_owned();
-        self.add(PartKind::OtherRoutes, &name, others, Vec::new());
+        self.add(PartKind::OtherRoutes, &name, others, Proof::default());
     }
 
     /// TLS and filters of a cluster.
@@ -247,7 +253,7 @@ impl Finder<'_> {
                 PartKind::StatisticsTags,
                 "stats_tags",
                 vec!["/stats_config/stats_tags".to_owned()],
-                Vec::new(),
+                Proof::default(),
             );
         }
     }

@@ -65,8 +65,8 @@ pub(crate) enum Command {
     Functions(FunctionsArguments),
     /// Print the cost of functions, from the price list or predicted for this machine
     Prices(PricesArguments),
-    /// Take an Envoy configuration apart, and try it whole and without each of its parts
-    Price(PriceArguments),
+    /// Measure what an Envoy configuration costs per request, and what each of its parts adds
+    Price(Box<PriceArguments>),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
     /// Measure the errors of the load generator on this machine
@@ -254,6 +254,8 @@ pub(crate) enum SchemaOf {
     Study,
     /// The combined result of `hoptax study --again` and `--combine`
     Sittings,
+    /// The result of `hoptax price`
+    Bill,
     /// The result of `hoptax compare`
     Comparison,
     /// The result of `hoptax load`

@@ -6,7 +6,8 @@ mod support;
 
 use std::fs;
 
-use support::{root, run};
+use serde_json::{Value, json};
+use support::{checked, root, run};
 
 fn edge() -> String {
     root().join("crates/bootstrap/fixtures/edge.yaml").to_str().unwrap().to_owned()
@@ -21,7 +22,7 @@ fn section<'a>(text: &'a str, title: &str) -> Vec<&'a str> {
 #[test]
 fn the_whole_and_every_variant_answer_and_the_parts_act() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = run(["price", &edge(), "--out", folder.path().to_str().unwrap()]);
+    let ran = run(["price", &edge(), "--try", "--out", folder.path().to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
     let variants = section(&ran.stdout, "Variants of listener edge");
     assert_eq!(variants.len(), 12, "{variants:#?}");
@@ -41,8 +42,52 @@ fn the_whole_and_every_variant_answer_and_the_parts_act() {
         let line = activity.iter().find(|line| line.contains(&format!("  {part}  ")));
         assert!(line.is_some_and(|line| line.contains('+')), "{part}: {activity:#?}");
     }
-    let whole = fs::read_to_string(folder.path().join("variants/whole/bootstrap.json")).unwrap();
+    let whole = fs::read_to_string(folder.path().join("tries/whole/bootstrap.json")).unwrap();
     assert!(!whole.contains("hunter2") && !whole.contains("192.0.2.9"), "{whole}");
+}
+
+#[test]
+fn a_part_that_costs_much_leads_the_bill_of_a_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let config = root().join("crates/cli/tests/fixtures/bill.yaml");
+    let ran = run([
+        "price",
+        config.to_str().unwrap(),
+        "--request",
+        "GET http://shop.example/cart/1",
+        "--header",
+        "x-own: secret-of-the-user",
+        "--rounds",
+        "3",
+        "--json",
+        "-",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    let bill = checked("bill", &ran.stdout);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("bill.json")).unwrap()).unwrap();
+    assert_eq!(bill, kept);
+    assert!(!ran.stdout.contains("secret-of-the-user") && ran.stdout.contains("x-own"));
+    assert_eq!(bill["request"]["url"], "http://shop.example/cart/1");
+    assert_eq!(bill["request"]["statuses"], json!([200]));
+    assert_eq!(bill["rate"], Value::Null, "CPU time is that at saturation");
+    let parts = bill["parts"].as_array().unwrap();
+    let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
+    // Twenty thousand conversions of numbers cost more than anything else that a proxy does for a request.
+    assert_eq!((names.len(), names[0]), (4, "script"), "{names:?}");
+    let part = |name: &str| parts.iter().find(|part| part["name"] == name).unwrap();
+    let cpu_us = |name: &str, end: &str| part(name)["cost"]["cpu_us_per_request"][end].as_f64();
+    assert!(cpu_us("script", "low") > Some(300.0), "{:?}", part("script"));
+    assert!(cpu_us("script", "low") > cpu_us("header", "high"), "{:?}", part("header"));
+    for (name, state) in
+        [("script", "exercised"), ("to-file", "exercised"), ("cors", "not-exercised"), ("header", "unknown")]
+    {
+        assert_eq!(part(name)["activity"]["state"], state, "{name}");
+    }
+    let markdown = fs::read_to_string(out.join("bill.md")).unwrap();
+    assert!(markdown.contains("The most expensive part is HTTP filter script"), "{markdown}");
 }
 
 #[test]
@@ -72,5 +117,13 @@ fn bad_input_is_refused_with_what_to_do() {
         &["--dry-run", "--listener", "nort"],
         "`north`",
     );
-    fails_with("static_resources: {no_such_field: 1}", &[], "no_such_field");
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    fails_with("static_resources: {no_such_field: 1}", &["--out", out], "no_such_field");
+    let ran = run(["price", &edge(), "--dry-run", "--without", "cor"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("did you mean `cors`"), "{}", ran.stderr);
+    let ran = run(["price", &edge(), "--price-per-core-hour", "0.04"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("--rate"), "{}", ran.stderr);
+    let ran = run(["price", &edge(), "--dry-run", "--request", "GET http://a.shop.example/cart"]);
+    assert!(ran.stdout.contains("no request") && ran.stdout.contains("takes https"), "{}", ran.stdout);
 }

@@ -14,6 +14,7 @@ fn schemas_in_the_repository_match_the_types() {
         "study-file",
         "study",
         "sittings",
+        "bill",
         "comparison",
         "load",
         "load-interval",

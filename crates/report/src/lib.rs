@@ -3,6 +3,7 @@
 //! All outputs show the same rows in the same order ([`rows`]), with the same numbers ([`numbers`]). None shows a
 //! withheld number.
 
+mod bill;
 mod by_load;
 mod comparison;
 pub mod csv;

@@ -1,11 +1,11 @@
 //! A study as Markdown, for issues and web pages.
 
-use hoptax_result::{Measure, PricesResult, SittingsResult, StudyResult};
+use hoptax_result::{BillResult, Measure, PricesResult, SittingsResult, StudyResult};
 
 use crate::findings::{self, FindingGroup, Lead};
 use crate::rows::{Columns, Row, rows};
 use crate::side::{SideTable, levels_by_load, side_tables, work};
-use crate::{by_load, known, levels, prices, sittings, words};
+use crate::{bill, by_load, known, levels, prices, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
@@ -83,6 +83,30 @@ pub fn prices(result: &PricesResult) -> String {
         text += &format!("- {}\n", escape(&line));
     }
     text + "\n" + &side(&prices::table(result))
+}
+
+/// The bill of a configuration as Markdown.
+pub fn bill(result: &BillResult) -> String {
+    let mut text = format!("# Bill of {}\n\n", escape(&result.configuration));
+    for sentence in bill::sentences(result) {
+        text += &format!("**{}.**\n", escape(&sentence));
+    }
+    text += &format!("\n{}.\n\n", escape(&bill::subject(result)));
+    if let Some(warning) = bill::warning(result) {
+        text += &format!("{}.\n\n", words::capitalised(warning));
+    }
+    text += &side(&bill::table(result, &bill::COLUMNS));
+    for line in bill::notes(result).iter().chain(&bill::method(result)) {
+        text += &format!("- {}\n", escape(&words::capitalised(line)));
+    }
+    let found = findings::groups(&result.findings);
+    if !found.is_empty() {
+        text += "\n## Findings\n\n";
+        for group in found {
+            text += &format!("{}. {}\n", finding(&group), escape(&words::capitalised(&group.finding.advice)));
+        }
+    }
+    text
 }
 
 /// The failed checks, what helps, and what to run next.

@@ -1,5 +1,6 @@
 //! Results for a terminal.
 
+mod bill;
 mod calibration;
 mod comparison;
 mod crosscheck;
@@ -12,6 +13,7 @@ mod tune;
 
 use crate::findings::FindingGroup;
 
+pub use bill::bill;
 pub use calibration::calibration;
 pub use comparison::comparison;
 pub use crosscheck::crosscheck;

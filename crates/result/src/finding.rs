@@ -49,7 +49,8 @@ pub struct Finding {
     /// Whether the numbers in its scope (arm, load and measures), and differences from them, are withheld.
     #[serde(default)]
     pub withholds: bool,
-    /// Whether only differences are in its scope, so the arm's own level is kept.
+    /// Whether only differences of the arm from another are in its scope: its own level is kept, and so are differences of
+    /// other arms from it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub costs_alone: bool,
     /// In the result of several sittings: the sitting whose check fired, numbered from 1 in chronological order. It

@@ -4,6 +4,7 @@
 //! statistics fill them, checks judge them, outputs only read them. Their serialised form is a published
 //! contract: the JSON Schemas in `schemas/` are generated from these types.
 
+mod bill;
 mod calibration;
 mod comparison;
 mod crosscheck;
@@ -21,6 +22,7 @@ mod tune;
 #[cfg(feature = "sample")]
 pub mod sample;
 
+pub use bill::{Activity, BillResult, BilledPart, BilledRequest, BilledSum, Charge};
 pub use calibration::{
     Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
     RateError, RateTried, Recorder,

@@ -13,6 +13,7 @@
 //! | quantity | one number for each round | interval |
 //! |---|---|---|
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
+//! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //!
@@ -68,7 +69,7 @@ pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;
 pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;
-pub use paired::{paired_cost, paired_cost_of_copies};
+pub use paired::{Term, paired_cost, paired_cost_of_copies, sum_of_costs};
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
 pub use random_effects::{MachineCost, Sitting, random_effects};

@@ -74,16 +74,45 @@ pub fn paired_cost_of_copies(rounds: &[Vec<Vec<f64>>], confidence: f64) -> Optio
     over_rounds(rounds.iter().map(Vec::as_slice), confidence)
 }
 
+/// A cost as a term of a sum: its weight, and its differences as for [`paired_cost_of_copies`].
+pub type Term = (f64, Vec<Vec<Vec<f64>>>);
+
+/// The weighted sum of the costs of several arms, with its `confidence` interval, in the unit of the differences.
+///
+/// **Method.** In each round, the weighted sum of the numbers that [`paired_cost_of_copies`] reduces the round to, one
+/// for each arm; over rounds, [`mean_over_rounds`] of these sums.
+///
+/// **Why not add intervals.** Arms that are compared with one reference share its error, so their costs are not
+/// independent: with `k` arms and weights of 1, the error of the reference counts `k` times. Sums within rounds contain
+/// that, whatever the weights. `tests/whole_study/sums.rs` simulates sums of up to 9 arms, with and without copies of the
+/// reference: the 95 % interval covers the true sum in 93 to 97 % of studies, and that of independent costs in fewer.
+///
+/// **Degenerate cases.** Rounds in which a term has no pair are left out, so the estimate equals the sum of the
+/// estimates of the costs only if all rounds are complete. `None` without a term, and as for [`paired_cost`].
+pub fn sum_of_costs(terms: &[Term], confidence: f64) -> Option<Interval> {
+    let centres_of = |(weight, rounds): &Term| Some((*weight, centres(rounds.iter().map(Vec::as_slice))?));
+    let terms = terms.iter().map(centres_of).collect::<Option<Vec<_>>>()?;
+    let rounds = terms.iter().map(|(_, centres)| centres.len()).max()?;
+    let of_round = |round: usize| {
+        let weighted = |(weight, centres): &(f64, Vec<Option<f64>>)| Some(weight * (*centres.get(round)?)?);
+        terms.iter().map(weighted).sum::<Option<f64>>()
+    };
+    mean_over_rounds(&(0..rounds).filter_map(of_round).collect::<Vec<f64>>(), confidence)
+}
+
 fn over_rounds<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>, confidence: f64) -> Option<Interval> {
-    let mut centres = Vec::new();
-    for pairs in rounds {
+    mean_over_rounds(&centres(rounds)?.into_iter().flatten().collect::<Vec<f64>>(), confidence)
+}
+
+/// The number that each round is reduced to; none for a round without a difference. No result if a difference is not
+/// finite.
+fn centres<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>) -> Option<Vec<Option<f64>>> {
+    let centre = |pairs: &[Vec<f64>]| {
         let observed = pairs.iter().filter(|differences| !differences.is_empty());
         let of_pairs = observed.map(|pair| hodges_lehmann(pair)).collect::<Option<Vec<f64>>>()?;
-        if !of_pairs.is_empty() {
-            centres.push(of_pairs.iter().sum::<f64>() / of_pairs.len() as f64);
-        }
-    }
-    mean_over_rounds(&centres, confidence)
+        Some((!of_pairs.is_empty()).then(|| of_pairs.iter().sum::<f64>() / of_pairs.len() as f64))
+    };
+    rounds.map(centre).collect()
 }
 
 #[cfg(test)]
@@ -131,5 +160,29 @@ mod tests {
         let rounds = vec![vec![vec![1.0, 1.0, 40.0, 1.0], vec![3.0], vec![]], vec![vec![], vec![4.0]]];
         assert_eq!(paired_cost_of_copies(&rounds, 0.95), mean_over_rounds(&[2.0, 4.0], 0.95));
         assert_eq!(paired_cost_of_copies(&[vec![vec![1.0], vec![f64::NAN]], vec![vec![1.0]]], 0.95), None);
+    }
+
+    #[test]
+    fn a_sum_is_that_of_its_costs_and_contains_what_they_share() {
+        // The reference is 0.4 too high in the second round, which lowers both costs.
+        let round = |cost: f64, error: f64| vec![vec![cost - error; 4]];
+        let errors = [0.0, 0.4, 0.1];
+        let rounds = |cost: f64| errors.map(|error| round(cost, error)).to_vec();
+        let sum = sum_of_costs(&[(1.0, rounds(2.0)), (1.0, rounds(3.0))], 0.95).unwrap();
+        let [first, second] = [2.0, 3.0].map(|cost| paired_cost_of_copies(&rounds(cost), 0.95).unwrap());
+        assert!((sum.estimate - first.estimate - second.estimate).abs() < 1e-12);
+        assert!((sum.half_width() - 2.0 * first.half_width()).abs() < 1e-9, "{sum:?}");
+        let difference = sum_of_costs(&[(1.0, rounds(2.0)), (-1.0, rounds(3.0))], 0.95).unwrap();
+        assert!((difference.estimate + 1.0).abs() < 1e-12 && difference.half_width() < 1e-9);
+    }
+
+    #[test]
+    fn a_round_without_one_of_the_terms_is_left_out_of_the_sum() {
+        let whole = vec![vec![vec![1.0]], vec![vec![2.0]], vec![vec![6.0]]];
+        let gap = vec![vec![vec![1.0]], vec![vec![1.0]], vec![vec![]]];
+        let sum = sum_of_costs(&[(1.0, whole.clone()), (1.0, gap)], 0.95);
+        assert_eq!(sum, mean_over_rounds(&[2.0, 3.0], 0.95));
+        assert_eq!(sum_of_costs(&[(1.0, whole), (1.0, vec![vec![vec![f64::NAN]]])], 0.95), None);
+        assert_eq!(sum_of_costs(&[], 0.95), None);
     }
 }

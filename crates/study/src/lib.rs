@@ -12,9 +12,11 @@
 //! | provenance: hashes of what was measured | [`provenance`] | no |
 //! | programs: builds of the programs besides hoptax and Envoy | [`programs`] | no |
 //! | summary: slices to a [`hoptax_result::StudyResult`] | [`summary`] | yes |
+//! | bill: what the parts of a given configuration cost | [`mod@bill`] | yes |
 //! | comparison: which arms differ from a reference | [`comparison`] | yes |
 //! | sittings: combine the results of several sittings of one study | [`sittings`] | yes |
 
+pub mod bill;
 pub mod comparison;
 pub mod configurations;
 pub mod disturbance;

@@ -19,6 +19,7 @@ mod samples;
 mod speed;
 mod statuses;
 mod subject;
+mod sum;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,7 @@ use hoptax_result::{
 
 pub use numbers::fill;
 use subject::Proxies;
+pub use sum::sum_of_cpu_costs;
 
 use crate::file::Caller;
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Hop, Load, MAX_ERROR_SHARE, Open, Plan, Rate};

@@ -6,58 +6,83 @@ use serde_json::Value;
 
 use crate::tree::{extension_type, text};
 
-/// Types of HTTP filters without `envoy.extensions.filters.http.`, and their statistics.
-const HTTP: [(&str, &[&str]); 26] = [
-    ("adaptive_concurrency.", &["http.{prefix}.adaptive_concurrency.*"]),
-    ("admission_control.", &["http.{prefix}.admission_control.rq_*"]),
-    ("api_key_auth.", &["http.{prefix}.api_key_auth.*"]),
-    ("bandwidth_limit.", &["{own}.http_bandwidth_limit.*"]),
-    ("basic_auth.", &["http.{prefix}.basic_auth.*"]),
-    ("compressor.", &["http.{prefix}.compressor.*.compressed"]),
-    ("cors.", &["http.{prefix}.cors.*"]),
-    ("csrf.", &["http.{prefix}.csrf.*"]),
-    ("decompressor.", &["http.{prefix}.decompressor.*.decompressed"]),
-    ("ext_authz.", &["cluster.*.ext_authz.*", "http.{prefix}.ext_authz.*"]),
-    ("ext_proc.", &["http.{prefix}.ext_proc.*"]),
-    ("fault.", &["http.{prefix}.fault.*_injected"]),
-    ("grpc_http1_bridge.", &["cluster.*.grpc.*"]),
-    ("grpc_json_transcoder.", &["cluster.*.grpc.*"]),
-    ("grpc_stats.", &["cluster.*.grpc.*"]),
-    ("grpc_web.", &["cluster.*.grpc.*"]),
-    ("header_to_metadata.", &["http_filter_name.{own}.*"]),
-    ("health_check.", &["http.{prefix}.health_check.*"]),
-    ("ip_tagging.", &["http.{prefix}.ip_tagging.*"]),
-    ("jwt_authn.", &["http.{prefix}.jwt_authn.*"]),
-    ("local_ratelimit.", &["{own}.http_local_rate_limit.enabled"]),
-    ("lua.", &["http.{prefix}.lua.*executions"]),
-    ("oauth2.", &["http.{prefix}.*oauth_*"]),
-    ("ratelimit.", &["cluster.*.ratelimit.*"]),
-    ("rbac.", &["http.{prefix}.rbac.*"]),
-    ("tap.", &["http.{prefix}.tap.rq_tapped"]),
+/// The beginning of a type's name below its family, the statistics of such extensions, and what exercises them.
+type Known = (&'static str, &'static [&'static str], &'static str);
+
+/// Types of HTTP filters without `envoy.extensions.filters.http.`.
+const HTTP: [Known; 26] = [
+    ("adaptive_concurrency.", &["http.{prefix}.adaptive_concurrency.*"], "any request"),
+    ("admission_control.", &["http.{prefix}.admission_control.rq_*"], "any request"),
+    ("api_key_auth.", &["http.{prefix}.api_key_auth.*"], "a request with a key"),
+    ("bandwidth_limit.", &["{own}.http_bandwidth_limit.*"], "a request or a response with a body"),
+    ("basic_auth.", &["http.{prefix}.basic_auth.*"], "a request with user and password"),
+    (
+        "compressor.",
+        &["http.{prefix}.compressor.*.compressed"],
+        "a request that accepts its encoding, and a response of a type and length that it compresses",
+    ),
+    ("cors.", &["http.{prefix}.cors.*"], "a request with an `origin` that a policy of its route allows"),
+    ("csrf.", &["http.{prefix}.csrf.*"], "a request that changes state, such as POST, with an `origin`"),
+    ("decompressor.", &["http.{prefix}.decompressor.*.decompressed"], "a compressed body"),
+    (
+        "ext_authz.",
+        &["cluster.*.ext_authz.*", "http.{prefix}.ext_authz.*"],
+        "a request to a route on which it is enabled",
+    ),
+    ("ext_proc.", &["http.{prefix}.ext_proc.*"], "a request to a route on which it is enabled"),
+    (
+        "fault.",
+        &["http.{prefix}.fault.*_injected"],
+        "a request that a fault applies to, by its percentage and headers",
+    ),
+    ("grpc_http1_bridge.", &["cluster.*.grpc.*"], "a gRPC call"),
+    ("grpc_json_transcoder.", &["cluster.*.grpc.*"], "a request for a path of its services"),
+    ("grpc_stats.", &["cluster.*.grpc.*"], "a gRPC call"),
+    ("grpc_web.", &["cluster.*.grpc.*"], "a gRPC-Web call"),
+    ("header_to_metadata.", &["http_filter_name.{own}.*"], "a request with a header of its rules"),
+    ("health_check.", &["http.{prefix}.health_check.*"], "a request for the path of its health check"),
+    ("ip_tagging.", &["http.{prefix}.ip_tagging.*"], "a client with an address of its lists"),
+    ("jwt_authn.", &["http.{prefix}.jwt_authn.*"], "a request that one of its rules matches"),
+    ("local_ratelimit.", &["{own}.http_local_rate_limit.enabled"], "a route on which it is enabled"),
+    ("lua.", &["http.{prefix}.lua.*executions"], "a script with `envoy_on_request` or `envoy_on_response`"),
+    ("oauth2.", &["http.{prefix}.*oauth_*"], "a request with or without a session"),
+    ("ratelimit.", &["cluster.*.ratelimit.*"], "a request to a route with rate limit actions"),
+    ("rbac.", &["http.{prefix}.rbac.*"], "a request to a route on which it has rules"),
+    ("tap.", &["http.{prefix}.tap.rq_tapped"], "a request that its configuration matches"),
 ];
 
-/// Types of network filters without `envoy.extensions.filters.network.`, and their statistics.
-const NETWORK: [(&str, &[&str]); 5] = [
-    ("connection_limit.", &["connection_limit.{own}.active_connections"]),
-    ("ext_authz.", &["ext_authz.{own}.*"]),
-    ("local_ratelimit.", &["local_rate_limit.{own}.*"]),
-    ("ratelimit.", &["ratelimit.{own}.*"]),
-    ("rbac.", &["{own}rbac.*", "{own}.rbac.*"]),
+/// Types of network filters without `envoy.extensions.filters.network.`.
+const NETWORK: [Known; 5] = [
+    ("connection_limit.", &["connection_limit.{own}.active_connections"], "any request"),
+    ("ext_authz.", &["ext_authz.{own}.*"], "a request to a route on which it is enabled"),
+    ("local_ratelimit.", &["local_rate_limit.{own}.*"], "a route on which it is enabled"),
+    ("ratelimit.", &["ratelimit.{own}.*"], "a request to a route with rate limit actions"),
+    ("rbac.", &["{own}rbac.*", "{own}.rbac.*"], "a request to a route on which it has rules"),
 ];
 
-/// Types of access logs without `envoy.extensions.access_loggers.`, and their statistics.
-const ACCESS_LOGS: [(&str, &[&str]); 4] = [
-    ("file.", &["filesystem.write_buffered"]),
-    ("stream.", &["filesystem.write_buffered"]),
-    ("grpc.", &["access_logs.grpc_access_log.logs_written"]),
-    ("open_telemetry.", &["access_logs.open_telemetry_access_log.*logs_written"]),
+/// Types of access logs without `envoy.extensions.access_loggers.`.
+const ACCESS_LOGS: [Known; 4] = [
+    ("file.", &["filesystem.write_buffered"], "a request that its filter logs"),
+    ("stream.", &["filesystem.write_buffered"], "a request that its filter logs"),
+    ("grpc.", &["access_logs.grpc_access_log.logs_written"], "a request that its filter logs"),
+    (
+        "open_telemetry.",
+        &["access_logs.open_telemetry_access_log.*logs_written"],
+        "a request that its filter logs",
+    ),
 ];
 
-/// The beginning of a type's name below its family, and the statistics of such extensions.
-type Known = (&'static str, &'static [&'static str]);
+/// How a part shows that it acts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Proof {
+    /// Statistics of which at least one moves; none if it has no statistic of its own that is known.
+    pub(super) statistics: Vec<String>,
+    /// What makes it act, as an object of `exercised by`; none if unknown.
+    pub(super) exercised_by: Option<&'static str>,
+}
 
-/// Statistics of an extension; none if it has none of its own that are known.
-pub(super) fn of_extension(extension: &Value, prefix: &str) -> Vec<String> {
+/// The proof of an extension.
+pub(super) fn of_extension(extension: &Value, prefix: &str) -> Proof {
     let tables: [(&str, &[Known]); 3] = [
         ("envoy.extensions.filters.http.", &HTTP),
         ("envoy.extensions.filters.network.", &NETWORK),
@@ -65,29 +90,32 @@ pub(super) fn of_extension(extension: &Value, prefix: &str) -> Vec<String> {
     ];
     let of = extension_type(extension);
     let own = text(extension, "/typed_config/stat_prefix");
-    let patterns = tables.iter().find_map(|(family, table)| {
+    let known = tables.iter().find_map(|(family, table)| {
         let of = of.strip_prefix(family)?;
-        table.iter().find(|(known, _)| of.starts_with(known)).map(|(_, patterns)| *patterns)
+        table.iter().find(|(known, ..)| of.starts_with(known))
     });
+    let Some((_, patterns, exercised_by)) = known else { return Proof::default() };
     let filled = |pattern: &&str| pattern.replace("{prefix}", prefix).replace("{own}", own);
-    patterns.into_iter().flatten().map(filled).collect()
+    Proof { statistics: patterns.iter().map(filled).collect(), exercised_by: Some(exercised_by) }
 }
 
-/// Statistics of the tracer of a connection manager.
-pub(super) fn of_tracer(prefix: &str) -> Vec<String> {
-    vec![
-        format!("http.{prefix}.tracing.random_sampling"),
-        format!("http.{prefix}.tracing.client_enabled"),
-        format!("http.{prefix}.tracing.service_forced"),
-    ]
+/// The proof of the tracer of a connection manager.
+pub(super) fn of_tracer(prefix: &str) -> Proof {
+    let statistics = ["random_sampling", "client_enabled", "service_forced"];
+    Proof {
+        statistics: statistics.map(|name| format!("http.{prefix}.tracing.{name}")).into(),
+        exercised_by: Some("a request that is sampled"),
+    }
 }
 
-/// Statistics of TLS with clients, and with a cluster.
-pub(super) fn of_downstream_tls() -> Vec<String> {
-    vec!["listener.*.ssl.handshake".to_owned()]
+/// The proof of TLS with clients.
+pub(super) fn of_downstream_tls() -> Proof {
+    let statistics = vec!["listener.*.ssl.handshake".to_owned()];
+    Proof { statistics, exercised_by: Some("a connection with TLS") }
 }
 
-/// Statistics of TLS with the servers of clusters.
-pub(super) fn of_upstream_tls(cluster: &str) -> Vec<String> {
-    vec![format!("cluster.{cluster}.ssl.handshake")]
+/// The proof of TLS with the servers of a cluster.
+pub(super) fn of_upstream_tls(cluster: &str) -> Proof {
+    let statistics = vec![format!("cluster.{cluster}.ssl.handshake")];
+    Proof { statistics, exercised_by: Some("a request that is forwarded to the cluster") }
 }

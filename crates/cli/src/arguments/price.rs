@@ -1,44 +1,91 @@
 //! Arguments of `hoptax price`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
+
+use super::values::{self, Headers, NeverHalt, RequestLine};
+
+/// Options of tries and measurements, which a dry run has not.
+const MEASURED: [&str; 8] =
+    ["only_try", "rate", "price_per_core_hour", "rounds", "budget", "envoy", "out", "json"];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  hoptax price envoy.yaml              what the proxy costs per request, and what each of its parts adds
+  hoptax price envoy.yaml --rate 3000 --price-per-core-hour 0.04
+                                       the same at this rate, with cores and money a month
+  hoptax price envoy.yaml --request 'GET https://shop.example/cart' --header 'x-region: north'
+  hoptax price envoy.yaml --without lua --without cors --budget 5m
   hoptax price envoy.yaml --dry-run    listeners, requests, parts and replacements; starts nothing
-  hoptax price envoy.yaml              try each variant, and report which parts act on the request
-  hoptax price dump.json --listener public_listener --out bill
+  hoptax price dump.json --listener public_listener --try
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the dump
 of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.json`. It is adapted to this
 machine: listeners and upstream servers on loopback, certificates and secrets of a lab, external
 services answered by hoptax. Every replacement is listed, and secrets are never printed.
 
-Variants are the whole, the whole without each of its parts, and everything off. Each must be
-accepted by Envoy and answer the request. CPU time is not measured: `hoptax study` does that for the
-functions of its catalogue.
+Variants are the whole, the whole without each of its parts, and everything off. Those that answer the
+request as the whole does are measured side by side in one study, with a second copy of the whole: the
+A/A arm. A part costs what the whole uses more than the whole without it.
+
+CPU time is that of the proxy alone, at saturation or, with --rate, at that rate. The run folder holds
+bill.json, bill.md, the tries, the study file, its result and its report.
 
 Exit codes:
-  0    success
+  0    the bill was measured
   2    invalid input: the configuration cannot be read or adapted, or Envoy refuses it
-  3    a requirement is missing, such as Envoy or a port
+  3    a requirement is missing, such as Envoy, memory or a port
+  4    the study is void
   130  interrupted")]
 pub(crate) struct PriceArguments {
     /// Envoy bootstrap or `/config_dump`, YAML or JSON
     #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
     pub(crate) config: PathBuf,
     /// Print listeners, requests, parts and replacements, and start nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = MEASURED)]
     pub(crate) dry_run: bool,
-    /// Listener to try [default: the first with a request]
+    /// Try each variant, report which parts act on the request, and measure nothing
+    #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "json"])]
+    pub(crate) only_try: bool,
+    /// Listener [default: the first with a request]
     #[arg(long, value_name = "NAME")]
     pub(crate) listener: Option<String>,
+    /// Request, as `GET https://HOST/PATH` [default: derived from the routes]
+    ///
+    /// The scheme says whether the connection has TLS, and host and path select the route.
+    #[arg(long, value_name = "REQUEST")]
+    pub(crate) request: Option<RequestLine>,
+    /// Header of the request, `Name: value`, or `@FILE` with one header per line; repeatable
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<Headers>,
+    /// Measure only the parts with these names; repeatable [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) without: Vec<String>,
+    /// Requests per second to this one proxy [default: saturation]
+    #[arg(long, value_name = "NUMBER", value_parser = values::rate)]
+    pub(crate) rate: Option<f64>,
+    /// Price of a processor core for an hour, in any currency
+    #[arg(long, value_name = "PRICE", value_parser = values::price, requires = "rate")]
+    pub(crate) price_per_core_hour: Option<f64>,
+    /// Number of rounds
+    #[arg(long, value_name = "NUMBER", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) rounds: u32,
+    /// Measuring time, instead of a number of rounds: as many complete rounds as fit, at least two
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
+    pub(crate) budget: Option<Duration>,
     /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
-    #[arg(long, value_name = "VERSION|PATH", conflicts_with = "dry_run")]
+    #[arg(long, value_name = "VERSION|PATH")]
     pub(crate) envoy: Option<String>,
-    /// Folder for the bootstraps of all variants and their logs [default: a temporary folder, which is removed]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]
+    /// Keep idle processors from halting, so that wake-ups are fast
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
+    /// Run folder [default: runs/price-TIME]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+    /// Write the bill as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
 }

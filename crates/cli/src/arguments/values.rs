@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use hoptax_bootstrap::request::StatedRequest;
 use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, without_user};
 
 /// When to keep idle processors from halting.
@@ -18,6 +19,17 @@ pub(crate) enum NeverHalt {
     Always,
     /// Not at all
     Never,
+}
+
+impl NeverHalt {
+    /// Its name on the command line.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
 }
 
 /// The value of `--arrivals`.
@@ -174,6 +186,14 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A price above 0.
+pub(crate) fn price(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(price) if price > 0.0 && price.is_finite() => Ok(price),
+        _ => Err("it must be a number above 0, as `0.04`".to_owned()),
+    }
+}
+
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
@@ -216,6 +236,45 @@ impl FromStr for Headers {
     }
 }
 
+/// A request as one line, `METHOD URL`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RequestLine {
+    /// Whether its scheme is `https`.
+    pub(crate) is_tls: bool,
+    /// The request, without headers.
+    pub(crate) request: StatedRequest,
+}
+
+impl FromStr for RequestLine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || "write it as `GET https://HOST/PATH`".to_owned();
+        let (method, url) = text.trim().split_once(' ').ok_or_else(form)?;
+        let (scheme, rest) = url.trim().split_once("://").ok_or_else(form)?;
+        let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let path = path.split('#').next().unwrap_or_default();
+        let is_method = !method.is_empty() && method.chars().all(|c| c.is_ascii_uppercase());
+        let has_space = url.trim().contains(char::is_whitespace);
+        if !is_method || has_space || host.is_empty() || host.contains('@') {
+            return Err(form());
+        }
+        let is_tls = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return Err(form()),
+        };
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let request = StatedRequest {
+            method: Some(method.to_owned()),
+            host: Some(host.to_owned()),
+            path: Some(path),
+            headers: Vec::new(),
+        };
+        Ok(Self { is_tls, request })
+    }
+}
+
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -247,6 +306,8 @@ mod tests {
         assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10000000"));
+        assert_eq!(price("0.04"), Ok(0.04));
+        assert!(price("0").is_err() && price("inf").is_err() && price("4 cents").is_err());
         assert!(share("1.1").is_err());
         assert_eq!((percentile("99.99"), percentile(" p95")), (Ok(99.99), Ok(95.0)));
         assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
@@ -256,5 +317,21 @@ mod tests {
         assert!(percent("0%").is_err() && percent("101%").is_err() && percent("nan%").is_err());
         assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
         assert!(header("A").is_err());
+    }
+
+    #[test]
+    fn a_request_is_a_method_and_a_url() {
+        let parsed: RequestLine = "POST https://shop.example:8443/cart?q=1#top".parse().unwrap();
+        let request = &parsed.request;
+        assert!(parsed.is_tls);
+        assert_eq!(request.method.as_deref(), Some("POST"));
+        assert_eq!(request.host.as_deref(), Some("shop.example:8443"));
+        assert_eq!(request.path.as_deref(), Some("/cart?q=1"));
+        let bare: RequestLine = "GET http://shop.example?q".parse().unwrap();
+        assert_eq!((bare.is_tls, bare.request.path.as_deref()), (false, Some("/?q")));
+        for text in ["/cart", "GET /cart", "GET ftp://a/", "get http://a/", "GET http:///", "GET http://u@a/"]
+        {
+            assert!(text.parse::<RequestLine>().is_err(), "{text}");
+        }
     }
 }

@@ -12,14 +12,12 @@ use hoptax_stats::DECISIVE;
 use hoptax_study::comparison::compare;
 use serde_json::{Value, json};
 
-use super::own_study;
+use super::own_study::{self, MAX_ROUNDS};
 use super::study;
-use crate::arguments::{CompareArguments, NeverHalt};
+use crate::arguments::CompareArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
 
-/// Upper limit of rounds with a time budget.
-const MAX_ROUNDS: u32 = 1_000;
 /// Name of the study.
 const NAME: &str = "compare";
 /// The loads: saturation for CPU time and the maximum rate, one rate for all subjects for response time.
@@ -53,12 +51,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     if let Some(envoy) = &arguments.envoy {
         option("--envoy", envoy.clone());
     }
-    let never_halt = match arguments.never_halt {
-        NeverHalt::Auto => "auto",
-        NeverHalt::Always => "always",
-        NeverHalt::Never => "never",
-    };
-    option("--never-halt", never_halt.to_owned());
+    option("--never-halt", arguments.never_halt.as_str().to_owned());
     let result = match own_study::run(&options, &folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),

@@ -11,6 +11,9 @@ use hoptax_result::StudyResult;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 
+/// Upper limit of rounds with a time budget.
+pub(super) const MAX_ROUNDS: u32 = 1_000;
+
 /// Runs `hoptax study` with these arguments and the run folder `folder`; its progress is printed, its result is not.
 /// Returns the result, also of a void study, or the exit code of an interrupted one. The study has a process of its own
 /// because it starts children and pins itself to processors.

@@ -1,95 +1,158 @@
-//! `hoptax price`: takes an Envoy configuration apart, and tries it whole and without each of its parts.
+//! `hoptax price`: measures what an Envoy configuration costs per request, and what each of its parts adds.
+//!
+//! It takes the configuration apart, tries the whole and the whole without each part, and measures those that answer alike in
+//! one study.
 
+mod order;
+mod passed;
 mod text;
+mod tries;
 
 use std::env;
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use hoptax_bill::{Answers, LabError, Stubs, Trial, TrialError, write_files};
-use hoptax_bootstrap::parts::{Part, PartKind, parts};
-use hoptax_bootstrap::request::{DerivedRequest, derive};
-use hoptax_bootstrap::{Adapted, Lab, Listener, Problem, missing_extension};
-use hoptax_nearest::hint;
+use hoptax_bill::study_file::{STUDY, Source, study_file};
+use hoptax_bill::{LabError, Stubs, write_files};
+use hoptax_bootstrap::{Adapted, Lab};
+use hoptax_report::{markdown, terminal};
+use hoptax_result::{BillResult, Verdict};
+use hoptax_study::bill::bill;
 use hoptax_subject::envoy::given::{FilesError, Given, GivenError};
-use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
 
+use self::passed::{Passed, passed};
+use self::tries::{Bench, Tries};
+use super::own_study::{self, MAX_ROUNDS};
+use super::study;
 use crate::arguments::PriceArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
-
-/// How many extensions that Envoy lacks are removed before it is given up.
-const MOST_MISSING: usize = 50;
-
-/// A listener with its request and the parts that the request passes.
-struct Passed {
-    listener: Listener,
-    request: Result<DerivedRequest, Problem>,
-    parts: Vec<Part>,
-}
-
-/// What the requests through a variant got.
-struct Tried {
-    name: String,
-    outcome: Result<Answers, TrialError>,
-}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     let given = Given::read(&arguments.config).map_err(|error| match error {
         GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
     })?;
-    let unknown = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     if arguments.dry_run {
+        let unknown = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let adapted = adapt(&given, unknown, unknown, Path::new("FOLDER"))?;
-        let passed = passed(&adapted, arguments.listener.as_deref())?;
-        print::result(&text::outline(&passed, &adapted.replacements))?;
+        print::result(&text::outline(&passed(&adapted, arguments)?, &adapted.replacements))?;
         return Ok(Code::Success);
     }
+    let folder = create_folder(&study::run_folder_path(arguments.out.as_deref(), STUDY))?;
     let interrupt = Interrupt::listen()?;
+    let Some((passed, tries)) = try_all(&given, arguments, &folder.join("tries"), &interrupt)? else {
+        return Ok(Code::Interrupted);
+    };
+    if arguments.only_try {
+        return Ok(Code::Success);
+    }
+    measure(arguments, &passed, &tries, &folder)
+}
+
+/// Tries the variants of the listener, and prints what answers. None after an interrupt.
+fn try_all(
+    given: &Given,
+    arguments: &PriceArguments,
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<Option<(Passed, Tries)>, Failure> {
     let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let temporary = tempfile::Builder::new().prefix("hoptax-price-").tempdir();
-    let temporary =
-        temporary.map_err(|error| Failure::environment(format!("cannot create a folder: {error}")))?;
-    let folder = folder(arguments.out.as_deref(), temporary.path())?;
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+    let folder = create_folder(folder)?;
+    let unknown = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
-    let names = adapt(&given, unknown, unknown, &folder)?;
-    let certificates = write_files(&given, &names, &folder).map_err(|error| match error {
+    let names = adapt(given, unknown, unknown, &folder)?;
+    let certificates = write_files(given, &names, &folder).map_err(|error| match error {
         LabError::Files(FilesError::Missing(_)) => Failure::bad_input(error),
         LabError::Files(_) | LabError::Certificates(_) => Failure::environment(error),
     })?;
     let stubs = Stubs::start(&program, &certificates, &folder).map_err(Failure::environment)?;
-    let mut adapted = adapt(&given, stubs.origin.address, stubs.companion.address, &folder)?;
-    let trial = |name: &str| Trial {
-        envoy: &envoy,
-        program: &program,
-        folder: folder.join("variants").join(name),
-        certificates: &certificates,
+    let mut adapted = adapt(given, stubs.origin.address, stubs.companion.address, &folder)?;
+    let bench =
+        Bench { envoy: &envoy, program: &program, folder: &folder, certificates: &certificates, interrupt };
+    let lacking = bench.accept(&mut adapted)?;
+    let mut all = passed(&adapted, arguments)?;
+    // A bill has stdout for itself.
+    let print = |text: &str| {
+        if arguments.only_try {
+            return print::result(text);
+        }
+        print::note(text);
+        Ok(())
     };
-    accept(&mut adapted, &trial("whole"), &interrupt)?;
-    let all = passed(&adapted, arguments.listener.as_deref())?;
-    print::result(&text::outline(&all, &adapted.replacements))?;
-    let Some((passed, request)) = all.iter().find_map(|one| Some((one, one.request.as_ref().ok()?))) else {
+    print(&text::outline(&all, &adapted.replacements))?;
+    let Some(chosen) = all.iter().position(|one| one.request.is_ok()) else {
         return Err(Failure::bad_input(
-            "no request can be derived for any listener; the reasons are printed above",
+            "no request goes through any listener; the reasons are printed above. Give one with --request",
         ));
     };
-    let mut tried = Vec::new();
-    for variant in variants(&passed.parts, request) {
-        if interrupt.is_requested() {
-            return Ok(Code::Interrupted);
+    let passed = all.swap_remove(chosen);
+    let Some(tries) = bench.try_variants(&adapted, &passed, lacking)? else { return Ok(None) };
+    print(&text::trials(&passed, &tries))?;
+    Ok(Some((passed, tries)))
+}
+
+/// Measures the variants that answer as the whole does, and prints the bill.
+fn measure(
+    arguments: &PriceArguments,
+    passed: &Passed,
+    tries: &Tries,
+    folder: &Path,
+) -> Result<Code, Failure> {
+    let cannot = |what: &str, path: &Path, error: &std::io::Error| {
+        Failure::environment(format!("cannot {what} `{}`: {error}", path.display()))
+    };
+    let configuration = arguments.config.canonicalize();
+    let configuration = configuration.map_err(|error| cannot("find", &arguments.config, &error))?;
+    let statuses: Vec<u16> = tries.answers.statuses.keys().copied().collect();
+    let source = Source {
+        configuration: &configuration,
+        listener: &passed.listener.name,
+        lacking: &tries.lacking,
+        statuses: &statuses,
+    };
+    let text = study_file(source, &tries.whole.variant, &tries.measured(), arguments.rate);
+    let file = folder.join("price.yaml");
+    fs::write(&file, text).map_err(|error| cannot("write", &file, &error))?;
+    let result = match own_study::run(options(arguments, &file), folder)? {
+        Ok(result) => result,
+        Err(code) => return Ok(code),
+    };
+    let bill = bill(&result, order::order(arguments, passed, tries));
+    write(folder, &bill)?;
+    print::table_or_json(arguments.json.as_deref(), &bill, || terminal::bill(&bill, print::style()))?;
+    Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
+}
+
+/// Arguments of the study.
+fn options(arguments: &PriceArguments, file: &Path) -> Vec<String> {
+    let mut options = vec![file.display().to_string()];
+    let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
+    match arguments.budget {
+        None => option("--rounds", arguments.rounds.to_string()),
+        Some(budget) => {
+            option("--rounds", MAX_ROUNDS.to_string());
+            option("--budget", format!("{}ms", budget.as_millis()));
         }
-        let trial = trial(&file_name(&variant.name));
-        let bootstrap = adapted.without(variant.removed);
-        let outcome = trial.run(bootstrap, &passed.listener.name, &variant.request, interrupt.flag());
-        tried.push(Tried { name: variant.name, outcome });
     }
-    print::result(&text::trials(passed, &tried))?;
-    Ok(if interrupt.is_requested() { Code::Interrupted } else { Code::Success })
+    if let Some(envoy) = &arguments.envoy {
+        option("--envoy", envoy.clone());
+    }
+    option("--never-halt", arguments.never_halt.as_str().to_owned());
+    options
+}
+
+/// Writes the bill to the run folder.
+fn write(folder: &Path, bill: &BillResult) -> Result<(), Failure> {
+    print::write_json(Some(&folder.join("bill.json")), bill)?;
+    let path = folder.join("bill.md");
+    fs::write(&path, markdown::bill(bill))
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
 fn adapt(
@@ -102,81 +165,8 @@ fn adapt(
     given.adapt(&lab).map_err(Failure::bad_input)
 }
 
-/// The listeners, or the one with this name.
-fn passed(adapted: &Adapted, wanted: Option<&str>) -> Result<Vec<Passed>, Failure> {
-    let names = || adapted.listeners.iter().map(|listener| listener.name.as_str());
-    if let Some(wanted) = wanted.filter(|wanted| names().all(|name| name != *wanted)) {
-        let hint = hint(wanted, names());
-        let known = names().collect::<Vec<_>>().join("`, `");
-        return Err(Failure::bad_input(format!("no listener `{wanted}`{hint}; listeners: `{known}`")));
-    }
-    let meant =
-        adapted.listeners.iter().filter(|listener| wanted.is_none_or(|wanted| listener.name == wanted));
-    let of = |listener: &Listener| {
-        let request = derive(adapted, listener);
-        let parts = request.as_ref().map(|request| parts(adapted, listener, request)).unwrap_or_default();
-        Passed { listener: listener.clone(), request, parts }
-    };
-    Ok(meant.map(of).collect())
-}
-
-/// Has Envoy validate the whole, without the extensions that it lacks.
-fn accept(adapted: &mut Adapted, trial: &Trial<'_>, interrupt: &Interrupt) -> Result<(), Failure> {
-    for _ in 0..MOST_MISSING {
-        let error = match trial.validate(adapted.bootstrap(), interrupt.flag()) {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
-        };
-        let is_removed = match &error {
-            TrialError::Proxy(ProxyError::Refused { reason, .. }) => {
-                missing_extension(reason).is_some_and(|name| adapted.remove_extension(name))
-            }
-            _ => return Err(Failure::environment(error)),
-        };
-        if !is_removed {
-            return Err(Failure::bad_input(error));
-        }
-    }
-    Err(Failure::bad_input(format!(
-        "Envoy lacks more than {MOST_MISSING} extensions of this configuration; use the Envoy that it is for: --envoy PATH"
-    )))
-}
-
-/// A variant that is to be tried.
-struct Variant<'a> {
-    name: String,
-    /// The nodes that it lacks.
-    removed: Vec<&'a String>,
-    request: DerivedRequest,
-}
-
-/// The whole, the whole without each part, and everything off.
-fn variants<'a>(parts: &'a [Part], request: &DerivedRequest) -> Vec<Variant<'a>> {
-    let without = |name: String, off: &'a [Part]| {
-        let mut request = request.clone();
-        if off.iter().any(|part| part.kind == PartKind::DownstreamTls) {
-            request.tls = None;
-        }
-        Variant { name, removed: off.iter().flat_map(|part| &part.pointers).collect(), request }
-    };
-    let mut variants = vec![without("whole".to_owned(), &[])];
-    for part in parts {
-        variants.push(without(format!("without {} {}", part.kind, part.name), std::slice::from_ref(part)));
-    }
-    if parts.len() > 1 {
-        variants.push(without("everything off".to_owned(), parts));
-    }
-    variants
-}
-
-fn file_name(variant: &str) -> String {
-    let usual = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
-    variant.chars().map(usual).collect()
-}
-
-/// The folder of the run, as an absolute path: Envoy reads its files from there.
-fn folder(out: Option<&Path>, temporary: &Path) -> Result<PathBuf, Failure> {
-    let folder = out.unwrap_or(temporary);
-    let created = std::fs::create_dir_all(folder).and_then(|()| folder.canonicalize());
-    created.map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", folder.display())))
+/// Creates a folder, and returns its absolute path: Envoy reads its files from there.
+fn create_folder(path: &Path) -> Result<PathBuf, Failure> {
+    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
+    created.map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", path.display())))
 }

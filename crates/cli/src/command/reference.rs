@@ -4,8 +4,8 @@ use std::fs;
 
 use clap::CommandFactory;
 use hoptax_result::{
-    CalibrationResult, ComparisonResult, CrosscheckResult, LoadInterval, LoadResult, PricesResult,
-    SittingsResult, StudyResult, TuneResult,
+    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, LoadInterval, LoadResult,
+    PricesResult, SittingsResult, StudyResult, TuneResult,
 };
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
@@ -18,6 +18,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::StudyFile => hoptax_study::file::schema(),
         SchemaOf::Study => schemars::schema_for!(StudyResult).to_value(),
         SchemaOf::Sittings => schemars::schema_for!(SittingsResult).to_value(),
+        SchemaOf::Bill => schemars::schema_for!(BillResult).to_value(),
         SchemaOf::Comparison => schemars::schema_for!(ComparisonResult).to_value(),
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),

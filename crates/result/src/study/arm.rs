@@ -301,6 +301,13 @@ impl Interval {
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
+
+    /// The interval of the quantity times `factor`, which may be negative.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Self {
+        let ends = [factor * self.low, factor * self.high];
+        Self { estimate: factor * self.estimate, low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) }
+    }
 }
 
 /// Resource use of one proxy of an arm.

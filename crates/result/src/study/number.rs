@@ -117,9 +117,11 @@ impl Finding {
         self.withholds && self.concerns(place)
     }
 
-    /// Whether the number at `place`, or one that it is a difference from, is in the scope of the finding.
+    /// Whether the number at `place`, or one that it is a difference from, is in the scope of the finding. A finding about
+    /// costs alone does not concern differences from its arm.
     pub fn concerns(&self, place: &Place<'_>) -> bool {
-        let is_arm = |arm: &String| arm == place.arm || Some(arm.as_str()) == place.compared_with;
+        let is_reference = |arm: &String| !self.costs_alone && Some(arm.as_str()) == place.compared_with;
+        let is_arm = |arm: &String| arm == place.arm || is_reference(arm);
         (place.compared_with.is_some() || !self.costs_alone)
             && (self.measures.is_empty() || self.measures.contains(&place.measure))
             && self.arm.as_ref().is_none_or(is_arm)
@@ -236,4 +238,38 @@ fn visit_responses<'a>(
     visit(&place(Measure::ResponseP50), Number::Interval(&mut responses.p50));
     visit(&place(Measure::ResponseP90), Number::Interval(&mut responses.p90));
     visit(&place(Measure::ResponseP99), Number::Interval(&mut responses.p99));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Severity;
+
+    #[test]
+    fn a_finding_about_the_cost_of_an_arm_keeps_its_level_and_what_is_compared_with_it() {
+        let finding = |costs_alone| Finding {
+            id: "test".to_owned(),
+            severity: Severity::Info,
+            arm: Some("whole".to_owned()),
+            load: None,
+            measures: vec![Measure::Cpu],
+            withholds: true,
+            costs_alone,
+            message: String::new(),
+            value: 0.0,
+            threshold: 0.0,
+            unit: String::new(),
+            advice: String::new(),
+        };
+        let place = |arm, compared_with| Place { arm, compared_with, load: None, measure: Measure::Cpu };
+        let (level, cost) = (place("whole", None), place("whole", Some("baseline")));
+        let (of_other, other) = (place("part", Some("whole")), place("part", None));
+        for (costs_alone, withheld) in
+            [(true, [false, true, false, false]), (false, [true, true, true, false])]
+        {
+            let found =
+                [&level, &cost, &of_other, &other].map(|place| finding(costs_alone).withholds_number(place));
+            assert_eq!(found, withheld, "{costs_alone}");
+        }
+    }
 }

@@ -2,7 +2,9 @@
 //! truth.
 
 use hoptax_result::Interval;
-use hoptax_stats::{Slowdowns, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns};
+use hoptax_stats::{
+    Slowdowns, Term, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns, sum_of_costs,
+};
 
 use crate::simulation::{BASELINE_US, LEAN_OF_MEANS, Machine, Scenario, Study};
 
@@ -126,6 +128,21 @@ impl Study {
             }
         });
         paired_cost_of_copies(&rounds.collect::<Vec<_>>(), 0.95).expect("rounds have pairs")
+    }
+
+    /// The interval of the sum of the costs of arms with their weights, by the library's method.
+    pub(crate) fn sum(&self, weights: &[(usize, f64)], found: Option<&Slowdowns>) -> Interval {
+        let pair = |own: &Process, other: &Process| -> Vec<f64> {
+            own.iter().zip(other).filter_map(|(own, other)| Some((*own)? - (*other)?)).collect()
+        };
+        let term = |(arm, weight): &(usize, f64)| -> Term {
+            let values = self.values(*arm, Adjustment::Between, found);
+            let (own, baseline) = (self.processes(*arm, &values), self.processes(0, &values));
+            let rounds = own.iter().zip(&baseline);
+            let rounds = rounds.map(|(own, copies)| copies.iter().map(|copy| pair(&own[0], copy)).collect());
+            (*weight, rounds.collect())
+        };
+        sum_of_costs(&weights.iter().map(term).collect::<Vec<_>>(), 0.95).expect("rounds have pairs")
     }
 
     /// The interval of an arm's own CPU time.

@@ -8,3 +8,4 @@ mod few_arms;
 mod judge;
 mod many_arms;
 mod simulation;
+mod sums;

@@ -66,11 +66,22 @@ impl<'a> Rounds<'a> {
     /// of their processes ([`paired_cost_of_copies`]). Values are divided by their factors if there are factors.
     pub(super) fn cost(
         &self,
+        arms: (&str, &str),
+        load: &str,
+        measure: (&Measure, Option<&Factors>),
+        compare: impl Fn(f64, f64) -> f64,
+    ) -> Option<Interval> {
+        paired_cost_of_copies(&self.pairs(arms, load, measure, compare), self.confidence)
+    }
+
+    /// The differences behind [`Rounds::cost`]: by round, and within a round by pair of processes.
+    pub(super) fn pairs(
+        &self,
         (arm, other): (&str, &str),
         load: &str,
         (measure, factors): (&Measure, Option<&Factors>),
         compare: impl Fn(f64, f64) -> f64,
-    ) -> Option<Interval> {
+    ) -> Vec<Vec<Vec<f64>>> {
         let own = self.values(arm, load, measure, factors);
         let others = self.values(other, load, measure, factors);
         let pairs = |(own, others): (&Vec<Counted>, &Vec<Counted>)| -> Vec<Vec<f64>> {
@@ -83,8 +94,7 @@ impl<'a> Rounds<'a> {
             }
             pairs.into_values().collect()
         };
-        let rounds: Vec<Vec<Vec<f64>>> = own.iter().zip(&others).map(pairs).collect();
-        paired_cost_of_copies(&rounds, self.confidence)
+        own.iter().zip(&others).map(pairs).collect()
     }
 
     /// The mean of a share over all slices of a load that count, weighted by their duration; none without any.

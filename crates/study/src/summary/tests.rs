@@ -301,3 +301,16 @@ fn a_composition_with_a_known_delay_takes_at_least_that_delay() {
     assert!(alone.0 > Some(0.0) && alone.1 > alone.0, "{alone:?}");
     assert_eq!(of(2).map(limits).collect::<Vec<_>>(), [Some((alone.0, None))]);
 }
+
+#[test]
+fn a_sum_of_costs_is_that_of_the_printed_ones_and_absent_without_one_of_them() {
+    let mut result = summarised(&rounds(index("lua"), [4.0, 5.0, 7.0]));
+    let cost = |id: &str| result.arms[index(id)].cost.cpu_us_per_request.unwrap();
+    assert_eq!(sum_of_cpu_costs(&result, &[("lua", 1.0)]), Some(cost("lua")));
+    let terms = [("lua", 1.0), ("rbac", -2.0)];
+    let sum = sum_of_cpu_costs(&result, &terms).unwrap();
+    assert!((sum.estimate - cost("lua").estimate + 2.0 * cost("rbac").estimate).abs() < 1e-9, "{sum:?}");
+    result.arms[index("rbac")].cost.cpu_us_per_request = None;
+    assert_eq!(sum_of_cpu_costs(&result, &terms), None, "one of them is withheld");
+    assert_eq!(sum_of_cpu_costs(&result, &[("baseline", 1.0)]), None, "it is compared with nothing");
+}

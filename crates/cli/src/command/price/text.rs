@@ -4,8 +4,11 @@ use hoptax_bill::Answers;
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
+use hoptax_result::Activity;
 
-use super::{Passed, Tried};
+use super::order::activity;
+use super::passed::Passed;
+use super::tries::Tries;
 
 /// Listeners with their requests and parts, and all replacements.
 pub(super) fn outline(all: &[Passed], replacements: &[Replacement]) -> String {
@@ -58,22 +61,21 @@ fn part(part: &Part) -> [String; 3] {
 }
 
 /// What the variants answered, and which parts acted.
-pub(super) fn trials(passed: &Passed, tried: &[Tried]) -> String {
+pub(super) fn trials(passed: &Passed, tries: &Tries) -> String {
     let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
-    let rows: Vec<[String; 3]> = tried
-        .iter()
+    let all = std::iter::once(&tries.whole).chain(&tries.parts).chain(&tries.all_off);
+    let rows: Vec<[String; 3]> = all
         .map(|one| {
             let outcome = one.outcome.as_ref().map_or_else(|error| format!("failed: {error}"), answers);
             [one.name.clone(), outcome, String::new()]
         })
         .collect();
     text += &table(&rows, 2);
-    let Some(Ok(whole)) = tried.first().map(|one| &one.outcome) else { return text };
     text += "\nActivity of the parts\n";
     let rows: Vec<[String; 3]> = passed
         .parts
         .iter()
-        .map(|part| [part.kind.to_string(), part.name.clone(), activity(part, whole)])
+        .map(|part| [part.kind.to_string(), part.name.clone(), described(part, &tries.answers)])
         .collect();
     text + &table(&rows, 2)
 }
@@ -86,13 +88,17 @@ fn answers(answers: &Answers) -> String {
     if all.is_empty() { "no response".to_owned() } else { all.join(", ") }
 }
 
-fn activity(part: &Part, whole: &Answers) -> String {
-    if part.proof.is_empty() {
-        return "has no statistic of its own".to_owned();
-    }
-    match part.moved(whole.moved.keys()).as_slice() {
-        [] => format!("not exercised: no change of {}", part.proof.join(", ")),
-        [first, ..] => format!("{first} +{}", whole.moved[*first]),
+fn described(part: &Part, whole: &Answers) -> String {
+    match activity(part, whole) {
+        Activity::Unknown => "has no statistic of its own".to_owned(),
+        Activity::NotExercised { statistics, exercised_by } => {
+            let by = exercised_by.map_or_else(String::new, |by| format!("; exercised by {by}"));
+            format!("not exercised: no change of {}{by}", statistics.join(", "))
+        }
+        Activity::Exercised { statistic } => {
+            let by = whole.moved.get(&statistic).copied().unwrap_or_default();
+            format!("{statistic} +{by}")
+        }
     }
 }
 

@@ -1,0 +1,154 @@
+//! The variants of a configuration that a bill compares: the whole, the whole without each part, and without all of them.
+
+use std::collections::BTreeSet;
+
+use hoptax_bootstrap::parts::{Part, PartKind};
+use hoptax_bootstrap::request::DerivedRequest;
+use hoptax_result::BillResult;
+
+use crate::trial::Answers;
+
+/// A variant of a configuration: an arm of the study, if it answers as the whole does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// The id of its arm.
+    pub arm: String,
+    /// The pointers of the nodes that it lacks.
+    pub removed: Vec<String>,
+    /// The request that goes through it.
+    pub request: DerivedRequest,
+}
+
+impl Variant {
+    /// The whole.
+    pub fn whole(request: &DerivedRequest) -> Self {
+        Self::without(BillResult::WHOLE.to_owned(), [], request)
+    }
+
+    /// The whole without these parts; none with fewer than two, which the variants of each part contain.
+    pub fn all_off(parts: &[&Part], request: &DerivedRequest) -> Option<Self> {
+        let id = BillResult::ALL_OFF.to_owned();
+        (parts.len() > 1).then(|| Self::without(id, parts.iter().copied(), request))
+    }
+
+    /// The whole without each of these parts, in their order.
+    pub fn of_parts(parts: &[Part], request: &DerivedRequest) -> Vec<Self> {
+        let mut taken = BTreeSet::new();
+        let mut id = |part: &Part| {
+            let name = format!("no-{}", id_of(&part.name));
+            // Parts of different kinds may share a name.
+            let numbered = (2..).map(|number| format!("{name}-{number}"));
+            let mut candidates = std::iter::once(name.clone()).chain(numbered);
+            let free = candidates.find(|candidate| taken.insert(candidate.clone()));
+            free.unwrap_or(name)
+        };
+        parts.iter().map(|part| Self::without(id(part), [part], request)).collect()
+    }
+
+    fn without<'p>(arm: String, parts: impl IntoIterator<Item = &'p Part>, request: &DerivedRequest) -> Self {
+        let mut variant = Self { arm, removed: Vec::new(), request: request.clone() };
+        for part in parts {
+            variant.removed.extend(part.pointers.iter().cloned());
+            if part.kind == PartKind::DownstreamTls {
+                variant.request.tls = None;
+            }
+        }
+        variant
+    }
+}
+
+/// A name as a part of the id of an arm: letters, digits, `-`, `_` and `.`. The beginning that names of extensions of
+/// Envoy share is left out.
+fn id_of(name: &str) -> String {
+    let short = name.rsplit_once('.').filter(|_| name.starts_with("envoy.")).map_or(name, |(_, last)| last);
+    let short = if short.is_empty() { "unnamed" } else { short };
+    short.chars().map(|c| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' }).collect()
+}
+
+/// Why a variant cannot be compared with the whole: it answers otherwise. None if it can.
+pub fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
+    // How many of each come back is a matter of chance where a filter decides at random.
+    let kinds = |answers: &Answers| {
+        let statuses = answers.statuses.keys().map(|status| format!("status {status}"));
+        let failures = answers.failures.keys().filter(|kind| !kind.starts_with("status"));
+        statuses.chain(failures.cloned()).collect::<BTreeSet<String>>()
+    };
+    let (expected, found) = (kinds(whole), kinds(variant));
+    let listed = |kinds: BTreeSet<String>| {
+        if kinds.is_empty() {
+            "nothing".to_owned()
+        } else {
+            kinds.into_iter().collect::<Vec<_>>().join(" and ")
+        }
+    };
+    (expected != found)
+        .then(|| format!("without it, the response is {} instead of {}", listed(found), listed(expected)))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_bootstrap::Place;
+
+    use super::*;
+
+    fn part(kind: PartKind, name: &str) -> Part {
+        Part {
+            kind,
+            name: name.to_owned(),
+            place: Place { file: "envoy.yaml".to_owned(), line: 1, pointer: String::new() },
+            pointers: vec![format!("/{kind}/{name}")],
+            proof: Vec::new(),
+            exercised_by: None,
+        }
+    }
+
+    fn request() -> DerivedRequest {
+        DerivedRequest {
+            tls: Some(hoptax_bootstrap::request::RequestTls::default()),
+            ..DerivedRequest::default()
+        }
+    }
+
+    #[test]
+    fn each_part_has_an_arm_of_its_own_name() {
+        let parts = [
+            part(PartKind::HttpFilter, "envoy.filters.http.cors"),
+            part(PartKind::UpstreamFilter, "cors"),
+            part(PartKind::AccessLog, "to file#2"),
+            part(PartKind::OtherRoutes, ""),
+            part(PartKind::DownstreamTls, "tls"),
+        ];
+        let variants = Variant::of_parts(&parts, &request());
+        let arms: Vec<&str> = variants.iter().map(|variant| variant.arm.as_str()).collect();
+        assert_eq!(arms, ["no-cors", "no-cors-2", "no-to-file-2", "no-unnamed", "no-tls"]);
+        assert_eq!(variants[0].removed, parts[0].pointers);
+        assert_eq!(variants[0].request, request());
+        assert_eq!(variants[4].request.tls, None, "without TLS the request is plaintext");
+    }
+
+    #[test]
+    fn everything_off_lacks_all_parts() {
+        let parts = [part(PartKind::HttpFilter, "cors"), part(PartKind::DownstreamTls, "tls")];
+        let of = |parts: &[Part]| Variant::all_off(&parts.iter().collect::<Vec<_>>(), &request());
+        let all_off = of(&parts).unwrap();
+        assert_eq!((all_off.removed.len(), all_off.request.tls), (2, None));
+        assert_eq!(of(&parts[..1]), None);
+    }
+
+    #[test]
+    fn a_variant_that_answers_otherwise_is_described() {
+        let answers = |statuses: &[(u16, u64)], failures: &[(&str, u64)]| Answers {
+            statuses: statuses.iter().copied().collect(),
+            failures: failures.iter().map(|(kind, number)| ((*kind).to_owned(), *number)).collect(),
+            moved: std::collections::BTreeMap::new(),
+        };
+        let mixed = answers(&[(200, 6), (503, 4)], &[("status", 4)]);
+        assert_eq!(difference(&mixed, &answers(&[(200, 3), (503, 7)], &[("status", 7)])), None);
+        assert_eq!(
+            difference(&mixed, &answers(&[(200, 10)], &[])).unwrap(),
+            "without it, the response is status 200 instead of status 200 and status 503"
+        );
+        let broken = answers(&[], &[]);
+        assert!(difference(&mixed, &broken).unwrap().contains("is nothing instead"));
+    }
+}

@@ -1,0 +1,54 @@
+//! What a bill states besides its numbers, from the tries.
+
+use hoptax_bill::Answers;
+use hoptax_bootstrap::parts::Part;
+use hoptax_result::{Activity, BilledPart, BilledRequest, Charge};
+use hoptax_study::bill::Order;
+
+use super::passed::Passed;
+use super::tries::Tries;
+use crate::arguments::PriceArguments;
+
+/// The bill without its numbers.
+pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) -> Order {
+    let parts = passed.parts.iter().zip(&tries.parts).map(|(part, tried)| {
+        let obstacle = tries.obstacle(tried);
+        BilledPart {
+            kind: part.kind.to_string(),
+            name: part.name.clone(),
+            place: part.place.to_string(),
+            arm: obstacle.is_none().then(|| tried.variant.arm.clone()),
+            not_measured: obstacle,
+            activity: activity(part, &tries.answers),
+            cost: Charge::default(),
+        }
+    });
+    let request = &tries.whole.variant.request;
+    let scheme = if request.tls.is_some() { "https" } else { "http" };
+    Order {
+        configuration: arguments.config.display().to_string(),
+        listener: passed.listener.name.clone(),
+        request: BilledRequest {
+            method: request.method.clone(),
+            url: format!("{scheme}://{}{}", request.host, request.path),
+            headers: request.headers.iter().map(|(name, _)| name.clone()).collect(),
+            statuses: tries.answers.statuses.keys().copied().collect(),
+        },
+        parts: parts.collect(),
+        price_per_core_hour: arguments.price_per_core_hour,
+    }
+}
+
+/// Whether a part acted on the requests to the whole.
+pub(super) fn activity(part: &Part, whole: &Answers) -> Activity {
+    if part.proof.is_empty() {
+        return Activity::Unknown;
+    }
+    match part.moved(whole.moved.keys()).first() {
+        Some(statistic) => Activity::Exercised { statistic: (*statistic).clone() },
+        None => Activity::NotExercised {
+            statistics: part.proof.clone(),
+            exercised_by: part.exercised_by.map(str::to_owned),
+        },
+    }
+}

@@ -1,0 +1,336 @@
+//! The bill of a configuration: what the whole costs, which part costs most, and a table with a row for each part.
+
+use hoptax_result::{Activity, BillResult, BilledPart, BilledSum, Charge, Decision, Interval, Verdict};
+
+use crate::numbers::{difference, grouped, level, percent_difference, signed};
+use crate::side::SideTable;
+
+/// Bytes of a MiB.
+const MIB: f64 = 1_048_576.0;
+/// Microseconds of a millisecond.
+const US_PER_MS: f64 = 1e3;
+
+/// What was measured, in one line.
+pub(crate) fn subject(bill: &BillResult) -> String {
+    let version =
+        bill.proxy_version.as_ref().map_or_else(String::new, |version| format!(", Envoy {version}"));
+    let statuses: Vec<String> = bill.request.statuses.iter().map(u16::to_string).collect();
+    let statuses = if statuses.is_empty() { String::new() } else { format!(" -> {}", statuses.join(", ")) };
+    format!(
+        "{}, listener {}{version}: {} {}{statuses}",
+        bill.configuration, bill.listener, bill.request.method, bill.request.url
+    )
+}
+
+/// The answer: what the whole costs per request, and which part costs most.
+pub(crate) fn sentences(bill: &BillResult) -> [String; 2] {
+    [whole(bill), most_expensive(bill)]
+}
+
+fn whole(bill: &BillResult) -> String {
+    let Charge { cpu_us_per_request: Some(cpu), cores, money_per_month, .. } = &bill.whole else {
+        return "What this proxy costs per request cannot be said: its CPU time is withheld, see the findings".to_owned();
+    };
+    let cores = cores.map_or_else(String::new, |cores| format!(": {} cores", precise(&cores, level)));
+    let money =
+        money_per_month.map_or_else(String::new, |money| format!(", {} a month", precise(&money, level)));
+    format!("This proxy costs {} us of CPU time per request {}{cores}{money}", level(cpu), at(bill))
+}
+
+/// The load that CPU time holds for.
+fn at(bill: &BillResult) -> String {
+    bill.rate.map_or_else(|| "at saturation".to_owned(), |rate| format!("at {} requests/s", grouped(rate, 0)))
+}
+
+fn most_expensive(bill: &BillResult) -> String {
+    let Some((first, cpu)) = bill.parts.first().and_then(|part| Some((part, part.cost.cpu_us_per_request?)))
+    else {
+        return "None of its parts has a measured cost".to_owned();
+    };
+    if cpu.low <= 0.0 {
+        return "None of its parts costs more than the half-width of its interval".to_owned();
+    }
+    let share = first.cost.cpu_share.as_ref().map_or_else(String::new, |share| {
+        format!(", {} of the whole", percent_difference(share).trim_start_matches('+'))
+    });
+    let rivals = bill.parts.iter().skip(1).filter(|part| {
+        part.cost.cpu_us_per_request.is_some_and(|other| other.high > cpu.low && other.low > 0.0)
+    });
+    let rivals: Vec<&str> = rivals.map(|part| part.name.as_str()).collect();
+    let rivals = if rivals.is_empty() {
+        String::new()
+    } else {
+        format!("; the intervals of {} overlap with it", rivals.join(", "))
+    };
+    format!("The most expensive part is {}: {} us{share}{rivals}", named(first), difference(&cpu))
+}
+
+fn named(part: &BilledPart) -> String {
+    if part.name.is_empty() { part.kind.clone() } else { format!("{} {}", part.kind, part.name) }
+}
+
+/// Text of an interval: [`level`] or [`difference`].
+type Text = fn(&Interval) -> String;
+
+/// As `text`, with up to four decimals: cores and money are often small.
+fn precise(interval: &Interval, text: Text) -> String {
+    let half_width = interval.half_width();
+    if half_width >= 0.1 {
+        return text(interval);
+    }
+    let decimals = if half_width >= 0.01 { 3 } else { 4 };
+    let estimate = if text(interval).starts_with(['+', '-']) {
+        signed(interval.estimate, decimals)
+    } else {
+        grouped(interval.estimate, decimals)
+    };
+    format!("{estimate} ±{}", grouped(half_width, decimals))
+}
+
+/// A column: its heading, and its cell for a charge, by the text of its intervals.
+pub(crate) type Column = (&'static str, fn(&Charge, Text) -> Option<String>);
+
+/// Columns of the table, the most important first; those without any value are left out.
+pub(crate) const COLUMNS: [Column; 9] = [
+    ("CPU, us", |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
+    ("of the whole", |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
+    ("cores", |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
+    ("a month", |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
+    ("p50, us", |charge, text| charge.response_us.p50.as_ref().map(text)),
+    ("memory, MiB", |charge, text| charge.memory_bytes.map(|bytes| precise(&bytes.times(1.0 / MIB), text))),
+    ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
+    ("p90, us", |charge, text| charge.response_us.p90.as_ref().map(text)),
+    ("start, ms", |charge, text| charge.start_cpu_us.map(|us| text(&us.times(1.0 / US_PER_MS)))),
+];
+
+/// The parts, the most expensive first, then the rest, then the whole, with the columns of `columns`.
+pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
+    let parts = bill.parts.iter().filter(|part| part.arm.is_some());
+    let mut charges: Vec<(String, [String; 2], &Charge, Text)> = parts
+        .map(|part| (part.name.clone(), [part.kind.clone(), activity(part)], &part.cost, difference as Text))
+        .collect();
+    let without_kind = || [String::new(), String::new()];
+    charges.extend(bill.rest.as_ref().map(|rest| ("rest".to_owned(), without_kind(), rest, level as Text)));
+    charges.push(("whole".to_owned(), without_kind(), &bill.whole, level));
+    let has_value =
+        |column: &&Column| charges.iter().any(|(_, _, charge, text)| column.1(charge, *text).is_some());
+    let columns: Vec<&Column> = columns.iter().filter(has_value).collect();
+    let row = |(name, [kind, activity], charge, text): &(String, [String; 2], &Charge, Text)| {
+        let numbers = columns.iter().map(|column| column.1(charge, *text).unwrap_or_default());
+        let cells = std::iter::once(kind.clone()).chain(numbers).chain([activity.clone()]);
+        (name.clone(), cells.collect())
+    };
+    let header =
+        ["part", "kind"].into_iter().chain(columns.iter().map(|column| column.0)).chain(["activity"]);
+    SideTable {
+        title: "what each part adds per request".to_owned(),
+        header: header.map(str::to_owned).collect(),
+        rows: charges.iter().map(row).collect(),
+    }
+}
+
+fn activity(part: &BilledPart) -> String {
+    match part.activity {
+        Activity::Exercised { .. } => "exercised",
+        Activity::NotExercised { .. } => "not exercised",
+        Activity::Unknown => "no statistic",
+    }
+    .to_owned()
+}
+
+/// Whether the parts add up, the A/A arm, parts that did nothing, and parts that were not measured.
+pub(crate) fn notes(bill: &BillResult) -> Vec<String> {
+    let mut notes: Vec<String> = bill.sum.as_ref().map(sum).into_iter().collect();
+    notes.extend(bill.same_us.as_ref().map(same));
+    notes.extend(bill.parts.iter().filter_map(not_exercised));
+    notes.extend(bill.parts.iter().filter_map(|part| {
+        let reason = part.not_measured.as_ref()?;
+        Some(format!("not measured: {} ({}): {reason}", named(part), part.place))
+    }));
+    notes
+}
+
+fn sum(sum: &BilledSum) -> String {
+    let costs = format!(
+        "the parts cost {} us one by one and {} us together; difference {} us, {} of the whole",
+        difference(&sum.parts_us),
+        difference(&sum.together_us),
+        difference(&sum.interaction_us),
+        percent_difference(&sum.interaction_share),
+    );
+    let margin = 100.0 * BilledSum::MARGIN_SHARE;
+    let meaning = match (sum.decision, sum.interaction_us.estimate > 0.0) {
+        (Decision::Equivalent, _) => format!("they add up within {margin:.0} % of the whole"),
+        (Decision::Different, true) => "an interaction: parts make each other more expensive".to_owned(),
+        (Decision::Different, false) => {
+            "an interaction: parts share work, which is left if only one of them is removed".to_owned()
+        }
+        (Decision::Undecided, _) => {
+            format!("more rounds are needed to say whether they add up within {margin:.0} % of the whole")
+        }
+    };
+    format!("{costs}: {meaning}")
+}
+
+fn same(same: &Interval) -> String {
+    let verdict = if same.contains(0.0) {
+        "the interval contains zero, as expected"
+    } else {
+        "the interval excludes zero, although the true difference is zero"
+    };
+    format!("A/A arm (a second copy of the whole): {} us; {verdict}", difference(same))
+}
+
+fn not_exercised(part: &BilledPart) -> Option<String> {
+    let Activity::NotExercised { statistics, exercised_by } = &part.activity else { return None };
+    let by = exercised_by.as_ref().map_or_else(String::new, |by| format!("; exercised by {by}"));
+    Some(format!(
+        "not exercised: {} ({}): no change of {}{by}; its cost is that of an idle part",
+        named(part),
+        part.place,
+        statistics.join(", ")
+    ))
+}
+
+/// How the numbers are defined, and what they hold for.
+pub(crate) fn method(bill: &BillResult) -> Vec<String> {
+    let mut lines = vec![format!(
+        "a part costs what the whole uses more than the whole without it; rest: what remains without all measured parts; ± is \
+         half of the {:.0} % interval over {} rounds and holds for this sitting; CPU time is that of the proxy's process {}",
+        100.0 * bill.confidence,
+        bill.rounds,
+        at(bill),
+    )];
+    if let Some(rate) = bill.response_rate.filter(|rate| bill.rate != Some(*rate)) {
+        lines.push(format!("response times at {} requests/s", grouped(rate, 0)));
+    }
+    if let Some(rate) = bill.rate {
+        let money = bill.price_per_core_hour.map_or_else(String::new, |price| {
+            format!(
+                "; a month: cores times {price} per core and hour times {:.0} hours",
+                bill.hours_per_month
+            )
+        });
+        lines.push(format!(
+            "cores: CPU time per request times {} requests/s to this one proxy, on processors as fast as these{money}",
+            grouped(rate, 0)
+        ));
+    }
+    lines
+}
+
+/// That the numbers cannot be used, if so.
+pub(crate) fn warning(bill: &BillResult) -> Option<&'static str> {
+    match bill.verdict {
+        Verdict::Void => Some("the study is void: its evidence does not support a bill"),
+        Verdict::Caution => Some("the verdict of the study is caution: read its findings first"),
+        Verdict::Sound => None,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    use hoptax_result::{BilledRequest, Finding, ResponseCost, Severity};
+
+    use super::*;
+
+    fn interval(estimate: f64, half_width: f64) -> Interval {
+        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    }
+
+    fn charge(cpu_us: Option<Interval>, whole_us: f64) -> Charge {
+        let cores = cpu_us.map(|cpu| cpu.times(3_000.0 / 1e6));
+        Charge {
+            cpu_us_per_request: cpu_us,
+            cpu_share: cpu_us.map(|cpu| cpu.times(1.0 / whole_us)),
+            response_us: ResponseCost { p50: cpu_us.map(|cpu| cpu.times(1.2)), ..ResponseCost::default() },
+            memory_bytes: cpu_us.map(|_| interval(400_000.0, 30_000.0)),
+            cores,
+            money_per_month: cores.map(|cores| cores.times(0.04 * 730.0)),
+            ..Charge::default()
+        }
+    }
+
+    fn part(name: &str, cost: Option<Interval>, activity: Activity) -> BilledPart {
+        BilledPart {
+            kind: "HTTP filter".to_owned(),
+            name: name.to_owned(),
+            place: "envoy.yaml:12".to_owned(),
+            arm: cost.map(|_| format!("no-{name}")),
+            not_measured: cost
+                .is_none()
+                .then(|| "without it, the response is status 404 instead of status 200".to_owned()),
+            activity,
+            cost: charge(cost, 180.0),
+        }
+    }
+
+    /// A bill with an expensive part, an idle one, one that cannot be removed, and an interaction.
+    pub(crate) fn bill() -> BillResult {
+        let exercised = |statistic: &str| Activity::Exercised { statistic: statistic.to_owned() };
+        let idle = Activity::NotExercised {
+            statistics: vec!["http.edge.cors.*".to_owned()],
+            exercised_by: Some("a request with an `origin` that a policy of its route allows".to_owned()),
+        };
+        BillResult {
+            format: BillResult::FORMAT.to_owned(),
+            configuration: "envoy.yaml".to_owned(),
+            proxy_version: Some("1.40.0".to_owned()),
+            listener: "edge".to_owned(),
+            request: BilledRequest {
+                method: "GET".to_owned(),
+                url: "https://shop.example/cart".to_owned(),
+                headers: vec!["x-region".to_owned()],
+                statuses: vec![200],
+            },
+            verdict: Verdict::Caution,
+            findings: vec![Finding {
+                id: "few-rounds".to_owned(),
+                severity: Severity::Warn,
+                arm: None,
+                load: None,
+                measures: Vec::new(),
+                withholds: false,
+                costs_alone: false,
+                message: "intervals over 4 rounds are wide".to_owned(),
+                value: 4.0,
+                threshold: 6.0,
+                unit: "rounds".to_owned(),
+                advice: "measure more rounds".to_owned(),
+            }],
+            confidence: 0.95,
+            rounds: 12,
+            rate: Some(3_000.0),
+            response_rate: Some(3_000.0),
+            price_per_core_hour: Some(0.04),
+            hours_per_month: BillResult::HOURS_PER_MONTH,
+            whole: Charge { cpu_share: None, ..charge(Some(interval(180.0, 3.1)), 180.0) },
+            parts: vec![
+                part("lua", Some(interval(31.2, 1.3)), exercised("http.edge.lua.executions")),
+                part("rbac", Some(interval(4.1, 1.1)), exercised("http.edge.rbac.allowed")),
+                part("cors", Some(interval(0.3, 0.9)), idle),
+                part("rewrite", None, Activity::Unknown),
+            ],
+            rest: Some(Charge { cpu_share: None, ..charge(Some(interval(140.0, 2.4)), 180.0) }),
+            sum: Some(BilledSum {
+                parts_us: interval(35.6, 2.9),
+                together_us: interval(48.0, 1.9),
+                interaction_us: interval(-12.4, 2.1),
+                interaction_share: interval(-0.0689, 0.0117),
+                decision: Decision::Different,
+            }),
+            same_us: Some(interval(0.4, 1.2)),
+        }
+    }
+
+    /// A bill of a void study.
+    pub(crate) fn void() -> BillResult {
+        let mut bill = bill();
+        bill.verdict = Verdict::Void;
+        bill.whole = Charge::default();
+        bill.rest = Some(Charge::default());
+        bill.parts.iter_mut().for_each(|part| part.cost = Charge::default());
+        (bill.sum, bill.same_us) = (None, None);
+        bill
+    }
+}

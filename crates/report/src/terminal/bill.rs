@@ -1,0 +1,81 @@
+//! The bill of a configuration.
+
+use hoptax_result::BillResult;
+
+use super::rows::Rows;
+use super::{Paint, Style, findings};
+use crate::bill::{COLUMNS, Column, method, notes, sentences, subject, table, warning};
+use crate::findings::groups;
+
+/// What the proxy costs, which part costs most, then all parts and how they add up.
+pub fn bill(result: &BillResult, style: Style) -> String {
+    let mut text = String::from("\n");
+    if let Some(warning) = warning(result) {
+        text += &format!("{}\n\n", style.paint(Style::of_verdict(result.verdict), warning));
+    }
+    for sentence in sentences(result) {
+        text += &format!("{}\n", style.wrap(&style.paint(Paint::Bold, &sentence), 2));
+    }
+    text += &format!("{}\n", style.wrap(&subject(result), 2));
+    text += &format!("\n{}\n", rows(result, usize::from(style.width)));
+    for line in notes(result).iter().chain(&method(result)) {
+        text += &format!("{}\n", style.wrap(line, 2));
+    }
+    let findings = findings(&groups(&result.findings), style);
+    if findings.is_empty() { text } else { format!("{text}\n{findings}") }
+}
+
+/// The table, with as many columns as fit.
+fn rows(result: &BillResult, width: usize) -> String {
+    let of = |columns: &[Column]| {
+        let table = table(result, columns);
+        let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
+        let mut rows = Rows::new(&header);
+        for (name, cells) in table.rows {
+            rows.add(&name, cells);
+        }
+        rows.text()
+    };
+    let fits = |text: &String| text.lines().all(|line| line.chars().count() <= width);
+    let least = of(COLUMNS.get(..2).unwrap_or_default());
+    (3..=COLUMNS.len()).rev().filter_map(|number| COLUMNS.get(..number)).map(of).find(fits).unwrap_or(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bill::fixture;
+    use crate::markdown;
+
+    const STYLE: Style = Style { width: 110, colour: false };
+
+    #[test]
+    fn a_bill_with_an_interaction_and_an_idle_part() {
+        insta::assert_snapshot!(bill(&fixture::bill(), STYLE));
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_fewer_columns() {
+        for (width, has_money) in [(80, false), (110, true)] {
+            let text = rows(&fixture::bill(), width);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            assert_eq!(text.contains("a month"), has_money, "{text}");
+            assert!(text.contains("of the whole"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_void_bill_states_no_number() {
+        let text = bill(&fixture::void(), STYLE);
+        assert!(
+            !text.contains('±') || text.matches('±').count() == 1,
+            "only the method explains it:\n{text}"
+        );
+        assert!(text.contains("cannot be said") && text.contains("void"), "{text}");
+    }
+
+    #[test]
+    fn markdown_has_the_same_bill() {
+        insta::assert_snapshot!(markdown::bill(&fixture::bill()));
+    }
+}

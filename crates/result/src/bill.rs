@@ -1,0 +1,161 @@
+//! The bill of a proxy: what its configuration costs, and what each part of it adds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Decision, Finding, Interval, ResponseCost, Verdict};
+
+/// The bill of a given proxy configuration, from one study of the whole, the whole without each of its parts, and the whole
+/// without all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BillResult {
+    /// Version of this format.
+    pub format: String,
+    /// The file of the configuration, as the user named it.
+    pub configuration: String,
+    /// Version of the proxy; null if unknown.
+    pub proxy_version: Option<String>,
+    /// The listener that takes the request.
+    pub listener: String,
+    /// The request.
+    pub request: BilledRequest,
+    /// Verdict of the study.
+    pub verdict: Verdict,
+    /// Findings of the study, whose arms are those of the bill.
+    pub findings: Vec<Finding>,
+    /// Confidence of all intervals, 0 to 1.
+    pub confidence: f64,
+    /// Rounds completed.
+    pub rounds: u32,
+    /// Requests per second of the load that CPU time holds for; null at saturation.
+    pub rate: Option<f64>,
+    /// Requests per second of the load that response times hold for; null if they were not measured.
+    pub response_rate: Option<f64>,
+    /// Price of a core for an hour, in a currency of the user's choice; null if none was given.
+    pub price_per_core_hour: Option<f64>,
+    /// Hours of a month in `money_per_month`.
+    pub hours_per_month: f64,
+    /// The whole.
+    pub whole: Charge,
+    /// Its parts: those with a cost in CPU time first, the most expensive first.
+    pub parts: Vec<BilledPart>,
+    /// What remains without any of the measured parts: the proxy itself, and the parts that cannot be removed. Null if that
+    /// was not measured.
+    pub rest: Option<Charge>,
+    /// Whether the parts add up; null with fewer than two measured parts, and if one of the numbers is missing.
+    pub sum: Option<BilledSum>,
+    /// CPU time per request of a second copy of the whole less that of the whole, us: zero but for errors of the measurement.
+    pub same_us: Option<Interval>,
+}
+
+impl BillResult {
+    /// The current format.
+    pub const FORMAT: &'static str = "hoptax.bill/1";
+    /// The hours of a month: a twelfth of a year of 8,760 hours.
+    pub const HOURS_PER_MONTH: f64 = 730.0;
+    /// The arm with all parts.
+    pub const WHOLE: &'static str = "whole";
+    /// The second copy of the whole.
+    pub const SAME: &'static str = "whole-again";
+    /// The arm without any of the measured parts.
+    pub const ALL_OFF: &'static str = "all-off";
+}
+
+/// The request that a bill holds for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BilledRequest {
+    /// Method.
+    pub method: String,
+    /// URL with the host that the request names.
+    pub url: String,
+    /// Names of its further headers. Values may be secret.
+    pub headers: Vec<String>,
+    /// Statuses of the responses to the whole when it was tried.
+    pub statuses: Vec<u16>,
+}
+
+/// What the whole costs, or what a part adds to it. Null where not measured or withheld.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Charge {
+    /// CPU time of the proxy's whole process per request, us.
+    pub cpu_us_per_request: Option<Interval>,
+    /// The same as a share of the whole: 0.1 for a tenth. Null for the whole.
+    pub cpu_share: Option<Interval>,
+    /// Response time, us.
+    pub response_us: ResponseCost,
+    /// Resident memory at the end of a round, bytes.
+    pub memory_bytes: Option<Interval>,
+    /// CPU time of the process from its start until it is live, us.
+    pub start_cpu_us: Option<Interval>,
+    /// Processor cores at `rate`: requests per second times CPU time per request. Null at saturation.
+    pub cores: Option<Interval>,
+    /// These cores for `hours_per_month` at `price_per_core_hour`, in its currency.
+    pub money_per_month: Option<Interval>,
+}
+
+/// A part of a configuration, and what it adds to the whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BilledPart {
+    /// What it is, for example `HTTP filter`.
+    pub kind: String,
+    /// Its name in the configuration.
+    pub name: String,
+    /// Its file and line, or its file and JSON pointer.
+    pub place: String,
+    /// The arm without it; null if it was not measured.
+    pub arm: Option<String>,
+    /// Why it was not measured; null if it was.
+    pub not_measured: Option<String>,
+    /// Whether it acted on the request.
+    pub activity: Activity,
+    /// The whole less the whole without the part. A part that is not exercised costs what it costs idle.
+    pub cost: Charge,
+}
+
+/// Whether a part acted on the requests, by the statistics of the proxy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", tag = "state", deny_unknown_fields)]
+pub enum Activity {
+    /// One of its statistics changed.
+    Exercised {
+        /// The statistic.
+        statistic: String,
+    },
+    /// None of its statistics changed.
+    NotExercised {
+        /// The statistics; `*` is a wildcard.
+        statistics: Vec<String>,
+        /// What would exercise it; null if unknown.
+        exercised_by: Option<String>,
+    },
+    /// It has no statistic of its own.
+    Unknown,
+}
+
+/// The costs of all measured parts together, us of CPU time per request.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BilledSum {
+    /// The sum of the costs of the parts, each removed alone.
+    pub parts_us: Interval,
+    /// What all of them cost, removed together: the whole less the rest.
+    pub together_us: Interval,
+    /// The sum less the cost together: above zero if parts make each other more expensive, since removing one of two then
+    /// saves the extra cost, and below zero if they share work, since removing one leaves it to the other. Its interval
+    /// is that of this difference over rounds, not the sum of the others.
+    pub interaction_us: Interval,
+    /// The same as a share of the whole, whose level counts as known.
+    pub interaction_share: Interval,
+    /// `equivalent` if the parts add up within [`BilledSum::MARGIN_SHARE`] of the whole, `different` if the interaction is
+    /// certain, `undecided` if more rounds are needed to say.
+    pub decision: Decision,
+}
+
+impl BilledSum {
+    /// Largest interaction that does not matter, as a share of the whole.
+    pub const MARGIN_SHARE: f64 = 0.05;
+}

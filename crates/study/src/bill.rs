@@ -1,0 +1,137 @@
+//! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
+
+use hoptax_result::{
+    ArmResult, BillResult, BilledPart, BilledRequest, BilledSum, Charge, Interval, ResponseCost, StudyResult,
+};
+use hoptax_stats::decide;
+
+use crate::summary::sum_of_cpu_costs;
+
+/// What a bill states besides the numbers of its study.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The file of the configuration, as the user named it.
+    pub configuration: String,
+    /// The listener that takes the request.
+    pub listener: String,
+    /// The request.
+    pub request: BilledRequest,
+    /// The parts in the order of the configuration, without costs. The study has the arms that they name, each compared
+    /// with the arm [`BillResult::WHOLE`].
+    pub parts: Vec<BilledPart>,
+    /// Price of a core for an hour, if known.
+    pub price_per_core_hour: Option<f64>,
+}
+
+/// Computes the bill. Numbers that the study withholds are missing, and so is every number that depends on them.
+///
+/// **Method.** The cost of a part is the cost of the arm without it, with the opposite sign. Sums and the interaction are
+/// [`sum_of_cpu_costs`], and [`decide`] says whether the parts add up. Cores are requests per second times CPU time per request.
+pub fn bill(result: &StudyResult, order: Order) -> BillResult {
+    let rate = result.plan.cpu_load().and_then(|load| load.rate);
+    let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
+    let arm = |id: &str| result.arms.iter().find(|arm| arm.id == id);
+    let mut parts = order.parts;
+    for part in &mut parts {
+        let without = part.arm.as_deref().and_then(arm);
+        part.cost = priced(without.map(removed).unwrap_or_default());
+    }
+    let cpu_us =
+        |part: &BilledPart| part.cost.cpu_us_per_request.map_or(f64::NEG_INFINITY, |cpu| cpu.estimate);
+    parts.sort_by(|one, other| cpu_us(other).total_cmp(&cpu_us(one)));
+    let measured: Vec<&str> = parts.iter().filter_map(|part| part.arm.as_deref()).collect();
+    // Without its only part, nothing but the rest is left.
+    let all_off = match measured.as_slice() {
+        [only] => arm(only),
+        _ => arm(BillResult::ALL_OFF),
+    };
+    BillResult {
+        format: BillResult::FORMAT.to_owned(),
+        configuration: order.configuration,
+        proxy_version: proxy_version(result),
+        listener: order.listener,
+        request: order.request,
+        verdict: result.verdict,
+        findings: result.findings.clone(),
+        confidence: result.plan.confidence,
+        rounds: result.plan.rounds_completed,
+        rate,
+        response_rate: result.plan.response_load().and_then(|load| load.rate),
+        price_per_core_hour: order.price_per_core_hour,
+        hours_per_month: BillResult::HOURS_PER_MONTH,
+        whole: priced(arm(BillResult::WHOLE).map(level).unwrap_or_default()),
+        sum: sum(result, &measured),
+        rest: all_off.map(level).map(priced),
+        same_us: arm(BillResult::SAME).and_then(|arm| arm.cost.cpu_us_per_request),
+        parts,
+    }
+}
+
+/// The version of the proxy of the whole.
+fn proxy_version(result: &StudyResult) -> Option<String> {
+    let whole = result.arms.iter().find(|arm| arm.id == BillResult::WHOLE)?;
+    let hop = whole.subject.as_ref()?.hops.first()?;
+    hop.version.clone()
+}
+
+/// What an arm uses.
+fn level(arm: &ArmResult) -> Charge {
+    let hop = arm.hops.first();
+    Charge {
+        cpu_us_per_request: arm.cpu_us_per_request,
+        response_us: arm.response_us.clone(),
+        memory_bytes: hop.and_then(|hop| hop.memory_bytes),
+        start_cpu_us: hop.and_then(|hop| hop.start_cpu_us),
+        ..Charge::default()
+    }
+}
+
+/// What a part adds, from the arm without it.
+fn removed(arm: &ArmResult) -> Charge {
+    let added = |saved: Option<Interval>| saved.map(|saved| saved.times(-1.0));
+    let cost = &arm.cost;
+    Charge {
+        cpu_us_per_request: added(cost.cpu_us_per_request),
+        cpu_share: added(cost.cpu_share),
+        response_us: ResponseCost {
+            p50: added(cost.response_us.p50),
+            p90: added(cost.response_us.p90),
+            p99: added(cost.response_us.p99),
+        },
+        memory_bytes: added(cost.memory_bytes),
+        start_cpu_us: added(cost.start_cpu_us),
+        ..Charge::default()
+    }
+}
+
+/// With cores at `rate`, and what they cost.
+fn priced(charge: Charge, rate: Option<f64>, price_per_core_hour: Option<f64>) -> Charge {
+    let cores = charge.cpu_us_per_request.zip(rate).map(|(cpu, rate)| cpu.times(rate / 1e6));
+    let money = |(cores, price): (Interval, f64)| cores.times(price * BillResult::HOURS_PER_MONTH);
+    Charge { cores, money_per_month: cores.zip(price_per_core_hour).map(money), ..charge }
+}
+
+/// Whether the parts add up; `arms` are those without one part.
+fn sum(result: &StudyResult, arms: &[&str]) -> Option<BilledSum> {
+    if arms.len() < 2 {
+        return None;
+    }
+    let whole = result.arms.iter().find(|arm| arm.id == BillResult::WHOLE)?.cpu_us_per_request?;
+    let all_off = (BillResult::ALL_OFF, 1.0);
+    let mut terms: Vec<(&str, f64)> = arms.iter().map(|arm| (*arm, -1.0)).collect();
+    let parts_us = sum_of_cpu_costs(result, &terms)?;
+    terms.push(all_off);
+    let interaction_us = sum_of_cpu_costs(result, &terms)?;
+    let interaction_share = interaction_us.times(1.0 / whole.estimate);
+    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
+    Some(BilledSum {
+        parts_us,
+        together_us: sum_of_cpu_costs(result, &[all_off])?.times(-1.0),
+        interaction_us,
+        interaction_share,
+        decision: decide(&interaction_share, rounds, confidence, BilledSum::MARGIN_SHARE)?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

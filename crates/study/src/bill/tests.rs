@@ -1,0 +1,164 @@
+use hoptax_functions::Catalogue;
+use hoptax_result::{Activity, ArmRound, Decision, Sample, StudyRound, Verdict};
+
+use super::*;
+use crate::file;
+use crate::measure::CPU;
+use crate::plan::Plan;
+use crate::summary::{Conditions, fill, summarise};
+
+const TEXT: &str = "
+name: price
+rounds: 4
+arms:
+  - baseline
+  - {name: whole, hops: [{functions: [lua, cors, rbac]}]}
+  - {name: whole-again, hops: [{functions: [lua, cors, rbac]}], compared_with: whole}
+  - {name: no-lua, hops: [{functions: [cors, rbac]}], compared_with: whole}
+  - {name: no-cors, hops: [{functions: [lua, rbac]}], compared_with: whole}
+  - {name: all-off, hops: [{functions: [rbac]}], compared_with: whole}
+loads:
+  - {name: at-rate, loop: open, rate: 2000, blocks: 4, slice: 200ms}
+";
+
+/// CPU time per request of each arm, us: `lua` costs 30, `cors` 10, both together `together`.
+fn cpu_us(arm: &str, together: f64) -> f64 {
+    match arm {
+        "baseline" => 50.0,
+        "no-lua" => 70.0,
+        "no-cors" => 90.0,
+        "all-off" => 100.0 - together,
+        _ => 100.0,
+    }
+}
+
+/// A study in which the level of the whole varies from round to round.
+fn study(together: f64) -> StudyResult {
+    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
+    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let mut result = summarise(&plan, &[], Conditions::default());
+    let sample = |arm: &ArmResult, round: u32| {
+        let own = if arm.id == "whole" { 0.5 * f64::from(round % 2) - 0.25 } else { 0.0 };
+        let slices = arm.copies * 4;
+        Sample {
+            arm: arm.id.clone(),
+            load: "at-rate".to_owned(),
+            began_s: (0..slices).map(f64::from).collect(),
+            block: (0..slices).map(|slice| slice % 4).collect(),
+            copy: (0..slices).map(|slice| slice / 4).collect(),
+            set_aside: vec![Vec::new(); slices as usize],
+            slowdown: vec![None; slices as usize],
+            values: [(CPU.id.to_string(), vec![Some(cpu_us(&arm.id, together) + own); slices as usize])]
+                .into(),
+            ..Sample::default()
+        }
+    };
+    let bytes = |arm: &ArmResult| 50_000_000 + if arm.id == "whole" { 2_000_000 } else { 0 };
+    let once = |arm: &ArmResult, round: u32| ArmRound {
+        memory_bytes: vec![bytes(arm) + u64::from(round)],
+        ..ArmRound::default()
+    };
+    result.rounds = (0..4)
+        .map(|round| StudyRound {
+            round,
+            samples: result.arms.iter().map(|arm| sample(arm, round)).collect(),
+            arms: result.arms.iter().map(|arm| (arm.id.clone(), once(arm, round))).collect(),
+            ..StudyRound::default()
+        })
+        .collect();
+    fill(&mut result);
+    result
+}
+
+fn part(name: &str, arm: Option<&str>) -> BilledPart {
+    BilledPart {
+        kind: "HTTP filter".to_owned(),
+        name: name.to_owned(),
+        place: "envoy.yaml:1".to_owned(),
+        arm: arm.map(str::to_owned),
+        not_measured: arm.is_none().then(|| "it answers otherwise".to_owned()),
+        activity: Activity::Unknown,
+        cost: Charge::default(),
+    }
+}
+
+fn order(parts: &[(&str, Option<&str>)]) -> Order {
+    Order {
+        configuration: "envoy.yaml".to_owned(),
+        listener: "edge".to_owned(),
+        request: BilledRequest::default(),
+        parts: parts.iter().map(|(name, arm)| part(name, *arm)).collect(),
+        price_per_core_hour: Some(0.04),
+    }
+}
+
+const BOTH: [(&str, Option<&str>); 3] = [("jwt", None), ("cors", Some("no-cors")), ("lua", Some("no-lua"))];
+
+fn estimate(interval: Option<Interval>) -> f64 {
+    interval.unwrap().estimate
+}
+
+/// Costs are taken at the machine's usual speed, which the varying level of the whole moves a little.
+fn is_near(value: f64, expected: f64) -> bool {
+    (value - expected).abs() < 0.5
+}
+
+#[test]
+fn a_part_costs_what_the_whole_saves_without_it_and_the_most_expensive_is_first() {
+    let bill = bill(&study(40.0), order(&BOTH));
+    let names: Vec<&str> = bill.parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["lua", "cors", "jwt"]);
+    let [lua, cors, jwt] = [0, 1, 2].map(|index| &bill.parts[index].cost);
+    assert!(is_near(estimate(lua.cpu_us_per_request), 30.0), "{lua:?}");
+    assert!(is_near(100.0 * estimate(cors.cpu_share), 10.0), "{cors:?}");
+    assert!(is_near(estimate(lua.memory_bytes), 2_000_000.0), "{lua:?}");
+    assert_eq!(jwt, &Charge::default());
+    assert!(is_near(estimate(bill.rest.unwrap().cpu_us_per_request), 60.0));
+    assert!(is_near(estimate(bill.same_us), 0.0));
+}
+
+#[test]
+fn cores_are_rate_times_cpu_time_and_a_month_has_730_hours() {
+    let bill = bill(&study(40.0), order(&BOTH));
+    assert_eq!(bill.rate, Some(2_000.0));
+    for charge in [&bill.whole, &bill.parts[0].cost] {
+        let cpu_us = estimate(charge.cpu_us_per_request);
+        assert!((estimate(charge.cores) - 2_000.0 * cpu_us / 1e6).abs() < 1e-12);
+        assert!((estimate(charge.money_per_month) - 0.04 * 730.0 * 2_000.0 * cpu_us / 1e6).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn parts_that_add_up_have_no_interaction_and_others_have_its_size() {
+    let add_up = bill(&study(40.0), order(&BOTH)).sum.unwrap();
+    assert_eq!(add_up.decision, Decision::Equivalent);
+    assert!(is_near(add_up.interaction_us.estimate, 0.0), "{add_up:?}");
+    assert!(is_near(add_up.parts_us.estimate, 40.0) && is_near(add_up.together_us.estimate, 40.0));
+    // Removed together they save 50: work that both need is left if one of them is.
+    let shared = bill(&study(50.0), order(&BOTH)).sum.unwrap();
+    assert_eq!(shared.decision, Decision::Different);
+    assert!(is_near(shared.interaction_us.estimate, -10.0), "{shared:?}");
+    assert!(is_near(100.0 * shared.interaction_share.estimate, -10.0));
+    let costs = shared.parts_us.estimate - shared.together_us.estimate;
+    assert!((shared.interaction_us.estimate - costs).abs() < 1e-9);
+}
+
+#[test]
+fn a_withheld_number_is_in_no_sum() {
+    let mut study = study(40.0);
+    study.verdict = Verdict::Caution;
+    let arm = study.arms.iter_mut().find(|arm| arm.id == "no-lua").unwrap();
+    arm.cost.cpu_us_per_request = None;
+    let bill = bill(&study, order(&BOTH));
+    assert_eq!((bill.verdict, bill.sum), (Verdict::Caution, None));
+    let lua = bill.parts.iter().find(|part| part.name == "lua").unwrap();
+    assert_eq!((lua.cost.cpu_us_per_request, lua.cost.cores), (None, None));
+    assert_eq!(bill.parts[0].name, "cors", "parts without a cost come last");
+}
+
+#[test]
+fn without_its_only_part_the_rest_is_left() {
+    let bill = bill(&study(40.0), order(&[("lua", Some("no-lua"))]));
+    assert!(is_near(estimate(bill.rest.unwrap().cpu_us_per_request), 70.0));
+    assert_eq!(bill.sum, None);
+}
