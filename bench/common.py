@@ -16,6 +16,32 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOPTAX = ROOT / "target" / "release" / "hoptax"
 
 
+# Loads that compare builds of hoptax.
+LOADS = {
+    "HTTP/1.1, 64 connections": ["-c", "64"],
+    "HTTP/1.1, 1 connection": ["-c", "1"],
+    "HTTP/2, 8 connections": ["-c", "8", "--protocol", "http2"],
+}
+# Coprime to the numbers of connections, so that successive responses of a connection differ; few enough for the dynamic table.
+DIFFERENT_HEADS = 31
+
+
+def loads(folder):
+    """Titles and options of the loads. Response heads either repeat, or differ from one response to the next as with an id."""
+    targets = pathlib.Path(folder) / "targets"
+    targets.write_text("".join(f"/?header=x-id:{number:08}\n" for number in range(DIFFERENT_HEADS)))
+    for title, options in LOADS.items():
+        yield f"{title}, heads repeat", options
+        yield f"{title}, heads differ", [*options, "--requests", str(targets)]
+
+
+def builds():
+    """The two builds to compare, from the command line; the second is that of this checkout by default."""
+    if len(sys.argv) not in (2, 3):
+        sys.exit(f"usage: {sys.argv[0]} BASE [PROGRAM]")
+    return sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else str(HOPTAX)
+
+
 def processors():
     """The processors of client and server: two different ones if there are two."""
     allowed = sorted(os.sched_getaffinity(0))

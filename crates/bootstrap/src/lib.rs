@@ -10,6 +10,7 @@
 
 mod adapt;
 mod assemble;
+pub mod differences;
 mod document;
 #[cfg(test)]
 mod fixture;

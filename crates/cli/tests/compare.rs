@@ -56,18 +56,27 @@ fn configurations_and_servers_that_already_run_are_compared() {
     let fixture = root().join("crates/cli/tests/fixtures/given.yaml");
     let config = folder.path().join("old.yaml");
     fs::copy(fixture, &config).unwrap();
+    let changed = fs::read_to_string(&config).unwrap().replace("1, 100000 do", "1, 100 do");
+    fs::write(folder.path().join("new.yaml"), changed).unwrap();
     let (origin, url) = origin(&[]);
     let out = folder.path().join("out");
-    let arguments = ["compare", "old.yaml", "old.yaml", &url, "--rounds", "2", "--json", "-", "--out", "out"];
+    let arguments =
+        ["compare", "old.yaml", "old.yaml", "new.yaml", &url, "--rounds", "2", "--json", "-", "--out", "out"];
     let ran = ran(hoptax().current_dir(folder.path()).args(arguments));
     let comparison = checked("comparison", &ran.stdout);
     let arms: Vec<&Value> =
         comparison["subjects"].as_array().unwrap().iter().map(|subject| &subject["arm"]).collect();
-    assert_eq!(arms, ["A-again", "B", "C"], "{}", ran.stderr);
+    assert_eq!(arms, ["A-again", "B", "C", "D"], "{}", ran.stderr);
     let result: Value = serde_json::from_str(&fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
     let of = |id: &str| result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
-    assert_eq!((&of("B")["kind"], &of("C")["kind"]), (&"same".into(), &"external".into()));
-    for id in ["A", "B", "C"] {
+    assert_eq!((&of("B")["kind"], &of("D")["kind"]), (&"same".into(), &"external".into()));
+    for line in [
+        "the configurations of A and B do not differ",
+        "HTTP filter `envoy.filters.http.lua` differs (old.yaml:",
+    ] {
+        assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
+    }
+    for id in ["A", "B", "C", "D"] {
         assert_eq!(of(id)["failures"], serde_json::json!({}), "{id}: {}", ran.stderr);
     }
     drop(origin);

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::counts::Counts;
 use crate::distribution::Distribution;
 use crate::log_histogram::LogHistogram;
 
@@ -27,17 +28,14 @@ pub(crate) struct Window {
     /// Requests started in the window, whenever they were intended to start.
     pub(crate) sent: u64,
     /// Response times of answered requests with an intended start in the window, to two digits.
-    pub(crate) response: Histogram<u32>,
+    pub(crate) response: Counts<u32, 2>,
     /// Open connections at its start.
     pub(crate) connections: Option<u64>,
 }
 
 impl Window {
-    #[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
     fn new() -> Self {
-        let response =
-            Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("constant bounds are valid");
-        Self { planned: 0, sent: 0, response, connections: None }
+        Self { planned: 0, sent: 0, response: Counts::new(), connections: None }
     }
 }
 
@@ -180,10 +178,11 @@ impl Course {
     /// there are that many windows.
     pub(crate) fn batches(&self) -> Vec<Histogram<u32>> {
         let sum = |windows: &[Window]| {
-            windows.iter().fold(Window::new().response, |mut all, window| {
+            let mut all = Counts::new();
+            for window in windows {
                 all += &window.response;
-                all
-            })
+            }
+            all.histogram()
         };
         let windows = self.complete_windows();
         windows.chunks_exact((windows.len() / BATCHES).max(1)).map(sum).collect()
@@ -245,7 +244,7 @@ impl Course {
     pub(crate) fn record_response(&mut self, intended_ns: u64, response_ns: u64, connection: usize) {
         let number = self.intended.number(intended_ns, self.record);
         if let Some(window) = self.windows.get_mut(number) {
-            window.response.saturating_record(response_ns);
+            window.response.record(response_ns);
         }
         if self.responses_ns.len() < MAX_KEPT {
             self.responses_ns.push((intended_ns, response_ns));

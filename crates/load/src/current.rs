@@ -296,7 +296,7 @@ impl<'a> Current<'a> {
         recording.record_response(&timestamps, index, status);
         self.for_intervals(|interval| interval.record_response(&timestamps));
         if let Some(live) = &mut self.live {
-            live.response.saturating_record(response_ns);
+            live.response.record(response_ns);
         }
     }
 

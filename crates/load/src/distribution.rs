@@ -9,13 +9,15 @@ use std::ops::AddAssign;
 use hdrhistogram::Histogram;
 use hoptax_result::{Latency, LowerBounds};
 
-/// Maximum recorded time, nanoseconds.
-const MAX_NS: u64 = 3_600_000_000_000;
+use crate::counts::{self, Counts, MAX_NS};
+
+/// Decimal digits of recorded times.
+const DIGITS: u8 = 3;
 
 /// A distribution of times, recorded in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    histogram: Histogram<u64>,
+    counts: Counts<u64, DIGITS>,
     /// Times above an hour.
     overflow: u64,
     sum_ns: u128,
@@ -31,12 +33,12 @@ impl Default for Distribution {
 impl Distribution {
     /// An empty distribution.
     pub fn new() -> Self {
-        Self { histogram: histogram(), overflow: 0, sum_ns: 0, sum_of_squares: 0 }
+        Self { counts: Counts::new(), overflow: 0, sum_ns: 0, sum_of_squares: 0 }
     }
 
     /// Records a time.
     pub fn record(&mut self, ns: u64) {
-        self.histogram.saturating_record(ns);
+        self.counts.record(ns);
         self.overflow += u64::from(ns > MAX_NS);
         let ns = u128::from(ns.min(MAX_NS));
         self.sum_ns += ns;
@@ -45,28 +47,28 @@ impl Distribution {
 
     /// Resets the distribution, keeping its allocations.
     pub fn clear(&mut self) {
-        self.histogram.reset();
+        self.counts.clear();
         (self.overflow, self.sum_ns, self.sum_of_squares) = (0, 0, 0);
     }
 
     /// Number of recorded times.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.counts.len()
     }
 
     /// Whether no time is recorded.
     pub fn is_empty(&self) -> bool {
-        self.histogram.is_empty()
+        self.counts.is_empty()
     }
 
     /// The histogram.
-    pub fn histogram(&self) -> &Histogram<u64> {
-        &self.histogram
+    pub fn histogram(&self) -> Histogram<u64> {
+        self.counts.histogram()
     }
 
     /// The quantile `p`, microseconds; None if empty.
     pub fn quantile_us(&self, p: f64) -> Option<f64> {
-        (!self.is_empty()).then(|| self.histogram.value_at_quantile(p) as f64 / 1e3)
+        (!self.is_empty()).then(|| self.histogram().value_at_quantile(p) as f64 / 1e3)
     }
 
     /// The quantile `p`, or its lower bound if censored times reach it, microseconds; see [`Distribution::summary_with`].
@@ -78,7 +80,7 @@ impl Distribution {
         let Some(censored) = censored.filter(|censored| !censored.is_empty()) else {
             return (self.quantile_us(p), None);
         };
-        let mut all = self.histogram.clone();
+        let mut all = self.histogram();
         all += censored;
         let ns = all.value_at_quantile(p);
         let us = Some(ns as f64 / 1e3);
@@ -119,9 +121,9 @@ impl Distribution {
     pub fn summary_with(&self, censored: Option<&Histogram<u64>>) -> Latency {
         let us = |ns: u64| ns as f64 / 1e3;
         let censored = censored.filter(|censored| !censored.is_empty());
-        let mut all = std::borrow::Cow::Borrowed(&self.histogram);
+        let mut all = self.histogram();
         if let Some(censored) = censored {
-            *all.to_mut() += censored;
+            all += censored;
         }
         if all.is_empty() {
             return Latency::default();
@@ -153,7 +155,7 @@ impl Distribution {
 
 impl AddAssign<&Self> for Distribution {
     fn add_assign(&mut self, other: &Self) {
-        self.histogram += &other.histogram;
+        self.counts += &other.counts;
         self.overflow += other.overflow;
         self.sum_ns += other.sum_ns;
         self.sum_of_squares += other.sum_of_squares;
@@ -161,10 +163,8 @@ impl AddAssign<&Self> for Distribution {
 }
 
 /// An empty histogram with the bounds and precision of [`Distribution`].
-#[expect(clippy::missing_panics_doc, reason = "it cannot")]
-#[expect(clippy::expect_used, reason = "the bounds are constants within what the histogram allows")]
 pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, MAX_NS, 3).expect("constant bounds are valid")
+    counts::histogram(DIGITS)
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl Handshakes {
             (&mut handshake.p99_us, 0.99),
             (&mut handshake.p99_9_us, 0.999),
         ] {
-            *quantile = quantile.filter(|_| quantile_supported(self.durations.histogram().len(), share));
+            *quantile = quantile.filter(|_| quantile_supported(self.durations.count(), share));
         }
         Some(TlsResult {
             version: last.version.to_owned(),

@@ -10,6 +10,7 @@
 
 mod backlog;
 mod connection;
+mod counts;
 mod course;
 mod current;
 mod datagrams;

@@ -158,7 +158,8 @@ pub struct Times(BTreeMap<u64, u64>);
 
 impl Times {
     fn of(distribution: &Distribution) -> Self {
-        let recorded = distribution.histogram().iter_recorded();
+        let times = distribution.histogram();
+        let recorded = times.iter_recorded();
         Self(recorded.map(|value| (value.value_iterated_to(), value.count_at_value())).collect())
     }
 

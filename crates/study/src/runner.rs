@@ -22,6 +22,7 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod unloading;
 
 use std::fs;
 use std::io;

@@ -219,6 +219,38 @@ fn a_request_that_the_client_gives_up_is_cancelled() {
     assert!(opened == closed && closed != cancelled, "{opened:?} {closed:?} {cancelled:?}");
 }
 
+#[test]
+fn a_request_is_cancelled_if_its_response_may_continue_at_the_same_moment() {
+    let mut pair = Pair::new();
+    pair.send("/echo", b"hop");
+    let (mut opened, mut cancelled) = (None, None);
+    while opened.is_none() {
+        for event in pair.exchange() {
+            if let ServerEvent::Opened { stream, .. } = event {
+                pair.server.begin(stream, &[(":status", "200")]);
+                // More than QUIC takes before it has acknowledgements.
+                pair.server.push(stream, &vec![7; 16 << 20]);
+                opened = Some(stream);
+            }
+        }
+    }
+    let mut datagram = Vec::new();
+    for _ in 0..4 {
+        pair.server.next_datagram(&mut datagram).unwrap();
+        pair.client.feed(&datagram, &mut pair.client_events).unwrap();
+    }
+    // The acknowledgements, which make the stream writable, arrive with the cancellation.
+    pair.client.cancel(0);
+    for _ in 0..100 {
+        for event in pair.exchange() {
+            if let ServerEvent::Cancelled { stream } = event {
+                cancelled = Some(stream);
+            }
+        }
+    }
+    assert_eq!(cancelled, opened);
+}
+
 /// A call with the messages of the client in turn, to a server that responds to each of the first `most` and then ends the call.
 /// Returns how many messages each part of the request had, and whether the call was as expected, with the number of messages
 /// that the client reported.

@@ -17,9 +17,7 @@ is not compared.
 Examples:
   hoptax compare access-log/json access-log/file       two functions
   hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%     two releases of Envoy, with a function
-  hoptax compare baseline ./envoy --until-decided 15m  a build of your own with the current release
-  hoptax compare old.yaml new.yaml new.yaml+1.39.3     two configurations, one also with another release
-  hoptax compare http://127.0.0.1:8080/ http://127.0.0.1:15001/   a server without and with its proxy
+  hoptax compare old.yaml new.yaml --until-decided 15m two configurations of your own
 
 All subjects run side by side in one study, with a second copy of the first subject: the A/A arm. The
 others are compared with the first. A difference is `different` if its 95 % interval excludes zero,

@@ -1,5 +1,7 @@
 //! `hoptax compare`: measures subjects side by side and decides whether they differ.
 
+mod differences;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{self, Path, PathBuf};
@@ -58,6 +60,11 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     write(&folder, &comparison)?;
     for (number, subject) in arguments.subjects.iter().enumerate() {
         print::note(&format!("{}: {subject}", arm_name(number)));
+        if let Some(first) = arguments.subjects.first().filter(|_| number > 0) {
+            for line in differences::between((&arm_name(0), first), (&arm_name(number), subject)) {
+                print::note(&line);
+            }
+        }
     }
     print::table_or_json(arguments.json.as_deref(), &comparison, || {
         terminal::comparison(&comparison, print::style())

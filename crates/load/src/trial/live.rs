@@ -2,9 +2,9 @@
 
 use std::sync::mpsc::Receiver;
 
-use hdrhistogram::Histogram;
 use hoptax_host::clock::now_ns;
 
+use crate::counts::Counts;
 use crate::run::LiveSample;
 
 /// Contents of a progress line. Rate and percentiles cover the time since the previous line.
@@ -32,7 +32,7 @@ pub(super) fn show(
     on_live: &mut dyn FnMut(&LiveLine),
 ) {
     const INTERVAL_NS: u64 = 500_000_000;
-    let mut response: Option<Histogram<u64>> = None;
+    let mut response: Option<Counts<u64, 2>> = None;
     let mut errors = 0;
     let mut last_ns = start_ns;
     while let Ok(sample) = receiver.recv() {
@@ -45,7 +45,7 @@ pub(super) fn show(
         if now.saturating_sub(last_ns) < INTERVAL_NS {
             continue;
         }
-        if let Some(all) = response.take() {
+        if let Some(all) = response.take().map(|all| all.histogram()) {
             on_live(&LiveLine {
                 elapsed_s: now.min(end_ns).saturating_sub(start_ns) as f64 / 1e9,
                 total_s: (end_ns - start_ns) as f64 / 1e9,

@@ -170,8 +170,9 @@ fn outcomes(recording: &Recording) -> BTreeMap<String, hoptax_result::Latency> {
 }
 
 fn found_modes(recording: &Recording) -> Vec<Mode> {
-    let recorded = recording.response.histogram().iter_recorded();
-    let values = recorded.map(|value| (value.value_iterated_to() as f64 / 1e3, value.count_at_value()));
+    let times = recording.response.histogram();
+    let values =
+        times.iter_recorded().map(|value| (value.value_iterated_to() as f64 / 1e3, value.count_at_value()));
     modes(values)
         .into_iter()
         .map(|mode| Mode { low_us: mode.low, peak_us: mode.peak, high_us: mode.high, share: mode.share })
@@ -234,7 +235,7 @@ fn windows(course: &Course) -> Vec<Window> {
             planned: window.planned,
             sent: window.sent,
             answered: window.response.len(),
-            median_response_us: median_us(&window.response),
+            median_response_us: median_us(&window.response.histogram()),
             connections: window.connections,
         })
         .collect()

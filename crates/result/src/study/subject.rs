@@ -14,7 +14,8 @@ pub struct PlannedSubject {
     /// Its proxies, in the order in which a request passes them; empty without one.
     pub hops: Vec<PlannedHop>,
     /// TLS of the connections, in the order in which a request passes them: from the generator to the first proxy,
-    /// between proxies, and to the application. One more than `hops`.
+    /// between proxies, and to the application. One more than `hops`. Connections that a configuration of the user opens are
+    /// `none` here: it determines them itself.
     pub tls: Vec<ConnectionTls>,
     /// The application behind the proxies: `origin` or `go`; `external` if the arm is a server that already ran.
     pub application: String,

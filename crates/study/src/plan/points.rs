@@ -199,9 +199,8 @@ struct Requirements {
     /// Envoy of the first proxy, if all proxies have their own; the baseline then has the usual one.
     envoy: Option<String>,
     secures: bool,
-    /// The protocol of the request through a given configuration; none if it could be another.
-    protocol: Option<Protocol>,
-    is_given: bool,
+    /// The protocols that requests through a given configuration may have; empty for any.
+    protocols: &'static [Protocol],
     looks_at_path: bool,
     /// Whether there are several functions.
     are_several: bool,
@@ -227,12 +226,41 @@ impl Requirements {
             envoy: envoys.and_then(|all| all.first().map(|envoy| (*envoy).clone())),
             secures: chain.tls().first().is_some_and(Option::is_some)
                 || chain.hops.first().is_some_and(|hop| hop.given.is_some()),
-            protocol: request.filter(|request| request.is_http2()).map(|_| Protocol::Http2),
-            is_given: chain.is_given(),
+            protocols: match request {
+                None => &[],
+                Some(request) if request.is_http2() => &[Protocol::Http2],
+                Some(_) => &[Protocol::Http1, Protocol::Http2],
+            },
             looks_at_path: functions.looks_at_path(),
             are_several: functions.components().len() > 1,
             points: NUMBERED_CONDITIONS.into_iter().filter(|name| functions.permits(name)).collect(),
         }
+    }
+
+    /// The protocol of the requests, if there is no choice.
+    fn only_protocol(&self) -> Option<Protocol> {
+        match self.protocols {
+            [only] => Some(*only),
+            _ => None,
+        }
+    }
+
+    /// The protocol under the requested conditions. An error if requests cannot have it.
+    fn protocol(
+        &self,
+        name: &str,
+        Requested { by_study, by_arm, .. }: &Requested,
+    ) -> Result<Protocol, String> {
+        let protocol = by_arm.protocol.or(self.only_protocol()).or(by_study.protocol).unwrap_or_default();
+        if self.protocols.is_empty() || self.protocols.contains(&protocol) {
+            return Ok(protocol);
+        }
+        let words: Vec<&str> = self.protocols.iter().map(|protocol| protocol.as_str()).collect();
+        Err(format!(
+            "`{name}` has a `config` and does not support `protocol: {}`: add `at: {{protocol: {}}}` to it",
+            protocol.as_str(),
+            words.join("}` or `{protocol: ")
+        ))
     }
 
     /// Why the function cannot be used with gRPC.
@@ -269,13 +297,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
     let Requested { by_study, by_arm, usual_connections } = requested;
     let own = &required.conditions;
     let may = |condition: &str| required.points.contains(&condition);
-    let protocol = by_arm.protocol.or(required.protocol).or(by_study.protocol).unwrap_or_default();
-    if required.is_given && !matches!(protocol, Protocol::Http1 | Protocol::Http2) {
-        return Err(format!(
-            "`{name}` has a `config` and does not support `protocol: {}`: add `at: {{protocol: http1}}` or `http2` to it",
-            protocol.as_str()
-        ));
-    }
+    let protocol = required.protocol(name, requested)?;
     let is_grpc = protocol == Protocol::Grpc;
     if let Some(why) = required.against_grpc().filter(|_| is_grpc) {
         let instead = if required.are_several {
@@ -343,7 +365,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
     // Defaults are not part of the name: a plain arm keeps its plain id.
     let usual_request = if is_grpc { USUAL_BYTES } else { 0 };
     let requested = Point {
-        protocol: Some(protocol).filter(|protocol| *protocol != required.protocol.unwrap_or_default()),
+        protocol: Some(protocol).filter(|protocol| *protocol != required.only_protocol().unwrap_or_default()),
         tls: tls.filter(|tls| *tls != TlsWord::None),
         request_bytes: request_bytes
             .filter(|bytes| *bytes != own.body.as_ref().map_or(usual_request, |body| body.len() as u64)),

@@ -10,6 +10,7 @@ use hoptax_subject::envoy::process::Proxy;
 use hoptax_subject::lab::Lab;
 
 use super::ArmError;
+use super::measure::DRAIN_NS;
 use super::subjects::TIMEOUT;
 use super::traffic::traffic;
 use crate::plan::{Arm, Plan};
@@ -18,8 +19,6 @@ use crate::plan::{Arm, Plan};
 const REQUESTS: u64 = 10;
 /// Time limit for them, nanoseconds.
 const LIMIT_NS: u64 = 60_000_000_000;
-/// How long the last may take, nanoseconds.
-const DRAIN_NS: u64 = 1_000_000_000;
 
 /// Sends the first requests to an arm with requests of its own. `proxy` is the first with a given configuration, if any.
 pub(super) fn try_requests(
@@ -62,7 +61,6 @@ fn judge(statuses: &BTreeMap<u16, u64>, failures: &[String], are_stated: bool) -
             statuses.iter().map(|(status, count)| format!("{count} of status {status}")).collect();
         counts.join(", ")
     };
-    let stable = "state them with `expect` at each load, or remove what causes them with `without`";
     let all = || statuses.keys().map(u16::to_string).collect::<Vec<_>>().join(", ");
     match statuses.len() {
         _ if !failures.is_empty() => Err(format!("the first requests failed: {}", failures.join(", "))),
@@ -75,7 +73,12 @@ fn judge(statuses: &BTreeMap<u16, u64>, failures: &[String], are_stated: bool) -
             counts(),
             all()
         )),
-        _ => Err(format!("the first requests got different statuses ({}): {stable}", counts())),
+        _ => Err(format!(
+            "the first requests got different statuses ({}): write `expect: [{}]` at each load, or remove what causes them with \
+             `without`",
+            counts(),
+            all()
+        )),
     }
 }
 

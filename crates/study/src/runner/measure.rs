@@ -224,7 +224,7 @@ impl<'a> Meter<'a> {
             busy_ticks: ours.total.saturating_sub(ours.idle) as f64
                 - after.spinner_ns.saturating_sub(before.spinner_ns) as f64 / TICK_NS,
             total_ticks: ours.total as f64,
-            connected: self.recording.connect.histogram().len(),
+            connected: self.recording.connect.count(),
             full_handshakes: self.recording.handshakes.full(),
             resumed_handshakes: self.recording.handshakes.resumed(),
             response_p50_us: self.recording.response.quantile_us(0.5),

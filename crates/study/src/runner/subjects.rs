@@ -13,7 +13,7 @@ use std::time::Duration;
 use hoptax_functions::{Context, Tls};
 use hoptax_host::accounting::{memory_bytes, process_use};
 use hoptax_host::link::Link;
-use hoptax_load::{Recording, Release, RequestsPerConnection, Run, Worker, WorkerSpec, now_ns};
+use hoptax_load::{RequestsPerConnection, Worker, WorkerSpec};
 use hoptax_result::{Answer, Opened};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
@@ -21,20 +21,15 @@ use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
 use super::ends::{LOOPBACK, at, far_address};
-use super::origins::{start_companion, start_origins};
+use super::origins::{Origins, start_companion, start_origins};
 use super::traffic::traffic;
-use super::{ArmError, RunError, Setting, answer, external, given, refusal};
+use super::{ArmError, RunError, Setting, answer, external, given, refusal, unloading};
 use crate::file::{Caller, Protocol};
-use crate::plan::{self, Arm, Hop, Load, Plan};
+use crate::plan::{self, Arm, Hop, Plan};
 use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
 
 /// Timeout of connections and requests.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long requests are sent through a proxy before its function is removed, and how long the last may take,
-/// nanoseconds.
-const BEFORE_UNLOADING_NS: u64 = 100_000_000;
-const DRAIN_NS: u64 = 1_000_000_000;
 
 /// Time for proxies to accept connections before their memory is read.
 const AFTER_OPENING: Duration = Duration::from_millis(50);
@@ -82,6 +77,32 @@ impl Subject {
     }
 }
 
+/// The proxies of a copy of an arm that were started so far.
+#[derive(Default)]
+struct Started {
+    /// In the order of their start: those beside the origin come first.
+    proxies: Vec<Proxy>,
+    /// CPU time of each until it was live, us.
+    start_cpu_us: Vec<u64>,
+    /// The hash of what each was started with. They stay in the order of their start.
+    configurations: Vec<String>,
+}
+
+impl Started {
+    /// Adds a live proxy.
+    fn add(&mut self, live: Proxy, start_cpu_us: u64) {
+        self.start_cpu_us.push(start_cpu_us);
+        self.proxies.push(live);
+    }
+
+    /// The same with the proxies in the order in which a request passes them.
+    fn into_passing_order(mut self) -> Self {
+        self.proxies.reverse();
+        self.start_cpu_us.reverse();
+        self
+    }
+}
+
 impl Subjects {
     /// Starts all processes, in the random order of the round, and waits until they are ready. `answers` gets what given
     /// configurations answer first, for arms that it does not have.
@@ -107,16 +128,16 @@ impl Subjects {
         };
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let mut files = Vec::new();
-        let mut proxies: Vec<Vec<Proxy>> = plan.subjects.iter().map(|_| Vec::new()).collect();
-        let mut starts: Vec<Vec<u64>> = plan.subjects.iter().map(|_| Vec::new()).collect();
-        let mut configurations: Vec<Vec<String>> = plan.subjects.iter().map(|_| Vec::new()).collect();
+        let mut copies: Vec<Started> = plan.subjects.iter().map(|_| Started::default()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.hops.len()).max().unwrap_or(0);
         for from_origin in 0..longest {
             let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
             let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
             for index in plan::shuffled(plan, round) {
-                let (Some(arm), Some(subject)) = (plan.arm_of(index), plan.subjects.get(index)) else {
+                let (Some(arm), Some(subject), Some(copy)) =
+                    (plan.arm_of(index), plan.subjects.get(index), copies.get_mut(index))
+                else {
                     continue;
                 };
                 let Some(number) = arm.chain.hops.len().checked_sub(from_origin + 1) else { continue };
@@ -124,8 +145,7 @@ impl Subjects {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(Self { all: Vec::new(), origins, companion, files });
                 }
-                let next =
-                    proxies.get(index).and_then(|started| started.last()).map(|proxy| vec![proxy.address]);
+                let next = copy.proxies.last().map(|proxy| vec![proxy.address]);
                 let next = next.unwrap_or_else(|| addresses.of(arm));
                 let names = Names::new(setting.directory, &next, companion_address);
                 let is_near = arm.chain.is_near(number);
@@ -139,19 +159,14 @@ impl Subjects {
                     let start = || front.start(&directory, (place.0, 0).into(), origin, place.1);
                     let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
                     let names = names.with(live.address, "OWN");
-                    keep(&mut configurations, index, file_hash(&front.config_file(&directory), &names)?);
-                    keep(&mut starts, index, cpu_us(&live)?);
-                    keep(&mut proxies, index, live);
+                    copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
+                    let start_cpu_us = cpu_us(&live)?;
+                    copy.add(live, start_cpu_us);
                     continue;
                 }
                 let behind = (next, companion_address);
-                let spec = match (&hop.given, lab.as_ref()) {
-                    (Some(config), Some(lab)) => {
-                        let of_hop = (arm, hop, config);
-                        given::spec(plan, of_hop, (setting, directory), place.1, behind, lab)
-                    }
-                    _ => proxy_spec(arm, (number, hop), (setting, directory), place, behind, lab.as_ref()),
-                };
+                let hop_of_arm = (arm, number, hop);
+                let spec = spec(plan, hop_of_arm, (setting, directory), place, behind, lab.as_ref());
                 let spec = spec.map_err(of(arm))?;
                 let start = || {
                     spec.configure()?;
@@ -165,7 +180,7 @@ impl Subjects {
                     Ok(spec.start()?)
                 };
                 let started = at(link, is_near, start)?.map_err(of(arm))?;
-                keep(&mut configurations, index, envoy_hash(&spec, &names)?);
+                copy.configurations.push(envoy_hash(&spec, &names)?);
                 starting.push((index, started));
                 files.push(spec.directory.join(FILES));
                 if arm.is_unloaded {
@@ -173,40 +188,20 @@ impl Subjects {
                 }
             }
             for (index, one) in starting {
-                if let (Some(started), Some(arm)) = (proxies.get_mut(index), plan.arm_of(index)) {
+                if let (Some(copy), Some(arm)) = (copies.get_mut(index), plan.arm_of(index)) {
                     let number = arm.chain.hops.len().saturating_sub(from_origin + 1);
                     let live = at(link, arm.chain.is_near(number), || one.wait())?;
                     let live = live.map_err(|error| of(arm)(error.into()))?;
-                    keep(&mut starts, index, cpu_us(&live)?);
+                    // Before requests that the removal of a function needs.
+                    let start_cpu_us = cpu_us(&live)?;
                     if let Some((_, spec)) = unloading.iter().find(|(subject, _)| *subject == index) {
-                        unload(plan, arm, (spec, &live, number), link, lab.as_ref(), stop)?;
+                        unloading::unload(plan, arm, (spec, &live, number), link, lab.as_ref(), stop)?;
                     }
-                    started.push(live);
+                    copy.add(live, start_cpu_us);
                 }
             }
         }
-        let mut all = Vec::with_capacity(plan.subjects.len());
-        let started = proxies.into_iter().zip(starts).zip(configurations);
-        for (index, ((mut proxies, mut start_cpu_us), configured)) in started.enumerate() {
-            let (Some(arm), Some(planned)) = (plan.arm_of(index), plan.subjects.get(index)) else { continue };
-            // They started from the origin outwards.
-            proxies.reverse();
-            start_cpu_us.reverse();
-            let number = arm.chain.hops.iter().position(|hop| hop.given.is_some());
-            let proxy = number.and_then(|at| proxies.get(at));
-            let origins = addresses.of(arm);
-            let server = external::address(arm).map_err(of(arm))?.or(origins.first().copied());
-            let address = proxies.first().map(|proxy| proxy.address).or(server);
-            if let (Some(address), Some(_), false) =
-                (address, &arm.request, answers.contains_key(&planned.arm))
-            {
-                let tried = answer::try_requests(plan, arm, (proxy, address), lab.as_ref(), stop);
-                answers.insert(planned.arm, tried.map_err(of(arm))?);
-            }
-            let lab = (lab.as_ref(), answers.get(&planned.arm));
-            let started = (proxies, start_cpu_us, configured);
-            all.push(subject(plan, arm, started, address, lab)?);
-        }
+        let mut all = connect_all(plan, copies, (&addresses, lab.as_ref()), answers, stop)?;
         read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, companion, files })
     }
@@ -287,23 +282,42 @@ fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
     Ok(process_use(proxy.id())?.cpu_ns() / 1000)
 }
 
-fn keep<T>(all: &mut [Vec<T>], subject: usize, one: T) {
-    if let Some(kept) = all.get_mut(subject) {
-        kept.push(one);
-    }
-}
-
-fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
+pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-/// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none. The proxies
-/// and their CPU times until they were live are in the order in which a request passes them, the hashes of their
-/// configurations in the order of their start.
+/// Connects the generator to all copies of all arms. `answers` gets what arms with requests of their own answer first, if
+/// it has none.
+fn connect_all(
+    plan: &Plan,
+    copies: Vec<Started>,
+    (origins, lab): (&Origins, Option<&Lab>),
+    answers: &mut BTreeMap<usize, Answer>,
+    stop: &AtomicBool,
+) -> Result<Vec<Subject>, RunError> {
+    let mut all = Vec::with_capacity(copies.len());
+    for (copy, planned) in copies.into_iter().zip(&plan.subjects) {
+        let Some(arm) = plan.arms.get(planned.arm) else { continue };
+        let copy = copy.into_passing_order();
+        let without_proxies = || Ok(external::address(arm)?.or(origins.of(arm).first().copied()));
+        let first = copy.proxies.first().map(|proxy| proxy.address);
+        let address = first.map_or_else(without_proxies, |address| Ok(Some(address))).map_err(of(arm))?;
+        if let (Some(address), Some(_), false) = (address, &arm.request, answers.contains_key(&planned.arm)) {
+            let number = arm.chain.hops.iter().position(|hop| hop.given.is_some());
+            let proxy = number.and_then(|at| copy.proxies.get(at));
+            let tried = answer::try_requests(plan, arm, (proxy, address), lab, stop);
+            answers.insert(planned.arm, tried.map_err(of(arm))?);
+        }
+        all.push(subject(plan, arm, copy, address, (lab, answers.get(&planned.arm)))?);
+    }
+    Ok(all)
+}
+
+/// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none.
 fn subject(
     plan: &Plan,
     arm: &Arm,
-    (proxies, start_cpu_us, configured): (Vec<Proxy>, Vec<u64>, Vec<String>),
+    Started { proxies, start_cpu_us, configurations }: Started,
     address: Option<SocketAddr>,
     lab: (Option<&Lab>, Option<&Answer>),
 ) -> Result<Subject, RunError> {
@@ -315,7 +329,7 @@ fn subject(
     let connections = open_connections(plan, arm, &workers);
     let before = proxies.first().filter(|_| connections > 0).zip(before);
     let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-    let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configured));
+    let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configurations));
     let account = external::account(arm)?;
     Ok(Subject { asks_companion, proxies, workers, target, start_cpu_us, opened, configuration, account })
 }
@@ -328,6 +342,21 @@ pub(super) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
 /// The folder of one proxy in that of its arm.
 fn hop_folder(of_arm: PathBuf, arm: &Arm, hop: &Hop) -> PathBuf {
     if arm.chain.hops.len() > 1 { of_arm.join(&hop.name) } else { of_arm }
+}
+
+/// The specification of one Envoy of an arm, with a given configuration or a generated one.
+fn spec(
+    plan: &Plan,
+    (arm, number, hop): (&Arm, usize, &Hop),
+    of_run: (&Setting<'_>, PathBuf),
+    place: (IpAddr, &[u32]),
+    behind: (Vec<SocketAddr>, Option<SocketAddr>),
+    lab: Option<&Lab>,
+) -> Result<ProxySpec, ArmError> {
+    match (&hop.given, lab) {
+        (Some(config), Some(lab)) => given::spec(plan, (arm, hop, config), of_run, place.1, behind, lab),
+        _ => proxy_spec(arm, (number, hop), of_run, place, behind, lab),
+    }
 }
 
 /// The specification of one Envoy of an arm; `next` are the addresses of the next hop.
@@ -432,48 +461,4 @@ pub(super) fn statistics(
     patterns: &[String],
 ) -> Result<Option<Vec<u64>>, RunError> {
     at(link, arm.chain.is_near(hop), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
-}
-
-/// Sends requests from this end of the link through a proxy until its function is active, then removes the function.
-fn unload(
-    plan: &Plan,
-    arm: &Arm,
-    (spec, proxy, hop): (&ProxySpec, &Proxy, usize),
-    link: Option<&Link>,
-    lab: Option<&Lab>,
-    stop: &AtomicBool,
-) -> Result<(), RunError> {
-    let Some(load) = plan.loads.first() else { return Ok(()) };
-    let proofs = arm.chain.hops.get(hop).map(|hop| arm.proofs(hop)).unwrap_or_default();
-    let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
-    let read = || Ok::<_, RunError>(statistics(arm, (proxy, hop), link, &names)?.unwrap_or_default());
-    let before = read()?;
-    send_before_unloading(plan, arm, load, (proxy.address, lab), stop).map_err(of(arm))?;
-    let now = read()?;
-    let still: Vec<String> = proofs
-        .iter()
-        .zip(before.iter().zip(&now))
-        .filter(|((_, proof), (before, now))| !proof.holds(**before, **now))
-        .map(|((_, proof), _)| proof.to_string())
-        .collect();
-    if !still.is_empty() {
-        return Err(of(arm)(ArmError::NeverAtWork(still.join("`, `"))));
-    }
-    at(link, arm.chain.is_near(hop), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
-}
-
-/// Sends requests of a load through one connection to a proxy.
-fn send_before_unloading(
-    plan: &Plan,
-    arm: &Arm,
-    load: &Load,
-    (address, lab): (SocketAddr, Option<&Lab>),
-    stop: &AtomicBool,
-) -> Result<(), ArmError> {
-    let traffic = traffic(plan, arm, load, address, (lab, None))?;
-    let mut worker = Worker::connect(&WorkerSpec::single(traffic, 1, TIMEOUT, plan.seed))?;
-    let start_ns = now_ns();
-    let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);
-    let sent = worker.run(run, &mut Recording::new(), stop);
-    sent.map(drop).map_err(|error| ArmError::Security(error.to_string()))
 }

@@ -170,19 +170,20 @@ fn security_of_given(
     let identity = tls.presents_certificate.then(|| identity(lab)).transpose()?;
     // The filter chain may be selected by the protocol that a client offers.
     let of_chain = tls.application_protocols.first().map(|protocol| protocol.clone().into_bytes());
-    client_config(ClientSecurity {
-        authorities: certificates_from_pem(&read(lab.authority())?).map_err(refused)?,
+    Ok(client_config(ClientSecurity {
+        authorities: certificates_from_pem(&read(lab.authority())?)?,
         identity,
         verifies_once: true,
         resumes,
         alpn: of_chain.or(alpn.map(<[u8]>::to_vec)),
         ..ClientSecurity::default()
-    })
-    .map_err(refused)
+    })?)
 }
 
-fn refused(error: SetupError) -> ArmError {
-    ArmError::Security(error.to_string())
+impl From<SetupError> for ArmError {
+    fn from(error: SetupError) -> Self {
+        Self::Security(error.to_string())
+    }
 }
 
 fn read(path: PathBuf) -> Result<Vec<u8>, ArmError> {
@@ -190,7 +191,7 @@ fn read(path: PathBuf) -> Result<Vec<u8>, ArmError> {
 }
 
 fn identity(lab: &Lab) -> Result<Identity, ArmError> {
-    Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?).map_err(refused)
+    Ok(Identity::from_pem(&read(lab.certificate(GENERATOR))?, &read(lab.key(GENERATOR))?)?)
 }
 
 /// TLS settings of the generator: as those of its proxies, with a single version and group, so that nothing is
@@ -201,8 +202,8 @@ fn generator_security(
     (is_mutual, resumes): (bool, bool),
     group: KeyExchangeGroup,
 ) -> Result<Arc<ClientConfig>, ArmError> {
-    client_config(ClientSecurity {
-        authorities: certificates_from_pem(&read(lab.authority())?).map_err(refused)?,
+    Ok(client_config(ClientSecurity {
+        authorities: certificates_from_pem(&read(lab.authority())?)?,
         identity: is_mutual.then(|| identity(lab)).transpose()?,
         verifies_once: true,
         versions: Versions::Only13,
@@ -210,8 +211,7 @@ fn generator_security(
         resumes,
         alpn: alpn.map(<[u8]>::to_vec),
         ..ClientSecurity::default()
-    })
-    .map_err(refused)
+    })?)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub(super) fn planned(
             .map(|load| (load.name.clone(), expected_statuses(load, answer)))
             .collect(),
         request: arm.request.as_ref().map(planned_request),
-        account: account.map(|account| account.to_string()),
+        account: account.map(ToString::to_string),
     }
 }
 

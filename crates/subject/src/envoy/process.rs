@@ -226,7 +226,7 @@ impl ProxySpec {
             Source::Plan(plan) => {
                 let bootstrap = bootstrap::bootstrap(plan)?;
                 self.write_watched(plan, [Watched::Clusters, Watched::Listeners])?;
-                self.write_files(plan)?;
+                write_files(plan)?;
                 serde_json::to_string_pretty(&bootstrap)
             }
             Source::Given { bootstrap, .. } => serde_json::to_string_pretty(bootstrap),
@@ -237,16 +237,6 @@ impl ProxySpec {
             fs::write(&path, text?)
         };
         write().map_err(|source| ProxyError::File { path: path.clone(), source })
-    }
-
-    /// Writes the files that functions need.
-    fn write_files(&self, plan: &ProxyPlan) -> Result<(), ProxyError> {
-        for (path, bytes) in plan.fragment.iter().flat_map(|fragment| &fragment.files) {
-            let write =
-                || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
-            write().map_err(|source| ProxyError::File { path: path.clone(), source })?;
-        }
-        Ok(())
     }
 
     /// Runs Envoy's validation of the configuration, unless `stop` is set meanwhile.
@@ -432,6 +422,15 @@ impl Proxy {
         let program = self.child.log().to_owned();
         self.child.end(GRACE).map(drop).map_err(|source| ProxyError::Run { program, source })
     }
+}
+
+/// Writes the files that functions need.
+fn write_files(plan: &ProxyPlan) -> Result<(), ProxyError> {
+    for (path, bytes) in plan.fragment.iter().flat_map(|fragment| &fragment.files) {
+        let write = || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
+        write().map_err(|source| ProxyError::File { path: path.clone(), source })?;
+    }
+    Ok(())
 }
 
 fn check(child: &mut Child) -> Result<(), ProxyError> {

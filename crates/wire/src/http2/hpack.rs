@@ -94,6 +94,7 @@ pub(crate) struct Decoder {
     /// Their size, and the current maximum size.
     bytes: usize,
     max_bytes: usize,
+    /// Buffers of Huffman-coded strings.
     name: Vec<u8>,
     value: Vec<u8>,
 }
@@ -127,7 +128,7 @@ impl Decoder {
         while let Some(&first) = block.first() {
             if first & 0x80 != 0 {
                 let index = integer(&mut block, 7)?;
-                let (name, value) = self.field(index)?;
+                let (name, value) = field(&self.dynamic, index)?;
                 list_bytes += name.len() + value.len() + ENTRY_BYTES;
                 each(name, value);
             } else if first & 0xe0 == 0x20 {
@@ -142,22 +143,18 @@ impl Decoder {
             } else {
                 let is_indexed = first & 0x40 != 0;
                 let index = integer(&mut block, if is_indexed { 6 } else { 4 })?;
-                let (mut name, mut value) = (std::mem::take(&mut self.name), std::mem::take(&mut self.value));
-                name.clear();
-                value.clear();
-                if index == 0 {
-                    string(&mut block, 7, &mut name)?;
-                } else {
-                    name.extend_from_slice(self.field(index)?.0);
-                }
-                string(&mut block, 7, &mut value)?;
+                let name = match index {
+                    0 => string(&mut block, 7, &mut self.name)?,
+                    index => field(&self.dynamic, index)?.0,
+                };
+                let value = string(&mut block, 7, &mut self.value)?;
                 list_bytes += name.len() + value.len() + ENTRY_BYTES;
-                each(&name, &value);
+                each(name, value);
                 if is_indexed {
-                    self.insert(&name, &value);
+                    let entry = (name.into(), value.into());
+                    self.insert(entry);
                     changes_table = true;
                 }
-                (self.name, self.value) = (name, value);
             }
             may_resize = false;
             if list_bytes > MAX_LIST_BYTES {
@@ -167,21 +164,13 @@ impl Decoder {
         Ok(changes_table)
     }
 
-    fn field(&self, index: usize) -> Result<(&[u8], &[u8]), BadBlock> {
-        let index = index.checked_sub(1).ok_or(BadBlock)?;
-        if let Some((name, value)) = STATIC.get(index) {
-            return Ok((name.as_bytes(), value.as_bytes()));
-        }
-        self.dynamic.get(index - STATIC.len()).map(|(name, value)| (&**name, &**value)).ok_or(BadBlock)
-    }
-
-    fn insert(&mut self, name: &[u8], value: &[u8]) {
-        let bytes = name.len() + value.len() + ENTRY_BYTES;
+    fn insert(&mut self, entry: Entry) {
+        let bytes = entry.0.len() + entry.1.len() + ENTRY_BYTES;
         self.evict(bytes);
         // An entry larger than the table only empties it.
         if bytes <= self.max_bytes {
             self.bytes += bytes;
-            self.dynamic.push_front((name.into(), value.into()));
+            self.dynamic.push_front(entry);
         }
     }
 
@@ -193,6 +182,15 @@ impl Decoder {
             self.bytes -= name.len() + value.len() + ENTRY_BYTES;
         }
     }
+}
+
+/// The field at an index of the static table, or of the dynamic table behind it.
+fn field(dynamic: &VecDeque<Entry>, index: usize) -> Result<(&[u8], &[u8]), BadBlock> {
+    let index = index.checked_sub(1).ok_or(BadBlock)?;
+    if let Some((name, value)) = STATIC.get(index) {
+        return Ok((name.as_bytes(), value.as_bytes()));
+    }
+    dynamic.get(index - STATIC.len()).map(|(name, value)| (&**name, &**value)).ok_or(BadBlock)
 }
 
 /// Decodes an integer with a prefix of this many bits (RFC 7541, section 5.1).
@@ -219,19 +217,22 @@ pub(crate) fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> 
     Ok(value)
 }
 
-/// Decodes a string, Huffman-coded or plain, whose length has a prefix of this many
-/// bits.
-pub(crate) fn string(block: &mut &[u8], prefix: u8, output: &mut Vec<u8>) -> Result<(), BadBlock> {
+/// Decodes a string whose length has a prefix of this many bits. A plain string is a part of the block, a Huffman-coded one
+/// is decoded into `buffer`.
+pub(crate) fn string<'a, 'b: 'a>(
+    block: &mut &'b [u8],
+    prefix: u8,
+    buffer: &'a mut Vec<u8>,
+) -> Result<&'a [u8], BadBlock> {
     let is_coded = block.first().ok_or(BadBlock)? >> prefix & 1 != 0;
     let length = integer(block, prefix)?;
     let (bytes, rest) = block.split_at_checked(length).ok_or(BadBlock)?;
     *block = rest;
     if !is_coded {
-        output.extend_from_slice(bytes);
-    } else if !huffman::decode(bytes, output) {
-        return Err(BadBlock);
+        return Ok(bytes);
     }
-    Ok(())
+    buffer.clear();
+    if huffman::decode(bytes, buffer) { Ok(buffer) } else { Err(BadBlock) }
 }
 
 /// Appends an integer with a prefix of this many bits; the remaining upper bits are

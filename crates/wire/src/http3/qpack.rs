@@ -144,30 +144,26 @@ pub(super) fn decode(mut block: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Re
         return Err(BadBlock);
     }
     integer(&mut block, 7)?;
-    let (mut name, mut value, mut list_bytes) = (Vec::new(), Vec::new(), 0);
+    let (mut name_buffer, mut value_buffer, mut list_bytes) = (Vec::new(), Vec::new(), 0);
     while let Some(&first) = block.first() {
-        name.clear();
-        value.clear();
-        if first & 0x80 != 0 {
-            let field = fixed(first & 0x40 != 0, integer(&mut block, 6)?)?;
-            name.extend_from_slice(field.0.as_bytes());
-            value.extend_from_slice(field.1.as_bytes());
+        let (name, value) = if first & 0x80 != 0 {
+            let (name, value) = fixed(first & 0x40 != 0, integer(&mut block, 6)?)?;
+            (name.as_bytes(), value.as_bytes())
         } else {
-            if first & 0x40 != 0 {
-                let field = fixed(first & 0x10 != 0, integer(&mut block, 4)?)?;
-                name.extend_from_slice(field.0.as_bytes());
+            let name = if first & 0x40 != 0 {
+                fixed(first & 0x10 != 0, integer(&mut block, 4)?)?.0.as_bytes()
             } else if first & 0x20 != 0 {
-                string(&mut block, 3, &mut name)?;
+                string(&mut block, 3, &mut name_buffer)?
             } else {
                 return Err(BadBlock);
-            }
-            string(&mut block, 7, &mut value)?;
-        }
+            };
+            (name, string(&mut block, 7, &mut value_buffer)?)
+        };
         list_bytes += name.len() + value.len();
         if list_bytes > MAX_LIST_BYTES {
             return Err(BadBlock);
         }
-        each(&name, &value);
+        each(name, value);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::{Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event as QuicEvent};
-use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt};
+use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt, WriteError};
 
 use super::frame::opening;
 use super::quic::{self, ReadEnd};
@@ -368,7 +368,8 @@ impl Peer {
         events.extend(streams.map(|id| ServerEvent::Cancelled { stream: request(connection, id) }));
     }
 
-    /// Sends as much of a response as flow control allows.
+    /// Sends as much of a response as flow control allows. If the peer has stopped reading, the stream stays until QUIC reports
+    /// that as an event, which cancels the request: a stream may become writable first.
     fn send_pending(&mut self, id: StreamId) {
         let Some(Stream { response: Some(response), .. }) = self.streams.get_mut(&id) else { return };
         let mut stream = self.connection.send_stream(id);
@@ -379,15 +380,14 @@ impl Peer {
                     return;
                 }
                 match stream.finish() {
-                    // The peer stopped reading.
-                    Ok(()) | Err(FinishError::ClosedStream | FinishError::Stopped(_)) => break,
+                    Ok(()) | Err(FinishError::ClosedStream) => break,
+                    Err(FinishError::Stopped(_)) => return,
                 }
             }
             match stream.write(&response.unsent) {
                 Ok(written) => drop(response.unsent.drain(..written)),
-                Err(quinn_proto::WriteError::Blocked) => return,
-                // The peer stopped reading.
-                Err(quinn_proto::WriteError::Stopped(_) | quinn_proto::WriteError::ClosedStream) => break,
+                Err(WriteError::ClosedStream) => break,
+                Err(WriteError::Blocked | WriteError::Stopped(_)) => return,
             }
         }
         self.remove(id, NO_ERROR);

@@ -3,13 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hoptax_checks::judge_sittings;
+use hoptax_checks::thresholds::Limits;
+use hoptax_checks::{judge_sittings, judge_study};
 use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{SittingsResult, StudyResult};
 use hoptax_study::sittings::{Part, as_one, combine, differences, in_order, withhold};
+use hoptax_study::summary;
 
 use super::run_folder::{self, Manifest};
 use crate::arguments::StudyArguments;
+use crate::command::load;
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -28,7 +31,7 @@ pub(super) fn combine_with_stored(
         }
         let differing = then.sitting_differences(manifest);
         if differing.is_empty() {
-            parts.push(read(&path)?);
+            parts.push(judged(&path)?);
         } else {
             print::note(&format!("`{}` is excluded: {}", path.display(), differing.join("; ")));
         }
@@ -50,7 +53,7 @@ pub(super) fn combine_stored(arguments: &StudyArguments) -> Result<Code, Failure
         let path = folder.canonicalize().map_err(|error| {
             Failure::bad_input(format!("cannot open the folder `{}`: {error}", folder.display()))
         })?;
-        parts.push((path.clone(), read(&path)?));
+        parts.push((path.clone(), judged(&path)?));
     }
     let mut problems = Vec::new();
     for (number, (path, part)) in parts.iter().enumerate() {
@@ -87,6 +90,22 @@ pub(super) fn combine_stored(arguments: &StudyArguments) -> Result<Code, Failure
     fs::create_dir_all(&folder).map_err(|error| write_error(&folder, &error))?;
     write(parts.into_iter().map(|(_, part)| part).collect(), &folder)?;
     Ok(Code::Success)
+}
+
+/// A stored sitting with its numbers computed from its evidence and judged anew, so that all sittings are judged alike, by the
+/// checks of this version.
+fn judged(path: &Path) -> Result<Part, Failure> {
+    let mut part = read(path)?;
+    // Results of `hoptax.study/1` have no evidence.
+    if !part.result.rounds.is_empty() {
+        let limits = match run_folder::read(path) {
+            Ok((_, manifest)) => load::thresholds(&manifest.thresholds.into_iter().collect::<Vec<_>>())?,
+            Err(_) => Limits::loosened_to(&part.result.loosened),
+        };
+        summary::fill(&mut part.result);
+        judge_study(&mut part.result, &limits);
+    }
+    Ok(part)
 }
 
 fn read(path: &Path) -> Result<Part, Failure> {

@@ -6,7 +6,8 @@ use hoptax_result::ArmKind;
 
 use super::super::chain::Chain;
 use super::super::hops::{self, Placed};
-use super::super::{Arm, BASELINE, points};
+use super::super::points::{self, Requested};
+use super::super::{Arm, BASELINE};
 use super::{Planned, placed, plain_arm};
 use crate::file::ExternalEntry;
 
@@ -42,30 +43,36 @@ impl Planned<'_> {
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }
-            let added = points::external(&entry.name, &requested).map_err(|message| vec![message]).and_then(
-                |resolved| {
-                    let named = entry.compared_with.as_deref();
-                    let reference = named.map(|name| self.reference(name, &resolved)).transpose()?;
-                    let compared_with = reference.unwrap_or_else(|| self.baseline(&resolved));
-                    let is_same = |arm: &Arm| {
-                        arm.external.as_ref() == Some(&external) && arm.request.as_ref() == Some(&request)
-                    };
-                    let is_same = self.arms.get(compared_with).is_some_and(is_same);
-                    let kind = if is_same { ArmKind::Same } else { ArmKind::External };
-                    let arm = Arm {
-                        chain: Chain::none(),
-                        summary: summary(&external),
-                        external: Some(external.clone()),
-                        request: Some(request.clone()),
-                        ..plain_arm(resolved.named(&entry.name), kind, Some(compared_with), &resolved)
-                    };
-                    self.push(arm, Some(index));
-                    Ok(())
-                },
-            );
+            let added = self.external_at(&requested, (index, entry), (&external, &request));
             problems.extend(placed(pointer, added.err().into_iter().flatten().collect()));
         }
         problems
+    }
+
+    /// Adds the arm of an entry under one combination of conditions.
+    fn external_at(
+        &mut self,
+        requested: &Requested,
+        (index, entry): (usize, &ExternalEntry),
+        (external, request): (&External, &DerivedRequest),
+    ) -> Result<(), Vec<String>> {
+        let resolved = points::external(&entry.name, requested).map_err(|message| vec![message])?;
+        let named = entry.compared_with.as_deref();
+        let reference = named.map(|name| self.reference(name, &resolved)).transpose()?;
+        let compared_with = reference.unwrap_or_else(|| self.baseline(&resolved));
+        let is_same =
+            |arm: &Arm| arm.external.as_ref() == Some(external) && arm.request.as_ref() == Some(request);
+        let is_same = self.arms.get(compared_with).is_some_and(is_same);
+        let kind = if is_same { ArmKind::Same } else { ArmKind::External };
+        let arm = Arm {
+            chain: Chain::none(),
+            summary: summary(external),
+            external: Some(external.clone()),
+            request: Some(request.clone()),
+            ..plain_arm(resolved.named(&entry.name), kind, Some(compared_with), &resolved)
+        };
+        self.push(arm, Some(index));
+        Ok(())
     }
 }
 
