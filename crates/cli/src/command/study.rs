@@ -49,6 +49,15 @@ use session::Session;
 /// Number of processors reserved for the proxy.
 const PROXY_PROCESSORS: usize = 1;
 
+/// A study file that was read.
+struct TextOfStudy {
+    /// Its name, for messages.
+    name: String,
+    text: String,
+    /// Its folder, at which relative paths in it start.
+    folder: PathBuf,
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if arguments.list {
@@ -61,18 +70,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
     let thresholds = thresholds(stored.as_ref().map(|(_, manifest)| manifest), &arguments.thresholds);
     let limits = load::thresholds(&thresholds)?;
-    let (name, text, folder_of_file) = match &stored {
-        Some((text, manifest)) => {
-            (manifest.file_name.clone(), text.clone(), PathBuf::from(&manifest.folder_of_file))
-        }
-        None => {
-            let (name, text) = library::read(&arguments.study)?;
-            let folder = library::folder(&name);
-            (name, text, folder)
-        }
-    };
-    let mut plan =
-        read_plan((&name, &text, &folder_of_file), arguments, stored.as_ref().map(|(_, manifest)| manifest))?;
+    let file = study_file(arguments, stored.as_ref())?;
+    let mut plan = read_plan(&file, arguments, stored.as_ref().map(|(_, manifest)| manifest))?;
     if arguments.dry_run {
         return dry_run(plan, arguments.never_halt);
     }
@@ -114,13 +113,14 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let interrupt = Interrupt::listen()?;
 
-    let file = (name, folder_of_file.as_path());
-    let mut manifest = Manifest::new(file, &environment, programs, (machine, spinner.is_some()), &plan)?;
+    let name_and_folder = (file.name, file.folder.as_path());
+    let mut manifest =
+        Manifest::new(name_and_folder, &environment, programs, (machine, spinner.is_some()), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = thresholds.into_iter().collect();
     let (folder, manifest, rounds) = match &stored {
         Some((_, then)) => resume(arguments, &directory, then, &manifest)?,
-        None => start(arguments, &directory, &text, (manifest, plan.rounds))?,
+        None => start(arguments, &directory, &file.text, (manifest, plan.rounds))?,
     };
     let length = manifest.length();
     plan.rounds = length.rounds;
@@ -330,8 +330,22 @@ fn machine(
     Ok((machine, wanted.then(|| never_halt::start(placement)).transpose()?))
 }
 
+/// The study file that the arguments name, or that of the run folder.
+fn study_file(
+    arguments: &StudyArguments,
+    stored: Option<&(String, Manifest)>,
+) -> Result<TextOfStudy, Failure> {
+    if let Some((text, manifest)) = stored {
+        let (name, folder) = (manifest.file_name.clone(), PathBuf::from(&manifest.folder_of_file));
+        return Ok(TextOfStudy { name, text: text.clone(), folder });
+    }
+    let (name, text) = library::read(&arguments.study)?;
+    let folder = library::folder(&name);
+    Ok(TextOfStudy { name, text, folder })
+}
+
 fn read_plan(
-    (name, text, folder): (&str, &str, &Path),
+    TextOfStudy { name, text, folder }: &TextOfStudy,
     arguments: &StudyArguments,
     stored: Option<&Manifest>,
 ) -> Result<Plan, Failure> {
