@@ -287,6 +287,7 @@ pub(crate) mod fixture {
             findings: vec![Finding {
                 id: "few-rounds".to_owned(),
                 severity: Severity::Warn,
+                sitting: None,
                 arm: None,
                 load: None,
                 measures: Vec::new(),

@@ -251,6 +251,7 @@ mod tests {
             id: "test".to_owned(),
             severity: Severity::Info,
             arm: Some("whole".to_owned()),
+            sitting: None,
             load: None,
             measures: vec![Measure::Cpu],
             withholds: true,
