@@ -293,7 +293,6 @@ pub(crate) mod fixture {
                 measures: Vec::new(),
                 withholds: false,
                 costs_alone: false,
-                sitting: None,
                 message: "intervals over 4 rounds are wide".to_owned(),
                 value: 4.0,
                 threshold: 6.0,

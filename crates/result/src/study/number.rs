@@ -256,7 +256,6 @@ mod tests {
             measures: vec![Measure::Cpu],
             withholds: true,
             costs_alone,
-            sitting: None,
             message: String::new(),
             value: 0.0,
             threshold: 0.0,
