@@ -61,16 +61,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
     let thresholds = thresholds(stored.as_ref().map(|(_, manifest)| manifest), &arguments.thresholds);
     let limits = load::thresholds(&thresholds)?;
-    let (name, text, folder_of_file) = match &stored {
-        Some((text, manifest)) => {
-            (manifest.file_name.clone(), text.clone(), PathBuf::from(&manifest.folder_of_file))
-        }
-        None => {
-            let (name, text) = library::read(&arguments.study)?;
-            let folder = library::folder(&name);
-            (name, text, folder)
-        }
-    };
+    let (name, text, folder_of_file) = study_file(arguments, stored.as_ref())?;
     let mut plan =
         read_plan((&name, &text, &folder_of_file), arguments, stored.as_ref().map(|(_, manifest)| manifest))?;
     if arguments.dry_run {
@@ -328,6 +319,19 @@ fn machine(
         ));
     }
     Ok((machine, wanted.then(|| never_halt::start(placement)).transpose()?))
+}
+
+/// The name and the text of the study file, and its folder.
+fn study_file(
+    arguments: &StudyArguments,
+    stored: Option<&(String, Manifest)>,
+) -> Result<(String, String, PathBuf), Failure> {
+    if let Some((text, manifest)) = stored {
+        return Ok((manifest.file_name.clone(), text.clone(), PathBuf::from(&manifest.folder_of_file)));
+    }
+    let (name, text) = library::read(&arguments.study)?;
+    let folder = library::folder(&name);
+    Ok((name, text, folder))
 }
 
 fn read_plan(
