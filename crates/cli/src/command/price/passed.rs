@@ -30,7 +30,9 @@ pub(super) fn passed(adapted: &Adapted, arguments: &PriceArguments) -> Result<Ve
         known("part", wanted, &parts)?;
     }
     if !arguments.without.is_empty() {
-        all.iter_mut().for_each(|one| one.parts.retain(|part| arguments.without.contains(&part.name)));
+        for one in &mut all {
+            one.parts.retain(|part| arguments.without.contains(&part.name));
+        }
     }
     Ok(all)
 }
