@@ -14,13 +14,9 @@ const MEASURED: [&str; 8] =
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax price envoy.yaml              what the proxy costs per request, and what each of its parts adds
   hoptax price envoy.yaml --rate 3000 --price-per-core-hour 0.04
-                                       the same at this rate, with cores and money a month
   hoptax price envoy.yaml --request 'GET https://shop.example/cart' --header 'x-region: north'
-  hoptax price envoy.yaml --without lua --without cors --budget 5m
-  hoptax price envoy.yaml --dry-run    listeners, requests, parts and replacements; starts nothing
-  hoptax price dump.json --listener public_listener --try
+  hoptax price dump.json --listener public_listener --dry-run
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the dump
 of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.json`. It is adapted to this

@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
         };
         let Some(prices) = carry(&list, &here, &known::machines()) else {
             print::error(
-                "no price can be carried: the measurement on this machine and the list have no function in common",
+                "no price can be carried: neither plain proxying nor a function is known precisely both in the list and on this machine; \
+                 measure again with more rounds or on a quieter machine",
             );
             return Ok(Code::Void);
         };
