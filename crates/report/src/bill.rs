@@ -1,9 +1,10 @@
 //! The bill of a configuration: what the whole costs, which part costs most, and a table with a row for each part.
 
-use hoptax_result::{Activity, BillResult, BilledPart, BilledSum, Charge, Decision, Interval, Verdict};
+use hoptax_result::{Activity, BillResult, BilledPart, BilledSum, Charge, Decision, Interval};
 
 use crate::numbers::{difference, grouped, level, percent_difference, signed};
 use crate::side::SideTable;
+use crate::words;
 
 /// Bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
@@ -221,16 +222,12 @@ pub(crate) fn method(bill: &BillResult) -> Vec<String> {
 
 /// That the numbers cannot be used, if so.
 pub(crate) fn warning(bill: &BillResult) -> Option<&'static str> {
-    match bill.verdict {
-        Verdict::Void => Some("the study is void: its evidence does not support a bill"),
-        Verdict::Caution => Some("the verdict of the study is caution: read its findings first"),
-        Verdict::Sound => None,
-    }
+    words::warning(bill.verdict, "the study is void: its evidence does not support a bill")
 }
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{BilledRequest, Finding, ResponseCost, Severity};
+    use hoptax_result::{BilledRequest, Finding, ResponseCost, Severity, Verdict};
 
     use super::*;
 

@@ -1,12 +1,11 @@
 //! Comparison of the arms of a study with a reference: one sentence per arm, and a table of all measures.
 
-use hoptax_result::{
-    ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval, Verdict,
-};
+use hoptax_result::{ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval};
 
 use crate::numbers::{difference, grouped, percent_difference};
 use crate::side::SideTable;
 use crate::sittings::{scaled, unit};
+use crate::words;
 
 /// One sentence per arm: which one uses less CPU time, by how much, and the decision.
 pub(crate) fn sentences(result: &ComparisonResult) -> Vec<String> {
@@ -111,15 +110,13 @@ pub(crate) fn method(result: &ComparisonResult) -> String {
 
 /// That the numbers cannot be used, if so.
 pub(crate) fn warning(result: &ComparisonResult) -> Option<&'static str> {
-    match result.verdict {
-        Verdict::Void => Some("the study is void: nothing can be decided"),
-        Verdict::Caution => Some("the verdict of the study is caution: read its findings first"),
-        Verdict::Sound => None,
-    }
+    words::warning(result.verdict, "the study is void: nothing can be decided")
 }
 
 #[cfg(test)]
 pub(crate) mod fixture {
+    use hoptax_result::Verdict;
+
     use super::*;
 
     fn interval(estimate: f64, half_width: f64) -> Interval {

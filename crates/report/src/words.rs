@@ -19,6 +19,15 @@ pub(crate) fn same(result: &StudyResult) -> Option<String> {
     Some(format!("A/A arm (identical to the baseline): {}; {verdict}", percent_difference(&share)))
 }
 
+/// That the numbers cannot be used without reading on, if so. `void` is the sentence about a void study.
+pub(crate) fn warning(verdict: Verdict, void: &'static str) -> Option<&'static str> {
+    match verdict {
+        Verdict::Void => Some(void),
+        Verdict::Caution => Some("the verdict of the study is caution: read its findings first"),
+        Verdict::Sound => None,
+    }
+}
+
 /// The caption of the main table.
 pub(crate) const ADDED: &str = "costs: difference of each arm from its baseline, per request";
 
