@@ -81,7 +81,8 @@ thresholds! {
     SET_ASIDE = max("set-aside", 0.25, "Share of slices set aside, above which the machine was not quiet.");
     SET_ASIDE_FAIL = max("set-aside-fail", 0.50, "As set-aside; above it, the remaining slices are a selection.");
     SATURATED_SHARE = min("saturated-share", 0.90, "Share of its processors that a proxy must use under a closed loop for the rate to be the proxy's limit.");
-    UNEQUALLY_BUSY = max("unequally-busy", 0.05, "Difference of the busy shares of two proxies under a closed loop, above which their CPU times are not compared.");
+    UNEQUALLY_BUSY = max("unequally-busy", 0.02, "Difference of the busy shares of two proxies under a closed loop, above which the CPU cost may contain that of idling.");
+    UNEQUALLY_BUSY_FAIL = max("unequally-busy-fail", 0.05, "As unequally-busy; above it, the CPU cost is withheld.");
     PROCESSORS_BUSY = max("processors-busy", 0.95, "Busy share of the processors of generator and origin, above which they may limit the proxy.");
     CALLERS_BUSY = max("callers-busy", 0.85, "Busy share of the processors of callers in another language, above which the callers limit the rate.");
     DELAYED = max("delayed-slices", 0.25, "Share of slices of which only the CPU time counts, since the proxy waited for its processor.");

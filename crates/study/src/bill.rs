@@ -1,7 +1,8 @@
 //! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
 
 use hoptax_result::{
-    ArmResult, BillResult, BilledPart, BilledRequest, BilledSum, Charge, Interval, ResponseCost, StudyResult,
+    ArmResult, BillResult, BilledPart, BilledRequest, BilledSum, Charge, Finding, Interval, ResponseCost,
+    StudyResult,
 };
 use hoptax_stats::decide;
 
@@ -52,7 +53,7 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         listener: order.listener,
         request: order.request,
         verdict: result.verdict,
-        findings: result.findings.clone(),
+        findings: result.findings.iter().filter(|finding| concerns(finding, result)).cloned().collect(),
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         rate,
@@ -64,6 +65,15 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         rest: all_off.map(level).map(priced),
         same_us: arm(BillResult::SAME).and_then(|arm| arm.cost.cpu_us_per_request),
         parts,
+    }
+}
+
+/// Whether a finding is about a number of the bill. The plain proxy, which every study has, and the difference of the whole
+/// from it are none.
+fn concerns(finding: &Finding, result: &StudyResult) -> bool {
+    match finding.arm.as_deref() {
+        Some(BillResult::WHOLE) => !finding.costs_alone,
+        arm => arm != Some(result.plan.baseline.as_str()),
     }
 }
 

@@ -1,5 +1,5 @@
 use hoptax_functions::Catalogue;
-use hoptax_result::{Activity, ArmRound, Decision, Sample, StudyRound, Verdict};
+use hoptax_result::{Activity, ArmRound, Decision, Sample, Severity, StudyRound, Verdict};
 
 use super::*;
 use crate::file;
@@ -161,4 +161,34 @@ fn without_its_only_part_the_rest_is_left() {
     let bill = bill(&study(40.0), order(&[("lua", Some("no-lua"))]));
     assert!(is_near(estimate(bill.rest.unwrap().cpu_us_per_request), 70.0));
     assert_eq!(bill.sum, None);
+}
+
+#[test]
+fn findings_about_numbers_that_are_not_on_the_bill_are_left_out() {
+    let mut study = study(40.0);
+    let finding = |id: &str, arm: Option<&str>, costs_alone: bool| Finding {
+        id: id.to_owned(),
+        severity: Severity::Info,
+        arm: arm.map(str::to_owned),
+        load: None,
+        measures: Vec::new(),
+        withholds: true,
+        costs_alone,
+        sitting: None,
+        message: String::new(),
+        value: 0.0,
+        threshold: 0.0,
+        unit: String::new(),
+        advice: String::new(),
+    };
+    study.findings = vec![
+        finding("plain-level", Some("baseline"), false),
+        finding("whole-against-plain", Some("whole"), true),
+        finding("whole-level", Some("whole"), false),
+        finding("part", Some("no-lua"), true),
+        finding("machine", None, false),
+    ];
+    let bill = bill(&study, order(&BOTH));
+    let ids: Vec<&str> = bill.findings.iter().map(|finding| finding.id.as_str()).collect();
+    assert_eq!(ids, ["whole-level", "part", "machine"]);
 }
