@@ -1,8 +1,8 @@
 //! TLS below any protocol: rustls without I/O.
 
 mod config;
-mod hints;
 mod once;
+mod sessions;
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

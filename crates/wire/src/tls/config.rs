@@ -17,16 +17,13 @@ use rustls::{
 };
 use thiserror::Error;
 
-use super::hints::GroupHints;
 use super::once::Once;
+use super::sessions::Sessions;
 
 /// Key exchange groups in the default order of preference. The order is stated because that of rustls depends on its
 /// features, which any dependency may enable.
 const GROUPS: [&dyn SupportedKxGroup; 4] =
     [kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1, kx_group::X25519MLKEM768];
-
-/// Number of sessions that a client keeps.
-const SESSIONS: usize = 4096;
 
 /// A certificate chain and its key.
 #[derive(Debug)]
@@ -203,11 +200,8 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
         Some(identity) => builder.with_client_auth_cert(identity.certificates, identity.key)?,
         None => builder.with_no_client_auth(),
     };
-    config.resumption = if security.resumes {
-        Resumption::in_memory_sessions(SESSIONS)
-    } else {
-        Resumption::store(Arc::new(GroupHints::default()))
-    };
+    let sessions = if security.resumes { Sessions::kept() } else { Sessions::groups_only() };
+    config.resumption = Resumption::store(Arc::new(sessions));
     config.alpn_protocols = security.alpn.into_iter().collect();
     Ok(Arc::new(config))
 }

@@ -149,6 +149,27 @@ fn a_client_remembers_the_group_of_a_server_after_one_retry() {
 }
 
 #[test]
+fn as_many_connections_resume_at_once_as_the_server_gave_tickets() {
+    const CONNECTIONS: usize = 100;
+    let (server, authority) = server();
+    for (resumes, expected) in [(true, CONNECTIONS), (false, 0)] {
+        let config = client(&authority, &[], Versions::Only13, resumes);
+        // A ticket is taken when a handshake begins, so all begin before the first is carried out.
+        let open = || {
+            let mut clients: Vec<Tls> = (0..CONNECTIONS)
+                .map(|_| Tls::client(&config, ServerName::try_from("localhost").unwrap()).unwrap())
+                .collect();
+            for client in &mut clients {
+                carry(client, &mut Tls::server(&server).unwrap(), Vec::new(), &mut Vec::new());
+            }
+            clients.iter().filter(|client| client.handshake().unwrap().is_resumed).count()
+        };
+        assert_eq!(open(), 0);
+        assert_eq!(open(), expected);
+    }
+}
+
+#[test]
 fn a_session_of_tls_1_2_that_is_taken_up_exchanges_no_keys() {
     let (server, authority) = server();
     let client = client(&authority, &[], Versions::Only12, true);
