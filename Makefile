@@ -16,6 +16,7 @@ UNPACK_CORPUS = mkdir -p "fuzz/corpus/$$target" && { [ ! -e "fuzz/corpus/$$targe
 PACK_CORPUS = tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-owner --mode u=rwX,go=rX \
 	    --use-compress-program "gzip --best --no-name" --directory fuzz/corpus --file "fuzz/corpus/$$target.tar.gz" "$$target"
 PREFIX ?= $(HOME)/.local
+MECHANISM ?= wasm
 
 .PHONY: help
 help: ## List the targets
@@ -68,6 +69,12 @@ callers: ## Install the packages for studies with a link, PHP callers or other p
 .PHONY: limiter
 limiter: ## Build the Go application of `hoptax study rate-limit-placement`
 	tools/limiter
+
+.PHONY: registry
+registry: ## Start the image registry behind Envoy, with its plans enforced by MECHANISM (wasm or module); Ctrl-C ends it
+	@tools/prepare
+	$(CARGO) build --release --package image-registry
+	target/release/image-registry-lab --mechanism $(MECHANISM)
 
 .PHONY: filters
 filters: ## Build the WebAssembly filters

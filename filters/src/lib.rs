@@ -1,21 +1,29 @@
 //! WebAssembly filters for Envoy, selected by the plugin configuration: `empty` does nothing, `headers` adds a header to request
 //! and response, and `rate-limit 100` allows 100 requests per second and rejects the others with status 429. `add-header`,
-//! `check-token` and `rewrite-json` are the [tasks](task) that other mechanisms perform too.
+//! `check-token` and `rewrite-json` are the [tasks](task) that other mechanisms perform too. `plans` and its settings enforce the
+//! [plans] of the image registry.
 //!
 //! The token bucket of the rate limit is in shared data of the proxy, so all workers share one limit. Updates are
 //! compare-and-swap operations.
 
+mod plans;
 mod task;
 
+use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::{Action, ContextType, LogLevel, Status};
 
+use plans::{Plans, PlansContext};
 use task::{Task, TaskContext};
 
 /// The key of the token bucket in the shared data.
 const BUCKET: &str = "hoptax.bucket";
+
+/// The version with which shared data is only set if there is none yet. Envoy compares versions only of data that exist, and without
+/// a version it would replace what another worker has set meanwhile. It reaches this version after four billion updates.
+const IF_ABSENT: Option<u32> = Some(u32::MAX);
 
 proxy_wasm::main! {{
     proxy_wasm::set_log_level(LogLevel::Warn);
@@ -23,17 +31,21 @@ proxy_wasm::main! {{
 }}
 
 /// The kind of a filter.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Filter {
     Empty,
     Headers,
     RateLimit { per_second: f64 },
     Task(Task),
+    Plans(Rc<Plans>),
 }
 
 impl Filter {
     /// Parses a configuration; None if it is invalid.
     fn read(configuration: &str) -> Option<Self> {
+        if let Some(settings) = configuration.trim_start().strip_prefix("plans ") {
+            return Some(Self::Plans(Rc::new(Plans::read(settings)?)));
+        }
         let mut words = configuration.split_whitespace();
         let filter = match words.next()? {
             "empty" => Self::Empty,
@@ -60,9 +72,10 @@ impl RootContext for Root {
     }
 
     fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
-        Some(match self.filter {
-            Filter::Task(task) => Box::new(TaskContext::new(task)),
-            filter => Box::new(Request { filter }),
+        Some(match &self.filter {
+            Filter::Task(task) => Box::new(TaskContext::new(*task)),
+            Filter::Plans(plans) => Box::new(PlansContext::new(Rc::clone(plans))),
+            filter => Box::new(Request { filter: filter.clone() }),
         })
     }
 
@@ -80,7 +93,7 @@ impl Context for Request {}
 impl HttpContext for Request {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
         match self.filter {
-            Filter::Empty | Filter::Task(_) => {}
+            Filter::Empty | Filter::Task(_) | Filter::Plans(_) => {}
             Filter::Headers => self.add_http_request_header("x-hoptax-wasm", "request"),
             Filter::RateLimit { per_second } => {
                 if !self.take(per_second) {
@@ -108,7 +121,7 @@ impl Request {
             let (kept, version) = self.get_shared_data(BUCKET);
             let mut bucket = kept.as_deref().and_then(Bucket::read).unwrap_or(Bucket::full(per_second, now));
             let passes = bucket.take(per_second, now);
-            match self.set_shared_data(BUCKET, Some(&bucket.bytes()), version) {
+            match self.set_shared_data(BUCKET, Some(&bucket.bytes()), version.or(IF_ABSENT)) {
                 Ok(()) => return passes,
                 Err(Status::CasMismatch) => {}
                 // A request that cannot be counted is rejected.

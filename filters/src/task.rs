@@ -67,8 +67,9 @@ impl HttpContext for TaskContext {
             Kind::AddHeader => self.add_http_request_header(ADDED_HEADER, ADDED_VALUE),
             Kind::CheckToken => {
                 let now_s = self.get_current_time().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-                let token = self.get_http_request_header(TOKEN_HEADER);
-                if !token.is_some_and(|token| is_valid_token(token.as_bytes(), now_s)) {
+                // The bytes, because a header need not be UTF-8.
+                let token = self.get_http_request_header_bytes(TOKEN_HEADER);
+                if !token.is_some_and(|token| is_valid_token(&token, now_s)) {
                     return self.refuse(401);
                 }
             }

@@ -60,6 +60,15 @@ impl Buffer {
     }
 }
 
+/// A header of a response.
+#[repr(C)]
+pub(crate) struct Header {
+    /// Its name, in lower case.
+    pub name: Buffer,
+    /// Its value.
+    pub value: Buffer,
+}
+
 macro_rules! callbacks {
     ($($(#[$about:meta])* $short:ident = $long:ident ( $($name:ident: $type:ty),* ) $(-> $result:ty)?;)*) => {
         unsafe extern "C" {
@@ -91,7 +100,7 @@ callbacks! {
     set_header = set_header(envoy: *mut c_void, headers: u32, name: Buffer, value: Buffer) -> bool;
     /// Answers the request.
     send_response = send_response(
-        envoy: *mut c_void, status: u32, headers: *const c_void, headers_length: usize, body: Buffer, details: Buffer
+        envoy: *mut c_void, status: u32, headers: *const Header, headers_length: usize, body: Buffer, details: Buffer
     );
     /// The number of pieces of a part of a body.
     get_body_chunks_size = get_body_chunks_size(envoy: *mut c_void, part: u32) -> usize;

@@ -1,7 +1,8 @@
 //! The filters of the module, by the `filter_name` of their configuration.
 
+use crate::plans::Plans;
+
 /// A filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filter {
     /// Uses CPU time for each request.
     Burn {
@@ -14,6 +15,8 @@ pub(crate) enum Filter {
     CheckToken,
     /// Rewrites the JSON body of requests.
     RewriteJson,
+    /// Refuses pulls of images beyond the plan of their account.
+    Plans(Box<Plans>),
 }
 
 impl Filter {
@@ -27,17 +30,19 @@ impl Filter {
             (b"add-header", "") => Some(Self::AddHeader),
             (b"check-token", "") => Some(Self::CheckToken),
             (b"rewrite-json", "") => Some(Self::RewriteJson),
+            (b"plans", settings) => Some(Self::Plans(Box::new(Plans::read(settings)?))),
             _ => None,
         }
     }
 
     /// The name of its counter of requests for which it did its work.
-    pub(crate) fn requests_counter(self) -> &'static str {
+    pub(crate) fn requests_counter(&self) -> &'static str {
         match self {
             Self::Burn { .. } => "burn.requests",
             Self::AddHeader => "add-header.requests",
             Self::CheckToken => "check-token.requests",
             Self::RewriteJson => "rewrite-json.requests",
+            Self::Plans(_) => "plans.requests",
         }
     }
 }
@@ -46,25 +51,33 @@ impl Filter {
 mod tests {
     use super::*;
 
+    fn counter(name: &[u8], text: &[u8]) -> Option<&'static str> {
+        Filter::read(name, text).map(|filter| filter.requests_counter())
+    }
+
     #[test]
     fn a_filter_has_its_name_and_its_configuration() {
-        assert_eq!(Filter::read(b"burn", b" 5\n"), Some(Filter::Burn { budget_ns: 5000 }));
-        for (name, filter) in [
-            ("add-header", Filter::AddHeader),
-            ("check-token", Filter::CheckToken),
-            ("rewrite-json", Filter::RewriteJson),
-        ] {
-            assert_eq!(Filter::read(name.as_bytes(), b""), Some(filter));
-            assert_eq!(filter.requests_counter(), format!("{name}.requests"));
+        assert!(matches!(Filter::read(b"burn", b" 5\n"), Some(Filter::Burn { budget_ns: 5000 })));
+        let folder = tempfile::tempdir().unwrap();
+        let counts = folder.path().join("counts");
+        let plans = format!(r#"{{"key": "YQ", "counts": "{}"}}"#, counts.display());
+        for (name, text) in
+            [("burn", "5"), ("add-header", ""), ("check-token", ""), ("rewrite-json", ""), ("plans", &plans)]
+        {
+            let expected = format!("{name}.requests");
+            assert_eq!(counter(name.as_bytes(), text.as_bytes()), Some(expected.as_str()));
         }
+        let Some(Filter::Plans(plans)) = Filter::read(b"plans", plans.as_bytes()) else { panic!("no plans") };
+        assert_eq!(plans.token_header(), "authorization");
     }
 
     #[test]
     fn an_unknown_filter_or_configuration_is_rejected() {
-        for (name, text) in [("burn", ""), ("burn", "-1"), ("burn", "\u{b5}"), ("add-header", "5"), ("", "")]
+        for (name, text) in
+            [("burn", ""), ("burn", "-1"), ("burn", "\u{b5}"), ("add-header", "5"), ("plans", ""), ("", "")]
         {
-            assert_eq!(Filter::read(name.as_bytes(), text.as_bytes()), None, "{name} {text}");
+            assert_eq!(counter(name.as_bytes(), text.as_bytes()), None, "{name} {text}");
         }
-        assert_eq!(Filter::read(b"burn", b"\xff"), None);
+        assert_eq!(counter(b"burn", b"\xff"), None);
     }
 }

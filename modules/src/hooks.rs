@@ -58,6 +58,11 @@ fn wait(nanoseconds: i64) {
     while began.elapsed() < long {}
 }
 
+/// The time, seconds since 1970.
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 /// Called when Envoy loads the module. Returns the version of the interface.
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_program_init() -> *const c_char {
@@ -114,21 +119,34 @@ extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
     let configured = unsafe { &*configured };
     // SAFETY: It ends with this hook.
     let mut request = unsafe { Request::new(envoy) };
-    match configured.filter {
+    match &configured.filter {
         Filter::Burn { budget_ns } => {
-            let burned_ns = BURNER.with_borrow_mut(|burner| burner.burn(budget_ns, thread_cpu_ns, wait));
+            let burned_ns = BURNER.with_borrow_mut(|burner| burner.burn(*budget_ns, thread_cpu_ns, wait));
             request.count(configured.burned_ns, burned_ns.unsigned_abs());
         }
         Filter::AddHeader => request.add_header(ADDED_HEADER, ADDED_VALUE.as_bytes()),
         Filter::CheckToken => {
-            let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-            if !request.header(TOKEN_HEADER).is_some_and(|token| is_valid_token(token, now_s)) {
+            if !request.header(TOKEN_HEADER).is_some_and(|token| is_valid_token(token, now_s())) {
                 request.respond(401);
                 return STOP_HEADERS;
             }
         }
         // The length of the new body belongs into the headers, so they wait for it.
         Filter::RewriteJson => return if is_last { CONTINUE } else { STOP_HEADERS },
+        Filter::Plans(plans) => {
+            request.count(configured.requests, 1);
+            // A request in Envoy has both.
+            let (method, path) = (request.header(":method"), request.header(":path"));
+            let (method, path) = (method.unwrap_or_default(), path.unwrap_or_default());
+            let refusal = plans.refusal(method, path, request.header(plans.token_header()), now_s());
+            return match refusal {
+                None => CONTINUE,
+                Some(refusal) => {
+                    request.refuse(&refusal);
+                    STOP_HEADERS
+                }
+            };
+        }
     }
     request.count(configured.requests, 1);
     CONTINUE
@@ -143,7 +161,7 @@ extern "C" fn envoy_dynamic_module_on_http_filter_request_body(
 ) -> u32 {
     // SAFETY: The pointer is from `filter_new`, and the configuration is destroyed after the filter.
     let configured = unsafe { &*configured };
-    if configured.filter != Filter::RewriteJson {
+    if !matches!(configured.filter, Filter::RewriteJson) {
         return CONTINUE;
     }
     if !is_last {

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 
-use crate::abi::{self, BUFFERED_BODY, Buffer, RECEIVED_BODY, REQUEST_HEADERS};
+use hoptax_plans::Refusal;
+
+use crate::abi::{self, BUFFERED_BODY, Buffer, Header, RECEIVED_BODY, REQUEST_HEADERS};
 
 /// A request during a hook.
 pub(crate) struct Request {
@@ -40,10 +42,23 @@ impl Request {
 
     /// Answers the request with a status.
     pub(crate) fn respond(&mut self, status: u32) {
-        // SAFETY: There are no headers, and the buffers are empty.
-        unsafe {
-            abi::send_response(self.envoy, status, std::ptr::null(), 0, Buffer::EMPTY, Buffer::EMPTY);
-        }
+        self.respond_with(status, &[], b"");
+    }
+
+    /// Answers the request with a refusal.
+    pub(crate) fn refuse(&mut self, refusal: &Refusal) {
+        let header = |(name, value): &(&'static str, String)| Header {
+            name: Buffer::of(name.as_bytes()),
+            value: Buffer::of(value.as_bytes()),
+        };
+        let headers: Vec<Header> = refusal.headers.iter().map(header).collect();
+        self.respond_with(refusal.status.into(), &headers, refusal.body.as_bytes());
+    }
+
+    fn respond_with(&mut self, status: u32, headers: &[Header], body: &[u8]) {
+        let (start, count) = (headers.as_ptr(), headers.len());
+        // SAFETY: The headers, what they point to, and the body are valid during the call, and Envoy copies them.
+        unsafe { abi::send_response(self.envoy, status, start, count, Buffer::of(body), Buffer::EMPTY) };
     }
 
     /// The body, in the hook for its last part.

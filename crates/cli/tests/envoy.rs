@@ -206,6 +206,32 @@ fn rate_limits_pass_the_configured_number_of_requests() {
     }
 }
 
+/// A plan begins again with each minute of the clock, which may begin between two requests.
+#[test]
+fn plan_limits_pass_the_plan_of_the_account() {
+    for id in ["plan-limit/wasm", "plan-limit/module", "plan-limit/native"] {
+        let folder = tempfile::tempdir().unwrap();
+        let witnesses = [Witness::start()];
+        let proxy = start(&format!("{id}{{pulls_per_minute=3}}"), folder.path(), &witnesses);
+        let token = Catalogue::load().unwrap().get(id).unwrap().request.headers.clone();
+        let began = Instant::now();
+        let responses: Vec<String> = (0..7).map(|_| get(proxy.address, REQUEST_PATH, &token)).collect();
+        let passed = responses.iter().filter(|response| response.starts_with("HTTP/1.1 200")).count();
+        let refused = responses.iter().filter(|response| response.starts_with("HTTP/1.1 429")).count();
+        assert_eq!(passed + refused, 7, "{id}: {responses:?}");
+        let most = 3 * (began.elapsed().as_secs() as usize / 60 + 2);
+        assert!((3..=most).contains(&passed), "{id}: {passed} passed");
+        let is_told = |response: &&String| {
+            response.contains("\r\nratelimit: ") || response.contains("x-ratelimit-reset: ")
+        };
+        let told =
+            responses.iter().filter(|response| response.starts_with("HTTP/1.1 429")).filter(is_told).count();
+        assert_eq!(told, refused, "{id}: {responses:?}");
+        assert!(get(proxy.address, REQUEST_PATH, &BTreeMap::new()).starts_with("HTTP/1.1 401"), "{id}");
+        proxy.end().unwrap();
+    }
+}
+
 /// A connection that is refused is closed without a response.
 #[test]
 fn a_limit_of_connections_admits_as_many_as_configured() {

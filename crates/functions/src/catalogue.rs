@@ -191,9 +191,15 @@ mod tests {
         }
         assert_eq!(
             modules,
-            ["add-header/module", "check-token/module", "control/burn", "rewrite-json/module"]
+            [
+                "add-header/module",
+                "check-token/module",
+                "control/burn",
+                "plan-limit/module",
+                "rewrite-json/module"
+            ]
         );
-        assert_eq!(filters.len(), 6, "{filters:?}");
+        assert_eq!(filters.len(), 7, "{filters:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A file of our code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CodeFile {
+pub enum CodeFile {
     /// The dynamic module, which `build.rs` builds from `modules/` for hoptax's target.
     Module,
     /// The WebAssembly filters, as built by `make filters`.
@@ -25,7 +25,7 @@ impl CodeFile {
     }
 
     /// Its path in an arm's directory.
-    pub(crate) fn path(self, directory: &Path) -> PathBuf {
+    pub fn path(self, directory: &Path) -> PathBuf {
         directory.join(match self {
             Self::Module => "hoptax_module.so",
             Self::WasmFilters => "hoptax_filters.wasm",
@@ -33,7 +33,7 @@ impl CodeFile {
     }
 
     /// Its contents.
-    pub(crate) fn bytes(self) -> &'static [u8] {
+    pub fn bytes(self) -> &'static [u8] {
         match self {
             Self::Module => include_bytes!(concat!(env!("OUT_DIR"), "/hoptax_module.so")),
             Self::WasmFilters => include_bytes!("../../../filters/hoptax_filters.wasm"),

@@ -29,6 +29,7 @@ mod unloading;
 
 pub use call::{CallError, FunctionCall};
 pub use catalogue::{Catalogue, CatalogueError};
+pub use code_file::CodeFile;
 pub use composition::{Component, Composition, Conflict};
 pub use file::FileError;
 pub use filter_order::FilterOrder;

@@ -2,13 +2,14 @@
 //!
 //! The dynamic module (`modules/`), the WebAssembly filter (`filters/`) and the gRPC services (`hoptax_origin`) share this
 //! code, so their costs differ by the mechanism alone. Envoy's own filters and the Lua scripts of the catalogue do the same
-//! in their own code, and a test compares their results with those of this crate.
+//! in their own code, and a test compares their results with those of this crate. [`Key`] signs and verifies tokens for the image
+//! registry, too.
 
 mod json;
 mod token;
 
 pub use json::rewrite_json;
-pub use token::is_valid_token;
+pub use token::{Key, is_valid_token};
 
 /// The name of the header that is added to requests.
 pub const ADDED_HEADER: &str = "x-hoptax-added";

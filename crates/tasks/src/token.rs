@@ -8,16 +8,19 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Deserialize;
 use sha2::Sha256;
 
-/// The key that signs the tokens of a study. It protects nothing.
-const KEY: &[u8; 32] = b"hoptax-test-key-of-32-bytes-----";
 /// The issuer of valid tokens.
 const ISSUER: &str = "hoptax";
 /// Tolerance of the expiry, seconds: the default of `jwt_authn`.
 const CLOCK_SKEW_S: u64 = 60;
+/// The header of a signed token.
+const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
-/// The keyed hash before the message. The two blocks that depend on the key alone are hashed once.
-static KEYED: LazyLock<Hmac<Sha256>> =
-    LazyLock::new(|| Hmac::new_from_slice(KEY).expect("a key of HMAC may have any length"));
+/// The key that signs the tokens of a study. It protects nothing.
+static KEY: LazyLock<Key> = LazyLock::new(|| Key::new(b"hoptax-test-key-of-32-bytes-----"));
+
+/// A symmetric key of tokens with the algorithm HS256: the keyed hash before the message. The two blocks that depend on the key alone
+/// are hashed once.
+pub struct Key(Hmac<Sha256>);
 
 #[derive(Deserialize)]
 struct Header<'a> {
@@ -33,26 +36,44 @@ struct Claims<'a> {
     exp: u64,
 }
 
+impl Key {
+    /// The key with these bytes, of any number.
+    pub fn new(bytes: &[u8]) -> Self {
+        Self(keyed(bytes))
+    }
+
+    /// The token with these claims, a JSON object.
+    pub fn sign(&self, claims: &[u8]) -> String {
+        let message =
+            [BASE64_URL_SAFE_NO_PAD.encode(HEADER), BASE64_URL_SAFE_NO_PAD.encode(claims)].join(".");
+        let signature = self.0.clone().chain_update(&message).finalize().into_bytes();
+        format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    /// The claims of a token that was signed with this key and states the algorithm HS256, as JSON; None for others.
+    pub fn claims(&self, token: &[u8]) -> Option<Vec<u8>> {
+        let mut dots = token.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(index, _)| index);
+        let (first, second) = (dots.next()?, dots.next()?);
+        let decoded = |part: Option<&[u8]>| BASE64_URL_SAFE_NO_PAD.decode(part?).ok();
+        let signature = decoded(token.get(second + 1..))?;
+        // `verify_slice` takes the same time for every wrong signature.
+        self.0.clone().chain_update(token.get(..second)?).verify_slice(&signature).ok()?;
+        let (header, claims) = (decoded(token.get(..first))?, decoded(token.get(first + 1..second))?);
+        let header: Header<'_> = serde_json::from_slice(&header).ok()?;
+        (header.alg == "HS256").then_some(claims)
+    }
+}
+
+fn keyed(bytes: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(bytes).expect("a key of HMAC may have any length")
+}
+
 /// Whether a token has the algorithm HS256, a correct signature, the issuer `hoptax`, and has not expired by `now_s`, in
 /// seconds since 1970.
 pub fn is_valid_token(token: &[u8], now_s: u64) -> bool {
-    check(token, now_s).is_some()
-}
-
-/// None if the token is invalid.
-fn check(token: &[u8], now_s: u64) -> Option<()> {
-    let mut dots = token.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(index, _)| index);
-    let (first, second) = (dots.next()?, dots.next()?);
-    let decoded = |part: Option<&[u8]>| BASE64_URL_SAFE_NO_PAD.decode(part?).ok();
-    let signature = decoded(token.get(second + 1..))?;
-    // `verify_slice` takes the same time for every wrong signature.
-    KEYED.clone().chain_update(token.get(..second)?).verify_slice(&signature).ok()?;
-    let (header, claims) = (decoded(token.get(..first))?, decoded(token.get(first + 1..second))?);
-    let header: Header<'_> = serde_json::from_slice(&header).ok()?;
-    let claims: Claims<'_> = serde_json::from_slice(&claims).ok()?;
     let is_valid =
-        header.alg == "HS256" && claims.iss == ISSUER && claims.exp.saturating_add(CLOCK_SKEW_S) > now_s;
-    is_valid.then_some(())
+        |claims: Claims<'_>| claims.iss == ISSUER && claims.exp.saturating_add(CLOCK_SKEW_S) > now_s;
+    KEY.claims(token).is_some_and(|claims| serde_json::from_slice(&claims).is_ok_and(is_valid))
 }
 
 #[cfg(test)]
@@ -63,13 +84,12 @@ mod tests {
 
     use super::*;
 
-    const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
     const CLAIMS: &str = r#"{"iss":"hoptax","sub":"load","exp":4102444799}"#;
     const NOW_S: u64 = 1_800_000_000;
 
     fn signed(header: &str, claims: &str) -> String {
         let parts = [header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part)).join(".");
-        let signature = KEYED.clone().chain_update(&parts).finalize().into_bytes();
+        let signature = KEY.0.clone().chain_update(&parts).finalize().into_bytes();
         format!("{parts}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
 
@@ -82,7 +102,7 @@ mod tests {
     fn the_token_of_the_catalogue_is_valid() {
         let token = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJob3B0YXgiLCJzdWIiOiJsb2FkIiwiZXhwIjo0MTAyNDQ0Nzk5fQ.encC7ClXmSST89th7rE38PHfXfSMHmoKOJ7fsbHKTuQ";
         assert!(is_valid(token));
-        assert_eq!(signed(HEADER, CLAIMS), token);
+        assert_eq!(KEY.sign(CLAIMS.as_bytes()), token);
     }
 
     #[test]

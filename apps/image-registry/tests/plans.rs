@@ -1,0 +1,210 @@
+//! The real application behind real Envoy, with each mechanism: who is admitted, how many pulls, and what a restart changes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Barrier;
+use std::sync::atomic::AtomicBool;
+
+use hoptax_plans::Plan;
+use image_registry::lab::Mechanism;
+use support::{Client, Response, Setup, in_one_minute, statuses};
+
+#[test]
+fn only_a_valid_token_reaches_an_image() {
+    for mechanism in Mechanism::ALL {
+        let setup = Setup::start(mechanism, 1);
+        let client = setup.client(Plan::Personal);
+        client.push("tool", b"content");
+        let admitted = client.pull("tool");
+        assert_eq!((admitted.status, admitted.body.as_slice()), (200, &b"content"[..]), "{mechanism:?}");
+        let refused = |what: &str, response: &Response| {
+            assert_eq!(response.status, 401, "{mechanism:?}: {what}");
+            assert!(response.header("www-authenticate").unwrap().starts_with("Bearer "), "{what}");
+        };
+        for (what, token) in support::bad_tokens(&client.token(), &setup.key()) {
+            let authorization = [b"Bearer ", token.as_slice()].concat();
+            refused(what, &setup.send("GET", b"/images/tool", &[("authorization", &authorization)], b""));
+            refused(
+                what,
+                &setup.send("PUT", b"/images/tool", &[("authorization", &authorization)], b"other"),
+            );
+        }
+        refused("none", &setup.send("GET", b"/images/tool", &[], b""));
+        assert_eq!(client.pull("tool").body, b"content");
+    }
+}
+
+/// No spelling of a path delivers an image without a token, and no bytes end the filter.
+#[test]
+fn no_path_avoids_the_token() {
+    for mechanism in Mechanism::ALL {
+        let setup = Setup::start(mechanism, 1);
+        let client = setup.client(Plan::Personal);
+        client.push("tool", b"content");
+        let paths: [&[u8]; 12] = [
+            b"/images/tool",
+            b"/images/tool?a",
+            b"/images/tool#a",
+            b"/%69mages/tool",
+            b"/images%2ftool",
+            b"//images/tool",
+            b"/./images/tool",
+            b"/a/../images/tool",
+            b"/IMAGES/tool",
+            b"/images/\xff\xfe",
+            b"/images/%ff%00",
+            b"http://a/images/tool",
+        ];
+        for path in paths {
+            let shown = String::from_utf8_lossy(path);
+            for token in [&b""[..], b"Bearer \xff\xfe.\x80.\x80", b"Bearer ...."] {
+                let response = setup.send("GET", path, &[("authorization", token)], b"");
+                assert_ne!(response.status, 200, "{mechanism:?}: {shown}");
+                assert_ne!(response.body, b"content", "{mechanism:?}: {shown}");
+            }
+        }
+        assert_eq!(client.pull("tool").status, 200, "{mechanism:?}: the filter works on");
+    }
+}
+
+#[test]
+fn clients_that_race_for_a_plan_are_admitted_exactly() {
+    const CLIENTS: usize = 16;
+    const PULLS: usize = 20;
+    for mechanism in Mechanism::ALL {
+        let setup = Setup::start(mechanism, 4);
+        in_one_minute(|| {
+            let client = setup.client(Plan::Team);
+            client.push(&client.name, b"content");
+            let (token, start) = (client.token(), Barrier::new(CLIENTS));
+            let race = || {
+                start.wait();
+                (0..PULLS).map(|_| client.pull_with(&client.name, &token).status).collect::<Vec<_>>()
+            };
+            let all: Vec<u16> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(race)).collect();
+                threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+            });
+            move || {
+                assert_eq!(
+                    statuses(&all),
+                    [(200, 100), (429, CLIENTS * PULLS - 100)].into(),
+                    "{mechanism:?}"
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn a_pull_beyond_the_plan_is_told_when_to_try_again() {
+    for mechanism in Mechanism::ALL {
+        let setup = Setup::start(mechanism, 1);
+        in_one_minute(|| {
+            let client = setup.client(Plan::Personal);
+            client.push(&client.name, b"content");
+            let admitted: Vec<Response> = (0..10).map(|_| client.pull(&client.name)).collect();
+            let refused = client.pull(&client.name);
+            move || {
+                assert!(admitted.iter().all(|response| response.status == 200), "{mechanism:?}");
+                assert_eq!(admitted[3].header("ratelimit").unwrap().split(';').nth(1), Some("r=6"));
+                assert_eq!(refused.status, 429, "{mechanism:?}");
+                let wait_s: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+                assert!((1..=60).contains(&wait_s), "{wait_s}");
+                assert_eq!(refused.header("ratelimit-policy"), Some(r#""pulls";q=10;w=60"#));
+                assert_eq!(refused.header("ratelimit"), Some(format!(r#""pulls";r=0;t={wait_s}"#).as_str()));
+            }
+        });
+    }
+}
+
+#[test]
+fn an_upgrade_counts_from_the_next_pull() {
+    for mechanism in Mechanism::ALL {
+        let setup = Setup::start(mechanism, 2);
+        in_one_minute(|| {
+            let client = setup.client(Plan::Personal);
+            client.push(&client.name, b"content");
+            let pulls = |token: &str, count: usize| -> Vec<u16> {
+                (0..count).map(|_| client.pull_with(&client.name, token).status).collect()
+            };
+            let old = client.token();
+            let before = pulls(&old, 12);
+            let upgraded = client.upgrade(Plan::Team);
+            let after = pulls(&upgraded, 95);
+            // The pulls of the account count, whichever token they had.
+            let with_old = pulls(&old, 1);
+            move || {
+                assert_eq!(statuses(&before), [(200, 10), (429, 2)].into(), "{mechanism:?}");
+                assert_eq!(statuses(&after), [(200, 90), (429, 5)].into(), "{mechanism:?}");
+                assert_eq!(with_old, [429], "{mechanism:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_proxy_that_was_killed_gives_nobody_a_full_bucket() {
+    for mechanism in Mechanism::ALL {
+        let mut setup = Setup::start(mechanism, 2);
+        in_one_minute(|| {
+            let client = setup.client(Plan::Personal);
+            client.push(&client.name, b"content");
+            let before: Vec<u16> = (0..7).map(|_| client.pull(&client.name).status).collect();
+            let (name, token) = (client.name.clone(), client.token());
+            setup.restart_proxy();
+            let client = Client::of(&setup, &name);
+            // Requests with bodies, which must not pass while the first of them waits for the application.
+            let after: Vec<u16> = (0..8).map(|_| client.pull_with_body(&name, &token).status).collect();
+            move || {
+                assert_eq!(before, [200; 7], "{mechanism:?}");
+                assert_eq!(after, [200, 200, 200, 429, 429, 429, 429, 429], "{mechanism:?}");
+            }
+        });
+    }
+}
+
+/// A pull that cannot be counted is refused.
+#[test]
+fn a_filter_without_the_application_admits_nothing() {
+    let mut setup = Setup::start(Mechanism::Wasm, 1);
+    let token = setup.client(Plan::Personal).token();
+    setup.end_application();
+    let response = Client::of(&setup, "nobody").pull_with("tool", &token);
+    assert_eq!(response.status, 503);
+    assert_eq!(response.header("retry-after"), Some("1"));
+}
+
+#[test]
+fn a_session_ends_when_its_owner_logs_out() {
+    let setup = Setup::start(Mechanism::Module, 1);
+    let client = setup.client(Plan::Personal);
+    assert_eq!(client.send("GET", "/account").status, 200);
+    assert_eq!(client.send("POST", "/logout").status, 204);
+    // The browser would no longer send the cookie; someone who has copied it does.
+    for (method, path) in [("GET", "/account"), ("POST", "/token")] {
+        assert_eq!(client.send(method, path).status, 401, "{path}");
+    }
+}
+
+/// Without a proxy, the application enforces the plans itself if asked to.
+#[test]
+fn the_application_can_enforce_the_plans() {
+    let setup = Setup::start_without_proxy(&["--enforce"]);
+    in_one_minute(|| {
+        let client = setup.client(Plan::Personal);
+        client.push(&client.name, b"content");
+        let all: Vec<u16> = (0..12).map(|_| client.pull(&client.name).status).collect();
+        move || assert_eq!(statuses(&all), [(200, 10), (429, 2)].into())
+    });
+}
+
+#[test]
+fn envoy_accepts_the_configuration() {
+    for mechanism in Mechanism::ALL {
+        let setup = Setup::start_without_proxy(&[]);
+        setup.spec(mechanism, 1).validate(&AtomicBool::new(false)).unwrap();
+    }
+}

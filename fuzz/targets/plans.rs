@@ -1,0 +1,22 @@
+//! The data plane of the image registry judges requests of strangers, who have no token.
+#![no_main]
+
+use hoptax_plans::{Count, Refusal, Rules, Verdict};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|request: (Vec<u8>, Vec<u8>, Option<Vec<u8>>, u64)| {
+    let (method, path, header, number) = request;
+    if let Ok(settings) = std::str::from_utf8(&path) {
+        let _ = Rules::read(settings);
+    }
+    let rules = Rules::read(r#"{"key": "aG9wdGF4LXRlc3Qta2V5LW9mLTMyLWJ5dGVzLS0tLS0"}"#).expect("valid settings");
+    let verdict = rules.judge(&method, &path, header.as_deref(), number);
+    let expected = match path.starts_with(b"/images/") {
+        true => Verdict::Refuse(Refusal::unauthorized()),
+        false => Verdict::Pass,
+    };
+    assert_eq!(verdict, expected);
+    // Whatever is in the counts.
+    let (after, admission) = Count::from_bits(number).take(10, number.rotate_left(32));
+    assert!(!admission.admitted || after.pulls <= 10);
+});
