@@ -1,5 +1,7 @@
 //! Writes the files that an adapted configuration needs.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::Adapted;
@@ -29,4 +31,12 @@ pub fn write_files(given: &Given, adapted: &Adapted, folder: &Path) -> Result<Pa
     let lab = Lab::create(&certificates, [], &peers)?;
     given.write_files(adapted, lab.certificates())?;
     Ok(certificates)
+}
+
+/// Makes the folders that a changed configuration writes to; its other files are those of the whole ([`write_files`]).
+///
+/// # Errors
+/// When a folder cannot be made.
+pub fn make_folders(adapted: &Adapted) -> io::Result<()> {
+    adapted.files.folders.iter().try_for_each(fs::create_dir_all)
 }

@@ -1,14 +1,16 @@
-//! Brings a given Envoy configuration up on this machine, whole and without each of its parts, sends requests through it, and
-//! writes the study that measures those variants that answer alike.
+//! Brings a given Envoy configuration up on this machine, whole, without each of its parts and changed, sends requests through
+//! it, and writes the study that measures those variants that answer alike.
 //!
 //! `hoptax_bootstrap` decides what the configuration becomes, and `hoptax_subject` reads the user's files and runs Envoy.
 //! `hoptax_study::bill` computes the bill from the result of the study.
 
+mod change;
 mod lab;
 pub mod study_file;
 mod trial;
 mod variants;
 
-pub use lab::{LabError, write_files};
+pub use change::{Change, Changed};
+pub use lab::{LabError, make_folders, write_files};
 pub use trial::{Answers, Stubs, Trial, TrialError};
 pub use variants::{Variant, difference};

@@ -1,10 +1,12 @@
-//! The variants of a configuration that a bill compares: the whole, the whole without each part, and without all of them.
+//! The variants of a configuration that a bill compares: the whole, the whole without each part, without two parts, and without
+//! all of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_bootstrap::parts::{Part, PartKind};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
+use serde_json::Value;
 
 use crate::trial::Answers;
 
@@ -15,6 +17,10 @@ pub struct Variant {
     pub arm: String,
     /// The pointers of the nodes that it lacks.
     pub removed: Vec<String>,
+    /// Nodes of the user's configuration that it has instead of others, by their pointers.
+    pub replaced: BTreeMap<String, Value>,
+    /// Its Envoy, if not that of all others.
+    pub envoy: Option<String>,
     /// The request that goes through it.
     pub request: DerivedRequest,
 }
@@ -45,8 +51,19 @@ impl Variant {
         parts.iter().map(|part| Self::without(id(part), [part], request)).collect()
     }
 
+    /// The whole without two parts at once; `number` tells pairs apart.
+    pub fn of_pair(number: usize, parts: [&Part; 2], request: &DerivedRequest) -> Self {
+        Self::without(format!("pair-{number}"), parts, request)
+    }
+
     fn without<'p>(arm: String, parts: impl IntoIterator<Item = &'p Part>, request: &DerivedRequest) -> Self {
-        let mut variant = Self { arm, removed: Vec::new(), request: request.clone() };
+        let mut variant = Self {
+            arm,
+            removed: Vec::new(),
+            replaced: BTreeMap::new(),
+            envoy: None,
+            request: request.clone(),
+        };
         for part in parts {
             variant.removed.extend(part.pointers.iter().cloned());
             if part.kind == PartKind::DownstreamTls {
@@ -57,13 +74,20 @@ impl Variant {
     }
 }
 
-/// A name as a part of the id of an arm: letters, digits, `-`, `_` and `.`. The beginning that names of extensions of
-/// Envoy share is left out.
+/// The name of a part without the beginning that names of extensions of Envoy share.
+pub(crate) fn short_name(name: &str) -> &str {
+    name.rsplit_once('.').filter(|_| name.starts_with("envoy.")).map_or(name, |(_, last)| last)
+}
+
+/// A name as a part of the id of an arm: letters, digits, `-`, `_` and `.`.
 fn id_of(name: &str) -> String {
-    let short = name.rsplit_once('.').filter(|_| name.starts_with("envoy.")).map_or(name, |(_, last)| last);
+    let short = short_name(name);
     let short = if short.is_empty() { "unnamed" } else { short };
     short.chars().map(|c| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' }).collect()
 }
+
+/// Statuses with which filters refuse requests.
+const REFUSALS: [u16; 3] = [401, 403, 429];
 
 /// Why a variant cannot be compared with the whole: it answers otherwise. None if it can.
 pub fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
@@ -81,8 +105,18 @@ pub fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
             kinds.into_iter().collect::<Vec<_>>().join(" and ")
         }
     };
-    (expected != found)
-        .then(|| format!("without it, the response is {} instead of {}", listed(found), listed(expected)))
+    if expected == found {
+        return None;
+    }
+    let is_refused = |answers: &Answers| answers.statuses.keys().any(|status| REFUSALS.contains(status));
+    let reason = match (is_refused(whole), is_refused(variant)) {
+        (true, false) => {
+            "it refuses the request, and a refusal costs less than what it spares; state a request that it admits (--request, --header)"
+        }
+        (false, true) => "other parts refuse what this one prepares, so it cannot be removed alone",
+        _ => "the answer depends on it, so no proxy does the same without it",
+    };
+    Some(format!("the response is {} instead of {}: {reason}", listed(found), listed(expected)))
 }
 
 #[cfg(test)]
@@ -127,6 +161,13 @@ mod tests {
     }
 
     #[test]
+    fn a_pair_lacks_both_of_its_parts() {
+        let parts = [part(PartKind::HttpFilter, "cors"), part(PartKind::DownstreamTls, "tls")];
+        let pair = Variant::of_pair(3, [&parts[0], &parts[1]], &request());
+        assert_eq!((pair.arm.as_str(), pair.removed.len(), pair.request.tls), ("pair-3", 2, None));
+    }
+
+    #[test]
     fn everything_off_lacks_all_parts() {
         let parts = [part(PartKind::HttpFilter, "cors"), part(PartKind::DownstreamTls, "tls")];
         let of = |parts: &[Part]| Variant::all_off(&parts.iter().collect::<Vec<_>>(), &request());
@@ -146,8 +187,13 @@ mod tests {
         assert_eq!(difference(&mixed, &answers(&[(200, 3), (503, 7)], &[("status", 7)])), None);
         assert_eq!(
             difference(&mixed, &answers(&[(200, 10)], &[])).unwrap(),
-            "without it, the response is status 200 instead of status 200 and status 503"
+            "the response is status 200 instead of status 200 and status 503: the answer depends on it, so no proxy does the \
+             same without it"
         );
+        let refused = answers(&[(403, 10)], &[]);
+        let why = |whole: &Answers, variant: &Answers| difference(whole, variant).unwrap();
+        assert!(why(&refused, &answers(&[(200, 10)], &[])).contains("state a request that it admits"));
+        assert!(why(&answers(&[(200, 10)], &[]), &refused).contains("cannot be removed alone"));
         let broken = answers(&[], &[]);
         assert!(difference(&mixed, &broken).unwrap().contains("is nothing instead"));
     }

@@ -7,6 +7,7 @@ mod addresses;
 mod clusters;
 mod extensions;
 mod files;
+mod limits;
 mod listeners;
 mod process;
 mod secrets;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use hoptax_certs::KeyKind;
 use serde_json::{Value, json};
 
-use crate::assemble::Configuration;
+use crate::assemble::{Configuration, Origins};
 use crate::outside::outside_addresses;
 use crate::place::{Place, Problem, Problems};
 use crate::tree;
@@ -29,12 +30,13 @@ pub use listeners::Listener;
 pub(crate) use secrets::{API_KEY, BASIC_USER};
 
 /// The passes, in their order. The last ones replace what the others left.
-const PASSES: [fn(&mut Context<'_>); 8] = [
+const PASSES: [fn(&mut Context<'_>); 9] = [
     extensions::adapt,
     listeners::adapt,
     clusters::adapt,
     tls::adapt,
     secrets::adapt,
+    limits::adapt,
     files::adapt,
     process::adapt,
     addresses::adapt,
@@ -71,7 +73,7 @@ pub struct Replacement {
 pub struct Adapted {
     /// The configuration with its removed nodes as null: pointers are those before the removal.
     pub(crate) tree: Value,
-    configuration: Configuration,
+    origins: Origins,
     /// Everything that was replaced or removed, in the order of the passes.
     pub replacements: Vec<Replacement>,
     /// The files that it needs.
@@ -161,7 +163,7 @@ impl Configuration {
         if !problems.is_empty() {
             return Err(Problems::new(problems));
         }
-        Ok(Adapted { tree, configuration: self.clone(), replacements, files, listeners })
+        Ok(Adapted { tree, origins: self.origins.clone(), replacements, files, listeners })
     }
 }
 
@@ -173,9 +175,11 @@ impl Adapted {
 
     /// The bootstrap without some nodes.
     pub fn without<'p>(&self, pointers: impl IntoIterator<Item = &'p String>) -> Value {
-        let mut rest = self.clone();
-        rest.remove(pointers);
-        rest.bootstrap()
+        let mut rest = self.tree.clone();
+        for pointer in pointers {
+            tree::remove(&mut rest, pointer);
+        }
+        tree::compact(&rest)
     }
 
     /// Whether it has a node at a pointer.
@@ -192,7 +196,7 @@ impl Adapted {
 
     /// The place of a node in the user's files.
     pub fn place(&self, pointer: &str) -> Place {
-        self.configuration.place(pointer)
+        self.origins.place(pointer)
     }
 
     /// The pointers of every extension with this name or type.

@@ -2,11 +2,13 @@
 
 mod dump;
 mod files;
+mod origins;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub(crate) use self::origins::Origins;
 use crate::document::Document;
 use crate::place::{Place, Problem, Problems};
 use crate::tree::{self, join};
@@ -17,18 +19,7 @@ pub struct Configuration {
     pub(crate) tree: Value,
     /// Secrets by name. They are read for their kind only.
     pub(crate) secrets: BTreeMap<String, Value>,
-    documents: Vec<Document>,
-    /// Subtrees that were taken from other places, by their pointers in the bootstrap.
-    grafts: BTreeMap<String, Graft>,
-}
-
-/// A subtree that was taken from another place.
-#[derive(Clone, Debug)]
-struct Graft {
-    /// The number of its document.
-    document: usize,
-    /// Its pointer there.
-    from: String,
+    pub(crate) origins: Origins,
 }
 
 /// A file that a configuration names.
@@ -58,12 +49,8 @@ pub fn read(
         let message = "neither an Envoy bootstrap nor a /config_dump: it is not a mapping".to_owned();
         return Err(Problems::new(vec![Problem { place: document.place(""), message }]));
     }
-    let mut configuration = Configuration {
-        tree: Value::Null,
-        secrets: BTreeMap::new(),
-        documents: vec![document],
-        grafts: BTreeMap::new(),
-    };
+    let mut configuration =
+        Configuration { tree: Value::Null, secrets: BTreeMap::new(), origins: Origins::new(document) };
     let mut problems = Vec::new();
     let resources = if is_dump {
         configuration.join_dump(content, &mut problems)
@@ -94,18 +81,23 @@ struct Found {
 impl Configuration {
     /// The place of a node of the bootstrap in the user's files.
     pub fn place(&self, pointer: &str) -> Place {
-        let mut around = pointer;
-        let graft = loop {
-            match (self.grafts.get(around), around.rsplit_once('/')) {
-                (None, Some((parent, _))) => around = parent,
-                (graft, _) => break graft,
+        self.origins.place(pointer)
+    }
+
+    /// A copy in which nodes are replaced, by their pointers, as if the user had written them.
+    ///
+    /// # Errors
+    /// The pointers at which there is no node.
+    pub fn with(&self, nodes: &BTreeMap<String, Value>) -> Result<Self, Vec<String>> {
+        let mut changed = self.clone();
+        let mut missing = Vec::new();
+        for (pointer, value) in nodes {
+            match changed.tree.pointer_mut(pointer) {
+                Some(node) => *node = value.clone(),
+                None => missing.push(pointer.clone()),
             }
-        };
-        let (document, pointer) = match graft {
-            Some(graft) => (graft.document, format!("{}{}", graft.from, &pointer[around.len()..])),
-            None => (0, pointer.to_owned()),
-        };
-        self.documents[document].place(&pointer)
+        }
+        if missing.is_empty() { Ok(changed) } else { Err(missing) }
     }
 
     /// Places a resource at a pointer of the bootstrap, whose parent exists.
@@ -120,7 +112,7 @@ impl Configuration {
             Some(Value::Array(items)) => items.push(found.value),
             _ => return,
         }
-        self.grafts.insert(at.to_owned(), Graft { document: found.document, from: found.pointer });
+        self.origins.take(at.to_owned(), found.document, found.pointer);
     }
 
     /// Appends a resource to a list of `static_resources`.

@@ -1,5 +1,6 @@
 //! Derives a request that a listener forwards, from its filter chains and routes.
 
+mod authorization;
 mod credentials;
 mod matching;
 pub(crate) mod sample;

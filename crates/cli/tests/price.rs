@@ -5,9 +5,13 @@
 mod support;
 
 use std::fs;
+use std::net::UdpSocket;
+use std::process::Command;
+use std::time::Duration;
 
+use hoptax_host::link::{Link, LinkSpec};
 use serde_json::{Value, json};
-use support::{checked, root, run};
+use support::{checked, program, ran, root, run, wait_until};
 
 fn edge() -> String {
     root().join("crates/bootstrap/fixtures/edge.yaml").to_str().unwrap().to_owned()
@@ -46,8 +50,9 @@ fn the_whole_and_every_variant_answer_and_the_parts_act() {
     assert!(!whole.contains("hunter2") && !whole.contains("192.0.2.9"), "{whole}");
 }
 
+/// One part costs most, and two of them interact: a script that does more if the filter before it adds a header.
 #[test]
-fn a_part_that_costs_much_leads_the_bill_of_a_configuration() {
+fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let config = root().join("crates/cli/tests/fixtures/bill.yaml");
@@ -58,6 +63,16 @@ fn a_part_that_costs_much_leads_the_bill_of_a_configuration() {
         "GET http://shop.example/cart/1",
         "--header",
         "x-own: secret-of-the-user",
+        "--without",
+        "script",
+        "--without",
+        "header",
+        "--without",
+        "cors",
+        "--what-if",
+        "script -> add-header/lua",
+        "--what-if",
+        "header -> nothing",
         "--rounds",
         "3",
         "--json",
@@ -76,18 +91,70 @@ fn a_part_that_costs_much_leads_the_bill_of_a_configuration() {
     let parts = bill["parts"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
     // Twenty thousand conversions of numbers cost more than anything else that a proxy does for a request.
-    assert_eq!((names.len(), names[0]), (4, "script"), "{names:?}");
+    assert_eq!((names.len(), names[0]), (3, "script"), "{names:?}");
     let part = |name: &str| parts.iter().find(|part| part["name"] == name).unwrap();
     let cpu_us = |name: &str, end: &str| part(name)["cost"]["cpu_us_per_request"][end].as_f64();
     assert!(cpu_us("script", "low") > Some(300.0), "{:?}", part("script"));
     assert!(cpu_us("script", "low") > cpu_us("header", "high"), "{:?}", part("header"));
-    for (name, state) in
-        [("script", "exercised"), ("to-file", "exercised"), ("cors", "not-exercised"), ("header", "unknown")]
-    {
+    for (name, state) in [("script", "exercised"), ("cors", "not-exercised"), ("header", "unknown")] {
         assert_eq!(part(name)["activity"]["state"], state, "{name}");
     }
+    // Removing either one saves the work that the script does for the header.
+    assert!(bill["sum"]["interaction_us"]["low"].as_f64() > Some(0.0), "{}", bill["sum"]);
+    let pairs = bill["interactions"]["pairs"].as_array().unwrap();
+    assert_eq!(pairs.len(), 3, "{pairs:?}");
+    let both = pairs.iter().find(|pair| pair["parts"] == json!(["HTTP filter script", "HTTP filter header"]));
+    assert_eq!(both.unwrap()["sum"]["decision"], "different", "{both:?}");
+    assert!(both.unwrap()["sum"]["interaction_us"]["low"].as_f64() > Some(100.0), "{both:?}");
+    // A script that adds a header costs a part of one that calculates, and no header is as cheap as no filter that adds it.
+    let changes = bill["changes"].as_array().unwrap();
+    let saved_us =
+        |index: usize, end: &str| -changes[index]["difference"]["cpu_us_per_request"][end].as_f64().unwrap();
+    assert!(saved_us(0, "high") > 300.0, "{changes:?}");
+    assert_eq!(changes[0]["activity"]["state"], "exercised", "{changes:?}");
+    assert!((saved_us(1, "estimate") - cpu_us("header", "estimate").unwrap()).abs() < 1e-9, "{changes:?}");
     let markdown = fs::read_to_string(out.join("bill.md")).unwrap();
     assert!(markdown.contains("The most expensive part is HTTP filter script"), "{markdown}");
+    assert!(fs::read_to_string(out.join("bill.html")).unwrap().contains("What if"));
+}
+
+/// Where all that leaves the machine passes a link, no packet does: the file names servers, services and a statistics sink by
+/// address and by name, and the resolver is elsewhere.
+#[test]
+fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
+    let spec = LinkSpec { delay: Duration::ZERO, jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
+    let Ok(link) = Link::create(&spec) else {
+        assert!(!rustix::process::geteuid().is_root(), "root may make a link");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("resolv.conf"), "nameserver 192.0.2.53\noptions timeout:1 attempts:1\n")
+        .unwrap();
+    let inside = |arguments: &[&str]| {
+        let script =
+            "ip route replace default dev hoptax0 && mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]).arg(folder.path().join("resolv.conf")).arg(program());
+        command.env("XDG_STATE_HOME", "/nonexistent").args(arguments);
+        link.near.within(|| ran(&mut command)).unwrap()
+    };
+    // The interface announces itself to IPv6 routers.
+    let quiet = || fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+    let _ = link.near.within(quiet).unwrap();
+    let before = link.carried()[0].packets;
+    let out = folder.path().join("out");
+    let ran =
+        inside(&["price", &edge(), "--without", "cors", "--rounds", "2", "--out", out.to_str().unwrap()]);
+    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+    assert!(out.join("bill.json").exists());
+    assert_eq!(link.carried()[0].packets, before, "{}", ran.stdout);
+    // What is addressed to them does pass the link, and so does a question for a name.
+    let sent = link.near.within(|| UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"x", "192.0.2.9:8125"));
+    assert_eq!(sent.unwrap().unwrap(), 1);
+    wait_until("a packet to an address", || link.carried()[0].packets > before);
+    let before = link.carried()[0].packets;
+    assert_eq!(inside(&["load", "--count", "1", "http://cart-1.example/"]).code, Some(3));
+    wait_until("a packet to the resolver", || link.carried()[0].packets > before);
 }
 
 #[test]

@@ -1,6 +1,10 @@
-//! The bill of a configuration: what the whole costs, which part costs most, and a table with a row for each part.
+//! The bill of a configuration: what the whole costs, which part costs most, a table with a row for each part, and whether the
+//! parts add up.
 
-use hoptax_result::{Activity, BillResult, BilledPart, BilledSum, Charge, Decision, Interval};
+use hoptax_result::{
+    Activity, BillResult, BilledInteractions, BilledPair, BilledPart, BilledSum, Charge, Decision, Interval,
+    Verdict,
+};
 
 use crate::numbers::{difference, grouped, level, percent_difference, signed};
 use crate::side::SideTable;
@@ -108,14 +112,14 @@ pub(crate) const COLUMNS: [Column; 9] = [
 pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
     let parts = bill.parts.iter().filter(|part| part.arm.is_some());
     let mut charges: Vec<(String, [String; 2], &Charge, Text)> = parts
-        .map(|part| (part.name.clone(), [part.kind.clone(), activity(part)], &part.cost, difference as Text))
+        .map(|part| {
+            (part.name.clone(), [part.kind.clone(), activity(&part.activity)], &part.cost, difference as Text)
+        })
         .collect();
     let without_kind = || [String::new(), String::new()];
     charges.extend(bill.rest.as_ref().map(|rest| ("rest".to_owned(), without_kind(), rest, level as Text)));
     charges.push(("whole".to_owned(), without_kind(), &bill.whole, level));
-    let has_value =
-        |column: &&Column| charges.iter().any(|(_, _, charge, text)| column.1(charge, *text).is_some());
-    let columns: Vec<&Column> = columns.iter().filter(has_value).collect();
+    let columns = columns_with_values(columns, charges.iter().map(|(_, _, charge, text)| (*charge, *text)));
     let row = |(name, [kind, activity], charge, text): &(String, [String; 2], &Charge, Text)| {
         let numbers = columns.iter().map(|column| column.1(charge, *text).unwrap_or_default());
         let cells = std::iter::once(kind.clone()).chain(numbers).chain([activity.clone()]);
@@ -130,8 +134,38 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
     }
 }
 
-fn activity(part: &BilledPart) -> String {
-    match part.activity {
+/// The columns with a value for any of the charges.
+fn columns_with_values<'c, 'b>(
+    columns: &'c [Column],
+    charges: impl Iterator<Item = (&'b Charge, Text)> + Clone,
+) -> Vec<&'c Column> {
+    let has_value = |column: &&Column| charges.clone().any(|(charge, text)| column.1(charge, text).is_some());
+    columns.iter().filter(has_value).collect()
+}
+
+/// The changes that were measured, in their order, with the columns of `columns`; none if there are none.
+pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<SideTable> {
+    let measured = bill.changes.iter().filter(|change| change.arm.is_some());
+    let measured: Vec<_> = measured.collect();
+    if measured.is_empty() {
+        return None;
+    }
+    let text: Text = difference;
+    let columns = columns_with_values(columns, measured.iter().map(|change| (&change.difference, text)));
+    let header = ["what if"].into_iter().chain(columns.iter().map(|column| column.0)).chain(["activity"]);
+    let rows = measured.iter().map(|change| {
+        let numbers = columns.iter().map(|column| column.1(&change.difference, text).unwrap_or_default());
+        (change.change.clone(), numbers.chain([activity(&change.activity)]).collect())
+    });
+    Some(SideTable {
+        title: "what if: the changed proxy less the whole, per request".to_owned(),
+        header: header.map(str::to_owned).collect(),
+        rows: rows.collect(),
+    })
+}
+
+fn activity(activity: &Activity) -> String {
+    match activity {
         Activity::Exercised { .. } => "exercised",
         Activity::NotExercised { .. } => "not exercised",
         Activity::Unknown => "no statistic",
@@ -139,21 +173,100 @@ fn activity(part: &BilledPart) -> String {
     .to_owned()
 }
 
-/// Whether the parts add up, the A/A arm, parts that did nothing, and parts that were not measured.
+/// Whether the parts add up, the A/A arm, parts and changes that did nothing, and those that were not measured.
 pub(crate) fn notes(bill: &BillResult) -> Vec<String> {
-    let mut notes: Vec<String> = bill.sum.as_ref().map(sum).into_iter().collect();
-    notes.extend(bill.same_us.as_ref().map(same));
-    notes.extend(bill.parts.iter().filter_map(not_exercised));
-    notes.extend(bill.parts.iter().filter_map(|part| {
-        let reason = part.not_measured.as_ref()?;
-        Some(format!("not measured: {} ({}): {reason}", named(part), part.place))
-    }));
-    notes
+    let idle = idle(bill).into_iter().map(|line| format!("not exercised: {line}"));
+    let not_measured = not_measured(bill).into_iter().map(|line| format!("not measured: {line}"));
+    adds_up(bill).into_iter().chain(idle).chain(not_measured).collect()
 }
 
-fn sum(sum: &BilledSum) -> String {
+/// Whether the parts add up, which of them interact, and the A/A arm.
+pub(crate) fn adds_up(bill: &BillResult) -> Vec<String> {
+    let measured: Vec<&BilledPart> = bill.parts.iter().filter(|part| part.arm.is_some()).collect();
+    let whose = match measured.as_slice() {
+        [one, other] => format!("{} and {}", named(one), named(other)),
+        _ => "the parts".to_owned(),
+    };
+    let mut lines: Vec<String> = bill.sum.as_ref().map(|one| sum(&whose, one)).into_iter().collect();
+    lines.extend(bill.interactions.iter().flat_map(interactions));
+    lines.extend(bill.same_us.as_ref().map(same));
+    lines
+}
+
+/// Parts and changes that did nothing.
+pub(crate) fn idle(bill: &BillResult) -> Vec<String> {
+    let parts = bill
+        .parts
+        .iter()
+        .filter_map(|part| not_exercised(&format!("{} ({})", named(part), part.place), &part.activity));
+    let changes = bill.changes.iter().filter_map(|change| not_exercised(&change.change, &change.activity));
+    parts.chain(changes).collect()
+}
+
+/// Parts and changes that were not measured, with the reason.
+pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
+    let parts = bill.parts.iter().filter_map(|part| {
+        let reason = part.not_measured.as_ref()?;
+        Some(format!("{} ({}): without it, {reason}", named(part), part.place))
+    });
+    let changes = bill.changes.iter().filter_map(|change| {
+        let reason = change.not_measured.as_ref()?;
+        Some(format!("{}: {reason}", change.change))
+    });
+    parts.chain(changes).collect()
+}
+
+/// What the study of the pairs says about each of them.
+fn interactions(found: &BilledInteractions) -> Vec<String> {
+    if found.verdict == Verdict::Void {
+        return vec![
+            "which parts interact is not known: the study of their pairs is void, see `pairs/report.html`"
+                .to_owned(),
+        ];
+    }
+    let mut lines: Vec<String> = found.pairs.iter().map(pair).collect();
+    if let Some(pairs_us) = &found.pairs_us {
+        lines.push(format!(
+            "all these pairs: {} us of the difference between one by one and together, by a study of their own of {} rounds",
+            difference(pairs_us),
+            found.rounds
+        ));
+    }
+    lines
+}
+
+fn pair(pair: &BilledPair) -> String {
+    let [one, other] = &pair.parts;
+    let Some(sum) = &pair.sum else {
+        let reason = pair.not_measured.as_deref().unwrap_or("its numbers are withheld");
+        return format!("{one} and {other}: not measured together: {reason}");
+    };
     let costs = format!(
-        "the parts cost {} us one by one and {} us together; difference {} us, {} of the whole",
+        "{one} and {other} cost {} us one by one and {} us together",
+        difference(&sum.parts_us),
+        difference(&sum.together_us)
+    );
+    let less = sum.interaction_us.estimate > 0.0;
+    let by = level(&sum.interaction_us.times(if less { 1.0 } else { -1.0 }));
+    let meaning = match (sum.decision, less) {
+        (Decision::Equivalent, _) => "they add up".to_owned(),
+        (Decision::Different, true) => {
+            format!("together {by} us less than apart: each makes the other more expensive")
+        }
+        (Decision::Different, false) => format!("together {by} us more than apart: they share work"),
+        (Decision::Undecided, _) => {
+            format!(
+                "difference {} us: more rounds are needed to say whether they add up",
+                difference(&sum.interaction_us)
+            )
+        }
+    };
+    format!("{costs}: {meaning}")
+}
+
+fn sum(whose: &str, sum: &BilledSum) -> String {
+    let costs = format!(
+        "{whose} cost {} us one by one and {} us together; difference {} us, {} of the whole",
         difference(&sum.parts_us),
         difference(&sum.together_us),
         difference(&sum.interaction_us),
@@ -182,15 +295,10 @@ fn same(same: &Interval) -> String {
     format!("A/A arm (a second copy of the whole): {} us; {verdict}", difference(same))
 }
 
-fn not_exercised(part: &BilledPart) -> Option<String> {
-    let Activity::NotExercised { statistics, exercised_by } = &part.activity else { return None };
+fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
+    let Activity::NotExercised { statistics, exercised_by } = activity else { return None };
     let by = exercised_by.as_ref().map_or_else(String::new, |by| format!("; exercised by {by}"));
-    Some(format!(
-        "not exercised: {} ({}): no change of {}{by}; its cost is that of an idle part",
-        named(part),
-        part.place,
-        statistics.join(", ")
-    ))
+    Some(format!("{what}: no change of {}{by}; its cost is that of an idle part", statistics.join(", ")))
 }
 
 /// How the numbers are defined, and what they hold for.
@@ -227,7 +335,7 @@ pub(crate) fn warning(bill: &BillResult) -> Option<&'static str> {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{BilledRequest, Finding, ResponseCost, Severity, Verdict};
+    use hoptax_result::{BilledChange, BilledReplacement, BilledRequest, Finding, ResponseCost, Severity};
 
     use super::*;
 
@@ -256,7 +364,7 @@ pub(crate) mod fixture {
             arm: cost.map(|_| format!("no-{name}")),
             not_measured: cost
                 .is_none()
-                .then(|| "without it, the response is status 404 instead of status 200".to_owned()),
+                .then(|| "the response is status 404 instead of status 200".to_owned()),
             activity,
             cost: charge(cost, 180.0),
         }
@@ -317,7 +425,56 @@ pub(crate) mod fixture {
                 interaction_share: interval(-0.0689, 0.0117),
                 decision: Decision::Different,
             }),
+            interactions: Some(BilledInteractions {
+                verdict: Verdict::Sound,
+                rounds: 12,
+                pairs: vec![
+                    pair("rbac", Some((interval(-12.1, 2.0), Decision::Different))),
+                    pair("cors", Some((interval(0.4, 2.1), Decision::Equivalent))),
+                    pair("rewrite", None),
+                ],
+                pairs_us: Some(interval(-11.7, 2.6)),
+            }),
+            changes: vec![
+                BilledChange {
+                    change: "lua -> add-header/native".to_owned(),
+                    arm: Some("what-if-1".to_owned()),
+                    not_measured: None,
+                    activity: exercised("http.edge.lua.executions"),
+                    difference: charge(Some(interval(-24.5, 1.4)), 180.0),
+                },
+                BilledChange {
+                    change: "envoy -> 1.39.3".to_owned(),
+                    arm: None,
+                    not_measured: Some("Envoy refuses the configuration".to_owned()),
+                    activity: Activity::Unknown,
+                    difference: Charge::default(),
+                },
+            ],
             same_us: Some(interval(0.4, 1.2)),
+            replacements: vec![BilledReplacement {
+                place: "envoy.yaml:3".to_owned(),
+                what: "listener `edge` on 0.0.0.0:443".to_owned(),
+                with: "127.0.0.1, a free port".to_owned(),
+            }],
+        }
+    }
+
+    /// The pair of `lua` and another part, with its interaction.
+    fn pair(other: &str, interaction: Option<(Interval, Decision)>) -> BilledPair {
+        let sum = interaction.map(|(interaction_us, decision)| BilledSum {
+            parts_us: interval(35.3, 2.1),
+            together_us: interval(35.3 - interaction_us.estimate, 1.6),
+            interaction_us,
+            interaction_share: interaction_us.times(1.0 / 180.0),
+            decision,
+        });
+        let not_measured =
+            sum.is_none().then(|| "the response is status 404 instead of status 200".to_owned());
+        BilledPair {
+            parts: ["HTTP filter lua".to_owned(), format!("HTTP filter {other}")],
+            sum,
+            not_measured,
         }
     }
 
@@ -328,7 +485,8 @@ pub(crate) mod fixture {
         bill.whole = Charge::default();
         bill.rest = Some(Charge::default());
         bill.parts.iter_mut().for_each(|part| part.cost = Charge::default());
-        (bill.sum, bill.same_us) = (None, None);
+        bill.changes.iter_mut().for_each(|change| change.difference = Charge::default());
+        (bill.sum, bill.interactions, bill.same_us) = (None, None, None);
         bill
     }
 }

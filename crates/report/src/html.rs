@@ -1,8 +1,10 @@
-//! A study as a self-contained HTML page without scripts or external resources.
+//! A study, and a bill, as a self-contained HTML page without scripts or external resources.
+
+mod bill;
 
 use hoptax_result::{ArmKind, Interval, LoadSpec, Measure, SittingsResult, StudyResult};
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
+use minijinja::{AutoEscape, Environment, HtmlEscape, UndefinedBehavior, Value};
 use serde::Serialize;
 
 use crate::by_load::{CPU_SHARE, CPU_US, Of};
@@ -14,9 +16,14 @@ use crate::rows::{Columns, Row, in_percent, rows};
 use crate::side::{SideTable, levels_by_load, side_tables, work};
 use crate::{by_load, known, levels, sittings, words};
 
-const TEMPLATES: [(&str, &str); 2] = [
+pub use bill::bill;
+
+const TEMPLATES: [(&str, &str); 5] = [
     ("study.html", include_str!("../templates/study.html")),
+    ("bill.html", include_str!("../templates/bill.html")),
+    ("parts.html", include_str!("../templates/parts.html")),
     ("plots.html", include_str!("../templates/plots.html")),
+    ("style.css", include_str!("../templates/style.css")),
 ];
 
 /// Why the page could not be generated, which is a bug in hoptax.
@@ -50,19 +57,11 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
     let rows = rows(result);
     let columns = Columns::of(&rows);
     let cpu_loads = cpu_loads(result, &columns);
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-    environment.add_filter("capitalised", |text: String| words::capitalised(&text));
-    environment.add_filter("code", code);
-    for (name, source) in TEMPLATES {
-        environment.add_template(name, source)?;
-    }
     let page = Page {
         name: &result.name,
         summary: &result.summary,
         verdict: result.verdict.as_str(),
-        verdict_text: words::verdict(result),
+        verdict_text: words::verdict(result.verdict, &result.findings),
         loosened: words::loosened(&result.loosened),
         sittings,
         lead: findings::lead(result).as_ref().map(PageLead::new),
@@ -98,7 +97,20 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
         slices: words::slices(result),
         machine: words::machine(result),
     };
-    Ok(environment.get_template("study.html")?.render(Value::from(Serde(page)))?)
+    render("study.html", page)
+}
+
+/// The page of a template.
+fn render(template: &str, page: impl Serialize) -> Result<String, HtmlError> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.add_filter("capitalised", |text: String| words::capitalised(&text));
+    environment.add_filter("code", code);
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
+    Ok(environment.get_template(template)?.render(Value::from(Serde(page)))?)
 }
 
 /// Escapes text and marks parts between backticks as code.

@@ -15,7 +15,7 @@ pub fn study(result: &StudyResult) -> String {
 /// The study as Markdown, with a text below the verdict and one below the tables.
 fn page(result: &StudyResult, below_verdict: &str, below_tables: &str) -> String {
     let mut text = format!("# {}\n\n{}\n\n", escape(&result.name), escape(&result.summary));
-    text += &format!("**Verdict: {}.**\n\n{below_verdict}", words::verdict(result));
+    text += &format!("**Verdict: {}.**\n\n{below_verdict}", words::verdict(result.verdict, &result.findings));
     for line in words::loosened(&result.loosened) {
         text += &format!("{}.\n\n", escape(&words::capitalised(&line)));
     }
@@ -96,6 +96,9 @@ pub fn bill(result: &BillResult) -> String {
         text += &format!("{}.\n\n", words::capitalised(warning));
     }
     text += &side(&bill::table(result, &bill::COLUMNS));
+    if let Some(changes) = bill::changes(result, &bill::COLUMNS) {
+        text += &side(&changes);
+    }
     for line in bill::notes(result).iter().chain(&bill::method(result)) {
         text += &format!("- {}\n", escape(&words::capitalised(line)));
     }

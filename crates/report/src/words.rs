@@ -1,7 +1,7 @@
 //! Sentences shared by all outputs of a study.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult, Verdict,
+    ArmKind, ArmResult, Disturbance, Finding, LoadSpec, Loop, Loosened, Slices, StudyResult, Verdict,
 };
 
 use crate::numbers::{grouped, percent_difference};
@@ -253,10 +253,10 @@ pub(crate) fn loosened(all: &[Loosened]) -> Vec<String> {
     all.iter().map(line).collect()
 }
 
-/// The meaning of a study's verdict.
-pub(crate) fn verdict(result: &StudyResult) -> &'static str {
-    let withholds = result.findings.iter().any(|finding| finding.withholds);
-    match result.verdict {
+/// The meaning of a study's verdict, with its findings.
+pub(crate) fn verdict(verdict: Verdict, findings: &[Finding]) -> &'static str {
+    let withholds = findings.iter().any(|finding| finding.withholds);
+    match verdict {
         Verdict::Sound if withholds => {
             "sound: no check warned or failed; numbers that could not be measured are withheld"
         }
@@ -298,9 +298,9 @@ mod tests {
     #[test]
     fn the_verdict_states_whether_numbers_are_withheld() {
         let mut result = fixture::study();
-        assert!(verdict(&result).contains("withheld"));
+        assert!(verdict(result.verdict, &result.findings).contains("withheld"));
         result.findings.retain(|finding| !finding.withholds);
-        assert_eq!(verdict(&result), "caution: read the findings before you use the numbers");
+        assert_eq!(verdict(result.verdict, &result.findings), "caution: read the findings before you use the numbers");
     }
 
     #[test]

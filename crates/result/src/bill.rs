@@ -45,8 +45,14 @@ pub struct BillResult {
     pub rest: Option<Charge>,
     /// Whether the parts add up; null with fewer than two measured parts, and if one of the numbers is missing.
     pub sum: Option<BilledSum>,
+    /// Which parts interact; null if the parts add up, and if that was not measured.
+    pub interactions: Option<BilledInteractions>,
+    /// The changes that were asked for, in their order.
+    pub changes: Vec<BilledChange>,
     /// CPU time per request of a second copy of the whole less that of the whole, us: zero but for errors of the measurement.
     pub same_us: Option<Interval>,
+    /// What was replaced or removed in the configuration so that it runs on this machine.
+    pub replacements: Vec<BilledReplacement>,
 }
 
 impl BillResult {
@@ -136,7 +142,63 @@ pub enum Activity {
     Unknown,
 }
 
-/// The costs of all measured parts together, us of CPU time per request.
+/// A change of the configuration that was measured beside the whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BilledChange {
+    /// The change as the user stated it: `FROM -> TO`.
+    pub change: String,
+    /// The arm with it; null if it was not measured.
+    pub arm: Option<String>,
+    /// Why it was not measured; null if it was.
+    pub not_measured: Option<String>,
+    /// Whether what stands for the part acted on the request.
+    pub activity: Activity,
+    /// The changed proxy less the whole: below zero if the change saves.
+    pub difference: Charge,
+}
+
+/// A node of the configuration that was replaced or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BilledReplacement {
+    /// Its file and line, or its file and JSON pointer.
+    pub place: String,
+    /// What it was. Secrets are described, never quoted.
+    pub what: String,
+    /// What stands for it; `removed` and why if nothing does.
+    pub with: String,
+}
+
+/// Pairs of parts, each measured together and one by one in a study of its own, after the first study had found that the parts
+/// do not add up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BilledInteractions {
+    /// Verdict of the study of the pairs.
+    pub verdict: Verdict,
+    /// Its completed rounds.
+    pub rounds: u32,
+    /// The pairs of the most expensive parts.
+    pub pairs: Vec<BilledPair>,
+    /// Sum of the interactions of these pairs, us of CPU time per request; null if one of them is missing. It is all of
+    /// [`BilledSum::interaction_us`] if no other parts interact and no three parts do.
+    pub pairs_us: Option<Interval>,
+}
+
+/// Two parts, one by one and together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BilledPair {
+    /// Names of the two parts, each with its kind.
+    pub parts: [String; 2],
+    /// Their costs, one by one and together; null if not measured or withheld.
+    pub sum: Option<BilledSum>,
+    /// Why it was not measured; null if it was.
+    pub not_measured: Option<String>,
+}
+
+/// The costs of several parts together, us of CPU time per request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BilledSum {

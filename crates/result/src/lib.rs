@@ -22,7 +22,10 @@ mod tune;
 #[cfg(feature = "sample")]
 pub mod sample;
 
-pub use bill::{Activity, BillResult, BilledPart, BilledRequest, BilledSum, Charge};
+pub use bill::{
+    Activity, BillResult, BilledChange, BilledInteractions, BilledPair, BilledPart, BilledReplacement,
+    BilledRequest, BilledSum, Charge,
+};
 pub use calibration::{
     Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
     RateError, RateTried, Recorder,

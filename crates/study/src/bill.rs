@@ -1,8 +1,11 @@
 //! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
+//! [`pairs`] says which two parts interact, from a second study.
+
+pub mod pairs;
 
 use hoptax_result::{
-    ArmResult, BillResult, BilledPart, BilledRequest, BilledSum, Charge, Finding, Interval, ResponseCost,
-    StudyResult,
+    ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum, Charge,
+    Finding, Interval, ResponseCost, StudyResult,
 };
 use hoptax_stats::decide;
 
@@ -20,6 +23,10 @@ pub struct Order {
     /// The parts in the order of the configuration, without costs. The study has the arms that they name, each compared
     /// with the arm [`BillResult::WHOLE`].
     pub parts: Vec<BilledPart>,
+    /// The changes, without differences, with the same kind of arms.
+    pub changes: Vec<BilledChange>,
+    /// What was replaced in the configuration.
+    pub replacements: Vec<BilledReplacement>,
     /// Price of a core for an hour, if known.
     pub price_per_core_hour: Option<f64>,
 }
@@ -28,6 +35,7 @@ pub struct Order {
 ///
 /// **Method.** The cost of a part is the cost of the arm without it, with the opposite sign. Sums and the interaction are
 /// [`sum_of_cpu_costs`], and [`decide`] says whether the parts add up. Cores are requests per second times CPU time per request.
+/// Interactions need a second study: [`pairs::interactions`].
 pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     let rate = result.plan.cpu_load().and_then(|load| load.rate);
     let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
@@ -35,7 +43,12 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     let mut parts = order.parts;
     for part in &mut parts {
         let without = part.arm.as_deref().and_then(arm);
-        part.cost = priced(without.map(removed).unwrap_or_default());
+        part.cost = priced(without.map(|arm| difference(arm, -1.0)).unwrap_or_default());
+    }
+    let mut changes = order.changes;
+    for change in &mut changes {
+        let with = change.arm.as_deref().and_then(arm);
+        change.difference = priced(with.map(|arm| difference(arm, 1.0)).unwrap_or_default());
     }
     let cpu_us =
         |part: &BilledPart| part.cost.cpu_us_per_request.map_or(f64::NEG_INFINITY, |cpu| cpu.estimate);
@@ -61,10 +74,13 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         price_per_core_hour: order.price_per_core_hour,
         hours_per_month: BillResult::HOURS_PER_MONTH,
         whole: priced(arm(BillResult::WHOLE).map(level).unwrap_or_default()),
-        sum: sum(result, &measured),
+        sum: sum(result, &measured, BillResult::ALL_OFF),
+        interactions: None,
+        changes,
         rest: all_off.map(level).map(priced),
         same_us: arm(BillResult::SAME).and_then(|arm| arm.cost.cpu_us_per_request),
         parts,
+        replacements: order.replacements,
     }
 }
 
@@ -96,9 +112,10 @@ fn level(arm: &ArmResult) -> Charge {
     }
 }
 
-/// What a part adds, from the arm without it.
-fn removed(arm: &ArmResult) -> Charge {
-    let added = |saved: Option<Interval>| saved.map(|saved| saved.times(-1.0));
+/// What an arm uses more than the whole, times `sign`: what a part adds is the opposite of the difference of the arm without
+/// it.
+fn difference(arm: &ArmResult, sign: f64) -> Charge {
+    let added = |cost: Option<Interval>| cost.map(|cost| cost.times(sign));
     let cost = &arm.cost;
     Charge {
         cpu_us_per_request: added(cost.cpu_us_per_request),
@@ -121,22 +138,22 @@ fn priced(charge: Charge, rate: Option<f64>, price_per_core_hour: Option<f64>) -
     Charge { cores, money_per_month: cores.zip(price_per_core_hour).map(money), ..charge }
 }
 
-/// Whether the parts add up; `arms` are those without one part.
-fn sum(result: &StudyResult, arms: &[&str]) -> Option<BilledSum> {
+/// Whether parts add up; `arms` are those without one of them, and `together` is the arm without all of them.
+fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum> {
     if arms.len() < 2 {
         return None;
     }
     let whole = result.arms.iter().find(|arm| arm.id == BillResult::WHOLE)?.cpu_us_per_request?;
-    let all_off = (BillResult::ALL_OFF, 1.0);
+    let together = (together, 1.0);
     let mut terms: Vec<(&str, f64)> = arms.iter().map(|arm| (*arm, -1.0)).collect();
     let parts_us = sum_of_cpu_costs(result, &terms)?;
-    terms.push(all_off);
+    terms.push(together);
     let interaction_us = sum_of_cpu_costs(result, &terms)?;
     let interaction_share = interaction_us.times(1.0 / whole.estimate);
     let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
     Some(BilledSum {
         parts_us,
-        together_us: sum_of_cpu_costs(result, &[all_off])?.times(-1.0),
+        together_us: sum_of_cpu_costs(result, &[together])?.times(-1.0),
         interaction_us,
         interaction_share,
         decision: decide(&interaction_share, rounds, confidence, BilledSum::MARGIN_SHARE)?,

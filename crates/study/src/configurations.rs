@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use hoptax_bootstrap::{Adapted, Lab};
 use hoptax_subject::envoy::given::Given;
+use serde_json::Value;
 
 use crate::file::{ArmEntry, HopEntry, HopSection, StudyFile};
 use crate::provenance::sha256;
@@ -79,16 +80,42 @@ impl Configurations {
     }
 }
 
-fn read(path: &Path) -> Result<Configuration, String> {
-    let given = Given::read(path).map_err(|error| error.to_string())?;
-    let lab = Lab {
+impl Configuration {
+    /// What it becomes with other nodes ([`Given::with`]), with addresses that lead nowhere.
+    ///
+    /// # Errors
+    /// Why it cannot be adapted, or which nodes do not exist.
+    pub(crate) fn adapted_with(&self, nodes: &BTreeMap<String, Value>) -> Result<Adapted, String> {
+        if nodes.is_empty() {
+            return Ok(self.adapted.clone());
+        }
+        let changed = self.given.with(nodes).map_err(|missing| no_such_nodes(&missing))?;
+        changed.adapt(&nowhere()).map_err(|problems| problems.to_string())
+    }
+}
+
+/// That a configuration lacks the nodes at these pointers.
+pub(crate) fn no_such_nodes(pointers: &[String]) -> String {
+    format!(
+        "no node `{}`: write JSON pointers such as `/static_resources/listeners/0`",
+        pointers.join("`, `")
+    )
+}
+
+/// A lab with addresses that lead nowhere.
+fn nowhere() -> Lab {
+    Lab {
         admin_port: 0,
         listener_ports: Vec::new(),
         origin: ORIGIN,
         companion: COMPANION,
         folder: "/lab".into(),
-    };
-    let adapted = given.adapt(&lab).map_err(|problems| problems.to_string())?;
+    }
+}
+
+fn read(path: &Path) -> Result<Configuration, String> {
+    let given = Given::read(path).map_err(|error| error.to_string())?;
+    let adapted = given.adapt(&nowhere()).map_err(|problems| problems.to_string())?;
     let sha256 = hash(&given, &adapted).map_err(|error| error.to_string())?;
     Ok(Configuration { given, adapted, sha256 })
 }

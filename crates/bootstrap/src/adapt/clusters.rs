@@ -121,6 +121,10 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
 /// Calls `change` for every endpoint with an address of its own network.
 fn for_endpoints(assignment: &mut Value, change: &mut dyn FnMut(&mut Value)) {
     for locality in assignment.get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
+        // A dump states the weight 0 of a locality that has none, which Envoy then refuses.
+        if locality.get("load_balancing_weight").and_then(Value::as_u64) == Some(0) {
+            locality["load_balancing_weight"] = Value::Null;
+        }
         for entry in locality.get_mut("lb_endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
             if entry.get("health_status").is_some() {
                 entry["health_status"] = Value::Null;

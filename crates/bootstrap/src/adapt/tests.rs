@@ -69,6 +69,47 @@ fn what_needs_the_kernel_is_removed_with_the_reason() {
 }
 
 #[test]
+fn a_locality_without_a_weight_has_none_although_a_dump_says_zero() {
+    let weight = |weight: u32| {
+        let adapted = adapted(&format!(
+            "static_resources: {{clusters: [{{name: a, load_assignment: {{endpoints: [{{load_balancing_weight: {weight}}}]}}}}]}}"
+        ));
+        let bootstrap = adapted.bootstrap();
+        let locality = bootstrap.pointer("/static_resources/clusters/0/load_assignment/endpoints/0");
+        locality.and_then(|locality| locality.get("load_balancing_weight").cloned())
+    };
+    assert_eq!((weight(0), weight(3)), (None, Some(json!(3))));
+}
+
+#[test]
+fn limits_of_the_proxy_itself_admit_every_request() {
+    let adapted = adapted(
+        "static_resources:
+  listeners:
+    - name: a
+      filter_chains:
+        - filters:
+            - typed_config:
+                http_filters:
+                  - name: limit
+                    typed_config:
+                      '@type': type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit
+                      token_bucket: {max_tokens: 2, fill_interval: 5s}
+                      descriptors: [{token_bucket: {max_tokens: 7, tokens_per_fill: 7, fill_interval: 10s}}]",
+    );
+    let limits: Vec<String> = adapted
+        .replacements
+        .iter()
+        .filter(|one| one.what.starts_with("a limit"))
+        .map(|one| format!("{}: {}", one.place, one.what))
+        .collect();
+    assert_eq!(limits, ["envoy.yaml:11: a limit of 2 tokens", "envoy.yaml:12: a limit of 7 tokens"]);
+    let text = adapted.bootstrap().to_string();
+    assert_eq!(text.matches("\"tokens_per_fill\":1000000000").count(), 2, "{text}");
+    assert!(text.contains("\"fill_interval\":\"5s\""), "the interval stays: {text}");
+}
+
+#[test]
 fn code_from_the_network_is_refused_with_its_line() {
     let text = "static_resources:
   listeners:

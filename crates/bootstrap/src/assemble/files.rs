@@ -183,9 +183,9 @@ impl Configuration {
                 }
                 Ok(loaded) => match Document::parse(&loaded.name, &loaded.text) {
                     Ok(document) => {
-                        self.documents.push(document);
-                        files.numbers.insert(path, self.documents.len() - 1);
-                        self.documents.len() - 1
+                        let number = self.origins.add(document);
+                        files.numbers.insert(path, number);
+                        number
                     }
                     Err(problem) => {
                         files.problems.push(problem);
@@ -194,7 +194,7 @@ impl Configuration {
                 },
             },
         };
-        let items = self.documents[document].value.get("resources").and_then(Value::as_array);
+        let items = self.origins.document(document).value.get("resources").and_then(Value::as_array);
         let items = items.into_iter().flatten().enumerate();
         items
             .map(|(index, value)| Found {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::DerivedRequest;
 use super::sample::matched_text;
+use super::{DerivedRequest, authorization};
 use crate::adapt::{API_KEY, Adapted, BASIC_USER};
 use crate::tree::{extension_type, items, join, message_type, text};
 
@@ -17,6 +17,9 @@ pub(super) fn add(
 ) {
     for (_, filter) in items(&adapted.tree, &join(manager, "http_filters")) {
         let Some(configuration) = filter.get("typed_config") else { continue };
+        let of_filter =
+            |scope: &Value| scope.get("typed_per_filter_config")?.get(text(filter, "/name")).cloned();
+        let of_scope = || [route, virtual_host].into_iter().find_map(of_filter);
         match extension_type(filter) {
             "envoy.extensions.filters.http.basic_auth.v3.BasicAuth" => {
                 request.set_header("authorization", BASIC_USER);
@@ -42,14 +45,15 @@ pub(super) fn add(
                 }
             }
             "envoy.extensions.filters.http.cors.v3.Cors" => {
-                let name = text(filter, "/name");
-                let policy = [route, virtual_host]
-                    .into_iter()
-                    .find_map(|scope| scope.get("typed_per_filter_config")?.get(name));
-                let origins = policy.and_then(|policy| policy.pointer("/allow_origin_string_match/0"));
+                let policy = of_scope().unwrap_or_default();
+                let origins = policy.pointer("/allow_origin_string_match/0");
                 if let Some(origin) = origins.and_then(matched_text) {
                     request.set_header("origin", &origin);
                 }
+            }
+            "envoy.extensions.filters.http.rbac.v3.RBAC" => {
+                let of_route = of_scope().and_then(|scope| scope.get("rbac").cloned());
+                authorization::satisfy(of_route.as_ref().unwrap_or(configuration), request);
             }
             _ => {}
         }

@@ -42,7 +42,7 @@ pub(super) fn satisfy(matching: &Value, request: &mut DerivedRequest) -> Option<
     Some(())
 }
 
-fn satisfy_header(header: &Value, request: &mut DerivedRequest) -> Option<()> {
+pub(super) fn satisfy_header(header: &Value, request: &mut DerivedRequest) -> Option<()> {
     let name = text(header, "/name").to_ascii_lowercase();
     let is_inverted = header.get("invert_match").and_then(Value::as_bool).unwrap_or(false);
     if is_inverted || header.get("present_match").and_then(Value::as_bool) == Some(false) {
@@ -106,7 +106,7 @@ pub(super) fn is_matched(matching: &Value, request: &DerivedRequest) -> bool {
         })
 }
 
-fn header_matches(header: &Value, request: &DerivedRequest) -> bool {
+pub(super) fn header_matches(header: &Value, request: &DerivedRequest) -> bool {
     let name = text(header, "/name").to_ascii_lowercase();
     let value = match name.as_str() {
         ":method" => Some(request.method.as_str()),

@@ -134,12 +134,29 @@ fn rounds_advice(result: &StudyResult, limits: &Limits) -> String {
         .filter_map(|load| Some((rounds_for_p99(result, &load.name, limits)?, load.name.as_str())))
         .min_by_key(|(rounds, _)| *rounds);
     match fewest {
+        Some((rounds, load)) if !is_feasible(result, rounds) => format!(
+            "no number of rounds that fits a day would print p99: it needs about {rounds} for nine arms in ten under `{load}`, which needs \
+             the fewest; read p50, or measure at a higher rate or in longer blocks"
+        ),
         Some((rounds, load)) => format!(
             "p99 needs about {rounds} rounds (`--rounds {rounds}`) for nine arms in ten under `{load}`, which needs the fewest; more or \
              longer blocks of a load reduce that number"
         ),
         None => "add rounds, or more or longer blocks of this load".to_owned(),
     }
+}
+
+/// Largest number of rounds of a study.
+const MOST_ROUNDS: u32 = 1_000;
+/// Seconds of a day.
+const DAY_S: f64 = 86_400.0;
+
+/// Whether a study may have this number of rounds, and a day is long enough for them.
+fn is_feasible(result: &StudyResult, rounds: u32) -> bool {
+    let began = result.rounds.iter().flat_map(|round| &round.samples).flat_map(|sample| &sample.began_s);
+    let last_s = began.fold(0.0, |last: f64, began_s| last.max(*began_s));
+    let round_s = last_s / f64::from(result.plan.rounds_completed.max(1));
+    rounds <= MOST_ROUNDS && f64::from(rounds) * round_s <= DAY_S
 }
 
 /// Share of the arms whose costs in p99 a forecast is about.
@@ -280,6 +297,10 @@ mod tests {
         let rounds =
             rounds.split("`--rounds ").nth(1).unwrap().split('`').next().unwrap().parse::<u32>().unwrap();
         assert!((32..=40).contains(&rounds), "{rounds}");
+        assert!(
+            advice([8_000, 8_000], [Some(50.0), Some(5_000.0)])
+                .starts_with("no number of rounds that fits a day")
+        );
         assert_eq!(
             advice([8_000, 8_000], [Some(50.0), None]),
             "add rounds, or more or longer blocks of this load"

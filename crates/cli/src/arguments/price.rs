@@ -4,18 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use hoptax_bill::Change;
 
 use super::values::{self, Headers, NeverHalt, RequestLine};
 
 /// Options of tries and measurements, which a dry run has not.
-const MEASURED: [&str; 8] =
-    ["only_try", "rate", "price_per_core_hour", "rounds", "budget", "envoy", "out", "json"];
+const MEASURED: [&str; 9] =
+    ["only_try", "what_if", "rate", "price_per_core_hour", "rounds", "budget", "envoy", "out", "json"];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   hoptax price envoy.yaml --rate 3000 --price-per-core-hour 0.04
   hoptax price envoy.yaml --request 'GET https://shop.example/cart' --header 'x-region: north'
+  hoptax price envoy.yaml --what-if 'jwt_authn -> check-token/lua' --what-if 'envoy -> 1.39.3'
   hoptax price dump.json --listener public_listener --dry-run
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the dump
@@ -25,10 +27,12 @@ services answered by hoptax. Every replacement is listed, and secrets are never 
 
 Variants are the whole, the whole without each of its parts, and everything off. Those that answer the
 request as the whole does are measured side by side in one study, with a second copy of the whole: the
-A/A arm. A part costs what the whole uses more than the whole without it.
+A/A arm. A part costs what the whole uses more than the whole without it. If the parts do not add up
+to what they cost together, a second study of the same length measures pairs of them, and the bill
+names those that interact.
 
 CPU time is that of the proxy alone, at saturation or, with --rate, at that rate. The run folder holds
-bill.json, bill.md, the tries, the study file, its result and its report.
+bill.json, bill.md, bill.html, the tries, the study file, its result and its report.
 
 Exit codes:
   0    the bill was measured
@@ -60,6 +64,13 @@ pub(crate) struct PriceArguments {
     /// Measure only the parts with these names; repeatable [default: all]
     #[arg(long, value_name = "NAME")]
     pub(crate) without: Vec<String>,
+    /// Also measure a change, `FROM -> TO`; repeatable
+    ///
+    /// FROM is an HTTP filter or an access log of the bill, and TO is a function of the catalogue that is one of the same kind
+    /// (`hoptax functions`). With `nothing` as TO, FROM is any part, and is removed. `envoy -> 1.39.3` is the whole on another
+    /// Envoy. Headers that a function needs are sent to every variant.
+    #[arg(long, value_name = "CHANGE")]
+    pub(crate) what_if: Vec<Change>,
     /// Requests per second to this one proxy [default: saturation]
     #[arg(long, value_name = "NUMBER", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
@@ -69,7 +80,7 @@ pub(crate) struct PriceArguments {
     /// Number of rounds
     #[arg(long, value_name = "NUMBER", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) rounds: u32,
-    /// Measuring time, instead of a number of rounds: as many complete rounds as fit, at least two
+    /// Measuring time of a study, instead of a number of rounds: as many complete rounds as fit, at least two
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) budget: Option<Duration>,
     /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH

@@ -1,35 +1,40 @@
 //! `hoptax price`: measures what an Envoy configuration costs per request, and what each of its parts adds.
 //!
 //! It takes the configuration apart, tries the whole and the whole without each part, and measures those that answer alike in
-//! one study.
+//! one study. If the parts do not add up, a second study measures pairs of them.
 
+mod laboratory;
 mod order;
+mod pairs;
 mod passed;
 mod text;
 mod tries;
 
-use std::env;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use hoptax_bill::study_file::{STUDY, Source, study_file};
-use hoptax_bill::{LabError, Stubs, write_files};
-use hoptax_bootstrap::{Adapted, Lab};
-use hoptax_report::{markdown, terminal};
+use hoptax_bill::study_file::{Question, STUDY, Source, study_file};
+use hoptax_bill::{Change, Changed, Variant};
+use hoptax_functions::Catalogue;
+use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{BillResult, Verdict};
 use hoptax_study::bill::bill;
-use hoptax_subject::envoy::given::{FilesError, Given, GivenError};
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::given::{Given, GivenError};
 
+use self::laboratory::{Laboratory, adapt, create_folder};
 use self::passed::{Passed, passed};
-use self::tries::{Bench, Tries};
+use self::tries::{Tries, try_variants};
 use super::own_study::{self, MAX_ROUNDS};
-use super::study;
+use super::{functions, study};
 use crate::arguments::PriceArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
+
+/// The folder of the tries, in the run folder.
+const TRIES: &str = "tries";
+/// The folder of the study of pairs, in the run folder.
+const PAIRS: &str = "pairs";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
@@ -37,46 +42,42 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
         GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
     })?;
     if arguments.dry_run {
-        let unknown = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let adapted = adapt(&given, unknown, unknown, Path::new("FOLDER"))?;
-        print::result(&text::outline(&passed(&adapted, arguments)?, &adapted.replacements))?;
+        let adapted = adapt(&given, Path::new("FOLDER"))?;
+        print::result(&text::outline(&passed(&adapted, arguments, &[])?, &adapted.replacements))?;
         return Ok(Code::Success);
     }
     let folder = create_folder(&study::run_folder_path(arguments.out.as_deref(), STUDY))?;
     let interrupt = Interrupt::listen()?;
-    let Some((passed, tries)) = try_all(&given, arguments, &folder.join("tries"), &interrupt)? else {
+    let catalogue = functions::load()?;
+    let headers = headers(arguments, &catalogue)?;
+    let Some((passed, tries)) =
+        try_all(&given, arguments, (&catalogue, &headers), &folder.join(TRIES), &interrupt)?
+    else {
         return Ok(Code::Interrupted);
     };
     if arguments.only_try {
         return Ok(Code::Success);
     }
-    measure(arguments, &passed, &tries, &folder)
+    measure(arguments, &given, (&passed, &tries), &folder, &interrupt)
+}
+
+/// The headers that functions need which stand for parts.
+fn headers(arguments: &PriceArguments, catalogue: &Catalogue) -> Result<Vec<(String, String)>, Failure> {
+    let of_each = arguments.what_if.iter().map(|change| change.headers(catalogue));
+    let all = of_each.collect::<Result<Vec<_>, String>>().map_err(Failure::bad_input)?;
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// Tries the variants of the listener, and prints what answers. None after an interrupt.
 fn try_all(
     given: &Given,
     arguments: &PriceArguments,
+    (catalogue, headers): (&Catalogue, &[(String, String)]),
     folder: &Path,
     interrupt: &Interrupt,
 ) -> Result<Option<(Passed, Tries)>, Failure> {
-    let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let program = env::current_exe()
-        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    let folder = create_folder(folder)?;
-    let unknown = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
-    let names = adapt(given, unknown, unknown, &folder)?;
-    let certificates = write_files(given, &names, &folder).map_err(|error| match error {
-        LabError::Files(FilesError::Missing(_)) => Failure::bad_input(error),
-        LabError::Files(_) | LabError::Certificates(_) => Failure::environment(error),
-    })?;
-    let stubs = Stubs::start(&program, &certificates, &folder).map_err(Failure::environment)?;
-    let mut adapted = adapt(given, stubs.origin.address, stubs.companion.address, &folder)?;
-    let bench =
-        Bench { envoy: &envoy, program: &program, folder: &folder, certificates: &certificates, interrupt };
-    let lacking = bench.accept(&mut adapted)?;
-    let mut all = passed(&adapted, arguments)?;
+    let laboratory = Laboratory::set_up(given, arguments, folder, interrupt)?;
+    let mut all = passed(&laboratory.adapted, arguments, headers)?;
     // A bill has stdout for itself.
     let print = |text: &str| {
         if arguments.only_try {
@@ -85,24 +86,45 @@ fn try_all(
         print::note(text);
         Ok(())
     };
-    print(&text::outline(&all, &adapted.replacements))?;
+    print(&text::outline(&all, &laboratory.adapted.replacements))?;
     let Some(chosen) = all.iter().position(|one| one.request.is_ok()) else {
         return Err(Failure::bad_input(
             "no request goes through any listener; the reasons are printed above. Give one with --request",
         ));
     };
     let passed = all.swap_remove(chosen);
-    let Some(tries) = bench.try_variants(&adapted, &passed, lacking)? else { return Ok(None) };
+    let changes = changes(arguments, &passed, catalogue)?;
+    let Some(tries) = try_variants(&laboratory, &passed, changes, interrupt)? else { return Ok(None) };
     print(&text::trials(&passed, &tries))?;
     Ok(Some((passed, tries)))
+}
+
+/// The variants of the changes that are asked for.
+fn changes(
+    arguments: &PriceArguments,
+    passed: &Passed,
+    catalogue: &Catalogue,
+) -> Result<Vec<(Change, Changed)>, Failure> {
+    let Ok(request) = &passed.request else { return Ok(Vec::new()) };
+    let without = Variant::of_parts(&passed.parts, request);
+    let parts: Vec<_> = passed.parts.iter().zip(&without).collect();
+    let (mut changes, mut problems) = (Vec::new(), Vec::new());
+    for (index, change) in arguments.what_if.iter().enumerate() {
+        match change.variant(&parts, request, catalogue, index + 1) {
+            Ok(changed) => changes.push((change.clone(), changed)),
+            Err(problem) => problems.push(format!("--what-if '{change}': {problem}")),
+        }
+    }
+    if problems.is_empty() { Ok(changes) } else { Err(Failure::bad_input(problems.join("\n"))) }
 }
 
 /// Measures the variants that answer as the whole does, and prints the bill.
 fn measure(
     arguments: &PriceArguments,
-    passed: &Passed,
-    tries: &Tries,
+    given: &Given,
+    (passed, tries): (&Passed, &Tries),
     folder: &Path,
+    interrupt: &Interrupt,
 ) -> Result<Code, Failure> {
     let cannot = |what: &str, path: &Path, error: &std::io::Error| {
         Failure::environment(format!("cannot {what} `{}`: {error}", path.display()))
@@ -116,14 +138,20 @@ fn measure(
         lacking: &tries.lacking,
         statuses: &statuses,
     };
-    let text = study_file(source, &tries.whole.variant, &tries.measured(), arguments.rate);
+    let whole = &tries.whole.variant;
+    let text = study_file(source, Question::Parts, whole, &tries.measured(), arguments.rate);
     let file = folder.join("price.yaml");
     fs::write(&file, text).map_err(|error| cannot("write", &file, &error))?;
     let result = match own_study::run(options(arguments, &file), folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),
     };
-    let bill = bill(&result, order::order(arguments, passed, tries));
+    let mut bill = bill(&result, order::order(arguments, passed, tries));
+    let pairs = pairs::measured(arguments, given, (passed, tries), (source, &bill), folder, interrupt)?;
+    bill.interactions = match pairs {
+        Ok(interactions) => interactions,
+        Err(code) => return Ok(code),
+    };
     write(folder, &bill)?;
     print::table_or_json(arguments.json.as_deref(), &bill, || terminal::bill(&bill, print::style()))?;
     Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
@@ -150,23 +178,11 @@ fn options(arguments: &PriceArguments, file: &Path) -> Vec<String> {
 /// Writes the bill to the run folder.
 fn write(folder: &Path, bill: &BillResult) -> Result<(), Failure> {
     print::write_json(Some(&folder.join("bill.json")), bill)?;
-    let path = folder.join("bill.md");
-    fs::write(&path, markdown::bill(bill))
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
-}
-
-fn adapt(
-    given: &Given,
-    origin: SocketAddr,
-    companion: SocketAddr,
-    folder: &Path,
-) -> Result<Adapted, Failure> {
-    let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder: folder.to_owned() };
-    given.adapt(&lab).map_err(Failure::bad_input)
-}
-
-/// Creates a folder, and returns its absolute path: Envoy reads its files from there.
-fn create_folder(path: &Path) -> Result<PathBuf, Failure> {
-    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
-    created.map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", path.display())))
+    let page = html::bill(bill).map_err(Failure::environment)?;
+    for (name, text) in [("bill.md", markdown::bill(bill)), ("bill.html", page)] {
+        let path = folder.join(name);
+        fs::write(&path, text)
+            .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
+    }
+    Ok(())
 }

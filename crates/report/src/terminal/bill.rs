@@ -4,8 +4,9 @@ use hoptax_result::BillResult;
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
-use crate::bill::{COLUMNS, Column, method, notes, sentences, subject, table, warning};
+use crate::bill::{COLUMNS, Column, changes, method, notes, sentences, subject, table, warning};
 use crate::findings::groups;
+use crate::side::SideTable;
 
 /// What the proxy costs, which part costs most, then all parts and how they add up.
 pub fn bill(result: &BillResult, style: Style) -> String {
@@ -17,7 +18,11 @@ pub fn bill(result: &BillResult, style: Style) -> String {
         text += &format!("{}\n", style.wrap(&style.paint(Paint::Bold, &sentence), 2));
     }
     text += &format!("{}\n", style.wrap(&subject(result), 2));
-    text += &format!("\n{}\n", rows(result, usize::from(style.width)));
+    let width = usize::from(style.width);
+    text += &format!("\n{}\n", rows(|columns| Some(table(result, columns)), width).unwrap_or_default());
+    if let Some(changes) = rows(|columns| changes(result, columns), width) {
+        text += &format!("{changes}\n");
+    }
     for line in notes(result).iter().chain(&method(result)) {
         text += &format!("{}\n", style.wrap(line, 2));
     }
@@ -25,20 +30,20 @@ pub fn bill(result: &BillResult, style: Style) -> String {
     if findings.is_empty() { text } else { format!("{text}\n{findings}") }
 }
 
-/// The table, with as many columns as fit.
-fn rows(result: &BillResult, width: usize) -> String {
+/// A table with as many columns as fit; none if there is none.
+fn rows(table: impl Fn(&[Column]) -> Option<SideTable>, width: usize) -> Option<String> {
     let of = |columns: &[Column]| {
-        let table = table(result, columns);
+        let table = table(columns)?;
         let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
         let mut rows = Rows::new(&header);
         for (name, cells) in table.rows {
             rows.add(&name, cells);
         }
-        rows.text()
+        Some(rows.text())
     };
     let fits = |text: &String| text.lines().all(|line| line.chars().count() <= width);
-    let least = of(COLUMNS.get(..2).unwrap_or_default());
-    (3..=COLUMNS.len()).rev().filter_map(|number| COLUMNS.get(..number)).map(of).find(fits).unwrap_or(least)
+    let wide = (3..=COLUMNS.len()).rev().filter_map(|number| of(COLUMNS.get(..number)?)).find(fits);
+    wide.or_else(|| of(COLUMNS.get(..2)?))
 }
 
 #[cfg(test)]
@@ -57,7 +62,7 @@ mod tests {
     #[test]
     fn a_narrow_terminal_has_fewer_columns() {
         for (width, has_money) in [(80, false), (110, true)] {
-            let text = rows(&fixture::bill(), width);
+            let text = rows(|columns| Some(table(&fixture::bill(), columns)), width).unwrap();
             assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
             assert_eq!(text.contains("a month"), has_money, "{text}");
             assert!(text.contains("of the whole"), "{text}");

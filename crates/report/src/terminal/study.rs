@@ -123,7 +123,7 @@ pub fn study(result: &StudyResult, style: Style) -> String {
 }
 
 fn verdict(result: &StudyResult, style: Style) -> String {
-    let words = words::verdict(result);
+    let words = words::verdict(result.verdict, &result.findings);
     let word = words.split(':').next().unwrap_or_default();
     let painted = style.paint(Style::of_verdict(result.verdict), word);
     let mut text = style.wrap(&format!("verdict: {words}"), 2).replacen(word, &painted, 1);

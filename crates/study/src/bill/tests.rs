@@ -7,7 +7,7 @@ use crate::measure::CPU;
 use crate::plan::Plan;
 use crate::summary::{Conditions, fill, summarise};
 
-const TEXT: &str = "
+pub(super) const TEXT: &str = "
 name: price
 rounds: 4
 arms:
@@ -32,9 +32,13 @@ fn cpu_us(arm: &str, together: f64) -> f64 {
     }
 }
 
-/// A study in which the level of the whole varies from round to round.
 fn study(together: f64) -> StudyResult {
-    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
+    study_of(TEXT, |arm| cpu_us(arm, together))
+}
+
+/// A study of a file in which the level of the whole varies from round to round.
+pub(super) fn study_of(text: &str, cpu_us: impl Fn(&str) -> f64) -> StudyResult {
+    let (file, positions) = file::read("test.yaml", text).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
     let mut result = summarise(&plan, &[], Conditions::default());
     let sample = |arm: &ArmResult, round: u32| {
@@ -48,8 +52,7 @@ fn study(together: f64) -> StudyResult {
             copy: (0..slices).map(|slice| slice / 4).collect(),
             set_aside: vec![Vec::new(); slices as usize],
             slowdown: vec![None; slices as usize],
-            values: [(CPU.id.to_string(), vec![Some(cpu_us(&arm.id, together) + own); slices as usize])]
-                .into(),
+            values: [(CPU.id.to_string(), vec![Some(cpu_us(&arm.id) + own); slices as usize])].into(),
             ..Sample::default()
         }
     };
@@ -88,18 +91,24 @@ fn order(parts: &[(&str, Option<&str>)]) -> Order {
         listener: "edge".to_owned(),
         request: BilledRequest::default(),
         parts: parts.iter().map(|(name, arm)| part(name, *arm)).collect(),
+        changes: Vec::new(),
+        replacements: Vec::new(),
         price_per_core_hour: Some(0.04),
     }
 }
 
 const BOTH: [(&str, Option<&str>); 3] = [("jwt", None), ("cors", Some("no-cors")), ("lua", Some("no-lua"))];
 
-fn estimate(interval: Option<Interval>) -> f64 {
+pub(super) fn bill_of(study: &StudyResult, parts: &[(&str, Option<&str>)]) -> BillResult {
+    bill(study, order(parts))
+}
+
+pub(super) fn estimate(interval: Option<Interval>) -> f64 {
     interval.unwrap().estimate
 }
 
 /// Costs are taken at the machine's usual speed, which the varying level of the whole moves a little.
-fn is_near(value: f64, expected: f64) -> bool {
+pub(super) fn is_near(value: f64, expected: f64) -> bool {
     (value - expected).abs() < 0.5
 }
 
@@ -141,6 +150,23 @@ fn parts_that_add_up_have_no_interaction_and_others_have_its_size() {
     assert!(is_near(100.0 * shared.interaction_share.estimate, -10.0));
     let costs = shared.parts_us.estimate - shared.together_us.estimate;
     assert!((shared.interaction_us.estimate - costs).abs() < 1e-9);
+}
+
+#[test]
+fn a_change_costs_what_the_changed_proxy_uses_more_than_the_whole() {
+    let change = |arm: Option<&str>| BilledChange {
+        change: "lua -> nothing".to_owned(),
+        arm: arm.map(str::to_owned),
+        not_measured: arm.is_none().then(|| "it answers otherwise".to_owned()),
+        activity: Activity::Unknown,
+        difference: Charge::default(),
+    };
+    let changes = vec![change(Some("no-lua")), change(None)];
+    let bill = bill(&study(40.0), Order { changes, ..order(&BOTH) });
+    let [removed, unmeasured] = bill.changes.as_slice() else { panic!("{:?}", bill.changes) };
+    assert!(is_near(estimate(removed.difference.cpu_us_per_request), -30.0), "{removed:?}");
+    assert!(is_near(100.0 * estimate(removed.difference.cpu_share), -30.0), "{removed:?}");
+    assert_eq!(unmeasured.difference, Charge::default());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{OrderWord, ProxyWord, TlsWord};
 
@@ -48,6 +49,10 @@ pub struct HopSection {
     /// Nodes that are removed from the configuration, by their JSON pointers in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
+    /// Nodes of the configuration that are replaced, by their JSON pointers, as if the file had these. Their addresses, files
+    /// and secrets are replaced like those of the file.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub replace: BTreeMap<String, Value>,
     /// Its worker threads, which override `workers` of the conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]

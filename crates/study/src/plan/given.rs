@@ -1,9 +1,12 @@
 //! Proxies with a configuration of the user: what of it runs, and the request that goes through it.
 
+use std::collections::BTreeMap;
+
 use hoptax_bootstrap::request::{DerivedRequest, RequestTls, StatedRequest, stated, tls_of};
 use hoptax_bootstrap::{Adapted, Listener, leads_to, statistics};
 use hoptax_functions::Tls;
 use hoptax_nearest::hint;
+use serde_json::Value;
 
 use super::hops::Placed;
 use crate::configurations::{COMPANION, Configurations};
@@ -18,6 +21,8 @@ pub struct GivenConfig {
     pub listener: String,
     /// The nodes that are removed from it, by their JSON pointers.
     pub without: Vec<String>,
+    /// The nodes that it has instead of others, by their JSON pointers.
+    pub replaced: BTreeMap<String, Value>,
     /// TLS of the connections that the listener accepts.
     pub downstream: Option<Tls>,
     /// The statistic that every request moves; none if there is none.
@@ -54,7 +59,10 @@ pub(super) fn resolve(
         problems.push((format!("{place}/config"), why));
         std::mem::take(&mut problems)
     })?;
-    let mut adapted = configuration.adapted.clone();
+    let mut adapted = configuration.adapted_with(&section.replace).map_err(|why| {
+        problems.push((format!("{place}/replace"), format!("`{path}`: {why}")));
+        std::mem::take(&mut problems)
+    })?;
     for (index, pointer) in section.without.iter().enumerate().filter(|(_, one)| !adapted.has(one)) {
         let message = format!(
             "`{path}` has no node `{pointer}`: write a JSON pointer such as `/static_resources/listeners/0`"
@@ -78,6 +86,7 @@ pub(super) fn resolve(
         path: path.clone(),
         listener: listener.name,
         without: section.without.clone(),
+        replaced: section.replace.clone(),
         downstream: request.tls.as_ref().map(security),
         proof: statistics::of_requests(&adapted, &request),
         asks_companion: leads_to(&adapted.bootstrap(), COMPANION),
@@ -130,7 +139,11 @@ fn misplaced_keys(section: &HopSection, place: &str) -> Placed {
         )
     } else {
         (
-            vec![("listener", section.listener.is_some()), ("without", !section.without.is_empty())],
+            vec![
+                ("listener", section.listener.is_some()),
+                ("without", !section.without.is_empty()),
+                ("replace", !section.replace.is_empty()),
+            ],
             "is for a proxy with a `config`",
         )
     };

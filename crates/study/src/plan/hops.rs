@@ -369,10 +369,18 @@ fn in_words(section: &HopSection, usual: &str) -> String {
         };
         parts.push(format!("`{}`{order}", section.functions.join("`, `")));
     }
-    parts.extend(section.config.as_ref().map(|config| match section.without.len() {
-        0 => format!("`{config}`"),
-        1 => format!("`{config}` less 1 node"),
-        nodes => format!("`{config}` less {nodes} nodes"),
+    parts.extend(section.config.as_ref().map(|config| {
+        let less = match section.without.len() {
+            0 => String::new(),
+            1 => " less 1 node".to_owned(),
+            nodes => format!(" less {nodes} nodes"),
+        };
+        let replaced = match section.replace.len() {
+            0 => String::new(),
+            1 => ", 1 node replaced".to_owned(),
+            nodes => format!(", {nodes} nodes replaced"),
+        };
+        format!("`{config}`{less}{replaced}")
     }));
     parts.extend(section.workers.map(|number| format!("{number} workers")));
     parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));

@@ -9,7 +9,7 @@ use hoptax_subject::lab::{Lab, PeerNames};
 
 use super::subjects::FILES;
 use super::{ArmError, Setting};
-use crate::configurations::{COMPANION, ORIGIN};
+use crate::configurations::{COMPANION, ORIGIN, no_such_nodes};
 use crate::plan::{Arm, GivenConfig, Hop, Plan};
 
 /// The names that given configurations expect in the certificates of origin and generator.
@@ -45,8 +45,10 @@ pub(super) fn spec(
         folder: directory.join(FILES),
     };
     let of = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
-    let adapted = configuration.given.adapt(&place).map_err(|error| of(&error))?;
-    configuration.given.write_files(&adapted, lab.certificates()).map_err(|error| of(&error))?;
+    let user = configuration.given.with(&given.replaced);
+    let user = user.map_err(|missing| ArmError::Given(no_such_nodes(&missing)))?;
+    let adapted = user.adapt(&place).map_err(|error| of(&error))?;
+    user.write_files(&adapted, lab.certificates()).map_err(|error| of(&error))?;
     Ok(ProxySpec {
         envoy: setting.envoy(arm.envoy(hop))?.clone(),
         directory,

@@ -3,13 +3,14 @@
 //! `hoptax_bootstrap` decides what the configuration becomes; here the user's files are read, and those of the lab written.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::{Adapted, Configuration, Lab, Loaded, Problem, Problems, read};
 use hoptax_certs::CertificateError;
+use serde_json::Value;
 
 use crate::lab::Certificates;
 
@@ -57,6 +58,15 @@ impl Given {
         };
         let configuration = read(&path.display().to_string(), &text, &load)?;
         Ok(Self { configuration, folder, sources: sources.into_inner() })
+    }
+
+    /// A copy in which nodes are replaced, by their pointers, as if the user had written them.
+    ///
+    /// # Errors
+    /// The pointers at which there is no node.
+    pub fn with(&self, nodes: &BTreeMap<String, Value>) -> Result<Self, Vec<String>> {
+        let configuration = self.configuration.with(nodes)?;
+        Ok(Self { configuration, folder: self.folder.clone(), sources: self.sources.clone() })
     }
 
     /// Adapts it to a lab.

@@ -22,6 +22,8 @@ use super::release::Envoy;
 pub use admin::Statistics;
 use watched::Watched;
 
+/// The beginning of a reason that concerns a constraint of a message.
+const CONSTRAINT: &str = "Proto constraint validation failed";
 /// Time limit for Envoy to become live.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time limit for validating a configuration.
@@ -258,10 +260,7 @@ impl ProxySpec {
             Ok(output) => {
                 let reason = match &self.source {
                     Source::Plan(_) => last_lines_of(&output.text, LOG_LINES),
-                    // The reason comes first; what follows is the message that was refused, which may be long.
-                    Source::Given { .. } => {
-                        output.text.lines().take(LOG_LINES).collect::<Vec<_>>().join("\n")
-                    }
+                    Source::Given { .. } => reason_of(&output.text),
                 };
                 Err(ProxyError::Refused { config: self.config(), reason })
             }
@@ -301,6 +300,13 @@ impl ProxySpec {
         let listener = self.source.listener().to_owned();
         Ok(StartingProxy { child, admin_address_file, listener, began: Instant::now() })
     }
+}
+
+/// The first lines of the reason in the output of Envoy's validation. The message that was refused comes after it, or before
+/// it if the message violates a constraint, and may be long.
+fn reason_of(output: &str) -> String {
+    let start = output.rfind(CONSTRAINT).unwrap_or(0);
+    output.get(start..).unwrap_or(output).lines().take(LOG_LINES).collect::<Vec<_>>().join("\n")
 }
 
 /// An Envoy that was started and may not be live yet.

@@ -1,18 +1,20 @@
 //! What a bill states besides its numbers, from the tries.
 
 use hoptax_bill::Answers;
+use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::parts::Part;
-use hoptax_result::{Activity, BilledPart, BilledRequest, Charge};
+use hoptax_bootstrap::statistics::is_matched;
+use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, BilledRequest, Charge};
 use hoptax_study::bill::Order;
 
 use super::passed::Passed;
-use super::tries::Tries;
+use super::tries::{TriedChange, Tries};
 use crate::arguments::PriceArguments;
 
 /// The bill without its numbers.
 pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) -> Order {
     let parts = passed.parts.iter().zip(&tries.parts).map(|(part, tried)| {
-        let obstacle = tries.obstacle(tried);
+        let obstacle = tried.obstacle(&tries.answers);
         BilledPart {
             kind: part.kind.to_string(),
             name: part.name.clone(),
@@ -35,7 +37,37 @@ pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) 
             statuses: tries.answers.statuses.keys().copied().collect(),
         },
         parts: parts.collect(),
+        changes: tries.changes.iter().map(|change| self::change(change, &tries.answers)).collect(),
+        replacements: tries.replacements.iter().map(replacement).collect(),
         price_per_core_hour: arguments.price_per_core_hour,
+    }
+}
+
+/// A change without its difference.
+fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
+    let TriedChange { change, proof, tried } = change;
+    let obstacle = tried.obstacle(whole);
+    let mut moved = tried.outcome.as_ref().map(|answers| answers.moved.keys()).into_iter().flatten();
+    let is_own = |name: &&String| proof.iter().any(|pattern| is_matched(name, pattern));
+    let activity = match moved.find(is_own) {
+        _ if proof.is_empty() => Activity::Unknown,
+        Some(statistic) => Activity::Exercised { statistic: statistic.clone() },
+        None => Activity::NotExercised { statistics: proof.clone(), exercised_by: None },
+    };
+    BilledChange {
+        change: change.to_string(),
+        arm: obstacle.is_none().then(|| tried.variant.arm.clone()),
+        not_measured: obstacle,
+        activity,
+        difference: Charge::default(),
+    }
+}
+
+fn replacement(replacement: &Replacement) -> BilledReplacement {
+    BilledReplacement {
+        place: replacement.place.to_string(),
+        what: replacement.what.clone(),
+        with: replacement.with.clone(),
     }
 }
 

@@ -15,8 +15,13 @@ pub(super) struct Passed {
     pub(super) parts: Vec<Part>,
 }
 
-/// The listeners, or the one that is asked for, with the parts that are asked for.
-pub(super) fn passed(adapted: &Adapted, arguments: &PriceArguments) -> Result<Vec<Passed>, Failure> {
+/// The listeners, or the one that is asked for, with the parts that are asked for. `headers` are those of the request, before
+/// the user's own.
+pub(super) fn passed(
+    adapted: &Adapted,
+    arguments: &PriceArguments,
+    headers: &[(String, String)],
+) -> Result<Vec<Passed>, Failure> {
     let names: Vec<&str> = adapted.listeners.iter().map(|listener| listener.name.as_str()).collect();
     if let Some(wanted) = &arguments.listener {
         known("listener", wanted, &names)?;
@@ -24,7 +29,7 @@ pub(super) fn passed(adapted: &Adapted, arguments: &PriceArguments) -> Result<Ve
     let is_meant =
         |listener: &&Listener| arguments.listener.as_ref().is_none_or(|wanted| listener.name == *wanted);
     let mut all: Vec<Passed> =
-        adapted.listeners.iter().filter(is_meant).map(|listener| of(adapted, listener, arguments)).collect();
+        adapted.listeners.iter().filter(is_meant).map(|one| of(adapted, one, arguments, headers)).collect();
     let parts: Vec<&str> = all.iter().flat_map(|one| &one.parts).map(|part| part.name.as_str()).collect();
     for wanted in &arguments.without {
         known("part", wanted, &parts)?;
@@ -37,8 +42,13 @@ pub(super) fn passed(adapted: &Adapted, arguments: &PriceArguments) -> Result<Ve
     Ok(all)
 }
 
-fn of(adapted: &Adapted, listener: &Listener, arguments: &PriceArguments) -> Passed {
-    let request = request(adapted, listener, arguments);
+fn of(
+    adapted: &Adapted,
+    listener: &Listener,
+    arguments: &PriceArguments,
+    headers: &[(String, String)],
+) -> Passed {
+    let request = request(adapted, listener, arguments, headers);
     let parts = request.as_ref().map(|request| parts(adapted, listener, request)).unwrap_or_default();
     Passed { listener: listener.clone(), request, parts }
 }
@@ -47,8 +57,10 @@ fn request(
     adapted: &Adapted,
     listener: &Listener,
     arguments: &PriceArguments,
+    headers: &[(String, String)],
 ) -> Result<DerivedRequest, Problem> {
-    let headers = arguments.headers.iter().flat_map(|headers| headers.0.clone()).collect();
+    let own = arguments.headers.iter().flat_map(|headers| headers.0.clone());
+    let headers = headers.iter().cloned().chain(own).collect();
     let of_line = arguments.request.clone().map(|line| line.request).unwrap_or_default();
     let request = stated(adapted, listener, &StatedRequest { headers, ..of_line })?;
     match &arguments.request {

@@ -63,8 +63,8 @@ fn part(part: &Part) -> [String; 3] {
 /// What the variants answered, and which parts acted.
 pub(super) fn trials(passed: &Passed, tries: &Tries) -> String {
     let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
-    let all = std::iter::once(&tries.whole).chain(&tries.parts).chain(&tries.all_off);
-    let rows: Vec<[String; 3]> = all
+    let rows: Vec<[String; 3]> = tries
+        .all()
         .map(|one| {
             let outcome = one.outcome.as_ref().map_or_else(|error| format!("failed: {error}"), answers);
             [one.name.clone(), outcome, String::new()]

@@ -99,6 +99,27 @@ fn a_part_that_is_left_out_leaves_the_request_as_it_is() {
 }
 
 #[test]
+fn a_replaced_node_is_as_if_the_file_had_it() {
+    let filter = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0";
+    let buffer = "{name: buffer, typed_config: {'@type': \
+                  type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer, max_request_bytes: 1}}";
+    let with = |pointer: &str| {
+        given(&format!(
+            "baseline, {{name: whole, hops: [{{config: envoy.yaml}}]}}, \
+             {{name: other, hops: [{{config: envoy.yaml, replace: {{{pointer}: {buffer}}}}}], compared_with: whole}}"
+        ))
+    };
+    let plan = with(filter).unwrap();
+    let given = arm(&plan, "other").chain.hops[0].given.clone().unwrap();
+    assert_eq!(given.replaced[filter]["name"], "buffer");
+    // It is no copy of the whole.
+    assert_eq!(arm(&plan, "other").kind, ArmKind::Function);
+    assert_eq!(arm(&plan, "other").summary, "One proxy with `envoy.yaml`, 1 node replaced");
+    let missing = with("/static_resources/listeners/7").unwrap_err().to_string();
+    assert!(missing.contains("no node `/static_resources/listeners/7`"), "{missing}");
+}
+
+#[test]
 fn tls_of_the_request_follows_the_listener_and_what_is_left_of_it() {
     let plan = given(
         "baseline, {name: whole, hops: [{config: envoy.yaml, listener: secure}]}, \

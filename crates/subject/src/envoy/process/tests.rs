@@ -66,3 +66,14 @@ fn an_envoy_that_exits_is_reported_with_its_log() {
     let error = ended("kill -9 $$");
     assert!(error.contains("signal: 9") && !error.contains("out of luck"), "{error}");
 }
+
+#[test]
+fn the_reason_is_found_before_and_behind_the_message_that_was_refused() {
+    let first = "error initializing: script load error\nnode {\n}";
+    assert!(reason_of(first).starts_with("error initializing: script load error"));
+    let message = "node {\n".repeat(100);
+    let last = format!(
+        "error initializing: goo.gle/debugproto\n{message}Proto constraint validation failed (weight: too small)\n"
+    );
+    assert_eq!(reason_of(&last), "Proto constraint validation failed (weight: too small)");
+}

@@ -1,0 +1,31 @@
+//! Rate limits of the proxy itself admit every request. Loads of a study are far above most limits, so costs would otherwise be
+//! those of refusals, which differ from those of the requests that a limit lets pass.
+
+use serde_json::Value;
+
+use super::Context;
+use crate::tree::{join, last_step};
+
+/// Tokens of a bucket that no load empties.
+const TOKENS: u64 = 1_000_000_000;
+
+pub(super) fn adapt(context: &mut Context<'_>) {
+    let is_bucket = |pointer: &str, node: &Value| {
+        last_step(pointer) == "token_bucket" && node.get("max_tokens").is_some_and(|tokens| !tokens.is_null())
+    };
+    for pointer in context.find(&is_bucket) {
+        let Some(tokens) = context.tree.pointer(&join(&pointer, "max_tokens")).map(Value::to_string) else {
+            continue;
+        };
+        if let Some(bucket) = context.tree.pointer_mut(&pointer) {
+            bucket["max_tokens"] = TOKENS.into();
+            bucket["tokens_per_fill"] = TOKENS.into();
+        }
+        let what = format!("a limit of {} tokens", tokens.trim_matches('"'));
+        context.list(
+            &pointer,
+            &what,
+            "a limit that admits every request; beyond it, costs would be those of refusals",
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! Where variants of a configuration are tried: the files of the lab, the servers behind the proxy, and Envoy.
+
+use std::env;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use hoptax_bill::{
+    Answers, LabError, Stubs, Trial, TrialError, Variant, difference, make_folders, write_files,
+};
+use hoptax_bootstrap::request::DerivedRequest;
+use hoptax_bootstrap::{Adapted, Lab, missing_extension};
+use hoptax_subject::envoy::given::{FilesError, Given};
+use hoptax_subject::envoy::process::ProxyError;
+use hoptax_subject::envoy::release::Envoy;
+use serde_json::Value;
+
+use crate::arguments::PriceArguments;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::print;
+
+/// How many extensions that Envoy lacks are removed before it is given up.
+const MOST_MISSING: usize = 50;
+
+/// A variant, and what its requests got.
+pub(super) struct Tried {
+    pub(super) name: String,
+    pub(super) variant: Variant,
+    pub(super) outcome: Result<Answers, TrialError>,
+}
+
+impl Tried {
+    /// Why the variant cannot be an arm beside a whole that answers `whole`; none if it can.
+    pub(super) fn obstacle(&self, whole: &Answers) -> Option<String> {
+        match &self.outcome {
+            Ok(answers) => difference(whole, answers),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+/// A configuration with everything around it that runs. It must end before a study begins: its servers wake up now and then.
+pub(super) struct Laboratory {
+    given: Given,
+    /// The configuration, without the extensions that Envoy lacks.
+    pub(super) adapted: Adapted,
+    /// Pointers of the extensions that Envoy lacks.
+    pub(super) lacking: Vec<String>,
+    stubs: Stubs,
+    envoy: Envoy,
+    program: PathBuf,
+    folder: PathBuf,
+    certificates: PathBuf,
+}
+
+impl Laboratory {
+    /// Writes the files, starts the servers, and has Envoy validate the whole without the extensions that it lacks.
+    pub(super) fn set_up(
+        given: &Given,
+        arguments: &PriceArguments,
+        folder: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
+        let envoy =
+            Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
+        let program = env::current_exe()
+            .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+        let folder = create_folder(folder)?;
+        // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
+        let names = adapt(given, &folder)?;
+        let certificates = write_files(given, &names, &folder).map_err(|error| match error {
+            LabError::Files(FilesError::Missing(_)) => Failure::bad_input(error),
+            LabError::Files(_) | LabError::Certificates(_) => Failure::environment(error),
+        })?;
+        let stubs = Stubs::start(&program, &certificates, &folder).map_err(Failure::environment)?;
+        let adapted = adapt_to(given, addresses(&stubs), &folder)?;
+        let (given, lacking) = (given.clone(), Vec::new());
+        let mut new = Self { given, adapted, lacking, stubs, envoy, program, folder, certificates };
+        new.accept(interrupt)?;
+        Ok(new)
+    }
+
+    /// Has Envoy validate the whole, and removes the extensions that it lacks.
+    fn accept(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+        for _ in 0..MOST_MISSING {
+            let bootstrap = self.adapted.bootstrap();
+            let validated = self.trial("whole", &self.envoy).validate(bootstrap, interrupt.flag());
+            let Err(error) = validated else { return Ok(()) };
+            let TrialError::Proxy(ProxyError::Refused { reason, .. }) = &error else {
+                return Err(Failure::environment(error));
+            };
+            let missing = missing_extension(reason);
+            self.lacking.extend(missing.map(|name| self.adapted.extensions(name)).unwrap_or_default());
+            if !missing.is_some_and(|name| self.adapted.remove_extension(name)) {
+                return Err(Failure::bad_input(error));
+            }
+        }
+        Err(Failure::bad_input(format!(
+            "Envoy lacks more than {MOST_MISSING} extensions of this configuration; use the Envoy that it is for: --envoy PATH"
+        )))
+    }
+
+    fn trial<'t>(&'t self, arm: &str, envoy: &'t Envoy) -> Trial<'t> {
+        Trial { envoy, program: &self.program, folder: self.folder_of(arm), certificates: &self.certificates }
+    }
+
+    /// The folder of a variant.
+    pub(super) fn folder_of(&self, arm: &str) -> PathBuf {
+        self.folder.join(arm)
+    }
+
+    /// Tries a variant with its request. None after an interrupt.
+    pub(super) fn attempt(
+        &self,
+        name: String,
+        variant: Variant,
+        listener: &str,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Tried>, Failure> {
+        let other = variant.envoy.as_deref().map(|envoy| Envoy::find(Some(envoy), &mut print::note));
+        let other = other.transpose().map_err(Failure::environment)?;
+        let bootstrap = self.bootstrap(&variant)?;
+        let request: &DerivedRequest = &variant.request;
+        let trial = self.trial(&variant.arm, other.as_ref().unwrap_or(&self.envoy));
+        let outcome = trial.run(bootstrap, listener, request, interrupt.flag());
+        Ok((!interrupt.is_requested()).then_some(Tried { name, variant, outcome }))
+    }
+
+    fn bootstrap(&self, variant: &Variant) -> Result<Value, Failure> {
+        if variant.replaced.is_empty() {
+            return Ok(self.adapted.without(&variant.removed));
+        }
+        let changed = self.given.with(&variant.replaced).map_err(|missing| {
+            Failure::bad_input(format!("the configuration has no node `{}`", missing.join("`, `")))
+        })?;
+        let adapted = adapt_to(&changed, addresses(&self.stubs), &self.folder)?;
+        make_folders(&adapted).map_err(|error| {
+            Failure::environment(format!("cannot make folders in `{}`: {error}", self.folder.display()))
+        })?;
+        Ok(adapted.without(self.lacking.iter().chain(&variant.removed)))
+    }
+}
+
+/// Addresses of origin and companion.
+fn addresses(stubs: &Stubs) -> [SocketAddr; 2] {
+    [stubs.origin.address, stubs.companion.address]
+}
+
+fn unknown() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+/// The configuration on this machine before any server runs, with its files in `folder`.
+pub(super) fn adapt(given: &Given, folder: &Path) -> Result<Adapted, Failure> {
+    adapt_to(given, [unknown(), unknown()], folder)
+}
+
+fn adapt_to(given: &Given, [origin, companion]: [SocketAddr; 2], folder: &Path) -> Result<Adapted, Failure> {
+    let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder: folder.to_owned() };
+    given.adapt(&lab).map_err(Failure::bad_input)
+}
+
+/// Creates a folder, and returns its absolute path: Envoy reads its files from there.
+pub(super) fn create_folder(path: &Path) -> Result<PathBuf, Failure> {
+    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
+    created.map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", path.display())))
+}

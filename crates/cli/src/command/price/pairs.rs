@@ -1,0 +1,89 @@
+//! The second study of a bill whose parts do not add up: which two parts interact.
+
+use std::fs;
+use std::path::Path;
+
+use hoptax_bill::Variant;
+use hoptax_bill::study_file::{Question, Source, study_file};
+use hoptax_bootstrap::parts::Part;
+use hoptax_result::{BillResult, BilledInteractions};
+use hoptax_study::bill::pairs::{Pair, interactions, suspects};
+use hoptax_subject::envoy::given::Given;
+
+use super::laboratory::{Laboratory, Tried, create_folder};
+use super::passed::Passed;
+use super::tries::Tries;
+use super::{PAIRS, TRIES, options};
+use crate::arguments::PriceArguments;
+use crate::command::own_study;
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::print;
+
+/// The pairs of the parts that may interact, measured in a study. None if the parts add up; the code of an interrupt.
+pub(super) fn measured(
+    arguments: &PriceArguments,
+    given: &Given,
+    (passed, tries): (&Passed, &Tries),
+    (source, bill): (Source<'_>, &BillResult),
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<Result<Option<BilledInteractions>, Code>, Failure> {
+    let suspects = suspects(bill);
+    if suspects.is_empty() {
+        return Ok(Ok(None));
+    }
+    let all = || passed.parts.iter().zip(&tries.parts);
+    let parts: Vec<(&Part, &Tried)> =
+        suspects.iter().filter_map(|arm| all().find(|(_, tried)| tried.variant.arm == *arm)).collect();
+    print::note(&format!(
+        "the parts do not add up: a second study measures pairs of {} parts, to see which of them interact",
+        parts.len()
+    ));
+    let laboratory = Laboratory::set_up(given, arguments, &folder.join(TRIES), interrupt)?;
+    let Some((pairs, variants)) = tried(&laboratory, (passed, tries), &parts, interrupt)? else {
+        return Ok(Err(Code::Interrupted));
+    };
+    drop(laboratory);
+    let arms: Vec<Variant> = parts.iter().map(|(_, tried)| tried.variant.clone()).chain(variants).collect();
+    let text = study_file(source, Question::Pairs, &tries.whole.variant, &arms, arguments.rate);
+    let folder = create_folder(&folder.join(PAIRS))?;
+    let file = folder.join("pairs.yaml");
+    fs::write(&file, text)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", file.display())))?;
+    let result = own_study::run(options(arguments, &file), &folder)?;
+    Ok(result.map(|result| Some(interactions(&result, &pairs))))
+}
+
+/// All pairs of parts, and the variants without both of them that answer as the whole does. None after an interrupt.
+fn tried(
+    laboratory: &Laboratory,
+    (passed, tries): (&Passed, &Tries),
+    parts: &[(&Part, &Tried)],
+    interrupt: &Interrupt,
+) -> Result<Option<(Vec<Pair>, Vec<Variant>)>, Failure> {
+    let (mut pairs, mut variants) = (Vec::new(), Vec::new());
+    for (index, (first, one)) in parts.iter().enumerate() {
+        for (second, other) in parts.iter().skip(index + 1) {
+            let variant = Variant::of_pair(pairs.len() + 1, [*first, *second], &tries.whole.variant.request);
+            let name = format!("without {} and {}", first.name, second.name);
+            let Some(tried) = laboratory.attempt(name, variant, &passed.listener.name, interrupt)? else {
+                return Ok(None);
+            };
+            let both = match tried.obstacle(&tries.answers) {
+                Some(obstacle) => Err(obstacle),
+                None => {
+                    variants.push(tried.variant.clone());
+                    Ok(tried.variant.arm)
+                }
+            };
+            let named = |part: &Part| format!("{} {}", part.kind, part.name);
+            pairs.push(Pair {
+                parts: [named(first), named(second)],
+                arms: [one.variant.arm.clone(), other.variant.arm.clone()],
+                both,
+            });
+        }
+    }
+    Ok(Some((pairs, variants)))
+}

@@ -1,0 +1,168 @@
+//! Which two parts of a bill interact: the pairs to measure, and what a study of them says.
+//!
+//! **Why a second study.** Which parts cost most is known after the first study only, and measuring all pairs of all parts from
+//! the start would multiply its length. A pair that is chosen by the numbers of one study must not be judged by them either:
+//! the largest of several errors is not small. The second study measures each pair and its two parts anew.
+//!
+//! **Why the most expensive parts.** If two parts make each other more expensive, removing either one saves the extra cost,
+//! so it is contained in the cost of both. If they share work, the cost of each is what the other does not need as well; the
+//! parts that share much work may then cost little one by one, and a pair of them can be missed. The bill therefore states how
+//! much of the interaction the measured pairs explain.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{Activity, BillResult, BilledInteractions, BilledPair, BilledSum, Decision, StudyResult};
+
+use super::sum;
+use crate::summary::sum_of_cpu_costs;
+
+/// Number of parts whose pairs are measured: six pairs, which a study of twice the arms can hold.
+const MOST_PARTS: usize = 4;
+
+/// A pair to measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Names of the two parts, each with its kind.
+    pub parts: [String; 2],
+    /// The arms without one of them.
+    pub arms: [String; 2],
+    /// The arm without both, or why there is none.
+    pub both: Result<String, String>,
+}
+
+/// The arms without one part whose pairs are to be measured; none if the parts add up, and with fewer than three parts: the
+/// arm without all parts is already that of the only pair.
+pub fn suspects(bill: &BillResult) -> Vec<String> {
+    let is_suspicious = |sum: &BilledSum| match sum.decision {
+        Decision::Equivalent => false,
+        Decision::Different => true,
+        Decision::Undecided => sum.interaction_share.estimate.abs() > BilledSum::MARGIN_SHARE,
+    };
+    if !bill.sum.as_ref().is_some_and(is_suspicious) {
+        return Vec::new();
+    }
+    let measured = || bill.parts.iter().filter(|part| part.cost.cpu_us_per_request.is_some());
+    let is_idle = |activity: &Activity| matches!(activity, Activity::NotExercised { .. });
+    // The bill has them in the order of their costs. Parts that did nothing hardly share work.
+    let active = measured().filter(|part| !is_idle(&part.activity));
+    let idle = measured().filter(|part| is_idle(&part.activity));
+    let arms: Vec<String> = active.chain(idle).filter_map(|part| part.arm.clone()).collect();
+    if arms.len() < 3 { Vec::new() } else { arms.into_iter().take(MOST_PARTS).collect() }
+}
+
+/// What a study of pairs says. It has the arms that the pairs name, each compared with the arm [`BillResult::WHOLE`].
+///
+/// **Method.** Each pair is a sum of two parts, as the sum of a bill is of all; the sum of the interactions of all pairs is that
+/// of [`sum_of_cpu_costs`] with every arm once, weighted by the number of pairs that it is in.
+pub fn interactions(result: &StudyResult, pairs: &[Pair]) -> BilledInteractions {
+    let billed = pairs.iter().map(|pair| BilledPair {
+        parts: pair.parts.clone(),
+        sum: pair
+            .both
+            .as_ref()
+            .ok()
+            .and_then(|both| sum(result, &pair.arms.each_ref().map(String::as_str), both)),
+        not_measured: pair.both.as_ref().err().cloned(),
+    });
+    let mut weights: BTreeMap<&str, f64> = BTreeMap::new();
+    for pair in pairs {
+        let Ok(both) = &pair.both else { continue };
+        for (arm, weight) in [(&pair.arms[0], -1.0), (&pair.arms[1], -1.0), (both, 1.0)] {
+            *weights.entry(arm).or_default() += weight;
+        }
+    }
+    BilledInteractions {
+        verdict: result.verdict,
+        rounds: result.plan.rounds_completed,
+        pairs: billed.collect(),
+        pairs_us: sum_of_cpu_costs(result, &weights.into_iter().collect::<Vec<_>>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{TEXT, bill_of, estimate, is_near, study_of};
+    use super::*;
+
+    /// Three parts, of which `lua` and `cors` share 10 us that are left if only one of them is removed.
+    const PAIRS: &str = "
+  - {name: no-rbac, hops: [{functions: [lua, cors]}], compared_with: whole}
+  - {name: pair-1, hops: [{functions: [rbac]}], compared_with: whole}
+  - {name: pair-2, hops: [{functions: [cors]}], compared_with: whole}
+loads:";
+
+    fn cpu_us(arm: &str) -> f64 {
+        match arm {
+            "baseline" => 50.0,
+            "no-lua" => 80.0,
+            "no-cors" => 95.0,
+            "no-rbac" => 92.0,
+            "pair-1" => 65.0,
+            "pair-2" => 72.0,
+            "all-off" => 57.0,
+            _ => 100.0,
+        }
+    }
+
+    /// The study of a bill of three parts, with pairs of them.
+    fn study_with_pairs(cpu_us: impl Fn(&str) -> f64) -> StudyResult {
+        let of_two = "all-off, hops: [{functions: [rbac]}]";
+        let text = TEXT.replace("\nloads:", PAIRS).replace(of_two, "all-off, hops: [{functions: [buffer]}]");
+        study_of(&text, cpu_us)
+    }
+
+    fn pair(parts: [&str; 2], both: Result<&str, &str>) -> Pair {
+        Pair {
+            parts: parts.map(str::to_owned),
+            arms: parts.map(|part| format!("no-{part}")),
+            both: both.map(str::to_owned).map_err(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn the_pair_that_interacts_is_told_from_one_that_does_not() {
+        let study = study_with_pairs(cpu_us);
+        let found = interactions(
+            &study,
+            &[
+                pair(["lua", "cors"], Ok("pair-1")),
+                pair(["lua", "rbac"], Ok("pair-2")),
+                pair(["cors", "rbac"], Err("it answers otherwise")),
+            ],
+        );
+        let [shared, apart, unmeasured] = found.pairs.as_slice() else { panic!("{found:?}") };
+        let shared_sum = shared.sum.unwrap();
+        assert!(is_near(shared_sum.interaction_us.estimate, -10.0), "{shared_sum:?}");
+        assert_eq!(shared_sum.decision, Decision::Different);
+        assert!(is_near(apart.sum.unwrap().interaction_us.estimate, 0.0), "{apart:?}");
+        assert_eq!(apart.sum.unwrap().decision, Decision::Equivalent);
+        assert_eq!(
+            (unmeasured.sum, unmeasured.not_measured.as_deref()),
+            (None, Some("it answers otherwise"))
+        );
+        assert!(is_near(estimate(found.pairs_us), -10.0), "{found:?}");
+    }
+
+    #[test]
+    fn pairs_are_measured_only_if_three_or_more_parts_do_not_add_up() {
+        let three = [("lua", Some("no-lua")), ("cors", Some("no-cors")), ("rbac", Some("no-rbac"))];
+        let study = study_with_pairs(cpu_us);
+        assert_eq!(suspects(&bill_of(&study, &three)), ["no-lua", "no-rbac", "no-cors"]);
+        assert_eq!(
+            suspects(&bill_of(&study, &three[..2])),
+            Vec::<String>::new(),
+            "everything off is the pair"
+        );
+        let adds_up = study_with_pairs(|arm| match arm {
+            "all-off" => 67.0,
+            other => cpu_us(other),
+        });
+        assert_eq!(suspects(&bill_of(&adds_up, &three)), Vec::<String>::new());
+        let mut undecided = bill_of(&adds_up, &three);
+        let sum = undecided.sum.as_mut().unwrap();
+        sum.decision = Decision::Undecided;
+        assert_eq!(suspects(&undecided), Vec::<String>::new());
+        undecided.sum.as_mut().unwrap().interaction_share.estimate = 0.2;
+        assert_eq!(suspects(&undecided).len(), 3);
+    }
+}
