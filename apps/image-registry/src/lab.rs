@@ -163,6 +163,7 @@ impl ApplicationProcess {
             source: plan.into(),
             environment: [].into(),
             flags: Vec::new(),
+            generation: None,
             workers,
             processors: Vec::new(),
         })

@@ -107,6 +107,7 @@ impl Trial<'_> {
             flags: Vec::new(),
             workers: 1,
             processors: Vec::new(),
+            generation: None,
         }
     }
 

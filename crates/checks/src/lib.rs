@@ -49,7 +49,8 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
 pub fn judge_study(result: &mut StudyResult, limits: &Limits) {
     result.loosened = limits.loosened();
     result.findings = Vec::new();
-    judge_by(study::ALL, result, limits);
+    let checks = if result.plan.timeline.is_some() { study::OF_TIMELINES } else { study::ALL };
+    judge_by(checks, result, limits);
 }
 
 /// Judges the combined result of several sittings, which has the findings of each. Its combined numbers are judged by

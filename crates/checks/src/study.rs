@@ -8,6 +8,7 @@ mod known;
 mod rounds;
 mod same;
 mod samples;
+mod timeline;
 
 use hoptax_result::{ArmKind, StudyResult};
 
@@ -44,14 +45,29 @@ pub const ALL: &[Check<StudyResult>] = &[
     external::NOT_RESTARTED,
 ];
 
+/// The checks of a timeline, whose slices have no costs.
+pub const OF_TIMELINES: &[Check<StudyResult>] = &[
+    arms::BOOK,
+    timeline::SEND_LAG,
+    timeline::SATURATED,
+    timeline::LATE_EVENT,
+    timeline::FAILS_BEFORE,
+    rounds::TOO_FEW_ROUNDS,
+    rounds::ENDED_EARLY,
+    external::NOT_RESTARTED,
+];
+
 /// Checks that read only numbers with their intervals, and so judge combined numbers of several sittings as well. The
 /// others read evidence that each sitting has of its own.
 pub const OF_NUMBERS: &[Check<StudyResult>] =
     &[known::RESPONSE_TIME, known::CPU_TIME, samples::VAGUE, samples::VAGUE_LEVEL, same::SAME];
 
-/// Whether something is left of a study's main question: a cost in CPU time of an arm with proxies; if no arm has
+/// Whether something is left of a study's main question: of a timeline, how long it hurts; of another study, a cost in CPU time of an arm with proxies; if no arm has
 /// proxies, a cost in response time or a ratio of rates.
 pub(crate) fn is_answered(result: &StudyResult) -> bool {
+    if result.plan.timeline.is_some() {
+        return result.timelines.iter().any(|timeline| timeline.whole.hurt_s.is_some());
+    }
     let compared = || result.arms.iter().filter(|arm| arm.compared_with.is_some());
     if compared().any(|arm| !arm.hops.is_empty()) {
         // The A/A arm does not count, unless it is the only one.
@@ -189,6 +205,7 @@ pub(crate) mod tests {
                 ended_early: None,
                 resumed_after_rounds: Vec::new(),
                 max_error_share: 0.001,
+                timeline: None,
             },
             generator: vec![used("saturation", None), used("fixed-rate", Some(40.0))],
             host: HostUse {
@@ -206,6 +223,7 @@ pub(crate) mod tests {
             ],
             speeds: None,
             machine: None,
+            timelines: Vec::new(),
             rounds: Vec::new(),
             sittings: Vec::new(),
         }
@@ -431,9 +449,11 @@ pub(crate) mod tests {
 
     #[test]
     fn every_check_has_a_unique_id() {
-        let mut ids: Vec<_> = super::ALL.iter().map(|check| check.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), super::ALL.len());
+        for checks in [super::ALL, super::OF_TIMELINES] {
+            let mut ids: Vec<_> = checks.iter().map(|check| check.id).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), checks.len());
+        }
     }
 }

@@ -97,6 +97,7 @@ A request selects its response in the query string or in headers `x-hoptax-NAME`
   status=503        status
   error=0.01        probability of status 500
   close=0.5         probability that the connection is closed after the response
+  idle=5s           the connection is closed after this time without a further request
   service=exp:2ms   service time of a server at which the requests of a worker queue
   freeze=1s@20s     that server pauses for 1 s, 20 s after the worker's first request
   crowded=8:50ms    50 ms more delay while 8 or more requests are in flight at the worker
@@ -126,6 +127,9 @@ pub(crate) struct OriginArguments {
     /// Default response, in query syntax: `delay=1ms&size=100`
     #[arg(long, value_name = "QUERY", default_value = "")]
     pub(crate) default: String,
+    /// File with the default response; SIGHUP makes the origin read it again
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "default")]
+    pub(crate) default_file: Option<PathBuf>,
     /// Seed of random delays, errors and closes
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,

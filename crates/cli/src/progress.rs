@@ -86,6 +86,7 @@ impl StudyProgress {
                     bar.inc(u64::from(!is_again));
                     bar.set_message(self.round_text());
                 }
+                Event::CourseEnded => bar.inc(1),
                 Event::RoundEnded { .. } => {}
             },
         }

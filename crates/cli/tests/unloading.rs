@@ -40,6 +40,7 @@ fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origin_url: &
         flags: Vec::new(),
         workers: 1,
         processors: Vec::new(),
+        generation: None,
     }
 }
 

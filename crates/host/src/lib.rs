@@ -17,6 +17,7 @@ pub mod namespace;
 pub mod parts;
 pub mod pressure;
 pub mod processors;
+pub mod reload;
 pub mod reserved_port;
 pub mod running;
 pub mod spinner;

@@ -146,6 +146,12 @@ impl Course {
         }
     }
 
+    /// The quantile `p` of the response times of each connection that has at least `least` of them, us.
+    pub fn connection_quantiles_us(&self, p: f64, least: u64) -> Vec<f64> {
+        let judged = self.connections.iter().filter(|times| times.count() >= least);
+        judged.filter_map(|times| times.quantile_us(p)).collect()
+    }
+
     /// Length of the record, nanoseconds.
     fn recorded_ns(&self) -> u64 {
         self.until_ns.saturating_sub(self.record.from_ns)

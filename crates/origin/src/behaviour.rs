@@ -1,19 +1,19 @@
 //! The parameters of a request: delay, status, size, error, close.
 
+mod values;
+
 use std::time::Duration;
 
-use hoptax_host::clock;
 use hoptax_nearest::hint;
 use rand::{Rng, RngExt};
-use rand_distr::{Distribution, Exp1};
 
 use crate::queue::Freeze;
 use crate::table::Tables;
+use values::{
+    Delay, Weighted, parse_close, parse_crowded, parse_delay, parse_duration, parse_freeze, parse_header,
+    parse_probability, parse_size, parse_status, parse_weighted,
+};
 
-/// Maximum delay.
-const MAX_DELAY: Duration = Duration::from_hours(1);
-/// Maximum body size, bytes.
-const MAX_SIZE_BYTES: u64 = 64 * 1024 * 1024;
 /// Default body size, bytes.
 const DEFAULT_SIZE_BYTES: u64 = 64;
 /// Prefix of parameter names in headers.
@@ -31,6 +31,7 @@ pub(crate) const HEADER_PREFIX: &str = "x-hoptax-";
 /// | `status` | `503`; `503:10,404:0.5`, values with percentages, otherwise 200 |
 /// | `error` | probability, 0 to 1, of status 500 |
 /// | `close` | `true`, or the probability, 0 to 1, that the connection is closed after the response |
+/// | `idle` | `5s`: the connection is closed if no further request arrives within this time; HTTP/1.1 only |
 /// | `poll` | `200ms`: the worker busy-polls for this long instead of sleeping, so the sender does not have to wake it |
 /// | `header` | `Name:value`, a response header; may be repeated |
 ///
@@ -45,22 +46,9 @@ pub struct Behaviour {
     size: Weighted<u64>,
     error: f64,
     close: f64,
+    idle: Option<Duration>,
     poll: Duration,
     headers: Vec<(String, String)>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Delay {
-    Weighted(Weighted<Duration>),
-    Exponential(Duration),
-    Table(usize),
-}
-
-/// Values with percentages; the remainder up to 100 % gets `default`.
-#[derive(Clone, Debug, PartialEq)]
-struct Weighted<T> {
-    default: T,
-    weighted: Vec<(T, f64)>,
 }
 
 /// A parameter.
@@ -73,7 +61,7 @@ struct Parameter {
 }
 
 /// All parameters.
-const PARAMETERS: [Parameter; 10] = [
+const PARAMETERS: [Parameter; 11] = [
     Parameter {
         name: "delay",
         expected: "`5ms`, `exp:2ms`, `table:NAME` with a table loaded at startup, or `10ms:5,20ms:1` with \
@@ -116,6 +104,11 @@ const PARAMETERS: [Parameter; 10] = [
         name: "close",
         expected: "`true`, `false`, or a probability from 0 to 1",
         set: |all, value, _| parse_close(value).map(|close| all.close = close),
+    },
+    Parameter {
+        name: "idle",
+        expected: "a duration, such as `5s`; at most an hour",
+        set: |all, value, _| parse_duration(value).map(|idle| all.idle = Some(idle)),
     },
     Parameter {
         name: "poll",
@@ -167,6 +160,8 @@ pub(crate) struct Drawn {
     pub(crate) status: u16,
     pub(crate) size: u64,
     pub(crate) close: bool,
+    /// Time without a further request after which the connection is closed.
+    pub(crate) idle: Option<Duration>,
     /// How long the worker busy-polls.
     pub(crate) poll: Duration,
 }
@@ -182,6 +177,7 @@ impl Default for Behaviour {
             size: Weighted::always(DEFAULT_SIZE_BYTES),
             error: 0.0,
             close: 0.0,
+            idle: None,
             poll: Duration::ZERO,
             headers: Vec::new(),
         }
@@ -248,6 +244,7 @@ impl Behaviour {
             status: if failed { 500 } else { *self.status.draw(random) },
             size: *self.size.draw(random),
             close: self.close > 0.0 && random.random_bool(self.close),
+            idle: self.idle,
             poll: self.poll,
         }
     }
@@ -256,115 +253,6 @@ impl Behaviour {
     pub(crate) fn headers(&self) -> &[(String, String)] {
         &self.headers
     }
-}
-
-impl Delay {
-    fn draw(&self, tables: &Tables, random: &mut impl Rng) -> Duration {
-        match self {
-            Self::Weighted(weighted) => *weighted.draw(random),
-            Self::Exponential(mean) => {
-                let factor: f64 = Exp1.sample(random);
-                mean.mul_f64(factor).min(MAX_DELAY)
-            }
-            Self::Table(number) => {
-                let delays = tables.delays(*number);
-                let at = random.random_range(0..delays.len().max(1));
-                delays.get(at).copied().unwrap_or_default()
-            }
-        }
-    }
-}
-
-impl<T> Weighted<T> {
-    fn always(value: T) -> Self {
-        Self { default: value, weighted: Vec::new() }
-    }
-
-    fn draw(&self, random: &mut impl Rng) -> &T {
-        if self.weighted.is_empty() {
-            return &self.default;
-        }
-        let mut left = random.random_range(0.0..100.0);
-        for (value, percent) in &self.weighted {
-            if left < *percent {
-                return value;
-            }
-            left -= percent;
-        }
-        &self.default
-    }
-}
-
-fn parse_delay(text: &str, tables: &Tables) -> Option<Delay> {
-    if let Some(mean) = text.strip_prefix("exp:") {
-        return parse_duration(mean).map(Delay::Exponential);
-    }
-    if let Some(name) = text.strip_prefix("table:") {
-        return tables.find(name).map(Delay::Table);
-    }
-    parse_weighted(text, Duration::ZERO, parse_duration).map(Delay::Weighted)
-}
-
-/// `value`, or `value:percent,value:percent` with a sum of at most 100 %.
-fn parse_weighted<T>(text: &str, default: T, parse: impl Fn(&str) -> Option<T>) -> Option<Weighted<T>> {
-    if !text.contains(':') {
-        return parse(text).map(Weighted::always);
-    }
-    let weighted = text
-        .split(',')
-        .map(|part| {
-            let (value, percent) = part.split_once(':')?;
-            let percent: f64 = percent.trim_end_matches('%').parse().ok()?;
-            (0.0..=100.0).contains(&percent).then_some((parse(value)?, percent))
-        })
-        .collect::<Option<Vec<(T, f64)>>>()?;
-    let sum: f64 = weighted.iter().map(|(_, percent)| percent).sum();
-    (sum <= 100.0 + 1e-9).then_some(Weighted { default, weighted })
-}
-
-fn parse_duration(text: &str) -> Option<Duration> {
-    clock::parse_duration(text).filter(|duration| *duration <= MAX_DELAY)
-}
-
-fn parse_freeze(text: &str) -> Option<Freeze> {
-    let (length, after) = text.split_once('@')?;
-    let ns = |text: &str| parse_duration(text).map(|time| time.as_nanos() as u64);
-    Some(Freeze { after_ns: ns(after)?, length_ns: ns(length)? })
-}
-
-fn parse_crowded(text: &str) -> Option<(u64, Duration)> {
-    let (number, delay) = text.split_once(':')?;
-    Some((number.parse().ok()?, parse_duration(delay)?))
-}
-
-fn parse_size(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|&size| size <= MAX_SIZE_BYTES)
-}
-
-fn parse_status(text: &str) -> Option<u16> {
-    text.parse().ok().filter(|status| (200..=599).contains(status))
-}
-
-fn parse_probability(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|probability| (0.0..=1.0).contains(probability))
-}
-
-fn parse_close(text: &str) -> Option<f64> {
-    match text {
-        "" | "true" => Some(1.0),
-        "false" => Some(0.0),
-        other => parse_probability(other),
-    }
-}
-
-fn parse_header(text: &str) -> Option<(String, String)> {
-    let (name, value) = text.split_once(':')?;
-    let is_token = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    let frames = ["content-length", "transfer-encoding", "connection"];
-    let framing = frames.iter().any(|frame| name.eq_ignore_ascii_case(frame));
-    let value = value.trim();
-    let is_value = value.chars().all(|c| c == ' ' || c.is_ascii_graphic());
-    (is_token && !framing && is_value).then(|| (name.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]
@@ -396,10 +284,11 @@ mod tests {
             status: 503,
             size: 4096,
             close: true,
+            idle: Some(Duration::from_secs(5)),
             poll: Duration::from_millis(200),
         };
         assert!(
-            drawn("delay=1.5ms&status=503&size=4096&close=true&poll=200ms&other=x", 50)
+            drawn("delay=1.5ms&status=503&size=4096&close=true&idle=5s&poll=200ms&other=x", 50)
                 .iter()
                 .all(|one| *one == expected)
         );
@@ -411,6 +300,7 @@ mod tests {
             status: 200,
             size: DEFAULT_SIZE_BYTES,
             close: false,
+            idle: None,
             poll: Duration::ZERO,
         };
         assert!(drawn("", 50).iter().all(|one| *one == nothing));
@@ -492,7 +382,7 @@ mod tests {
             let mut behaviour = Behaviour::default();
             if behaviour.apply_query(&query, &Tables::default()).is_ok() {
                 let drawn = behaviour.draw(&Tables::default(), &mut SmallRng::seed_from_u64(seed));
-                prop_assert!(drawn.delay <= MAX_DELAY && drawn.size <= MAX_SIZE_BYTES);
+                prop_assert!(drawn.delay <= values::MAX_DELAY && drawn.size <= values::MAX_SIZE_BYTES);
             }
         }
     }

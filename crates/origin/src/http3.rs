@@ -19,6 +19,7 @@ use rustix::time::Timespec;
 
 use crate::call::{Reply, is_streaming};
 use crate::context::Context;
+use crate::defaults::DefaultsCopy;
 use crate::grpc::{self, Status};
 use crate::queue::Queue;
 use crate::respond::{Response, pairs};
@@ -52,6 +53,7 @@ impl Http3 {
 pub(crate) struct Worker {
     socket: UdpSocket,
     server: Server,
+    defaults: DefaultsCopy,
     settings: SharedSettings,
     random: SmallRng,
     queue: Queue,
@@ -78,6 +80,7 @@ impl Worker {
         Self {
             socket,
             server,
+            defaults: DefaultsCopy::new(&settings.defaults),
             settings: settings.clone(),
             random: SmallRng::seed_from_u64(seed),
             queue: Queue::default(),
@@ -99,6 +102,7 @@ impl Worker {
         let mut events = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             self.wait()?;
+            self.defaults.refresh();
             // While the socket accepts no datagrams, none are read: they would need responses.
             while self.send()? {
                 match self.socket.recv_from(&mut buffer) {
@@ -186,7 +190,7 @@ impl Worker {
     fn step(&mut self, connection: u64, step: impl FnOnce(&mut Streams, &mut Sender<'_>, &mut Context<'_>)) {
         let streams = self.connections.entry(connection).or_insert_with(|| Streams::new(connection));
         let mut context = Context {
-            defaults: &self.settings.defaults,
+            defaults: &self.defaults.behaviour,
             tables: &self.settings.tables,
             tls: None,
             delays: &mut self.new_delays,

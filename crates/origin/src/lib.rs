@@ -9,6 +9,7 @@ mod behaviour;
 mod call;
 mod connection;
 mod context;
+mod defaults;
 mod grpc;
 mod http3;
 mod protocol;
@@ -33,6 +34,7 @@ pub use hoptax_wire::tls::ServerConfig;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 pub use behaviour::{BadParameter, Behaviour};
+pub use defaults::Defaults;
 use http3::Http3;
 pub use queue::{Freeze, Queue};
 pub use request::{BadRequest, Next, RequestReader};
@@ -149,7 +151,7 @@ pub struct Origin {
 /// The settings that all workers share.
 #[derive(Clone, Debug)]
 struct SharedSettings {
-    defaults: Behaviour,
+    defaults: Arc<Defaults>,
     tables: Arc<Tables>,
     tls: Option<Arc<ServerConfig>>,
     request_bytes: Option<u64>,
@@ -173,13 +175,12 @@ impl Origin {
     /// # Errors
     /// If a table or the default is invalid, or an address cannot be bound.
     pub fn bind(options: &OriginOptions) -> Result<Self, OriginError> {
-        let tables = Tables::load(&options.tables)?;
-        let mut defaults = Behaviour::default();
-        defaults.apply_default(&options.default_query, &tables)?;
+        let tables = Arc::new(Tables::load(&options.tables)?);
+        let defaults = Arc::new(Defaults::new(&options.default_query, Arc::clone(&tables))?);
         let (listeners, http3, address) = listen_all(options)?;
         let settings = SharedSettings {
             defaults,
-            tables: Arc::new(tables),
+            tables,
             tls: options.tls.as_ref().map(|tls| Arc::clone(&tls.config)),
             request_bytes: options.tcp_request_bytes,
             services: ServiceState::default(),
@@ -190,6 +191,11 @@ impl Origin {
     /// Whether it serves HTTP/3, on UDP at [`Self::local_address`].
     pub fn serves_http3(&self) -> bool {
         self.http3.is_some()
+    }
+
+    /// Its default parameters, which may be replaced while it serves.
+    pub fn defaults(&self) -> Arc<Defaults> {
+        Arc::clone(&self.settings.defaults)
     }
 
     /// The address that it listens on.

@@ -19,9 +19,9 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, sockopt};
 use rustix::time::Timespec;
 
-use crate::behaviour::Behaviour;
 use crate::connection::{Connection, State};
 use crate::context::Context;
+use crate::defaults::DefaultsCopy;
 use crate::queue::Queue;
 use crate::services::ServiceState;
 use crate::table::Tables;
@@ -45,7 +45,7 @@ const READ_BYTES: usize = 64 * 1024;
 pub(crate) struct Worker {
     epoll: OwnedFd,
     listener: TcpListener,
-    defaults: Behaviour,
+    defaults: DefaultsCopy,
     tables: Arc<Tables>,
     random: SmallRng,
     /// Connection slots by token, each with its generation: the number of earlier connections in the slot.
@@ -83,7 +83,7 @@ impl Worker {
         Ok(Self {
             epoll,
             listener,
-            defaults: settings.defaults.clone(),
+            defaults: DefaultsCopy::new(&settings.defaults),
             tables: Arc::clone(&settings.tables),
             tls: settings.tls.clone(),
             request_bytes: settings.request_bytes,
@@ -119,6 +119,7 @@ impl Worker {
                 return Ok((self.report, self.served.unwrap_or_default()));
             }
             self.wait(&mut events)?;
+            self.defaults.refresh();
             let ending = ending_since.is_some();
             for event in &events {
                 match event.data.u64() {
@@ -216,7 +217,7 @@ impl Worker {
         let Some((generation, slot)) = self.slots.get_mut(index) else { return };
         let Some(connection) = slot else { return };
         let mut context = Context {
-            defaults: &self.defaults,
+            defaults: &self.defaults.behaviour,
             tables: &self.tables,
             tls: self.tls.as_ref(),
             delays: &mut self.new_delays,

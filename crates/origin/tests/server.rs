@@ -64,7 +64,10 @@ fn options() -> OriginOptions {
 }
 
 fn start(options: &OriginOptions) -> Running {
-    let origin = Origin::bind(options).unwrap();
+    serve(Origin::bind(options).unwrap())
+}
+
+fn serve(origin: Origin) -> Running {
     let (address, stop) = (origin.local_address(), Arc::new(AtomicBool::new(false)));
     let thread = std::thread::spawn({
         let stop = Arc::clone(&stop);
@@ -237,6 +240,44 @@ fn defaults_apply_to_requests_without_parameters() {
     assert!(matches!(bad, Err(OriginError::Default(_))));
     let missing = Origin::bind(&OriginOptions { tables: vec![PathBuf::from("/nonexistent")], ..options() });
     assert!(matches!(missing, Err(OriginError::Table(_))));
+}
+
+#[test]
+fn replaced_defaults_apply_to_later_requests_of_open_connections() {
+    let origin = Origin::bind(&options()).unwrap();
+    let defaults = origin.defaults();
+    let origin = serve(origin);
+    let mut stream = origin.connect();
+    let mut status = || {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        read_response(&mut stream).split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(status(), "200");
+    defaults.replace("status=503").unwrap();
+    assert_eq!(status(), "503");
+    assert!(defaults.replace("status=5").unwrap_err().to_string().contains("`status`"));
+    assert_eq!(status(), "503", "an invalid replacement changes nothing");
+    defaults.replace("").unwrap();
+    assert_eq!(status(), "200");
+}
+
+#[test]
+fn a_connection_that_is_idle_for_too_long_is_closed() {
+    let origin = start(&OriginOptions { default_query: "idle=100ms".to_owned(), ..options() });
+    let mut stream = origin.connect();
+    let request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let began = Instant::now();
+    stream.write_all(request).unwrap();
+    read_response(&mut stream);
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0, "the connection is closed");
+    assert!(began.elapsed() >= Duration::from_millis(100), "{:?}", began.elapsed());
+    // Without the parameter, and for a request that states a longer time, it stays open.
+    let mut stream = origin.connect();
+    stream.write_all(b"GET /?idle=1h HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    read_response(&mut stream);
+    std::thread::sleep(Duration::from_millis(150));
+    stream.write_all(request).unwrap();
+    assert!(read_response(&mut stream).starts_with("HTTP/1.1 200"));
 }
 
 #[test]

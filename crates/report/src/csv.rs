@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{ArmLoad, ArmResult, Cost, Disturbance, HopUse, Interval, Sample, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Cost, Disturbance, HopUse, Interval, Phase, Sample, StudyResult};
 
 /// Columns before those of the measures.
 const COLUMNS: [&str; 8] = ["round", "load", "block", "arm", "copy", "began_s", "set_aside", "slowdown"];
@@ -51,8 +51,21 @@ const OF_COST: [Named<Cost>; 9] = [
     ("cost_start_cpu_us", |cost| cost.start_cpu_us),
 ];
 
+/// Numbers of a phase of a timeline, and of its whole slice.
+const OF_PHASE: [Named<Phase>; 8] = [
+    ("failed_per_million", |phase| phase.failed_per_million),
+    ("late_per_million", |phase| phase.late_per_million),
+    ("hurt_s", |phase| phase.hurt_s),
+    ("worst_p99_us", |phase| phase.worst_p99_us),
+    ("imbalance", |phase| phase.imbalance),
+    ("uneven_s", |phase| phase.uneven_s),
+    ("restart_s", |phase| phase.restart_s),
+    ("generations_bytes", |phase| phase.generations_bytes),
+];
+
 /// One line for each number of each arm, with its interval. The prefix `cost_` marks a difference from the arm that it
-/// is compared with. `load` is empty for numbers that belong to no load or come from the default one. `proxy` names the
+/// is compared with. In a timeline, the suffix `_from_10_s` marks the phase that begins then; numbers of the whole slice have
+/// none. `load` is empty for numbers that belong to no load or come from the default one. `proxy` names the
 /// proxy that the number describes, and is empty for all proxies together.
 pub fn numbers(result: &StudyResult) -> String {
     let mut text = "arm,compared_with,load,proxy,number,estimate,low,high\n".to_owned();
@@ -70,14 +83,27 @@ pub fn numbers(result: &StudyResult) -> String {
             text += &of(&OF_COST, &load.cost, &place);
         }
     }
+    for timeline in &result.timelines {
+        let place = format!("{},,{},", quoted(&timeline.arm), quoted(&timeline.load));
+        text += &of(&OF_PHASE, &timeline.whole, &place);
+        for phase in &timeline.phases {
+            let suffix = format!("_from_{}_s", phase.from_s);
+            text += &with_suffix(&OF_PHASE, phase, (&place, &suffix));
+        }
+    }
     text
 }
 
 /// The lines of those numbers that are present.
 fn of<T>(numbers: &[Named<T>], whole: &T, place: &str) -> String {
+    with_suffix(numbers, whole, (place, ""))
+}
+
+/// The same, with a suffix of each name.
+fn with_suffix<T>(numbers: &[Named<T>], whole: &T, (place, suffix): (&str, &str)) -> String {
     let line = |(name, number): &Named<T>| {
         let Interval { estimate, low, high } = number(whole)?;
-        Some(format!("{place},{name},{estimate},{low},{high}\n"))
+        Some(format!("{place},{name}{suffix},{estimate},{low},{high}\n"))
     };
     numbers.iter().filter_map(line).collect()
 }
@@ -127,6 +153,30 @@ fn line(round: u32, sample: &Sample, number: usize, measures: &[&String]) -> Str
     fields.join(",") + "\n"
 }
 
+/// One line for each interval of each slice of a timeline, in chronological order. `until_s` is the end of the interval since the
+/// start of its slice. Times are empty if nothing was answered.
+pub fn timeline(result: &StudyResult) -> String {
+    let mut text =
+        "round,load,arm,until_s,sent,answered,late,failed,in_flight,response_p50_us,response_p99_us,\
+                    response_max_us\n"
+            .to_owned();
+    let optional = |us: Option<f64>| us.map_or_else(String::new, |us| us.to_string());
+    for round in &result.rounds {
+        for course in &round.courses {
+            let place = format!("{},{},{}", round.round, quoted(&course.load), quoted(&course.arm));
+            for interval in &course.intervals {
+                let counts =
+                    [interval.sent, interval.answered, interval.late, interval.failed(), interval.in_flight];
+                let counts = counts.map(|count| count.to_string()).join(",");
+                let times = [interval.response_p50_us, interval.response_p99_us, interval.response_max_us];
+                let times = times.map(optional).join(",");
+                text += &format!("{place},{},{counts},{times}\n", interval.to_s);
+            }
+        }
+    }
+    text
+}
+
 /// The shortest text that parses as the same number.
 fn value(values: Option<&Vec<Option<f64>>>, number: usize) -> String {
     let value = values.and_then(|values| values.get(number).copied().flatten());
@@ -158,6 +208,22 @@ mod tests {
         assert_eq!(lines("\"lua\",\"baseline\",\"half\",,response_p99_us,"), 1);
         assert_eq!(lines("\"baseline\",,,,cost_"), 0);
         assert_eq!(numbers(&fixture::void()).lines().count(), 1);
+    }
+
+    #[test]
+    fn every_interval_of_a_timeline_has_a_line() {
+        let text = timeline(&fixture::timeline());
+        let fields = text.lines().map(|line| line.split(',').count());
+        assert!(fields.clone().all(|count| count == 12), "{text}");
+        assert_eq!(fields.count(), 1 + 40);
+        assert!(text.contains("\n0,\"course\",\"plain\",11,200,150,0,50,0,900,"), "{text}");
+        let text = numbers(&fixture::timeline());
+        let count = |name: &str| text.matches(&format!("\"plain\",,\"course\",,{name},")).count();
+        assert_eq!(
+            (count("hurt_s"), count("hurt_s_from_0_s"), count("hurt_s_from_10_s")),
+            (1, 1, 1),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Sample results for the tests of all outputs.
 
+mod timeline;
+
 use std::collections::BTreeMap;
 
 use hoptax_result::{
@@ -9,6 +11,8 @@ use hoptax_result::{
     Severity, Slices, Stage, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps,
     sample,
 };
+
+pub(crate) use timeline::timeline;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -151,6 +155,7 @@ pub(crate) fn study() -> StudyResult {
             ended_early: None,
             resumed_after_rounds: Vec::new(),
             max_error_share: 0.001,
+            timeline: None,
         },
         sittings: Vec::new(),
         generator: vec![GeneratorUse {
@@ -185,6 +190,7 @@ pub(crate) fn study() -> StudyResult {
             function("stats/per-route", -0.31, -0.2),
         ],
         speeds: None,
+        timelines: Vec::new(),
         machine: Some(machine(4.2, 3.1)),
         rounds: vec![round()],
     }

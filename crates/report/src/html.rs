@@ -14,7 +14,8 @@ use crate::in_use::{Multiple, multiples};
 use crate::numbers::ends;
 use crate::rows::{Columns, Row, in_percent, rows};
 use crate::side::{SideTable, levels_by_load, side_tables, work};
-use crate::{by_load, known, levels, sittings, words};
+use crate::timeline::Picture;
+use crate::{by_load, known, levels, sittings, timeline, words};
 
 pub use bill::bill;
 
@@ -89,6 +90,7 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
         sides: side_tables(result),
         details: [levels_by_load(result), work(result)].concat(),
         multiples: multiples(result),
+        courses: timeline::pictures(result),
         known: known::sentences(result),
         findings: findings::below_the_lead(result).iter().map(PageFinding::new).collect(),
         method: words::method(result),
@@ -148,6 +150,8 @@ struct Page<'a> {
     /// Tables that few readers need.
     details: Vec<SideTable>,
     multiples: Vec<Multiple>,
+    /// What callers saw over time, by arm.
+    courses: Vec<Picture>,
     known: Vec<String>,
     findings: Vec<PageFinding<'a>>,
     method: String,

@@ -24,6 +24,7 @@ mod rows;
 mod side;
 mod sittings;
 pub mod terminal;
+mod timeline;
 mod words;
 
 #[cfg(test)]

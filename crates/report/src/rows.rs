@@ -74,7 +74,8 @@ impl Row<'_> {
             | Measure::NewConnections
             | Measure::LinkBytes
             | Measure::Admitted
-            | Measure::StartCpu => None,
+            | Measure::StartCpu
+            | Measure::Timeline => None,
         }
     }
 }
@@ -143,8 +144,10 @@ impl Columns {
 /// The rows in descending order of cost, followed by arms without a CPU cost. Costs are in order of their shares, if all
 /// of them have one, and otherwise in order of their CPU time.
 pub(crate) fn rows(result: &StudyResult) -> Vec<Row<'_>> {
+    // In a timeline, no arm is compared with another.
+    let compared = result.arms.iter().filter(|_| result.plan.timeline.is_none());
     let mut rows: Vec<Row<'_>> =
-        result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline).map(|arm| row(result, arm)).collect();
+        compared.filter(|arm| arm.kind != ArmKind::Baseline).map(|arm| row(result, arm)).collect();
     let has_shares = rows.iter().all(|row| row.cpu_share.is_present || !row.cpu.is_present);
     let cost = |row: &Row<'_>| {
         let cost = &row.arm.cost;

@@ -5,7 +5,7 @@ use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
 use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb, in_units, sum};
-use crate::{by_load, handshakes, parts, words};
+use crate::{by_load, handshakes, parts, timeline, words};
 
 /// Microseconds of a millisecond.
 const US_PER_MS: f64 = 1000.0;
@@ -21,7 +21,8 @@ pub(crate) struct SideTable {
 
 /// The secondary tables of a study: what its functions cost elsewhere than in the main table.
 pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
-    let mut tables: Vec<SideTable> = by_load::responses(result).into_iter().collect();
+    let mut tables = timeline::tables(result);
+    tables.extend(by_load::responses(result));
     tables.extend(result.plan.loads.iter().filter_map(|load| handshakes::table(result, load)));
     for load in &result.plan.loads {
         let table = statuses(result, load);
@@ -46,10 +47,10 @@ pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
-/// What proxies do per request and at their start.
+/// What proxies do per request and at their start, and what callers saw in each interval of a timeline.
 pub(crate) fn work(result: &StudyResult) -> Vec<SideTable> {
     let starts = Some(starts(result)).filter(|table| !table.rows.is_empty());
-    parts::table(result).into_iter().chain(starts).collect()
+    parts::table(result).into_iter().chain(starts).chain(timeline::courses(result)).collect()
 }
 
 /// Number of open loops.

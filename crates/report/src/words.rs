@@ -5,7 +5,7 @@ use hoptax_result::{
 };
 
 use crate::numbers::{grouped, percent_difference};
-use crate::{by_load, probe};
+use crate::{by_load, probe, timeline};
 
 /// The result of the A/A arm.
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
@@ -153,8 +153,11 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     sentences
 }
 
-/// Numbers of slices that count and that do not, and the rule, a sentence each.
+/// Numbers of slices that count and that do not, and the rule, a sentence each; what the numbers of a timeline mean.
 pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
+    if let Some(sentences) = timeline::sentences(result) {
+        return sentences;
+    }
     let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
     let (used, set_aside, lost) =
         (sum(|slices| slices.used), sum(|slices| slices.set_aside), sum(|slices| slices.lost));
@@ -266,7 +269,7 @@ pub(crate) fn verdict(verdict: Verdict, findings: &[Finding]) -> &'static str {
         }
         Verdict::Caution => "caution: read the findings before you use the numbers",
         Verdict::Void => {
-            "void: all costs that the study is about are withheld; other numbers shown are valid"
+            "void: all numbers that the study is about are withheld; other numbers shown are valid"
         }
     }
 }

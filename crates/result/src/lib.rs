@@ -49,9 +49,11 @@ pub use sittings::{
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use study::{
-    Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, Cost, Disturbance, GeneratorUse,
-    Histogram, HopUse, HostUse, Interval, KnownAnswer, LinkPlan, LoadSpec, Measure, Number, Opened,
-    PartCounts, Parts, Place, PlannedConfig, PlannedFunction, PlannedHop, PlannedRequest, PlannedSubject,
-    ProxyUse, ResponseCost, Sample, SequentialPlan, Slices, StatusResult, StudyPlan, StudyResult, StudyRound,
+    Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99, Cost, Course,
+    CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopUse, HostUse, Interval, KnownAnswer,
+    LinkPlan, LoadSpec, Measure, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
+    PlannedFunction, PlannedHop, PlannedPhase, PlannedRequest, PlannedSubject, ProxyUse, ResponseCost,
+    Sample, SequentialPlan, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline,
+    TimelinePlan, TimelinePoint,
 };
 pub use tune::{TuneResult, TuneStep};

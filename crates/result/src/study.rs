@@ -10,6 +10,7 @@ mod parts;
 mod plan;
 mod round;
 mod subject;
+mod timeline;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,10 @@ pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
 pub use round::{ArmRound, Capacity, Disturbance, Histogram, Opened, Sample, StudyRound};
 pub use subject::{
     ConnectionTls, PlannedConfig, PlannedFunction, PlannedHop, PlannedRequest, PlannedSubject,
+};
+pub use timeline::{
+    ConnectionsP99, Course, CourseInterval, Happened, Phase, PlannedPhase, SpreadSample, Timeline,
+    TimelinePlan, TimelinePoint,
 };
 
 /// The complete result of a study.
@@ -57,6 +62,9 @@ pub struct StudyResult {
     pub host: HostUse,
     /// One entry per arm, in the order of the study file.
     pub arms: Vec<ArmResult>,
+    /// What callers saw over time, by arm and load; empty if the study observed costs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timelines: Vec<Timeline>,
     /// The probe of the machine before the first round; null in results of `hoptax.study/1`.
     #[serde(default)]
     pub machine: Option<MachineProbe>,

@@ -16,6 +16,8 @@
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
+//! | share of requests that fail or are late in a timeline | their number and that of all requests | [`event_share`] |
+//! | time that a failure hurts, in intervals of a timeline | the length of these intervals | [`mean_of_steps`] |
 //!
 //! Before pairing, the CPU times of slices are normalized to the machine's usual speed, which is estimated from other
 //! arms: [`slowdowns()`], and for a comparison [`Slowdowns::between`].
@@ -46,6 +48,7 @@ mod batches;
 mod chance;
 mod critical;
 mod decision;
+mod event_share;
 mod exponential;
 mod hodges_lehmann;
 mod meets;
@@ -60,10 +63,12 @@ mod sequential;
 mod share_cost;
 mod slowdown;
 mod steady_state;
+mod stepped;
 
 pub use batches::quantile_ranks;
 pub use chance::{chance_of_difference, standard_error};
 pub use decision::{DECISIVE, decide};
+pub use event_share::event_share;
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
 pub use meets::meets;
@@ -78,3 +83,4 @@ pub use sequential::{LOOK_CONFIDENCE, half_width_after, looks, precise_enough, r
 pub use share_cost::{share_cost, slow_share};
 pub use slowdown::{Observation, Slowdowns, slowdowns};
 pub use steady_state::truncation;
+pub use stepped::mean_of_steps;

@@ -11,6 +11,7 @@ mod link;
 mod problem;
 mod subject;
 mod syntax;
+mod timeline;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use link::LinkSection;
 pub use problem::{Problem, Problems};
 pub use subject::{Position, Protocol, ProxyWord, SubjectEntry, SubjectSection};
 pub use syntax::{Positions, read};
+pub use timeline::{EventSection, Observe, RestartWord};
 
 /// A study: the arms to measure, and the loads to measure them under.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +72,25 @@ pub struct StudyFile {
     /// functions may configure to limit requests itself. It serves plain HTTP/1.1 and responds with 64 bytes.
     #[serde(default)]
     pub application: Application,
+    /// What the study observes: `costs`, or `timeline`, what callers see over time: each arm runs alone, with processes of its
+    /// own, for one slice per round and load. Its loads are open, with a `rate`. No arm is compared with another.
+    #[serde(default)]
+    pub observe: Observe,
+    /// Length of the intervals of a timeline, for example `1s`: between 50 ms and 1 min. Default: 1 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<String>,
+    /// The response time that callers accept in a timeline, for example `100ms`. Later responses are late. Default: none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
+    /// Statistics of the proxies that should be even in a timeline, for example
+    /// `listener.*.worker_*.downstream_cx_active`: `*` matches any text. They are read at the end of each interval. Those
+    /// whose names do not end in `_active` count by their growth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[A-Za-z0-9._*-]+$"))]
+    pub spread: Option<String>,
+    /// What happens in each slice of a timeline, for example `[{at: 20s, origin: 2, slow: 500ms}]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventSection>,
     /// The offered loads. Costs in CPU time and the maximum rate come from the first closed loop, costs in response
     /// time from the first open one; results list the others beside them.
     #[schemars(length(min = 1, max = 8))]
@@ -128,12 +149,12 @@ pub struct LoadSection {
     /// headers of their own, and accept every status below 400.
     #[serde(default)]
     pub caller: Caller,
-    /// Slices of each arm per round.
-    #[serde(default = "default_blocks")]
+    /// Slices of each arm per round. Default: 5; in a timeline always 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
-    pub blocks: u32,
+    pub blocks: Option<u32>,
     /// Length of a slice, for example `200ms`. Between 50 ms and 10 s; 100 to 250 ms work best. Default: 200 ms, or
-    /// shorter if the host steals time from the machine.
+    /// shorter if the host steals time from the machine. In a timeline up to 10 min, and without a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
 }
@@ -179,10 +200,6 @@ fn default_seed() -> u64 {
 
 fn default_connections() -> u32 {
     16
-}
-
-fn default_blocks() -> u32 {
-    5
 }
 
 /// The JSON schema of a study file.

@@ -11,7 +11,9 @@ mod order;
 mod outline;
 mod points;
 mod positions;
+mod smoke;
 mod supported;
+mod timeline;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,14 +26,15 @@ use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
 
 use crate::configurations::Configurations;
-use crate::file::{Application, Caller, Positions, Problems, ProxyWord, StudyFile};
+use crate::file::{Application, Caller, Observe, Positions, Problems, ProxyWord, StudyFile};
 
 pub use arms::External;
 pub use chain::{Chain, Hop};
 pub use conditions::{Conditions, USUAL_BYTES};
 pub use copies::Subject;
 pub use given::GivenConfig;
-pub use order::{Block, blocks, shuffled};
+pub use order::{Block, blocks, courses, shuffled};
+pub use timeline::{Becomes, Change, TimedEvent, Timeline};
 
 /// The id of the reference arm.
 pub const BASELINE: &str = "baseline";
@@ -67,6 +70,8 @@ pub struct Plan {
     pub subjects: Vec<Subject>,
     /// The loads, in the order of the file.
     pub loads: Vec<Load>,
+    /// What it observes over time; none if it observes costs.
+    pub timeline: Option<Timeline>,
     /// The application behind the proxies.
     pub application: Application,
     /// The simulated link between callers and everything else, if any.
@@ -180,7 +185,8 @@ impl Plan {
     ) -> Result<Self, Problems> {
         let mut problems = Vec::new();
         let (arms, pointers) = arms::plan(file, positions, (catalogue, &configurations), &mut problems);
-        let loads = loads::plan(&file.loads, positions, &mut problems);
+        let loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
+        let timeline = timeline::plan(file, (&arms, &loads), positions, &mut problems);
         supported::check(file, (&arms, &pointers), &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
         if !problems.is_empty() {
@@ -193,7 +199,7 @@ impl Plan {
             seed: file.seed,
             rounds: file.rounds.unwrap_or(DEFAULT_ROUNDS),
             left_open: LeftOpen {
-                rounds: file.rounds.is_none(),
+                rounds: file.rounds.is_none() && file.observe == Observe::Costs,
                 slices: (0..)
                     .zip(&file.loads)
                     .filter(|(_, load)| load.slice.is_none())
@@ -203,6 +209,7 @@ impl Plan {
             subjects: copies::subjects(&arms),
             arms,
             loads,
+            timeline,
             application: file.application,
             link,
             headers,
@@ -215,6 +222,18 @@ impl Plan {
     pub fn cpu_load(&self) -> Option<usize> {
         let closed = self.loads.iter().position(|load| load.open.is_none());
         closed.or((!self.loads.is_empty()).then_some(0))
+    }
+
+    /// The plan of a single arm under a single load, by their indexes.
+    #[must_use]
+    pub(crate) fn alone(&self, arm: usize, load: usize) -> Self {
+        let arms = self.arms.get(arm).map(|arm| Arm { compared_with: None, ..arm.clone() });
+        Self {
+            arms: arms.into_iter().collect(),
+            subjects: vec![Subject { arm: 0, copy: 0 }],
+            loads: self.loads.get(load).cloned().into_iter().collect(),
+            ..self.clone()
+        }
     }
 
     /// Whether the capacities of the arms must be measured.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
-use hoptax_result::{Answer, Book, Capacity, Opened, PartCounts};
+use hoptax_result::{Answer, Book, Capacity, Course, Opened, PartCounts};
 use serde::{Deserialize, Serialize};
 
 /// One measured slice.
@@ -95,6 +95,9 @@ pub struct RoundRecord {
     pub boot_id: String,
     /// Its slices, in the order of measurement.
     pub slices: Vec<SliceRecord>,
+    /// The slices of a timeline, in the order of measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub courses: Vec<Course>,
     /// Response times under an open loop, by the index of the slice in `slices`.
     pub responses: BTreeMap<usize, Times>,
     /// Send lag caused by the generator itself under an open loop, nanoseconds, by the index of the slice.

@@ -12,15 +12,18 @@ mod capacity;
 mod ends;
 mod external;
 mod given;
+mod happenings;
 mod measure;
 mod origins;
 mod php;
 mod quiet;
 mod reading;
 mod refusal;
+mod spread;
 mod subjects;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod traffic;
 mod unloading;
 
@@ -239,6 +242,9 @@ fn all_rounds(
     control: &mut Control<'_>,
     rounds: &mut Vec<RoundRecord>,
 ) -> Result<(), RunError> {
+    if let Some(observed) = &plan.timeline {
+        return timeline::all_rounds(plan, observed, (setting, link), began, control, rounds);
+    }
     let mut quiet = Quiet::over(setting.placement, link.is_some(), rounds)?;
     let Control { stop, should_continue, on_event } = control;
     let first = rounds.len() as u32;

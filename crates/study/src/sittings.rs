@@ -35,6 +35,9 @@ pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     ];
     let differ = pairs.into_iter().filter(|(_, a, b)| a != b);
     let mut all: Vec<String> = differ.map(|(what, a, b)| format!("{what}: `{a}` and `{b}`")).collect();
+    if one.plan.timeline.is_some() || other.plan.timeline.is_some() {
+        all.push("timelines of several sittings are not combined: measure more rounds in one".to_owned());
+    }
     if one.plan.loads != other.plan.loads || one.plan.link != other.plan.link {
         all.push("the loads differ".to_owned());
     }

@@ -20,6 +20,7 @@ mod speed;
 mod statuses;
 mod subject;
 mod sum;
+mod timeline;
 
 use std::collections::BTreeMap;
 
@@ -120,10 +121,12 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
             ended_early,
             resumed_after_rounds: Vec::new(),
             max_error_share: MAX_ERROR_SHARE,
+            timeline: plan.timeline.as_ref().map(timeline::planned),
         },
         generator: Vec::new(),
         host: HostUse { neighbour_weight, ..HostUse::default() },
         arms,
+        timelines: Vec::new(),
         machine,
         speeds,
         rounds,

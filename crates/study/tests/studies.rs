@@ -27,6 +27,9 @@ fn shown(plan: &Plan) -> String {
     for load in &plan.loads {
         let _ = writeln!(text, "load {load:?}");
     }
+    if let Some(timeline) = &plan.timeline {
+        let _ = writeln!(text, "{timeline:?}");
+    }
     for (number, arm) in plan.arms.iter().enumerate() {
         let copies = plan.subjects.iter().filter(|subject| subject.arm == number).count();
         let _ = writeln!(text, "{number} {} x{copies} {}", arm.id, arm_text(plan, arm));

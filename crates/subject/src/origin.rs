@@ -10,6 +10,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::reload;
 
 /// Time limit for it to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,6 +49,14 @@ pub enum OriginError {
         log: PathBuf,
         /// The last lines of the log.
         last_lines: String,
+    },
+    /// Its default response cannot be replaced.
+    #[error("cannot replace the default response of the origin in `{}`: {source}", file.display())]
+    Default {
+        /// The file with the default response.
+        file: PathBuf,
+        /// The cause.
+        source: io::Error,
     },
     /// It does not report that it listens.
     #[error("the origin does not listen after {seconds} s; its log is `{}`", log.display())]
@@ -145,6 +154,16 @@ impl OriginProcess {
     /// When it has ended.
     pub fn check(&mut self) -> Result<(), OriginError> {
         check(&mut self.child)
+    }
+
+    /// Replaces the default response of an origin that was started with `--default-file FILE`. It answers requests that
+    /// arrive from then on with these parameters, in query syntax; nobody waits until it has read them.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or the origin has ended.
+    pub fn set_default(&self, file: &Path, query: &str) -> Result<(), OriginError> {
+        let set = || fs::write(file, query).and_then(|()| reload::ask(self.id()));
+        set().map_err(|source| OriginError::Default { file: file.to_owned(), source })
     }
 
     /// Asks it to end and waits until it has.

@@ -14,8 +14,8 @@ Examples:
   hoptax study mine.yaml --out results        a study file of your own
   hoptax study --resume runs/quick-1          continue a study after an interrupt
 
-A run folder holds result.json, report.html, report.md, numbers.csv, slices.csv, and for each arm
-Envoy's configuration and log. Combined sittings go to NAME-sittings.json and NAME-sittings.md
+A run folder holds result.json, report.html, report.md, numbers.csv, slices.csv (timeline.csv of a
+timeline), and for each arm Envoy's configuration and log. Combined sittings go to NAME-sittings.json and NAME-sittings.md
 beside the run folders.
 
 The intervals of one result hold for its sitting only: on another day, the machine may behave
@@ -91,6 +91,12 @@ pub(crate) struct StudyArguments {
     /// Continue an interrupted, killed or finished study after the last complete round in its run folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "seed"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Run every part of the study for seconds, to see that all comes up; the numbers are of no use
+    ///
+    /// Two rounds with a short slice of each arm under each load. The result is named `NAME-smoke`, and its verdict does not
+    /// determine the exit code.
+    #[arg(long, conflicts_with_all = ["rounds", "budget", "until", "resume", "again", "combine"])]
+    pub(crate) smoke: bool,
     /// Print loads, arms, baselines, and the expected time and memory, without measuring
     #[arg(long)]
     pub(crate) dry_run: bool,

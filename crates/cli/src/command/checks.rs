@@ -51,7 +51,9 @@ fn all() -> Vec<About> {
     let mut all: Vec<About> = Vec::new();
     let loads = load::ALL.iter().map(|check| (check.id, check.protects_from, check.source, "load"));
     let studies = study::ALL.iter().map(|check| (check.id, check.protects_from, check.source, "study"));
-    for (id, protects_from, source, judges) in loads.chain(studies) {
+    let timelines =
+        study::OF_TIMELINES.iter().map(|check| (check.id, check.protects_from, check.source, "timeline"));
+    for (id, protects_from, source, judges) in loads.chain(studies).chain(timelines) {
         match all.iter_mut().find(|about| about.id == id) {
             Some(about) => about.judges.push(judges),
             None => all.push(About { id, protects_from, source, judges: vec![judges] }),

@@ -1,12 +1,13 @@
 //! `hoptax cleanup`: removes files that killed studies, or studies on a machine that crashed, left in their folders.
 //!
 //! The kernel ends the processes and networks of a study with it, even after a kill. What remains are files that functions
-//! wrote in a round, such as access logs.
+//! wrote in a round, such as access logs, and the shared memory of proxies that were replaced by hot restart.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_study::runner::FILES;
+use hoptax_subject::envoy::process::shared_memory;
 
 use super::study::run_folder;
 use crate::arguments::CleanupArguments;
@@ -34,9 +35,10 @@ pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
             print::note(&format!("the study in `{}` is running: skipped", run.display()));
             continue;
         }
-        for folder in left {
-            fs::remove_dir_all(&folder).map_err(|error| failed("remove", &folder, &error))?;
-            print::result(&format!("removed {}", folder.display()))?;
+        for path in left {
+            let remove = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            remove.map_err(|error| failed("remove", &path, &error))?;
+            print::result(&format!("removed {}", path.display()))?;
             removed += 1;
         }
     }
@@ -46,7 +48,7 @@ pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// Folders with files of a run's functions: `arms/ARM/files` and `arms/ARM/PROXY/files`.
+/// Folders with files of a run's functions, `arms/ARM/files` and `arms/ARM/PROXY/files`, and shared memory of its proxies.
 fn leftovers(run: &Path) -> Vec<PathBuf> {
     let folders = |path: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -56,7 +58,9 @@ fn leftovers(run: &Path) -> Vec<PathBuf> {
     let deeper: Vec<PathBuf> = arms.iter().flat_map(|arm| folders(arm)).collect();
     let files = arms.iter().map(|arm| arm.join(FILES)).filter(|files| files.is_dir());
     let of_proxies = deeper.iter().filter(|path| path.file_name().is_none_or(|name| name != FILES));
-    files.chain(of_proxies.map(|proxy| proxy.join(FILES)).filter(|files| files.is_dir())).collect()
+    let memory = arms.iter().chain(&deeper).filter_map(|proxy| shared_memory(proxy));
+    let of_proxies = of_proxies.map(|proxy| proxy.join(FILES)).filter(|files| files.is_dir());
+    files.chain(of_proxies).chain(memory).collect()
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {

@@ -1,7 +1,14 @@
 //! `hoptax origin`: runs the test server.
 
-use hoptax_origin::{Origin, OriginError, OriginOptions, OriginTls};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use hoptax_origin::{Defaults, Origin, OriginError, OriginOptions, OriginTls};
 use hoptax_subject::origin::LISTENING;
+use signal_hook::consts::SIGHUP;
+use signal_hook::iterator::Signals;
 
 use crate::arguments::{Alpn, OriginArguments};
 use crate::exit::{Code, Failure};
@@ -21,7 +28,10 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     let options = OriginOptions {
         listen: arguments.listen,
         workers: arguments.workers as usize,
-        default_query: arguments.default.clone(),
+        default_query: match &arguments.default_file {
+            Some(file) => read_default(file).map_err(Failure::bad_input)?,
+            None => arguments.default.clone(),
+        },
         tables: arguments.tables.clone(),
         seed: arguments.seed,
         tls,
@@ -34,6 +44,9 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         }
         _ => Failure::environment(error),
     })?;
+    if let Some(file) = &arguments.default_file {
+        read_again_at_hangup(file.clone(), origin.defaults())?;
+    }
     let address = origin.local_address();
     print::result(&format!("{LISTENING}{address}"))?;
     if options.tls.is_some() {
@@ -46,4 +59,29 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         report.answered, report.connections, report.broken
     ));
     Ok(Code::Success)
+}
+
+/// The default parameters in a file.
+fn read_default(file: &Path) -> Result<String, String> {
+    let text = fs::read_to_string(file)
+        .map_err(|error| format!("cannot read the default response `{}`: {error}", file.display()))?;
+    Ok(text.trim().to_owned())
+}
+
+/// Replaces the default parameters by those in the file at each SIGHUP. A file that is invalid then is reported and changes
+/// nothing, since requests are being served.
+fn read_again_at_hangup(file: PathBuf, defaults: Arc<Defaults>) -> Result<(), Failure> {
+    let of = |error| Failure::environment(format!("cannot listen for SIGHUP: {error}"));
+    let mut signals = Signals::new([SIGHUP]).map_err(of)?;
+    let listen = move || {
+        for _ in signals.forever() {
+            let query = read_default(&file);
+            let replaced =
+                query.and_then(|query| defaults.replace(&query).map_err(|error| error.to_string()));
+            if let Err(error) = replaced {
+                print::error(&format!("the default response stays as it was: {error}"));
+            }
+        }
+    };
+    thread::Builder::new().name("hangup".to_owned()).spawn(listen).map(drop).map_err(of)
 }

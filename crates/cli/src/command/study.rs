@@ -72,6 +72,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let limits = load::thresholds(&thresholds)?;
     let file = study_file(arguments, stored.as_ref())?;
     let mut plan = read_plan(&file, arguments, stored.as_ref().map(|(_, manifest)| manifest))?;
+    if arguments.smoke {
+        plan.smoke();
+    }
     if arguments.dry_run {
         return dry_run(plan, arguments.never_halt);
     }
@@ -133,6 +136,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         estimate.words(&length, rounds.ended_s.len() as u32),
         directory.display()
     ));
+    let rounds_of_costs = estimate.rounds_of(&length).filter(|_| plan.timeline.is_none());
     if stored.is_some() {
         print::note(&format!(
             "resumed after round {}, with the same seed ({})",
@@ -144,15 +148,17 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         if let Some(text) = forecast {
             print::note(&format!("according to the last sitting: {text}"));
         }
-    } else if let Some(text) =
-        expected_precision(&manifest.machine, manifest.never_halted, estimate.rounds_of(&length))
-    {
+    } else if let Some(text) = expected_precision(&manifest.machine, manifest.never_halted, rounds_of_costs) {
         print::note(&text);
     }
     let session = Session::begin(&plan, length, estimate, &rounds);
     let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
     let result = judged_result(plan, &manifest, environment, (&outcome, &course), &limits);
     let code = finish(&directory, &result, &outcome.ending)?;
+    if arguments.smoke && matches!(outcome.ending, Ending::Complete) && code == Code::Void {
+        print::note("every part of the study came up; its numbers are of no use");
+        return Ok(Code::Success);
+    }
     if arguments.again && matches!(outcome.ending, Ending::Complete) {
         sittings::combine_with_stored(&directory, &manifest, &result)?;
     }
@@ -354,7 +360,13 @@ fn read_plan(
     file.rounds = arguments.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(arguments.seed).unwrap_or(file.seed);
     let configurations = Configurations::read(&file, folder);
-    Plan::with_configurations(&file, &positions, &catalogue, configurations).map_err(Failure::bad_input)
+    let plan = Plan::with_configurations(&file, &positions, &catalogue, configurations);
+    let plan = plan.map_err(Failure::bad_input)?;
+    if arguments.until.is_some() && plan.timeline.is_some() {
+        let message = "--until is a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";
+        return Err(Failure::bad_input(message));
+    }
+    Ok(plan)
 }
 
 /// The run folder: `out`, or one named after the study and the time.

@@ -92,11 +92,15 @@ impl State {
             Event::Checking => "checking configurations",
             Event::Sizing => "measuring the capacity of each arm",
             Event::Waiting => "waiting: the hypervisor has moved the processors apart",
-            Event::RoundBegan { .. } | Event::SliceEnded { .. } | Event::RoundEnded { .. } => "",
+            Event::RoundBegan { .. }
+            | Event::SliceEnded { .. }
+            | Event::CourseEnded
+            | Event::RoundEnded { .. } => "",
         };
         match event {
             Event::RoundBegan { round } => self.round = Some(*round),
             Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
+            Event::CourseEnded => self.done += 1,
             Event::Checking | Event::Sizing | Event::Waiting | Event::RoundEnded { .. } => {}
         }
     }

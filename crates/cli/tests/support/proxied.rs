@@ -174,6 +174,7 @@ pub(crate) fn spec_with(
         flags: Vec::new(),
         workers: 1,
         processors: Vec::new(),
+        generation: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! HTTP/1.1: serves one request at a time; pipelined requests wait in the receive buffer.
 
+use std::time::Duration;
+
 use super::websocket::WebSocket;
 use super::{Next, ProtocolHandler};
 use crate::Served;
@@ -9,6 +11,9 @@ use crate::response::{Persistence, body_piece, has_no_body, write_head};
 
 /// Maximum bytes of a body that are buffered at a time.
 const PIECE_BYTES: u64 = 64 * 1024;
+/// Marks, as the stream of a delay, the end of the time that the connection may be idle. The rest is the number of responses
+/// sent by then. Streams of responses are 0.
+const IDLE: u64 = 1 << 63;
 
 /// The server's side of a connection.
 #[derive(Debug)]
@@ -19,6 +24,8 @@ pub(super) struct Http1 {
     delayed: Option<Response>,
     /// The body being sent: its size, and the bytes already buffered.
     body: (u64, u64),
+    /// Number of responses sent.
+    sent: u64,
     /// Whether the connection closes after the buffered output.
     is_closing: bool,
     /// Whether an upgrade to WebSocket was just accepted.
@@ -33,6 +40,8 @@ struct Response {
     size: u64,
     is_head: bool,
     persistence: Persistence,
+    /// How long the connection may be idle after it.
+    idle: Option<Duration>,
     headers: Vec<(String, String)>,
 }
 
@@ -43,6 +52,7 @@ impl Http1 {
             reader: RequestReader::default(),
             delayed: None,
             body: (0, 0),
+            sent: 0,
             is_closing: false,
             is_upgraded: false,
         }
@@ -73,6 +83,7 @@ impl Http1 {
             size: drawn.size,
             is_head: request.is_head,
             persistence: if drawn.close { Persistence::Close } else { request.persistence },
+            idle: drawn.idle,
             headers: behaviour.headers().to_vec(),
         };
         if context.delay(&plan, 0) {
@@ -91,6 +102,8 @@ impl Http1 {
         self.body = (if response.is_head { 0 } else { size }, 0);
         self.buffer_body(output);
         self.is_closing = persistence == Persistence::Close;
+        self.sent += 1;
+        context.delays.extend(response.idle.map(|idle| (idle, IDLE | self.sent)));
     }
 
     fn buffer_body(&mut self, output: &mut Vec<u8>) {
@@ -149,8 +162,12 @@ impl ProtocolHandler for Http1 {
         Next::Again
     }
 
-    fn delay_expired(&mut self, _: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
-        if let Some(response) = self.delayed.take() {
+    fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context<'_>) {
+        if stream & IDLE != 0 {
+            // A request that was sent meanwhile may not have been read: then it is lost, as with every server that closes idle
+            // connections.
+            self.is_closing |= stream == (IDLE | self.sent) && self.is_idle();
+        } else if let Some(response) = self.delayed.take() {
             *context.in_flight -= 1;
             self.send(&response, output, context);
         }

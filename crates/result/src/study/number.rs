@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArmLoad, ArmResult, Cost, Interval, Parts, ResponseCost, StudyResult};
+use super::{ArmLoad, ArmResult, Cost, Interval, Parts, ResponseCost, StudyResult, Timeline};
 use crate::Finding;
 
 /// The measure of a number.
@@ -36,6 +36,8 @@ pub enum Measure {
     StartCpu,
     /// Connections opened, and handshakes, per second.
     NewConnections,
+    /// What callers saw over time: failed and late requests, and how long it hurt.
+    Timeline,
 }
 
 impl Measure {
@@ -67,6 +69,7 @@ impl Measure {
             Self::MemoryPerConnection => "memory per connection",
             Self::StartCpu => "CPU time of the start",
             Self::NewConnections => "new connections",
+            Self::Timeline => "timeline",
         }
     }
 }
@@ -141,6 +144,37 @@ impl StudyResult {
         for arm in &mut self.arms {
             visit_arm(arm, &usual, visit);
         }
+        for timeline in &mut self.timelines {
+            visit_timeline(timeline, visit);
+        }
+    }
+}
+
+fn visit_timeline(timeline: &mut Timeline, visit: &mut dyn FnMut(&Place<'_>, Number<'_>)) {
+    let Timeline { arm, load, whole, phases, points, connection_p99_us, worst_connection_p99_us } = timeline;
+    let (arm, load) = (arm.as_str(), load.as_str());
+    let place = |measure| Place { arm, compared_with: None, load: Some(load), measure };
+    for phase in std::iter::once(whole).chain(phases) {
+        for number in [
+            &mut phase.failed_per_million,
+            &mut phase.late_per_million,
+            &mut phase.hurt_s,
+            &mut phase.imbalance,
+            &mut phase.uneven_s,
+            &mut phase.restart_s,
+        ] {
+            visit(&place(Measure::Timeline), Number::Interval(number));
+        }
+        visit(&place(Measure::ResponseP99), Number::Interval(&mut phase.worst_p99_us));
+        visit(&place(Measure::Memory), Number::Interval(&mut phase.generations_bytes));
+    }
+    for p99 in [connection_p99_us, worst_connection_p99_us] {
+        visit(&place(Measure::ResponseP99), Number::Interval(p99));
+    }
+    for point in points {
+        visit(&place(Measure::Timeline), Number::Share(&mut point.imbalance));
+        visit(&place(Measure::ResponseP50), Number::Share(&mut point.response_p50_us));
+        visit(&place(Measure::ResponseP99), Number::Share(&mut point.response_p99_us));
     }
 }
 

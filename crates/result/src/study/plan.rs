@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::TimelinePlan;
 use crate::Loop;
 
 /// The plan of a study, and how much of it was completed.
@@ -43,6 +44,9 @@ pub struct StudyPlan {
     pub resumed_after_rounds: Vec<u32>,
     /// Tolerated share of unanswered requests.
     pub max_error_share: f64,
+    /// What the study observed over time; absent if it observed costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<TimelinePlan>,
 }
 
 /// A study that ended when its intervals were narrow enough, or when its rounds or its time budget were used up.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::PartCounts;
+use super::{Course, PartCounts};
 use crate::Book;
 
 /// What was measured in one complete round.
@@ -26,8 +26,11 @@ pub struct StudyRound {
     pub ticks: u64,
     /// See `ticks`.
     pub steal_ticks: u64,
-    /// One entry per arm and load.
+    /// One entry per arm and load; empty in a timeline.
     pub samples: Vec<Sample>,
+    /// The slices of a timeline, in the order of measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub courses: Vec<Course>,
     /// Values of an arm that are recorded once per round, by arm.
     pub arms: BTreeMap<String, ArmRound>,
 }

@@ -16,8 +16,8 @@ use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, DIRECT, SAME};
 use crate::configurations::Configurations;
 use crate::file::{
-    Application, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Positions, Problem,
-    StudyFile,
+    Application, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Observe, Positions,
+    Problem, StudyFile,
 };
 
 pub use external::External;
@@ -29,7 +29,9 @@ pub(super) fn plan(
     (catalogue, configurations): (&Catalogue, &Configurations),
     problems: &mut Vec<Problem>,
 ) -> (Vec<Arm>, Vec<String>) {
-    let has_names = file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
+    // In a timeline, no arm is compared with another.
+    let is_timeline = file.observe == Observe::Timeline;
+    let has_names = !is_timeline && file.arms.iter().any(|entry| !matches!(entry, ArmEntry::Subject(_)));
     // The baseline is required even if it is not named, and comes first so that others can refer to it.
     if has_names && !file.arms.iter().any(|entry| name_of(entry) == BASELINE) {
         let message = format!("`arms` has no `{BASELINE}`, which other arms are compared with: add it");
@@ -61,8 +63,15 @@ pub(super) fn plan(
         problems.extend(found.into_iter().map(|(pointer, message)| positions.problem(&pointer, message)));
         pointers.resize(planned.arms.len(), pointer);
     }
-    name_folders(&mut planned.arms);
-    (planned.arms, pointers)
+    let mut arms: Vec<(Arm, String)> = planned.arms.into_iter().zip(pointers).collect();
+    if is_timeline {
+        let is_named = file.arms.iter().any(|entry| name_of(entry) == BASELINE);
+        arms.retain(|(arm, _)| is_named || arm.kind != ArmKind::Baseline || !arm.has_proxy());
+        arms.iter_mut().for_each(|(arm, _)| arm.compared_with = None);
+    }
+    let (mut arms, pointers): (Vec<Arm>, Vec<String>) = arms.into_iter().unzip();
+    name_folders(&mut arms);
+    (arms, pointers)
 }
 
 /// Messages with the place in the file that they concern.

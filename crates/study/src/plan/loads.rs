@@ -5,10 +5,15 @@ use std::time::Duration;
 use hoptax_load::Arrivals;
 
 use super::{DEFAULT_SLICE, Load, Open, Rate};
-use crate::file::{Caller, LoadSection, LoopWord, Positions, Problem};
+use crate::file::{Caller, LoadSection, LoopWord, Observe, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
 const LONGEST_SLICE: Duration = Duration::from_secs(10);
+/// Range of the slices of a timeline.
+const SLICES_OF_TIMELINE: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_mins(10);
+/// Default number of blocks.
+const DEFAULT_BLOCKS: u32 = 5;
 /// Default rate of an open loop, as a share of the capacity of the slowest arm. On two virtual processors of an AMD EPYC, never
 /// halted, arms at 30 % left the processor that generator and origin share idle for 74 % of the time, and send lag was 83 us at p99.
 /// At the 4,000/s of the studies `quick` and `null`, it was idle for 60 to 63 %, and send lag was 77 to 94 us.
@@ -17,6 +22,7 @@ const OF_SLOWEST: f64 = 0.3;
 /// Plans the loads of a file. Problems with them are added to `problems`.
 pub(super) fn plan(
     sections: &[LoadSection],
+    observe: Observe,
     positions: &Positions,
     problems: &mut Vec<Problem>,
 ) -> Vec<Load> {
@@ -65,9 +71,14 @@ pub(super) fn plan(
                 problem(&format!("/{key}"), format!("{why}: remove `{key}`, or set `caller: hoptax`"));
             }
         }
+        let is_timeline = observe == Observe::Timeline;
+        for (key, why) in not_of_timeline(section).into_iter().filter(|_| is_timeline) {
+            problem(&format!("/{key}"), format!("{why} in a timeline"));
+        }
+        let slices = if is_timeline { SLICES_OF_TIMELINE } else { SHORTEST_SLICE..=LONGEST_SLICE };
         let given = section.slice.as_deref();
         match given.map_or(Ok(DEFAULT_SLICE), humantime::parse_duration) {
-            Ok(slice) if (SHORTEST_SLICE..=LONGEST_SLICE).contains(&slice) => loads.push(Load {
+            Ok(slice) if slices.contains(&slice) => loads.push(Load {
                 name: section.name.clone(),
                 open,
                 connections: section.connections as usize,
@@ -75,12 +86,15 @@ pub(super) fn plan(
                 resumption: section.resumption,
                 expect: section.expect.clone(),
                 caller: section.caller,
-                blocks: section.blocks,
+                blocks: if is_timeline { 1 } else { section.blocks.unwrap_or(DEFAULT_BLOCKS) },
                 slice,
             }),
+            // A missing one was reported above.
+            Ok(_) if is_timeline && given.is_none() => {}
             Ok(_) => {
                 let given = given.unwrap_or_default();
-                problem("/slice", format!("`slice` must be from 50ms to 10s, not `{given}`"));
+                let range = if is_timeline { "1s to 10m" } else { "50ms to 10s" };
+                problem("/slice", format!("`slice` must be from {range}, not `{given}`"));
             }
             Err(error) => {
                 problem("/slice", format!("`slice` is not a duration: {error}; write it as `200ms`"));
@@ -88,6 +102,19 @@ pub(super) fn plan(
         }
     }
     loads
+}
+
+/// The settings of a load that a timeline excludes or lacks, with the reasons.
+fn not_of_timeline(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
+    [
+        (section.loop_ == LoopWord::Closed, "loop", "the loop must be `open`"),
+        (section.loop_ == LoopWord::Open && section.rate.is_none(), "rate", "the load needs a `rate`"),
+        (section.blocks.is_some(), "blocks", "remove `blocks`: there is one slice per round"),
+        (section.slice.is_none(), "slice", "the load needs a `slice`"),
+    ]
+    .into_iter()
+    .filter_map(|(is_wrong, key, why)| is_wrong.then_some((key, why)))
+    .collect()
 }
 
 /// The settings of a load that callers in PHP do not follow, with the reasons.

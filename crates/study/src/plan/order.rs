@@ -33,6 +33,15 @@ pub fn blocks(plan: &Plan, round: u32) -> Vec<Block> {
     blocks
 }
 
+/// The arms and loads of a timeline, by their indexes, in the order in which round `round` observes them.
+pub fn courses(plan: &Plan, round: u32) -> Vec<(usize, usize)> {
+    let loads = 0..plan.loads.len();
+    let mut courses: Vec<(usize, usize)> =
+        (0..plan.arms.len()).flat_map(|arm| loads.clone().map(move |load| (arm, load))).collect();
+    courses.shuffle(&mut random(plan.seed, round, 3));
+    courses
+}
+
 /// The order in which round `round` starts the processes of the subjects.
 pub fn shuffled(plan: &Plan, round: u32) -> Vec<usize> {
     let mut subjects: Vec<usize> = (0..plan.subjects.len()).collect();

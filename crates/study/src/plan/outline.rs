@@ -15,6 +15,12 @@ impl Plan {
         for load in &self.loads {
             let _ = writeln!(text, "  {:<width$}  {}", load.name, in_words(load));
         }
+        if let Some(timeline) = self.timeline.as_ref().filter(|timeline| !timeline.events.is_empty()) {
+            text.push_str("\nevents\n");
+            for event in &timeline.events {
+                let _ = writeln!(text, "  at {} s  {}", grouped(event.at.as_secs_f64(), 2), event.change);
+            }
+        }
         text.push_str("\narms\n");
         let width = self.arms.iter().map(|arm| arm.id.len()).max().unwrap_or(0);
         for (number, arm) in self.arms.iter().enumerate() {
@@ -28,6 +34,15 @@ impl Plan {
         let hops = |subject: usize| self.arm_of(subject).map_or(0, |arm| arm.chain.hops.len());
         let proxies: usize = (0..self.subjects.len()).map(hops).sum();
         let slices = grouped(self.slices_per_round() as f64, 0);
+        if let Some(timeline) = &self.timeline {
+            let arms = grouped(self.arms.len() as f64, 0);
+            let interval_s = grouped(timeline.interval.as_secs_f64(), 2);
+            let _ = writeln!(
+                text,
+                "\n{arms} arms, one alive at a time, {slices} slices in each round, observed in intervals of {interval_s} s"
+            );
+            return text;
+        }
         let (arms, proxies) = (grouped(self.arms.len() as f64, 0), grouped(proxies as f64, 0));
         let _ =
             writeln!(text, "\n{arms} arms, {proxies} proxies alive at once, {slices} slices in each round");

@@ -3,6 +3,7 @@ mod composed;
 mod conditions;
 mod given;
 mod supported;
+mod timeline;
 
 use proptest::prelude::*;
 

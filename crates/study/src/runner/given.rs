@@ -60,6 +60,7 @@ pub(super) fn spec(
         flags: hop.flags.clone(),
         workers: arm.workers(hop).unwrap_or(processors.len()),
         processors: processors.to_vec(),
+        generation: None,
     })
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use hoptax_functions::Tls;
 use hoptax_host::link::Link;
@@ -12,7 +14,7 @@ use hoptax_subject::origin::OriginProcess;
 use super::ends::far_address;
 use super::{RunError, Setting};
 use crate::file::{Application, Protocol};
-use crate::plan::{Arm, Plan, USUAL_BYTES};
+use crate::plan::{Arm, Plan, Timeline, USUAL_BYTES};
 
 /// The name of the plain TCP origin.
 const TCP: &str = "origin-tcp";
@@ -55,6 +57,11 @@ pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Res
     Ok(OriginProcess::start(setting.program, far_address(link), &[], &log, processors)?)
 }
 
+/// The file with the default response of the origin with this index, where events change it.
+pub(super) fn default_file(setting: &Setting<'_>, number: usize) -> PathBuf {
+    setting.directory.join(format!("origin-{}.default", number + 1))
+}
+
 /// The flags of an origin that serves TLS, and that requires client certificates if `is_mutual`.
 fn tls_flags(lab: &Lab, is_mutual: bool) -> Vec<OsString> {
     let mut flags: Vec<OsString> =
@@ -74,14 +81,14 @@ pub(super) fn start_origins(
     lab: Option<&Lab>,
 ) -> Result<(Vec<OriginProcess>, Origins), RunError> {
     let is_mutual = plan.arms.iter().any(|arm| arm.origin_security() == Some(Tls::Mtls));
-    let start = |name: &str, more: &[&str]| -> Result<OriginProcess, RunError> {
+    let start = |name: &str, more: &[OsString]| -> Result<OriginProcess, RunError> {
         let log = setting.directory.join(format!("{name}.log"));
         // The application in Go serves plaintext only; plans refuse arms that would connect to it over TLS.
         let is_application = plan.application == Application::Go && name != TCP && name != GIVEN;
         // Whether a cluster of a given configuration presents a certificate is not known.
         let is_mutual = is_mutual && name != GIVEN;
         let secured = lab.filter(|_| !is_application).map_or_else(Vec::new, |lab| tls_flags(lab, is_mutual));
-        let more: Vec<OsString> = more.iter().map(Into::into).chain(secured).collect();
+        let more: Vec<OsString> = more.iter().cloned().chain(secured).collect();
         // The two ends of a link are two machines. The far one has the processors that the proxies have without a link.
         let processors =
             if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
@@ -93,17 +100,23 @@ pub(super) fn start_origins(
     };
     let count = plan.arms.iter().map(|arm| arm.upstreams).max().unwrap_or(1);
     let mut all = Vec::new();
-    for number in 1..=count {
-        all.push(start(&format!("origin-{number}"), &[])?);
+    let changes = plan.timeline.as_ref().is_some_and(Timeline::changes_origins);
+    for number in 0..count {
+        let file = default_file(setting, number);
+        let mut flags: Vec<OsString> = Vec::new();
+        if changes {
+            fs::write(&file, "").map_err(|source| RunError::File { path: file.clone(), source })?;
+            flags.extend(["--default-file".into(), file.into()]);
+        }
+        all.push(start(&format!("origin-{}", number + 1), &flags)?);
     }
     let http = all.iter().map(|origin| origin.address).collect();
     let mut own = BTreeMap::new();
     for arm in &plan.arms {
         let flags = arm.application();
         if !flags.is_empty() {
-            let flags: Vec<String> =
-                flags.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]).collect();
-            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let flags: Vec<OsString> =
+                flags.iter().flat_map(|(name, value)| [format!("--{name}").into(), value.into()]).collect();
             let origin = start(&format!("origin-{}", arm.folder(0)), &flags)?;
             own.insert(arm.id.clone(), origin.address);
             all.push(origin);
@@ -112,7 +125,9 @@ pub(super) fn start_origins(
     let mut tcp = None;
     if plan.arms.iter().any(|arm| arm.conditions.protocol == Protocol::Tcp) {
         let bytes = USUAL_BYTES.to_string();
-        let origin = start(TCP, &["--tcp-request-size", &bytes, "--default", &format!("size={bytes}")])?;
+        let size = format!("size={bytes}");
+        let flags = ["--tcp-request-size", &bytes, "--default", &size].map(OsString::from);
+        let origin = start(TCP, &flags)?;
         tcp = Some(origin.address);
         all.push(origin);
     }

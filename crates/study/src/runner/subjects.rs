@@ -16,7 +16,7 @@ use hoptax_host::link::Link;
 use hoptax_load::{RequestsPerConnection, Worker, WorkerSpec};
 use hoptax_result::{Answer, Opened};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
-use hoptax_subject::envoy::process::{Proxy, ProxySpec, StartingProxy};
+use hoptax_subject::envoy::process::{Generation, Proxy, ProxySpec, StartingProxy, shared_memory};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
@@ -25,7 +25,7 @@ use super::origins::{Origins, start_companion, start_origins};
 use super::traffic::traffic;
 use super::{ArmError, RunError, Setting, answer, external, given, refusal, unloading};
 use crate::file::{Caller, Protocol};
-use crate::plan::{self, Arm, Hop, Plan};
+use crate::plan::{self, Arm, Hop, Plan, Timeline};
 use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
 
 /// Timeout of connections and requests.
@@ -43,6 +43,8 @@ pub(super) struct Subjects {
     /// By their index in the plan.
     pub(super) all: Vec<Subject>,
     origins: Vec<OriginProcess>,
+    /// Folders of proxies that can be replaced by hot restart.
+    generations: Vec<PathBuf>,
     /// The process that functions call.
     companion: Option<OriginProcess>,
     /// Folders that functions write to, emptied after the round, since an access log grows fast.
@@ -56,6 +58,8 @@ pub(super) struct Subject {
     pub(super) asks_companion: bool,
     /// In the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
+    /// What its first proxy was started with, if events restart it.
+    pub(super) spec: Option<ProxySpec>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) workers: Vec<Option<Worker>>,
     /// The URL for external callers, and the authority to verify its certificate.
@@ -82,6 +86,8 @@ impl Subject {
 struct Started {
     /// In the order of their start: those beside the origin come first.
     proxies: Vec<Proxy>,
+    /// What the first one that a request passes was started with, if events restart it.
+    spec: Option<ProxySpec>,
     /// CPU time of each until it was live, us.
     start_cpu_us: Vec<u64>,
     /// The hash of what each was started with. They stay in the order of their start.
@@ -127,7 +133,8 @@ impl Subjects {
             None
         };
         let companion_address = companion.as_ref().map(|companion| companion.address);
-        let mut files = Vec::new();
+        let (mut files, mut generations) = (Vec::new(), Vec::new());
+        let restarts = plan.timeline.as_ref().is_some_and(Timeline::restarts);
         let mut copies: Vec<Started> = plan.subjects.iter().map(|_| Started::default()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.hops.len()).max().unwrap_or(0);
@@ -143,7 +150,7 @@ impl Subjects {
                 let Some(number) = arm.chain.hops.len().checked_sub(from_origin + 1) else { continue };
                 let Some(hop) = arm.chain.hops.get(number) else { continue };
                 if stop.load(Ordering::Relaxed) {
-                    return Ok(Self { all: Vec::new(), origins, companion, files });
+                    return Ok(Self { all: Vec::new(), origins, companion, files, generations });
                 }
                 let next = copy.proxies.last().map(|proxy| vec![proxy.address]);
                 let next = next.unwrap_or_else(|| addresses.of(arm));
@@ -167,7 +174,12 @@ impl Subjects {
                 let behind = (next, companion_address);
                 let hop_of_arm = (arm, number, hop);
                 let spec = spec(plan, hop_of_arm, (setting, directory), place, behind, lab.as_ref());
-                let spec = spec.map_err(of(arm))?;
+                let mut spec = spec.map_err(of(arm))?;
+                if restarts && number == 0 {
+                    spec.generation = Some(Generation::First);
+                    generations.push(spec.directory.clone());
+                    copy.spec = Some(spec.clone());
+                }
                 let start = || {
                     spec.configure()?;
                     if is_first {
@@ -203,12 +215,17 @@ impl Subjects {
         }
         let mut all = connect_all(plan, copies, (&addresses, lab.as_ref()), answers, stop)?;
         read_memory_after_opening(&mut all)?;
-        Ok(Self { all, origins, companion, files })
+        Ok(Self { all, origins, companion, files, generations })
     }
 
     /// The process ids of the origins.
     pub(super) fn origins(&self) -> Vec<u32> {
         self.origins.iter().map(OriginProcess::id).collect()
+    }
+
+    /// The origins behind an arm, without those that are configured for it alone.
+    pub(super) fn origins_behind(&self, arm: &Arm) -> &[OriginProcess] {
+        self.origins.get(..arm.upstreams).unwrap_or_default()
     }
 
     /// The process ids of all proxies.
@@ -258,6 +275,10 @@ impl Drop for Subjects {
     fn drop(&mut self) {
         // Processes that write there end first.
         self.all.clear();
+        for memory in self.generations.iter().filter_map(|folder| shared_memory(folder)) {
+            // `hoptax cleanup` removes what is left.
+            let _ = fs::remove_file(memory);
+        }
         for folder in &self.files {
             // A folder that cannot be removed does no harm.
             let _ = fs::remove_dir_all(folder);
@@ -317,7 +338,7 @@ fn connect_all(
 fn subject(
     plan: &Plan,
     arm: &Arm,
-    Started { proxies, start_cpu_us, configurations }: Started,
+    Started { proxies, spec, start_cpu_us, configurations }: Started,
     address: Option<SocketAddr>,
     lab: (Option<&Lab>, Option<&Answer>),
 ) -> Result<Subject, RunError> {
@@ -331,7 +352,17 @@ fn subject(
     let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
     let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configurations));
     let account = external::account(arm)?;
-    Ok(Subject { asks_companion, proxies, workers, target, start_cpu_us, opened, configuration, account })
+    Ok(Subject {
+        asks_companion,
+        proxies,
+        spec,
+        workers,
+        target,
+        start_cpu_us,
+        opened,
+        configuration,
+        account,
+    })
 }
 
 /// The folder of a copy of an arm.
@@ -412,6 +443,7 @@ pub(super) fn proxy_spec(
         flags: hop.flags.clone(),
         workers: arm.workers(hop).unwrap_or(processors.len()),
         processors: processors.to_vec(),
+        generation: None,
     })
 }
 

@@ -76,6 +76,7 @@ fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>]) -> StudyRound
         ticks: record.steal.1,
         steal_ticks: record.steal.0,
         samples,
+        courses: record.courses.clone(),
         arms: plan
             .arms
             .iter()

@@ -10,7 +10,7 @@ use hoptax_stats::median;
 
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
-use super::{histogram, memory, once, parts, response, statuses};
+use super::{histogram, memory, once, parts, response, statuses, timeline};
 use crate::measure::{self, Measure};
 
 /// The quantiles of send lag that checks evaluate.
@@ -23,7 +23,9 @@ pub fn fill(result: &mut StudyResult) {
     let times = response::decode(&rounds);
     let all = Rounds { all: &rounds, times: &times, confidence: result.plan.quantile_confidence() };
     result.plan.rounds_completed = rounds.len() as u32;
-    result.generator = result.plan.loads.iter().map(|load| generator(&all, load)).collect();
+    // The courses of a timeline have evidence of their own.
+    let loads = result.plan.loads.iter().filter(|_| result.plan.timeline.is_none());
+    result.generator = loads.map(|load| generator(&all, load)).collect();
     result.host = host(&all, result);
     let proxied: BTreeSet<String> =
         result.arms.iter().filter(|arm| !arm.hops.is_empty()).map(|arm| arm.id.clone()).collect();
@@ -38,6 +40,8 @@ pub fn fill(result: &mut StudyResult) {
     for arm in &mut arms {
         fill_arm(&study, arm);
     }
+    let names: Vec<&str> = arms.iter().map(|arm| arm.id.as_str()).collect();
+    result.timelines = timeline::timelines(&rounds, &names, &result.plan);
     (result.arms, result.rounds) = (arms, rounds);
 }
 
@@ -90,6 +94,8 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         sum
     });
     arm.failures = failures(samples.into_iter());
+    let courses = rounds.all.iter().flat_map(|round| &round.courses).filter(|course| course.arm == arm.id);
+    courses.for_each(|course| arm.book.add(&course.book));
     let rounds_of_arm = || rounds.all.iter().filter_map(|round| round.arms.get(&arm.id));
     let unproven: BTreeSet<String> = rounds_of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();

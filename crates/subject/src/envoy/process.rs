@@ -1,6 +1,7 @@
 //! The process of one Envoy: configuration, validation, start, readiness, statistics and end.
 
 mod admin;
+mod hot_restart;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use serde_json::Value;
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
 use super::release::Envoy;
 pub use admin::Statistics;
+pub use hot_restart::{BASE_ID, Generation, shared_memory};
 use watched::Watched;
 
 /// The beginning of a reason that concerns a constraint of a message.
@@ -52,6 +54,8 @@ pub struct ProxySpec {
     pub workers: usize,
     /// The processors that it may use.
     pub processors: Vec<u32>,
+    /// Its generation, if it can be replaced by hot restart.
+    pub generation: Option<Generation>,
 }
 
 /// Where the configuration of a proxy comes from.
@@ -150,6 +154,12 @@ pub enum ProxyError {
         /// The last lines of the log.
         last_lines: String,
     },
+    /// It accepts a configuration that must be invalid.
+    #[error("Envoy accepts the configuration `{}`, which is invalid on purpose; this is a bug in hoptax", config.display())]
+    Unbroken {
+        /// The configuration.
+        config: PathBuf,
+    },
     /// Its admin interface does not respond.
     #[error("cannot read Envoy's statistics ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
     NoStatistics {
@@ -209,8 +219,6 @@ impl ProxySpec {
             self.config().into(),
             "--concurrency".into(),
             self.workers.to_string().into(),
-            // Many Envoys run side by side; with hot restart they would share one region of memory.
-            "--disable-hot-restart".into(),
         ];
         own.into_iter().chain(self.flags.iter().map(Into::into)).collect()
     }
@@ -254,7 +262,10 @@ impl ProxySpec {
         let mut command = Command::new(&program);
         // Deprecated fields of a given configuration are errors in the log, and would come before the reason.
         let level = if self.source.plan().is_some() { "error" } else { "critical" };
-        command.args(["--mode", "validate", "--log-level", level]).args(self.common_arguments());
+        command
+            .args(["--mode", "validate", "--log-level", level])
+            .args(self.common_arguments())
+            .arg("--disable-hot-restart");
         match command::run(command, timeout, stop) {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => {
@@ -282,6 +293,7 @@ impl ProxySpec {
             _ => {}
         }
         let mut arguments = self.common_arguments();
+        arguments.extend(self.generation_arguments());
         arguments.extend([
             "--admin-address-path".into(),
             admin_address_file.clone().into(),
@@ -404,11 +416,22 @@ impl Proxy {
     /// When its admin interface does not respond.
     pub fn all_statistics(&self) -> Result<Option<Statistics>, ProxyError> {
         let read = self.admin.map(admin::statistics).transpose();
-        read.map_err(|cause| ProxyError::NoStatistics {
-            cause,
-            log: self.child.log().to_owned(),
-            last_lines: self.child.last_lines(LOG_LINES),
-        })
+        read.map_err(|cause| self.no_statistics(cause))
+    }
+
+    /// The values of its statistics whose names match a pattern, in which `*` is a wildcard, also of those that were never used;
+    /// none for a proxy without an admin interface.
+    ///
+    /// # Errors
+    /// When its admin interface does not respond.
+    pub fn matching(&self, pattern: &str) -> Result<BTreeMap<String, u64>, ProxyError> {
+        let read = self.admin.map(|admin| admin::matching(admin, pattern)).transpose();
+        read.map(Option::unwrap_or_default).map_err(|cause| self.no_statistics(cause))
+    }
+
+    fn no_statistics(&self, cause: String) -> ProxyError {
+        let (log, last_lines) = (self.child.log().to_owned(), self.child.last_lines(LOG_LINES));
+        ProxyError::NoStatistics { cause, log, last_lines }
     }
 
     /// Asks it to end without waiting, so that many can end in parallel.

@@ -64,11 +64,20 @@ impl Estimate {
                 plan.loads.iter().filter(|load| arm.takes_part(load)).map(|load| arm.connections(load))
             })
             .sum();
-        let round_s = slices_s + proxies as f64 * PROXY_S;
+        // In a timeline, each arm has its processes to itself, once for each load, and requests before the slice.
+        let (starts, alive, before_s) = match &plan.timeline {
+            None => (proxies, proxies, 0.0),
+            Some(timeline) => {
+                let most = plan.arms.iter().map(|arm| arm.chain.hops.len()).max().unwrap_or(0);
+                let courses = plan.arms.len() * plan.loads.len();
+                (proxies * plan.loads.len(), most, courses as f64 * timeline.warm_up.as_secs_f64())
+            }
+        };
+        let round_s = slices_s + before_s + starts as f64 * PROXY_S;
         Self {
-            first_round_s: round_s + proxies as f64 * VALIDATION_S,
+            first_round_s: round_s + starts as f64 * VALIDATION_S,
             round_s,
-            memory_bytes: OWN_BYTES + proxies as u64 * PROXY_BYTES,
+            memory_bytes: OWN_BYTES + alive as u64 * PROXY_BYTES,
             connections,
         }
     }

@@ -6,7 +6,8 @@ use std::path::Path;
 use hoptax_report::{csv, html, markdown};
 use hoptax_result::StudyResult;
 
-/// Writes result.json, report.md, report.html, numbers.csv and slices.csv; returns one message for each failure.
+/// Writes result.json, report.md, report.html, numbers.csv, and slices.csv or timeline.csv; returns one message for each
+/// failure.
 pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     let outputs = [
         (
@@ -16,7 +17,10 @@ pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
         ("report.md", Ok(markdown::study(result))),
         ("report.html", html::study(result).map_err(|error| error.to_string())),
         ("numbers.csv", Ok(csv::numbers(result))),
-        ("slices.csv", Ok(csv::slices(result))),
+        match result.plan.timeline {
+            None => ("slices.csv", Ok(csv::slices(result))),
+            Some(_) => ("timeline.csv", Ok(csv::timeline(result))),
+        },
     ];
     let mut problems = Vec::new();
     for (name, text) in outputs {

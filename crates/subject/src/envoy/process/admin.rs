@@ -75,6 +75,14 @@ pub(super) fn statistics(admin: SocketAddr) -> Result<Statistics, String> {
     Ok(Statistics::parse(&get(admin, "/stats?usedonly")?))
 }
 
+/// The statistics whose names match a pattern, in which `*` is a wildcard, also those that were never used.
+pub(super) fn matching(admin: SocketAddr, pattern: &str) -> Result<BTreeMap<String, u64>, String> {
+    // The interface takes a regular expression, which may match more.
+    let text = get(admin, &format!("/stats?filter={}", pattern.replace('*', ".*")))?;
+    let all = Statistics::parse(&text).0;
+    Ok(all.into_iter().filter(|(name, _)| is_matched(name, pattern)).collect())
+}
+
 fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
     // While Envoy starts, `/ready` responds with an error status and the state.
     let agent: ureq::Agent = ureq::Agent::config_builder()

@@ -26,6 +26,7 @@ fn scripted(folder: &Path, script: &str) -> ProxySpec {
         flags: Vec::new(),
         workers: 3,
         processors: Vec::new(),
+        generation: None,
     }
 }
 

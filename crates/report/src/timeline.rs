@@ -1,0 +1,325 @@
+//! What callers see over time: tables of the phases and of the intervals, and a picture for each arm.
+
+use hoptax_result::{Interval, Phase, StudyResult, Timeline, TimelinePoint};
+use serde::Serialize;
+
+use crate::numbers::grouped;
+use crate::side::SideTable;
+
+const US_PER_MS: f64 = 1_000.0;
+const MIB: f64 = 1_048_576.0;
+
+/// A column of a phase: its heading, and its text; none without a number.
+type Column = (&'static str, fn(&Phase) -> Option<String>);
+
+const COLUMNS: [Column; 9] = [
+    ("failed per million", |phase| phase.failed_per_million.map(|share| with_ends(&share, 0))),
+    ("hurts s", |phase| phase.hurt_s.map(|time| with_ends(&time, 1))),
+    ("late per million", |phase| phase.late_per_million.map(|share| with_ends(&share, 0))),
+    ("worst p99 ms", |phase| phase.worst_p99_us.map(|time| with_ends(&time.times(1.0 / US_PER_MS), 1))),
+    ("imbalance", |phase| phase.imbalance.map(|multiple| with_ends(&multiple, 2))),
+    ("uneven s", |phase| phase.uneven_s.map(|time| with_ends(&time, 1))),
+    ("restart s", |phase| phase.restart_s.map(|time| with_ends(&time, 2))),
+    ("all generations MiB", |phase| {
+        phase.generations_bytes.map(|bytes| with_ends(&bytes.times(1.0 / MIB), 1))
+    }),
+    ("failures", |phase| (!phase.failures.is_empty()).then(|| failures(phase))),
+];
+
+/// An estimate with the ends of its interval, which need not lie symmetrically: `0 (0 to 369)`.
+fn with_ends(interval: &Interval, decimals: usize) -> String {
+    let text = |value: f64| grouped(value, decimals);
+    format!("{} ({} to {})", text(interval.estimate), text(interval.low), text(interval.high))
+}
+
+/// The kinds of failures with their numbers, the most frequent first.
+fn failures(phase: &Phase) -> String {
+    let mut kinds: Vec<(&String, &u64)> = phase.failures.iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let words = kinds.into_iter().map(|(kind, count)| format!("{kind} {}", grouped(*count as f64, 0)));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The numbers of each arm over the whole slice, and by phase if there are several.
+pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
+    let whole =
+        result.timelines.iter().map(|timeline| (name(result, timeline), String::new(), &timeline.whole));
+    let all = table("what callers saw in the whole slice".to_owned(), &whole.collect::<Vec<_>>());
+    let phases = result.timelines.iter().flat_map(|timeline| {
+        let first = move |number: usize| if number == 0 { name(result, timeline) } else { String::new() };
+        let phases = timeline.phases.iter().enumerate();
+        phases.map(move |(number, phase)| (first(number), title(phase), phase))
+    });
+    let has_phases = result.timelines.iter().any(|timeline| timeline.phases.len() > 1);
+    let by_phase = has_phases
+        .then(|| table("what callers saw from event to event".to_owned(), &phases.collect::<Vec<_>>()))
+        .flatten();
+    all.into_iter().chain(connections(result)).chain(by_phase).collect()
+}
+
+/// The unluckiest connection of each arm; none if no connection has enough responses.
+fn connections(result: &StudyResult) -> Option<SideTable> {
+    let row = |timeline: &Timeline| {
+        let [middle, worst] = [timeline.connection_p99_us?, timeline.worst_connection_p99_us?];
+        let cells = [middle, worst].map(|p99| with_ends(&p99.times(1.0 / US_PER_MS), 2));
+        Some((name(result, timeline), cells.to_vec()))
+    };
+    let rows: Vec<_> = result.timelines.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| SideTable {
+        title: "p99 of the connection in the middle and of the unluckiest one".to_owned(),
+        header: ["arm", "median ms", "worst ms"].map(str::to_owned).to_vec(),
+        rows,
+    })
+}
+
+/// The arm of a timeline, with its load if the study has several.
+fn name(result: &StudyResult, timeline: &Timeline) -> String {
+    if result.plan.loads.len() > 1 {
+        format!("{}, {}", timeline.arm, timeline.load)
+    } else {
+        timeline.arm.clone()
+    }
+}
+
+/// The time of a phase and what begins it.
+fn title(phase: &Phase) -> String {
+    let from = format!("{} to {} s", short(phase.from_s), short(phase.to_s));
+    if phase.events.is_empty() { from } else { format!("{from}: {}", phase.events.join("; ")) }
+}
+
+/// Seconds without decimals that are zero.
+fn short(seconds: f64) -> String {
+    let text = format!("{seconds:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A table of phases, with those columns that have a number; none without any.
+fn table(title: String, rows: &[(String, String, &Phase)]) -> Option<SideTable> {
+    let columns: Vec<&Column> =
+        COLUMNS.iter().filter(|column| rows.iter().any(|(_, _, phase)| column.1(phase).is_some())).collect();
+    let has_phases = rows.iter().any(|(_, phase, _)| !phase.is_empty());
+    let header = std::iter::once("arm").chain(has_phases.then_some("phase"));
+    let cells = |phase_title: &String, phase: &Phase| {
+        let numbers = columns.iter().map(|column| column.1(phase).unwrap_or_else(|| "-".to_owned()));
+        has_phases.then(|| phase_title.clone()).into_iter().chain(numbers).collect()
+    };
+    (!columns.is_empty()).then(|| SideTable {
+        title,
+        header: header.chain(columns.iter().map(|column| column.0)).map(str::to_owned).collect(),
+        rows: rows
+            .iter()
+            .map(|(name, phase_title, phase)| (name.clone(), cells(phase_title, phase)))
+            .collect(),
+    })
+}
+
+/// The intervals of each arm.
+pub(crate) fn courses(result: &StudyResult) -> Vec<SideTable> {
+    let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| grouped(us / US_PER_MS, 1));
+    let has_spread =
+        result.timelines.iter().flat_map(|one| &one.points).any(|point| point.imbalance.is_some());
+    let row = |point: &TimelinePoint| {
+        let imbalance = point.imbalance.map_or_else(|| "-".to_owned(), |multiple| grouped(multiple, 2));
+        let rates = [point.answered_per_second, point.late_per_second, point.failed_per_second];
+        let rates = rates.map(|rate| grouped(rate, 1)).into_iter();
+        (
+            short(point.to_s),
+            rates
+                .chain([ms(point.response_p50_us), ms(point.response_p99_us)])
+                .chain(has_spread.then_some(imbalance))
+                .collect(),
+        )
+    };
+    let of = |timeline: &Timeline| SideTable {
+        title: format!(
+            "{} by interval, means over rounds, and medians over rounds of p50 and p99",
+            name(result, timeline)
+        ),
+        header: ["until s", "answered/s", "late/s", "failed/s", "p50 ms", "p99 ms"]
+            .into_iter()
+            .chain(has_spread.then_some("imbalance"))
+            .map(str::to_owned)
+            .collect(),
+        rows: timeline.points.iter().map(row).collect(),
+    };
+    result.timelines.iter().map(of).collect()
+}
+
+/// What the numbers of a timeline mean, a sentence each; none if the study observed costs.
+pub(crate) fn sentences(result: &StudyResult) -> Option<Vec<String>> {
+    let timeline = result.plan.timeline.as_ref()?;
+    let late = timeline.objective_us.map_or_else(String::new, |objective_us| {
+        format!(", and late if it is answered after more than {} ms", grouped(objective_us / US_PER_MS, 1))
+    });
+    let mut sentences = vec![
+        format!(
+            "each arm runs alone in one slice per round and load, observed in intervals of {} s; in brackets the {:.0} % interval \
+             over rounds",
+            short(timeline.interval_s),
+            result.plan.confidence * 100.0
+        ),
+        format!(
+            "a request has failed if it was not sent or not answered as expected{late}; it counts in the interval in which it ends"
+        ),
+        "an interval hurts if more than one request in a hundred failed or was late, or if fewer than half of the planned requests \
+         ended in it"
+            .to_owned(),
+    ];
+    if let Some(spread) = &timeline.spread {
+        sentences.push(format!(
+            "the imbalance is the largest of `{spread}` as a multiple of their mean; above 1.2 they are uneven"
+        ));
+    }
+    Some(sentences)
+}
+
+/// Sizes in the picture's coordinates.
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 130.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 10.0;
+const TOP: f64 = 20.0;
+const BOTTOM: f64 = 18.0;
+
+/// The pictures of an arm.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Picture {
+    pub(crate) name: String,
+    pub(crate) charts: Vec<CourseChart>,
+}
+
+/// A measure against the time since the start of the slice.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CourseChart {
+    pub(crate) title: &'static str,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) top: f64,
+    pub(crate) bottom: f64,
+    /// The maximum of the vertical axis.
+    pub(crate) highest: String,
+    /// The end of the horizontal axis.
+    pub(crate) end: String,
+    pub(crate) events: Vec<Mark>,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// When an event happens.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Mark {
+    pub(crate) x: f64,
+    pub(crate) text: String,
+}
+
+/// A line: its style, its name, and the points of a polyline.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Line {
+    pub(crate) class: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) points: String,
+}
+
+/// A line of a chart: its style, its name, and its value at a point.
+type Drawn = (&'static str, &'static str, fn(&TimelinePoint) -> Option<f64>);
+
+const RATES: [Drawn; 3] = [
+    ("own", "answered in time", |point| Some(point.answered_per_second - point.late_per_second)),
+    ("other", "late", |point| Some(point.late_per_second)),
+    ("failed", "failed", |point| Some(point.failed_per_second)),
+];
+const TIMES: [Drawn; 2] = [
+    ("other", "p50", |point| Some(point.response_p50_us? / US_PER_MS)),
+    ("own", "p99", |point| Some(point.response_p99_us? / US_PER_MS)),
+];
+
+/// A picture of each arm: its requests per second by outcome, and its response times. All arms have the same axes.
+pub(crate) fn pictures(result: &StudyResult) -> Vec<Picture> {
+    let charts: [(&'static str, &[Drawn]); 2] =
+        [("requests/s: in time, late, failed", &RATES), ("p50 and p99, ms", &TIMES)];
+    let highest = |drawn: &[Drawn]| {
+        let points = || result.timelines.iter().flat_map(|timeline| &timeline.points);
+        drawn.iter().flat_map(|line| points().filter_map(line.2)).fold(0.0, f64::max)
+    };
+    let picture = |timeline: &Timeline| Picture {
+        name: name(result, timeline),
+        charts: charts.iter().map(|(title, drawn)| chart(timeline, title, drawn, highest(drawn))).collect(),
+    };
+    result.timelines.iter().map(picture).collect()
+}
+
+fn chart(timeline: &Timeline, title: &'static str, drawn: &[Drawn], highest: f64) -> CourseChart {
+    let end_s = timeline.points.last().map_or(1.0, |point| point.to_s);
+    let x = |s: f64| LEFT + s / end_s * (WIDTH - LEFT - RIGHT);
+    let y = |value: f64| HEIGHT - BOTTOM - value / highest.max(f64::MIN_POSITIVE) * (HEIGHT - TOP - BOTTOM);
+    let line = |(class, name, value): &Drawn| {
+        let at = |point: &TimelinePoint| Some(format!("{:.1},{:.1}", x(point.to_s), y(value(point)?)));
+        let points: Vec<String> = timeline.points.iter().filter_map(at).collect();
+        Line { class, name, points: points.join(" ") }
+    };
+    let begun = timeline.phases.iter().filter(|phase| !phase.events.is_empty());
+    CourseChart {
+        title,
+        width: WIDTH,
+        height: HEIGHT,
+        left: LEFT,
+        right: WIDTH - RIGHT,
+        top: TOP,
+        bottom: HEIGHT - BOTTOM,
+        highest: grouped(highest, usize::from(highest < 10.0)),
+        end: format!("{} s", short(end_s)),
+        events: begun.map(|phase| Mark { x: x(phase.from_s), text: title_of(phase) }).collect(),
+        lines: drawn.iter().map(line).collect(),
+    }
+}
+
+fn title_of(phase: &Phase) -> String {
+    format!("{} s: {}", short(phase.from_s), phase.events.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fixture, html, markdown, terminal};
+
+    #[test]
+    fn a_timeline_in_a_terminal() {
+        let style = terminal::Style { width: 130, colour: false };
+        insta::assert_snapshot!(terminal::study(&fixture::timeline(), style));
+    }
+
+    #[test]
+    fn a_timeline_as_markdown() {
+        insta::assert_snapshot!(markdown::study(&fixture::timeline()));
+    }
+
+    #[test]
+    fn a_timeline_has_a_picture_of_each_arm_on_the_same_axes() {
+        let result = fixture::timeline();
+        let pictures = pictures(&result);
+        assert_eq!(pictures.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["plain", "ejecting"]);
+        assert_eq!(pictures[0].charts[0].highest, pictures[1].charts[0].highest);
+        let page = html::study(&result).unwrap();
+        assert_eq!(page.matches("<svg class=\"multiple\"").count(), 4);
+        assert!(page.contains("10 s: origin 2 silent") && page.contains("What callers saw over time"));
+    }
+
+    #[test]
+    fn withheld_numbers_are_not_shown() {
+        let mut result = fixture::timeline();
+        result.for_each_number(&mut |_, number| number.clear());
+        for timeline in &mut result.timelines {
+            for phase in timeline.phases.iter_mut().chain([&mut timeline.whole]) {
+                phase.failures.clear();
+            }
+        }
+        assert!(tables(&result).is_empty());
+    }
+
+    #[test]
+    fn an_interval_that_is_cut_at_zero_shows_its_ends() {
+        let interval = Interval { estimate: 0.0, low: 0.0, high: 368.9 };
+        assert_eq!(with_ends(&interval, 0), "0 (0 to 369)");
+    }
+}

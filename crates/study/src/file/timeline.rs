@@ -1,0 +1,59 @@
+//! What a study observes, and the events of a timeline.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a study observes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Observe {
+    /// What requests cost, in short slices of all arms in turn.
+    #[default]
+    Costs,
+    /// What callers see over time, in one long slice of each arm and round.
+    Timeline,
+}
+
+/// An event at a time within each slice of a timeline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventSection {
+    /// Time since the start of the slice, for example `20s`: a multiple of `interval`, before the end of the slice.
+    pub at: String,
+    /// The origin that changes, from 1. Default: all origins. What an origin became by an earlier event is replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16))]
+    pub origin: Option<u32>,
+    /// The origin delays each response by this time, for example `500ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<String>,
+    /// The origin answers with this status, for example 503.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 200, max = 599))]
+    pub status: Option<u16>,
+    /// The origin closes connections that are idle for this time, for example `5s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<String>,
+    /// The origin is stopped: the kernel accepts connections and requests for it, and nobody answers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub silent: bool,
+    /// The origin answers as before the first event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recovers: bool,
+    /// The first proxy is restarted: `hot`, by a successor that takes over its sockets (Envoy's hot restart), or `broken`, by
+    /// a successor whose configuration is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<RestartWord>,
+}
+
+/// How a proxy is restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum RestartWord {
+    /// By a successor that takes over its sockets.
+    Hot,
+    /// By a successor whose configuration is invalid.
+    Broken,
+}

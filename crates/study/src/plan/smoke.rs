@@ -1,0 +1,92 @@
+//! A study in seconds, which shows that each of its parts comes up. Its numbers are of no use.
+
+use std::time::Duration;
+
+use super::{Change, LeftOpen, Plan, TimedEvent, Timeline};
+
+/// Number of rounds: the least with intervals.
+const ROUNDS: u32 = 2;
+/// Length of a slice.
+const SLICE: Duration = Duration::from_millis(50);
+/// Length of a slice of a timeline.
+const SLICE_OF_TIMELINE: Duration = Duration::from_secs(1);
+/// Number of intervals in it.
+const INTERVALS: u32 = 10;
+/// Time before such a slice.
+const WARM_UP: Duration = Duration::from_millis(100);
+
+impl Plan {
+    /// Shortens rounds, blocks and slices so that the whole study takes seconds, and marks its name.
+    pub fn smoke(&mut self) {
+        self.name.push_str("-smoke");
+        self.rounds = ROUNDS;
+        self.left_open = LeftOpen::default();
+        let longest = self.loads.iter().map(|load| load.slice).max().unwrap_or_default();
+        if let Some(timeline) = &mut self.timeline {
+            timeline.shorten(longest);
+        }
+        for load in &mut self.loads {
+            load.blocks = 1;
+            load.slice = if self.timeline.is_some() { SLICE_OF_TIMELINE } else { SLICE };
+        }
+    }
+}
+
+impl Timeline {
+    /// Shortens slices of `longest`. Of several restarts of a kind, the first is left: a proxy can be restarted only when its
+    /// last restart is over.
+    fn shorten(&mut self, longest: Duration) {
+        self.interval = SLICE_OF_TIMELINE / INTERVALS;
+        self.warm_up = WARM_UP;
+        let share = |at: Duration| at.as_secs_f64() / longest.as_secs_f64();
+        let mut events: Vec<TimedEvent> = Vec::new();
+        for event in &self.events {
+            let is_restart = matches!(event.change, Change::Restart(_));
+            if !is_restart || !events.iter().any(|other| other.change == event.change) {
+                let interval = (share(event.at) * f64::from(INTERVALS)) as u32;
+                events.push(TimedEvent { at: self.interval * interval, change: event.change.clone() });
+            }
+        }
+        self.events = events;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use crate::file;
+    use crate::plan::Plan;
+
+    fn smoke(text: &str) -> Plan {
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let mut plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        plan.smoke();
+        plan
+    }
+
+    #[test]
+    fn a_study_keeps_its_arms_and_loads_and_loses_its_length() {
+        let plan = smoke(
+            "name: test\narms: [baseline, lua]\nloads:\n  - {name: a, loop: closed, blocks: 6}\n  \
+             - {name: b, loop: open, rate: 100, slice: 1s}\n",
+        );
+        assert_eq!((plan.arms.len(), plan.loads.len(), plan.rounds), (2, 2, 2));
+        assert_eq!(plan.slices_per_round(), 4);
+        assert!(plan.loads.iter().all(|load| load.slice.as_millis() == 50));
+        assert!(!plan.left_open.rounds && plan.left_open.slices.is_empty());
+    }
+
+    #[test]
+    fn a_timeline_keeps_one_restart_of_each_kind_at_its_share_of_the_slice() {
+        let plan = smoke(
+            "name: test\nobserve: timeline\narms: [baseline, lua]\nevents:\n  - {at: 10s, restart: hot}\n  \
+             - {at: 20s, restart: hot}\n  - {at: 30s, restart: broken}\nloads:\n  \
+             - {name: a, loop: open, rate: 100, slice: 40s}\n",
+        );
+        let timeline = plan.timeline.unwrap();
+        let at: Vec<u128> = timeline.events.iter().map(|event| event.at.as_millis()).collect();
+        assert_eq!((at, plan.loads[0].slice.as_secs()), (vec![200, 700], 1));
+        assert_eq!(timeline.interval.as_millis(), 100);
+    }
+}

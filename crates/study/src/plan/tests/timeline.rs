@@ -1,0 +1,90 @@
+//! Timelines: events, intervals, and what they exclude.
+
+use std::time::Duration;
+
+use super::*;
+use crate::file::RestartWord;
+
+const ARMS: &str = "arms: [baseline, {name: four, functions: [balance/round-robin]}]";
+
+fn timeline(keys: &str) -> String {
+    format!(
+        "name: test\nobserve: timeline\n{ARMS}\n{keys}\nloads: [{{name: steady, loop: open, rate: 100, slice: 10s}}]\n"
+    )
+}
+
+#[test]
+fn events_are_planned_in_the_order_of_time() {
+    let plan = planned(&timeline(
+        "interval: 500ms\nobjective: 20ms\nevents:\n  - {at: 8s, restart: hot}\n  - {at: 0s, idle: 5s}\n  \
+         - {at: 2s, origin: 1, slow: 500ms, status: 503}\n  - {at: 2s, origin: 1, silent: true}\n",
+    ))
+    .unwrap();
+    let timeline = plan.timeline.unwrap();
+    assert_eq!(
+        (timeline.interval, timeline.objective),
+        (Duration::from_millis(500), Some(Duration::from_millis(20)))
+    );
+    let shown: Vec<String> =
+        timeline.events.iter().map(|event| format!("{:?} {}", event.at, event.change)).collect();
+    assert_eq!(
+        shown,
+        [
+            "0ns all origins idle 5000ms",
+            "2s origin 1 delay 500ms, status 503",
+            "2s origin 1 silent",
+            "8s hot restart"
+        ]
+    );
+    assert_eq!(timeline.events[3].change, Change::Restart(RestartWord::Hot));
+    let phases: Vec<(u64, usize)> =
+        timeline.phases().into_iter().map(|(at, changes)| (at.as_secs(), changes.len())).collect();
+    assert_eq!(phases, [(0, 1), (2, 2), (8, 1)]);
+}
+
+#[test]
+fn arms_of_a_timeline_are_compared_with_none_and_have_one_slice_per_round() {
+    let plan = planned(&timeline("")).unwrap();
+    assert!(plan.arms.iter().all(|arm| arm.compared_with.is_none()));
+    assert_eq!((plan.subjects.len(), plan.slices_per_round()), (2, 2));
+    let without_baseline = timeline("").replace("baseline, ", "direct, ");
+    let ids: Vec<String> = planned(&without_baseline).unwrap().arms.into_iter().map(|arm| arm.id).collect();
+    assert_eq!(ids, ["direct", "four"], "a baseline that nobody names has nothing to be compared with");
+    let order = courses(&plan, 3);
+    assert!(order == [(0, 0), (1, 0)] || order == [(1, 0), (0, 0)], "{order:?}");
+    let alone = plan.alone(1, 0);
+    assert_eq!((alone.arms.len(), alone.arms[0].id.as_str(), alone.subjects.len()), (1, "four", 1));
+}
+
+#[test]
+fn every_problem_of_a_timeline_is_reported_at_its_place() {
+    let text = "name: test
+observe: timeline
+interval: 1s
+objective: soon
+arms: [baseline, direct]
+events:
+  - {at: 20s, origin: 1, slow: 500ms}
+  - {at: 500ms, silent: true}
+  - {at: 2s}
+  - {at: 2s, origin: 2, status: 503}
+  - {at: 2s, silent: true, recovers: true}
+  - {at: 2s, origin: 1, restart: hot}
+  - {at: 2s, restart: hot}
+loads:
+  - {name: saturation, loop: closed, slice: 10s}
+  - {name: short, loop: open, slice: 100ms, blocks: 3}
+  - {name: unstated, loop: open, rate: 10}
+";
+    insta::assert_snapshot!(problems(text));
+    let long = timeline("interval: 1h\nevents: [{at: 2s, origin: 1, slow: 2h}]");
+    insta::assert_snapshot!(problems(&long), @r"
+    test.yaml:4:11: `interval` must be from 50ms to 1m
+    test.yaml:5:10: `slow` and `idle` must be at most 1h
+    ");
+    let costs = timeline("interval: 1s\nevents: [{at: 2s, silent: true}]").replace("observe: timeline\n", "");
+    insta::assert_snapshot!(problems(&costs), @r"
+    test.yaml:3:11: `interval` belongs to a timeline: add `observe: timeline`, or remove it
+    test.yaml:4:9: `events` belongs to a timeline: add `observe: timeline`, or remove it
+    ");
+}
