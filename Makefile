@@ -83,6 +83,7 @@ filters: ## Build the WebAssembly filters
 .PHONY: filters-check
 filters-check: filters ## Rebuild the WebAssembly filters and run their tests
 	$(CARGO) test --package hoptax --test envoy --test mechanisms
+	$(CARGO) test --package image-registry --test plans
 
 .PHONY: price-list
 price-list: build ## Measure the price list in three sittings and write docs/price-list (1 to 2 hours)

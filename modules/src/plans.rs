@@ -105,6 +105,8 @@ impl Counts {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use std::sync::Barrier;
+
     use hoptax_plans::{Grant, Plan};
 
     use super::*;
@@ -114,21 +116,25 @@ mod tests {
     /// Each thread has a map of its own, as different proxies have.
     #[test]
     fn proxies_that_race_for_a_plan_admit_it_exactly() {
+        const PROXIES: u32 = 8;
+        const PULLS: u32 = 20_000;
+        const LIMIT: u32 = PROXIES * PULLS / 2;
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("counts");
-        let admitted = |_| {
+        let (path, start) = (folder.path().join("counts"), Barrier::new(PROXIES as usize));
+        let admitted = || {
             let counts = Counts::open(&path).unwrap();
-            (0..500).filter(|_| counts.take(7, 1000, NOW_S).unwrap().admitted).count()
+            start.wait();
+            (0..PULLS).filter(|_| counts.take(7, LIMIT, NOW_S).unwrap().admitted).count()
         };
         let total: usize = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|thread| scope.spawn(move || admitted(thread))).collect();
+            let threads: Vec<_> = (0..PROXIES).map(|_| scope.spawn(admitted)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
-        assert_eq!(total, 1000);
+        assert_eq!(total, LIMIT as usize);
         // Another proxy begins with nothing left, and another account is not concerned.
         let counts = Counts::open(&path).unwrap();
-        assert!(!counts.take(7, 1000, NOW_S).unwrap().admitted);
-        assert_eq!(counts.take(8, 1000, NOW_S).unwrap().remaining, 999);
+        assert!(!counts.take(7, LIMIT, NOW_S).unwrap().admitted);
+        assert_eq!(counts.take(8, LIMIT, NOW_S).unwrap().remaining, LIMIT - 1);
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::net::UdpSocket;
 use std::process::Command;
 use std::time::Duration;
 
-use hoptax_host::link::{Link, LinkSpec};
+use hoptax_host::link::{FAR, Link, LinkSpec};
 use serde_json::{Value, json};
-use support::{checked, program, ran, root, run, wait_until};
+use support::{checked, program, ran, root, run};
 
 fn edge() -> String {
     root().join("crates/bootstrap/fixtures/edge.yaml").to_str().unwrap().to_owned()
@@ -73,6 +73,8 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
         "script -> add-header/lua",
         "--what-if",
         "header -> nothing",
+        "--rate",
+        "1000",
         "--rounds",
         "3",
         "--json",
@@ -87,15 +89,15 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     assert!(!ran.stdout.contains("secret-of-the-user") && ran.stdout.contains("x-own"));
     assert_eq!(bill["request"]["url"], "http://shop.example/cart/1");
     assert_eq!(bill["request"]["statuses"], json!([200]));
-    assert_eq!(bill["rate"], Value::Null, "CPU time is that at saturation");
+    assert_eq!(bill["rate"], 1_000.0, "CPU time is that at the rate");
     let parts = bill["parts"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
-    // Twenty thousand conversions of numbers cost more than anything else that a proxy does for a request.
+    // Thousands of conversions of numbers cost more than anything else that a proxy does for a request.
     assert_eq!((names.len(), names[0]), (3, "script"), "{names:?}");
     let part = |name: &str| parts.iter().find(|part| part["name"] == name).unwrap();
     let cpu_us = |name: &str, end: &str| part(name)["cost"]["cpu_us_per_request"][end].as_f64();
-    assert!(cpu_us("script", "low") > Some(300.0), "{:?}", part("script"));
-    assert!(cpu_us("script", "low") > cpu_us("header", "high"), "{:?}", part("header"));
+    assert!(cpu_us("script", "low") > Some(50.0), "{:?}", part("script"));
+    assert!(cpu_us("script", "low") > cpu_us("cors", "high"), "{:?}", part("cors"));
     for (name, state) in [("script", "exercised"), ("cors", "not-exercised"), ("header", "unknown")] {
         assert_eq!(part(name)["activity"]["state"], state, "{name}");
     }
@@ -105,12 +107,12 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     assert_eq!(pairs.len(), 3, "{pairs:?}");
     let both = pairs.iter().find(|pair| pair["parts"] == json!(["HTTP filter script", "HTTP filter header"]));
     assert_eq!(both.unwrap()["sum"]["decision"], "different", "{both:?}");
-    assert!(both.unwrap()["sum"]["interaction_us"]["low"].as_f64() > Some(100.0), "{both:?}");
+    assert!(both.unwrap()["sum"]["interaction_us"]["low"].as_f64() > Some(20.0), "{both:?}");
     // A script that adds a header costs a part of one that calculates, and no header is as cheap as no filter that adds it.
     let changes = bill["changes"].as_array().unwrap();
     let saved_us =
         |index: usize, end: &str| -changes[index]["difference"]["cpu_us_per_request"][end].as_f64().unwrap();
-    assert!(saved_us(0, "high") > 300.0, "{changes:?}");
+    assert!(saved_us(0, "high") > 50.0, "{changes:?}");
     assert_eq!(changes[0]["activity"]["state"], "exercised", "{changes:?}");
     assert!((saved_us(1, "estimate") - cpu_us("header", "estimate").unwrap()).abs() < 1e-9, "{changes:?}");
     let markdown = fs::read_to_string(out.join("bill.md")).unwrap();
@@ -141,20 +143,26 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
     // The interface announces itself to IPv6 routers.
     let quiet = || fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
     let _ = link.near.within(quiet).unwrap();
-    let before = link.carried()[0].packets;
+    let far = link.far.within(|| UdpSocket::bind((FAR, 0)).unwrap()).unwrap();
+    let near = link.near.within(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
+    // Packets arrive in their order: with this one, all earlier ones were counted.
+    let passed = || {
+        near.send_to(b"x", far.local_addr().unwrap()).unwrap();
+        far.recv(&mut [0]).unwrap();
+        link.carried()[0].packets
+    };
+    let before = passed();
     let out = folder.path().join("out");
     let ran =
         inside(&["price", &edge(), "--without", "cors", "--rounds", "2", "--out", out.to_str().unwrap()]);
     assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
     assert!(out.join("bill.json").exists());
-    assert_eq!(link.carried()[0].packets, before, "{}", ran.stdout);
+    assert_eq!(passed(), before + 1, "{}", ran.stdout);
     // What is addressed to them does pass the link, and so does a question for a name.
-    let sent = link.near.within(|| UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"x", "192.0.2.9:8125"));
-    assert_eq!(sent.unwrap().unwrap(), 1);
-    wait_until("a packet to an address", || link.carried()[0].packets > before);
-    let before = link.carried()[0].packets;
-    assert_eq!(inside(&["load", "--count", "1", "http://cart-1.example/"]).code, Some(3));
-    wait_until("a packet to the resolver", || link.carried()[0].packets > before);
+    near.send_to(b"x", "192.0.2.9:8125").unwrap();
+    assert_eq!(passed(), before + 3);
+    assert_ne!(inside(&["load", "--count", "1", "http://cart-1.example/"]).code, Some(0));
+    assert!(passed() > before + 4);
 }
 
 #[test]

@@ -119,7 +119,9 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
     let without_kind = || [String::new(), String::new()];
     charges.extend(bill.rest.as_ref().map(|rest| ("rest".to_owned(), without_kind(), rest, level as Text)));
     charges.push(("whole".to_owned(), without_kind(), &bill.whole, level));
-    let columns = columns_with_values(columns, charges.iter().map(|(_, _, charge, text)| (*charge, *text)));
+    let with_text: Vec<(&Charge, Text)> =
+        charges.iter().map(|(_, _, charge, text)| (*charge, *text)).collect();
+    let columns = columns_with_values(columns, &with_text);
     let row = |(name, [kind, activity], charge, text): &(String, [String; 2], &Charge, Text)| {
         let numbers = columns.iter().map(|column| column.1(charge, *text).unwrap_or_default());
         let cells = std::iter::once(kind.clone()).chain(numbers).chain([activity.clone()]);
@@ -135,11 +137,8 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
 }
 
 /// The columns with a value for any of the charges.
-fn columns_with_values<'c, 'b>(
-    columns: &'c [Column],
-    charges: impl Iterator<Item = (&'b Charge, Text)> + Clone,
-) -> Vec<&'c Column> {
-    let has_value = |column: &&Column| charges.clone().any(|(charge, text)| column.1(charge, text).is_some());
+fn columns_with_values<'c>(columns: &'c [Column], charges: &[(&Charge, Text)]) -> Vec<&'c Column> {
+    let has_value = |column: &&Column| charges.iter().any(|(charge, text)| column.1(charge, *text).is_some());
     columns.iter().filter(has_value).collect()
 }
 
@@ -151,7 +150,8 @@ pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<SideTable
         return None;
     }
     let text: Text = difference;
-    let columns = columns_with_values(columns, measured.iter().map(|change| (&change.difference, text)));
+    let with_text: Vec<(&Charge, Text)> = measured.iter().map(|change| (&change.difference, text)).collect();
+    let columns = columns_with_values(columns, &with_text);
     let header = ["what if"].into_iter().chain(columns.iter().map(|column| column.0)).chain(["activity"]);
     let rows = measured.iter().map(|change| {
         let numbers = columns.iter().map(|column| column.1(&change.difference, text).unwrap_or_default());

@@ -94,13 +94,23 @@ struct Axis {
     left: f64,
 }
 
+/// How the axis is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scale {
+    /// For points: outliers are cut off, and the axis may be logarithmic beyond a linear range.
+    Fitted,
+    /// For bars, whose lengths are compared: linear, with all estimates.
+    Linear,
+}
+
 impl Axis {
     /// The axis of `items`; none if empty.
-    fn of(items: &[Item], left: f64) -> Option<Self> {
+    fn of(items: &[Item], left: f64, scale: Scale) -> Option<Self> {
         let mut estimates: Vec<f64> = items.iter().map(|item| item.interval.estimate.abs()).collect();
         estimates.sort_by(f64::total_cmp);
         let middle = estimates.get(estimates.len() / 2).copied()?;
         while let [.., second, largest] = estimates.as_slice()
+            && scale == Scale::Fitted
             && *largest > OUTLIER * second
             && *second > 0.0
         {
@@ -108,7 +118,8 @@ impl Axis {
         }
         let largest = estimates.last().copied().unwrap_or_default();
         let zone = linear_zone(items);
-        let is_crowded = largest > CROWDED * middle && largest > CROWDED * zone && zone > 0.0;
+        let is_crowded =
+            scale == Scale::Fitted && largest > CROWDED * middle && largest > CROWDED * zone && zone > 0.0;
         let linear_to = is_crowded.then_some(zone);
         let axis = Self { linear_to, from: 0.0, to: 0.0, left };
         let on_axis = || items.iter().map(|item| item.interval).filter(|one| one.estimate.abs() <= largest);
@@ -169,9 +180,18 @@ impl Axis {
 /// Lays out a plot; none if there are no items. Families are in order of their most expensive arm; within a family,
 /// arms are in descending order of cost.
 pub(crate) fn forest(items: &[Item], band: Option<Interval>) -> Option<Forest> {
+    lay_out(items, band, Scale::Fitted)
+}
+
+/// As [`forest`], with an axis for bars.
+pub(crate) fn bars(items: &[Item], band: Option<Interval>) -> Option<Forest> {
+    lay_out(items, band, Scale::Linear)
+}
+
+fn lay_out(items: &[Item], band: Option<Interval>, scale: Scale) -> Option<Forest> {
     let longest = items.iter().map(|item| item.label.chars().count()).max().unwrap_or(0);
     let left = round(LABEL.max(longest as f64 * CHARACTER + 10.0));
-    let axis = Axis::of(items, left)?;
+    let axis = Axis::of(items, left, scale)?;
     let (mut rows, mut separators, mut y) = (Vec::new(), Vec::new(), TOP);
     for family in families(items) {
         if !rows.is_empty() {
@@ -304,6 +324,13 @@ mod tests {
             plot.rows.iter().map(|row| (row.x.is_none(), row.leaves_right)).collect();
         assert_eq!(rows, [(true, true), (false, false), (false, false)]);
         assert!(plot.rows[1].x.unwrap() > plot.left + PLOT / 2.0, "{plot:?}");
+    }
+
+    #[test]
+    fn no_bar_is_cut_off_and_their_axis_is_linear() {
+        let plot = bars(&[item(5010.0, 2.0), item(30.0, 2.0), item(10.0, 2.0)], None).unwrap();
+        let ends: Vec<f64> = plot.rows.iter().map(|row| row.x.unwrap() - plot.zero_x).collect();
+        assert!((ends[1] / ends[0] - 30.0 / 5010.0).abs() < 1e-3 && plot.linear_to.is_none(), "{plot:?}");
     }
 
     #[test]

@@ -303,7 +303,10 @@ mod tests {
         let mut result = fixture::study();
         assert!(verdict(result.verdict, &result.findings).contains("withheld"));
         result.findings.retain(|finding| !finding.withholds);
-        assert_eq!(verdict(result.verdict, &result.findings), "caution: read the findings before you use the numbers");
+        assert_eq!(
+            verdict(result.verdict, &result.findings),
+            "caution: read the findings before you use the numbers"
+        );
     }
 
     #[test]

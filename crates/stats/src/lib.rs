@@ -16,7 +16,7 @@
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
-//! | share of requests that fail or are late in a timeline | their number and that of all requests | [`event_share`] |
+//! | share of requests that fail or are late in a timeline | their number and that of all requests | [`event_share()`] |
 //! | time that a failure hurts, in intervals of a timeline | the length of these intervals | [`mean_of_steps`] |
 //!
 //! Before pairing, the CPU times of slices are normalized to the machine's usual speed, which is estimated from other

@@ -12,7 +12,7 @@ use hoptax_bootstrap::{Adapted, Lab};
 use hoptax_subject::envoy::given::Given;
 use serde_json::Value;
 
-use crate::file::{ArmEntry, HopEntry, HopSection, StudyFile};
+use crate::file::{ArmEntry, HopEntry, StudyFile};
 use crate::provenance::sha256;
 
 /// Addresses that stand for the servers behind a proxy until these run; nothing connects to them.
@@ -50,8 +50,8 @@ impl Configurations {
             _ => None,
         });
         let named = hops.flatten().filter_map(|hop| match hop {
-            HopEntry::Hop(HopSection { config: Some(config), .. }) => Some(config),
-            _ => None,
+            HopEntry::Hop(section) => section.config.as_ref(),
+            HopEntry::Name(_) => None,
         });
         let mut all = BTreeMap::new();
         for config in named {

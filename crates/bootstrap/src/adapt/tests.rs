@@ -72,7 +72,7 @@ fn what_needs_the_kernel_is_removed_with_the_reason() {
 fn a_locality_without_a_weight_has_none_although_a_dump_says_zero() {
     let weight = |weight: u32| {
         let adapted = adapted(&format!(
-            "static_resources: {{clusters: [{{name: a, load_assignment: {{endpoints: [{{load_balancing_weight: {weight}}}]}}}}]}}"
+            "static_resources: {{clusters: [{{name: a, load_assignment: {{endpoints: [{{load_balancing_weight: {weight}, lb_endpoints: [{{endpoint: {{}}}}]}}]}}}}]}}"
         ));
         let bootstrap = adapted.bootstrap();
         let locality = bootstrap.pointer("/static_resources/clusters/0/load_assignment/endpoints/0");

@@ -95,8 +95,11 @@ pub(super) fn of_extension(extension: &Value, prefix: &str) -> Proof {
         table.iter().find(|(known, ..)| of.starts_with(known))
     });
     let Some((_, patterns, exercised_by)) = known else { return Proof::default() };
+    // A filter without a name for its own statistics has none.
+    let exists = |pattern: &&&str| !(own.is_empty() && pattern.contains("{own}"));
     let filled = |pattern: &&str| pattern.replace("{prefix}", prefix).replace("{own}", own);
-    Proof { statistics: patterns.iter().map(filled).collect(), exercised_by: Some(exercised_by) }
+    let statistics = patterns.iter().filter(exists).map(filled).collect();
+    Proof { statistics, exercised_by: Some(exercised_by) }
 }
 
 /// The proof of the tracer of a connection manager.

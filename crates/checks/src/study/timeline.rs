@@ -139,8 +139,8 @@ mod tests {
     use crate::study::tests::sound;
     use crate::thresholds::Limits;
 
-    fn interval(estimate: f64) -> Option<Interval> {
-        Some(Interval { estimate, low: 0.0, high: 2.0 * estimate })
+    fn interval(estimate: f64) -> Interval {
+        Interval { estimate, low: 0.0, high: 2.0 * estimate }
     }
 
     /// A sound timeline of two arms.
@@ -161,9 +161,9 @@ mod tests {
         };
         let phase = |events: &[&str], failed: f64| Phase {
             events: events.iter().map(|event| (*event).to_owned()).collect(),
-            failed_per_million: interval(failed),
-            hurt_s: interval(1.0),
-            worst_p99_us: interval(900.0),
+            failed_per_million: Some(interval(failed)),
+            hurt_s: Some(interval(1.0)),
+            worst_p99_us: Some(interval(900.0)),
             ..Phase::default()
         };
         let of = |arm: &str| Timeline {
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn failures_before_the_first_event_are_named() {
         let failing = |result: &mut StudyResult| {
-            result.timelines[0].phases[0].failed_per_million = interval(30_000.0);
+            result.timelines[0].phases[0].failed_per_million = Some(interval(30_000.0));
         };
         assert_eq!(fired(&judged(failing), "fails-before-events"), Some(Severity::Warn));
         let without_events = |result: &mut StudyResult| {

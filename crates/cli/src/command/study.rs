@@ -72,9 +72,6 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let limits = load::thresholds(&thresholds)?;
     let file = study_file(arguments, stored.as_ref())?;
     let mut plan = read_plan(&file, arguments, stored.as_ref().map(|(_, manifest)| manifest))?;
-    if arguments.smoke {
-        plan.smoke();
-    }
     if arguments.dry_run {
         return dry_run(plan, arguments.never_halt);
     }
@@ -361,10 +358,13 @@ fn read_plan(
     file.seed = stored.map(|manifest| manifest.seed).or(arguments.seed).unwrap_or(file.seed);
     let configurations = Configurations::read(&file, folder);
     let plan = Plan::with_configurations(&file, &positions, &catalogue, configurations);
-    let plan = plan.map_err(Failure::bad_input)?;
+    let mut plan = plan.map_err(Failure::bad_input)?;
     if arguments.until.is_some() && plan.timeline.is_some() {
         let message = "--until is a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";
         return Err(Failure::bad_input(message));
+    }
+    if arguments.smoke {
+        plan.smoke();
     }
     Ok(plan)
 }

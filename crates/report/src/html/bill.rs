@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{HtmlError, PageFinding, render};
 use crate::bill::{self, COLUMNS};
 use crate::findings::groups;
-use crate::forest::{Forest, Item, forest};
+use crate::forest::{Forest, Item, bars};
 use crate::numbers::difference;
 use crate::side::SideTable;
 use crate::words;
@@ -69,7 +69,7 @@ fn plot(result: &BillResult) -> Option<Forest> {
         Some(Item { family: String::new(), label: part.name.clone(), value: difference(&interval), interval })
     };
     let items: Vec<Item> = result.parts.iter().filter_map(item).collect();
-    forest(&items, result.same_us)
+    bars(&items, result.same_us)
 }
 
 #[cfg(test)]

@@ -107,7 +107,9 @@ loads:";
     /// The study of a bill of three parts, with pairs of them.
     fn study_with_pairs(cpu_us: impl Fn(&str) -> f64) -> StudyResult {
         let of_two = "all-off, hops: [{functions: [rbac]}]";
-        let text = TEXT.replace("\nloads:", PAIRS).replace(of_two, "all-off, hops: [{functions: [buffer]}]");
+        let text = TEXT
+            .replace("\nloads:", PAIRS)
+            .replace(of_two, "all-off, hops: [{functions: [header-mutation]}]");
         study_of(&text, cpu_us)
     }
 

@@ -16,7 +16,7 @@ pub enum HopEntry {
     /// A plain Envoy, by its name.
     Name(String),
     /// A proxy by its properties.
-    Hop(HopSection),
+    Hop(Box<HopSection>),
 }
 
 /// The properties of a proxy.

@@ -67,7 +67,9 @@ pub(super) fn plan(
     if is_timeline {
         let is_named = file.arms.iter().any(|entry| name_of(entry) == BASELINE);
         arms.retain(|(arm, _)| is_named || arm.kind != ArmKind::Baseline || !arm.has_proxy());
-        arms.iter_mut().for_each(|(arm, _)| arm.compared_with = None);
+        for (arm, _) in &mut arms {
+            arm.compared_with = None;
+        }
     }
     let (mut arms, pointers): (Vec<Arm>, Vec<String>) = arms.into_iter().unzip();
     name_folders(&mut arms);

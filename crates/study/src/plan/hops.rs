@@ -106,7 +106,7 @@ fn sections(entry: &ChainEntry, pointer: &str) -> Vec<(String, HopSection)> {
     let section = |(index, hop): (usize, &HopEntry)| {
         let mut section = match hop {
             HopEntry::Name(name) => HopSection { name: Some(name.clone()), ..HopSection::default() },
-            HopEntry::Hop(section) => section.clone(),
+            HopEntry::Hop(section) => HopSection::clone(section),
         };
         section.name.get_or_insert_with(|| format!("hop-{}", index + 1));
         (format!("{pointer}/hops/{index}"), section)

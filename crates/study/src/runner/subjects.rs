@@ -150,7 +150,7 @@ impl Subjects {
                 let Some(number) = arm.chain.hops.len().checked_sub(from_origin + 1) else { continue };
                 let Some(hop) = arm.chain.hops.get(number) else { continue };
                 if stop.load(Ordering::Relaxed) {
-                    return Ok(Self { all: Vec::new(), origins, companion, files, generations });
+                    return Ok(Self { all: Vec::new(), origins, generations, companion, files });
                 }
                 let next = copy.proxies.last().map(|proxy| vec![proxy.address]);
                 let next = next.unwrap_or_else(|| addresses.of(arm));
@@ -215,7 +215,7 @@ impl Subjects {
         }
         let mut all = connect_all(plan, copies, (&addresses, lab.as_ref()), answers, stop)?;
         read_memory_after_opening(&mut all)?;
-        Ok(Self { all, origins, companion, files, generations })
+        Ok(Self { all, origins, generations, companion, files })
     }
 
     /// The process ids of the origins.
