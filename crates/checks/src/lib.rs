@@ -11,7 +11,7 @@ pub mod load;
 pub mod study;
 pub mod thresholds;
 
-use hoptax_result::{Finding, LoadResult, Severity, StudyResult, Verdict};
+use hoptax_result::{Finding, LoadResult, Measure, Place, Severity, StudyResult, Verdict};
 
 use thresholds::Limits;
 
@@ -74,6 +74,19 @@ fn judge_by(checks: &[Check<StudyResult>], result: &mut StudyResult, limits: &Li
             number.clear();
         }
     });
+    // Series and layers state their own precision, so only a failed check withholds them.
+    let failed = |finding: &&Finding| finding.severity == Severity::Fail;
+    let is_invalid =
+        |place: &Place<'_>| findings.iter().filter(failed).any(|finding| finding.withholds_number(place));
+    result.rule_costs.retain(|cost| !cost.places().any(|place| is_invalid(&place)));
+    let load = result.plan.cpu_load().map(|load| load.name.clone());
+    for arm in &mut result.arms {
+        let place = Place { arm: &arm.id, compared_with: None, load: load.as_deref(), measure: Measure::Cpu };
+        if is_invalid(&place) {
+            arm.layers.clear();
+            arm.profiler_share = None;
+        }
+    }
     result.findings.extend(findings);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let is_void = result.findings.iter().any(|finding| finding.withholds) && !study::is_answered(result);

@@ -149,6 +149,8 @@ pub(crate) mod tests {
             hops: vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }],
             proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: None }),
             capacity: None,
+            layers: Vec::new(),
+            profiler_share: None,
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
             failures: BTreeMap::new(),
         }
@@ -223,6 +225,7 @@ pub(crate) mod tests {
             ],
             speeds: None,
             machine: None,
+            rule_costs: Vec::new(),
             timelines: Vec::new(),
             rounds: Vec::new(),
             sittings: Vec::new(),

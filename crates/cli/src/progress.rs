@@ -75,6 +75,7 @@ impl StudyProgress {
             Display::Bar(bar) => match event {
                 Event::Checking => bar.set_message("checking configurations"),
                 Event::Sizing => bar.set_message("measuring the capacity of each arm"),
+                Event::Profiling => bar.set_message(format!("{}, taking profiles", self.round_text())),
                 Event::RoundBegan { .. } => bar.set_message(self.round_text()),
                 Event::Waiting => {
                     bar.set_message(format!(

@@ -83,6 +83,40 @@ fn every_proxy_of_a_chain_does_its_own_work() {
 }
 
 #[test]
+fn a_front_proxy_distributes_requests_over_clones_with_an_origin_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let arms = "  - baseline\n  - {name: mesh, hops: [front, {name: service, clones: 3, pinned: false}]}\n";
+    let study = write_study(folder.path(), arms);
+    let out = folder.path().join("out");
+    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = result(&out, &ran.stderr);
+    let mesh = arm(&result, "mesh");
+    assert!(mesh["book"]["answered"].as_u64() > Some(0) && mesh["failures"] == json!({}), "{}", ran.stderr);
+    assert_eq!(mesh["subject"]["upstreams"], 3);
+    let sample = |round: &Value| {
+        let samples = round["samples"].as_array().unwrap();
+        samples
+            .iter()
+            .find(|sample| sample["arm"] == "mesh" && sample["load"] == "saturation")
+            .unwrap()
+            .clone()
+    };
+    for round in result["rounds"].as_array().unwrap() {
+        let values = &sample(round)["values"];
+        let cpu_us: Vec<f64> =
+            (1..=4).map(|hop| values[format!("hop_{hop}_cpu_us_per_request")][0].as_f64().unwrap()).collect();
+        // Each clone has a third of the requests, and none has nearly all.
+        assert!(cpu_us[1..].iter().all(|clone| *clone > 0.0 && *clone < cpu_us[0]), "{cpu_us:?}");
+    }
+    let configuration =
+        |hop: &str| fs::read_to_string(out.join("arms/mesh").join(hop).join("bootstrap.json")).unwrap();
+    let origins = |hop: &str| configuration(hop).matches("\"port_value\"").count();
+    assert_eq!(origins("front") - origins("service"), 2);
+    let port = |hop: &str| configuration(hop).rsplit("\"port_value\"").next().unwrap()[..12].to_owned();
+    assert!(port("service") != port("service-2") && port("service-2") != port("service-3"));
+}
+
+#[test]
 fn envoys_stand_side_by_side_and_a_study_resumes_with_the_same_ones_only() {
     let folder = tempfile::tempdir().unwrap();
     let another = another_envoy(folder.path(), "first");

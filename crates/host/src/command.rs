@@ -12,7 +12,7 @@ use crate::child::Group;
 
 /// Interval between checks for exit, timeout and interruption.
 const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-/// Maximum output, bytes.
+/// Maximum output of [`run`], bytes.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 /// The result of a command.
@@ -34,8 +34,8 @@ pub enum CommandError {
     #[error("timed out after {} s", .0.as_secs_f64())]
     TimedOut(Duration),
     /// It output too much.
-    #[error("output exceeds {MAX_OUTPUT_BYTES} bytes")]
-    TooMuchOutput,
+    #[error("output exceeds {0} bytes")]
+    TooMuchOutput(usize),
     /// The caller requested a stop.
     #[error("interrupted")]
     Interrupted,
@@ -46,9 +46,18 @@ pub enum CommandError {
 ///
 /// # Errors
 /// If it cannot be started, or was killed.
-pub fn run(
+pub fn run(command: Command, timeout: Duration, stop: &AtomicBool) -> Result<CommandOutput, CommandError> {
+    run_with_limit(command, timeout, MAX_OUTPUT_BYTES, stop)
+}
+
+/// The same with another limit on the output, bytes.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_limit(
     mut command: Command,
     timeout: Duration,
+    max_output_bytes: usize,
     stop: &AtomicBool,
 ) -> Result<CommandOutput, CommandError> {
     let (mut reader, writer) = io::pipe()?;
@@ -62,7 +71,7 @@ pub fn run(
     loop {
         // Checked before the pipe is drained, so no output is missed.
         let ended = group.ended()?;
-        is_closed |= read(&mut reader, &mut output)?;
+        is_closed |= read(&mut reader, &mut output, max_output_bytes)?;
         if let Some(status) = ended {
             return Ok(CommandOutput { status, text: String::from_utf8_lossy(&output).into_owned() });
         }
@@ -83,7 +92,7 @@ pub fn run(
 }
 
 /// Reads the available output; true at its end.
-fn read(reader: &mut PipeReader, output: &mut Vec<u8>) -> Result<bool, CommandError> {
+fn read(reader: &mut PipeReader, output: &mut Vec<u8>, max_bytes: usize) -> Result<bool, CommandError> {
     let mut buffer = [0; 8192];
     loop {
         match reader.read(&mut buffer) {
@@ -93,8 +102,8 @@ fn read(reader: &mut PipeReader, output: &mut Vec<u8>) -> Result<bool, CommandEr
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
         }
-        if output.len() > MAX_OUTPUT_BYTES {
-            return Err(CommandError::TooMuchOutput);
+        if output.len() > max_bytes {
+            return Err(CommandError::TooMuchOutput(max_bytes));
         }
     }
 }
@@ -141,7 +150,7 @@ mod tests {
     #[test]
     fn endless_output_is_an_error() {
         let error = run(shell("exec yes"), LONG, &AtomicBool::new(false)).unwrap_err();
-        assert!(matches!(error, CommandError::TooMuchOutput), "{error}");
+        assert!(matches!(error, CommandError::TooMuchOutput(_)), "{error}");
     }
 
     #[test]

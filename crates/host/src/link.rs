@@ -28,10 +28,10 @@ use crate::processors;
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The address of the far end.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
-/// Settings of the near namespace for callers that open a connection per call: all ports, and reuse of a port one second after
+/// Settings of a namespace for callers that open a connection per call: all ports, and reuse of a port one second after
 /// its last connection. With the defaults, at 14,000 connections in a minute the kernel searches a millisecond for each free
 /// port.
-const SETTINGS: [(&str, &str); 2] =
+pub(crate) const CALLER_SETTINGS: [(&str, &str); 2] =
     [("/proc/sys/net/ipv4/ip_local_port_range", "1024 65535"), ("/proc/sys/net/ipv4/tcp_tw_reuse", "1")];
 /// Transmit queue length of a device, packets: a burst of handshakes must not lose any.
 const QUEUE_PACKETS: u32 = 10_000;
@@ -119,7 +119,7 @@ impl Link {
             near.within(|| device(NEAR))?.map_err(LinkError::Device)?,
             far.within(|| device(FAR))?.map_err(LinkError::Device)?,
         ];
-        let set = || SETTINGS.iter().try_for_each(|(path, value)| fs::write(path, value));
+        let set = || CALLER_SETTINGS.iter().try_for_each(|(path, value)| fs::write(path, value));
         near.within(set)?.map_err(LinkError::Device)?;
         let counters: Arc<[Counters; 2]> = Arc::default();
         let stop = Arc::new(AtomicBool::new(false));

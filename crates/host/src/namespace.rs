@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::process::{Command, Stdio};
+use std::os::fd::AsRawFd;
+use std::process::{self, Command, Stdio};
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
@@ -53,6 +54,11 @@ impl Namespace {
         created
             .join()
             .unwrap_or_else(|_| Err(NamespaceError::Create(io::Error::other("its thread panicked"))))
+    }
+
+    /// Its path, for programs that move interfaces into it while this value lives.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", process::id(), self.handle.as_raw_fd())
     }
 
     /// Runs `work` in the namespace, on the calling thread. Sockets and processes that it creates belong to the namespace.

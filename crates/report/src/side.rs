@@ -5,7 +5,7 @@ use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
 use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb, in_units, sum};
-use crate::{by_load, handshakes, parts, timeline, words};
+use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
 
 /// Microseconds of a millisecond.
 const US_PER_MS: f64 = 1000.0;
@@ -35,12 +35,15 @@ pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
         tables.push(hops(result));
     }
     tables.extend(null(result));
+    tables.extend(rules::table(result));
+    tables.extend(layers::tables(result));
     tables
 }
 
 /// Every arm under each load, if the main table has not nearly the same.
 pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
-    if result.plan.link.is_none() && open_loops(result) < 2 {
+    let has_network = result.arms.iter().any(|arm| arm.network().is_some());
+    if result.plan.link.is_none() && !has_network && open_loops(result) < 2 {
         return Vec::new();
     }
     let tables = result.plan.loads.iter().map(|load| under(result, load));
@@ -70,7 +73,7 @@ fn percent(share: f64) -> String {
 type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 
 /// Columns of a load; those without any value are left out.
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 14] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
     ("rate ratio", |load| load.rate_ratio.as_ref().map(level)),
     ("proxy busy", |load| load.proxy_core_share.map(by_load::percent)),
@@ -82,6 +85,8 @@ const COLUMNS: [Column; 12] = [
     ("origin CPU us", |load| load.origin_cpu_us_per_request.as_ref().map(level)),
     ("companion CPU us", |load| load.companion_cpu_us_per_request.as_ref().map(level)),
     ("total CPU us", |load| load.together_cpu_us_per_request.as_ref().map(level)),
+    ("all CPU us", |load| load.all_cpu_us_per_request.as_ref().map(level)),
+    ("packets in", |load| load.received_packets_per_request.as_ref().map(level)),
     ("link bytes", |load| load.link_bytes_per_request.as_ref().map(level)),
 ];
 

@@ -51,9 +51,9 @@ pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use study::{
     Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99, Cost, Course,
     CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopUse, HostUse, Interval, KnownAnswer,
-    LinkPlan, LoadSpec, Measure, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
-    PlannedFunction, PlannedHop, PlannedPhase, PlannedRequest, PlannedSubject, ProxyUse, ResponseCost,
-    Sample, SequentialPlan, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline,
-    TimelinePlan, TimelinePoint,
+    LayerUse, LinkPlan, LoadSpec, Measure, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
+    PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest,
+    PlannedSubject, ProxyUse, ResponseCost, RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices,
+    SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint,
 };
 pub use tune::{TuneResult, TuneStep};

@@ -9,6 +9,7 @@ mod number;
 mod parts;
 mod plan;
 mod round;
+mod rules;
 mod subject;
 mod timeline;
 
@@ -18,16 +19,18 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, SittingRecord, Verdict};
 
 pub use arm::{
-    Answer, ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, ProxyUse, ResponseCost, Slices,
-    StatusResult,
+    Answer, ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse,
+    ResponseCost, Slices, StatusResult,
 };
 pub use machine::{GeneratorUse, HostUse};
 pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
-pub use round::{ArmRound, Capacity, Disturbance, Histogram, Opened, Sample, StudyRound};
+pub use round::{ArmRound, Capacity, Disturbance, Histogram, Opened, RoundProfile, Sample, StudyRound};
+pub use rules::{RuleCost, Shape};
 pub use subject::{
-    ConnectionTls, PlannedConfig, PlannedFunction, PlannedHop, PlannedRequest, PlannedSubject,
+    ConnectionTls, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork,
+    PlannedRequest, PlannedSubject,
 };
 pub use timeline::{
     ConnectionsP99, Course, CourseInterval, Happened, Phase, PlannedPhase, SpreadSample, Timeline,
@@ -71,6 +74,10 @@ pub struct StudyResult {
     /// The speeds of the machine, measured before the first round; null if not requested.
     #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
+    /// What one more firewall rule costs, one entry for each series of arms that differ only in their number of rules, and
+    /// for each load; empty without such arms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rule_costs: Vec<RuleCost>,
     /// The evidence: what was measured in each complete round. Empty for several sittings as one result.
     #[serde(default)]
     pub rounds: Vec<StudyRound>,

@@ -13,6 +13,7 @@
 //! | quantity | one number for each round | interval |
 //! |---|---|---|
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
+//! | cost per unit of a quantity that differs between arms, and its bend | slope and sag over the costs of the round | [`line()`] |
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
@@ -51,6 +52,7 @@ mod decision;
 mod event_share;
 mod exponential;
 mod hodges_lehmann;
+mod line;
 mod meets;
 mod modes;
 mod over_rounds;
@@ -71,6 +73,7 @@ pub use decision::{DECISIVE, decide};
 pub use event_share::event_share;
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
+pub use line::{Line, Point, line};
 pub use meets::meets;
 pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;

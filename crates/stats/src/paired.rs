@@ -106,7 +106,7 @@ fn over_rounds<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>, confidence: f64
 
 /// The number that each round is reduced to; none for a round without a difference. No result if a difference is not
 /// finite.
-fn centres<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>) -> Option<Vec<Option<f64>>> {
+pub(crate) fn centres<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>) -> Option<Vec<Option<f64>>> {
     let centre = |pairs: &[Vec<f64>]| {
         let observed = pairs.iter().filter(|differences| !differences.is_empty());
         let of_pairs = observed.map(|pair| hodges_lehmann(pair)).collect::<Option<Vec<f64>>>()?;

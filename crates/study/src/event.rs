@@ -24,6 +24,8 @@ pub enum Event<'a> {
         /// repeats a slice that was lost earlier in the round.
         is_again: bool,
     },
+    /// The arms are being profiled.
+    Profiling,
     /// The course of an arm under a load was observed.
     CourseEnded,
     /// A round is complete.

@@ -8,6 +8,7 @@ mod conditions;
 mod external;
 mod hop;
 mod link;
+mod network;
 mod problem;
 mod subject;
 mod syntax;
@@ -21,6 +22,8 @@ pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
 pub use external::{AccountSection, ExternalEntry};
 pub use hop::{HopEntry, HopSection, HopTls};
 pub use link::LinkSection;
+pub(crate) use network::LabelledNetwork;
+pub use network::{FirewallWord, MatchWord, NatWord, NetworkSection, ServersWord};
 pub use problem::{Problem, Problems};
 pub use subject::{Position, Protocol, ProxyWord, SubjectEntry, SubjectSection};
 pub use syntax::{Positions, read};
@@ -51,6 +54,7 @@ pub struct StudyFile {
     /// again. `{function: compress/gzip, at: {response_bytes: [1024, 65536]}}` is a function under its own conditions.
     /// `{name: our-edge, functions: [jwt, lua]}` is a proxy with several functions, `{name: previous, envoy: 1.39.3}` one of
     /// another release, and `{name: mesh, hops: [client, {name: server, functions: [jwt]}]}` a chain of proxies.
+    /// `{name: in-container, network: {servers: container, nat: nftables}}` is a proxy behind a network of its own.
     /// `{name: ours, hops: [{config: envoy.yaml}]}` is an Envoy with a configuration of your own, and
     /// `{name: on-mesh, url: "http://127.0.0.1:15001/", account: {unit: envoy.service}}` a server that already runs.
     #[schemars(length(min = 2))]
@@ -68,6 +72,10 @@ pub struct StudyFile {
     /// A simulated network link between the callers and everything else, in each direction. Requires root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
+    /// Whether the proxies of each arm are profiled in each round, after all slices, to state their CPU time by layer. Requires
+    /// perf, of the package linux-perf.
+    #[serde(default)]
+    pub profile: bool,
     /// The application behind the proxies: `origin`, or `go`, a service in Go (built by `make limiter`), which
     /// functions may configure to limit requests itself. It serves plain HTTP/1.1 and responds with 64 bytes.
     #[serde(default)]

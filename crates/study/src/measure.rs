@@ -48,6 +48,22 @@ pub const TOGETHER_CPU: Measure = counted("together_cpu_us_per_request", |round,
 pub const LINK_BYTES: Measure =
     counted("link_bytes_per_request", |_, slice| per_request(slice, slice.link_bytes as f64));
 
+/// Packets that arrived from callers where the proxies are, per answered request; none without a network.
+pub const RECEIVED_PACKETS: Measure = counted("received_packets_per_request", |_, slice| {
+    per_request(slice, slice.received_packets as f64).filter(|packets| *packets > 0.0)
+});
+
+/// CPU time of the generator's thread per answered request, us. The kernel does much of its work on a packet in the process that
+/// sends it.
+pub const GENERATOR_CPU: Measure = counted("generator_cpu_us_per_request", |_, slice| {
+    (slice.book.answered > 0).then(|| slice.generator_cpu_ns as f64 / 1e3 / slice.book.answered as f64)
+});
+
+/// CPU time of generator, proxies, origins and companion together per request, us.
+pub const ALL_CPU: Measure = counted("all_cpu_us_per_request", |round, slice| {
+    [GENERATOR_CPU, TOGETHER_CPU].into_iter().map(|part| part.of(round, slice)).sum()
+});
+
 /// Answered requests per second.
 pub const RATE: Measure = timed("rate", |_, slice| per_second(slice, slice.book.answered));
 
@@ -125,6 +141,9 @@ pub const ALL: &[Measure] = &[
     COMPANION_CPU,
     TOGETHER_CPU,
     LINK_BYTES,
+    RECEIVED_PACKETS,
+    GENERATOR_CPU,
+    ALL_CPU,
     RATE,
     CONNECTED,
     FULL_HANDSHAKES,

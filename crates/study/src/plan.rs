@@ -7,6 +7,7 @@ mod copies;
 mod given;
 mod hops;
 mod loads;
+mod network;
 mod order;
 mod outline;
 mod points;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Catalogue, Composition, Context, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
 use hoptax_host::link::LinkSpec;
+use hoptax_host::network::{Needed, NetworkSpec};
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
 
@@ -76,6 +78,8 @@ pub struct Plan {
     pub application: Application,
     /// The simulated link between callers and everything else, if any.
     pub link: Option<LinkSpec>,
+    /// Whether the proxies of each arm are profiled in each round.
+    pub profile: bool,
     /// Headers of every request of every arm: all that any function requires.
     pub headers: BTreeMap<String, String>,
     /// The configurations of the user that proxies run.
@@ -107,6 +111,8 @@ pub struct Arm {
     pub request: Option<DerivedRequest>,
     /// The server that already runs; none if it is brought up.
     pub external: Option<External>,
+    /// The network between callers and its proxies; none for the loopback interface, or the link of the study.
+    pub network: Option<NetworkSpec>,
     /// The index of the arm that its cost is the difference from.
     pub compared_with: Option<usize>,
     /// The conditions that it shares with that arm.
@@ -212,6 +218,7 @@ impl Plan {
             timeline,
             application: file.application,
             link,
+            profile: file.profile,
             headers,
             configurations,
         })
@@ -266,6 +273,11 @@ impl Plan {
     /// The Envoys that single proxies choose, as in the study file.
     pub fn envoys(&self) -> BTreeSet<&str> {
         self.arms.iter().flat_map(|arm| arm.chain.hops.iter().filter_map(|hop| arm.envoy(hop))).collect()
+    }
+
+    /// The programs that its networks need.
+    pub fn network_needs(&self) -> BTreeSet<Needed> {
+        self.arms.iter().flat_map(|arm| arm.network.iter().flat_map(NetworkSpec::needs)).collect()
     }
 
     /// The arm of the subject with this index.

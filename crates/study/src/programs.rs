@@ -71,6 +71,13 @@ fn builds_in(plan: &Plan, search_path: &OsStr) -> io::Result<BTreeMap<String, Bu
         // It has no version.
         needed.push((APPLICATION, application(), &[]));
     }
+    if plan.profile {
+        needed.push(("perf", in_search_path("perf", search_path), &["--version"]));
+    }
+    for program in plan.network_needs() {
+        let path = in_search_path(program.program, search_path);
+        needed.push((program.program, path, version_flag(program.program)));
+    }
     let found = needed.into_iter().filter_map(|(name, path, arguments)| Some((name, path?, arguments)));
     found
         .map(|(name, path, arguments)| {
@@ -78,6 +85,11 @@ fn builds_in(plan: &Plan, search_path: &OsStr) -> io::Result<BTreeMap<String, Bu
             Ok((name.to_owned(), Build { version, sha256: hash(&path)? }))
         })
         .collect()
+}
+
+/// The flag with which a program of a network prints its version.
+fn version_flag(program: &str) -> &'static [&'static str] {
+    if program == "ip" { &["-Version"] } else { &["--version"] }
 }
 
 /// The programs with different builds, as text; empty if all are equal.

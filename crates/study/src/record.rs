@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
-use hoptax_result::{Answer, Book, Capacity, Course, Opened, PartCounts};
+use hoptax_result::{Answer, Book, Capacity, Course, Opened, PartCounts, RoundProfile};
 use serde::{Deserialize, Serialize};
 
 /// One measured slice.
@@ -54,6 +54,9 @@ pub struct SliceRecord {
     pub companion_cpu_ns: u64,
     /// Bytes carried by the link over `wall_s`, both directions; 0 without one.
     pub link_bytes: u64,
+    /// Packets that arrived from callers where the proxies are over `wall_s`; 0 without a network.
+    #[serde(default)]
+    pub received_packets: u64,
     /// Time over `wall_s` that the proxy waited for a processor that none of its own threads used, nanoseconds.
     pub proxy_run_delay_ns: u64,
     /// Stolen ticks of 10 ms on the processor in use that lost most.
@@ -124,6 +127,9 @@ pub struct RoundRecord {
     /// What each given configuration answered before the first round, by arm.
     #[serde(default)]
     pub answers: BTreeMap<usize, Answer>,
+    /// The profile of each arm, by arm, if the study takes profiles.
+    #[serde(default)]
+    pub profiles: BTreeMap<usize, RoundProfile>,
     /// Time spent waiting for the host before slices, nanoseconds.
     pub waited_ns: u64,
     /// Stolen ticks of the processors in use, and all their ticks.

@@ -16,6 +16,7 @@ mod happenings;
 mod measure;
 mod origins;
 mod php;
+mod profile;
 mod quiet;
 mod reading;
 mod refusal;
@@ -36,6 +37,7 @@ use std::time::{Duration, Instant};
 use hoptax_functions::RenderError;
 use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
 use hoptax_host::link::{Link, LinkError};
+use hoptax_host::network::NetworkError;
 use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_load::{ConnectError, TargetError};
@@ -48,6 +50,7 @@ use crate::event::Event;
 use crate::plan::{self, Block, Plan};
 use crate::record::RoundRecord;
 use measure::Meter;
+pub use profile::{PROFILES, ProfileError};
 use quiet::Quiet;
 pub use subjects::FILES;
 use subjects::Subjects;
@@ -150,6 +153,12 @@ pub enum ArmError {
     /// Its given configuration cannot be measured.
     #[error("{0}")]
     Given(String),
+    /// Its network cannot be created or read.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// It cannot be profiled.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// TLS of its connections cannot be set up.
     #[error("cannot set up TLS: {0}")]
     Security(String),
@@ -285,6 +294,13 @@ fn all_rounds(
             }
             let tools = (&mut meter, &mut subjects, &mut quiet);
             if !measure_slice(plan, tools, (block, subject), true, (stop, on_event))? {
+                return Ok(());
+            }
+        }
+        if plan.profile {
+            on_event(&Event::Profiling);
+            meter.profile(&mut subjects, stop)?;
+            if stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }

@@ -9,12 +9,14 @@
 
 mod evidence;
 mod histogram;
+mod layers;
 mod limits;
 mod memory;
 mod numbers;
 mod once;
 mod parts;
 mod response;
+mod rules;
 mod samples;
 mod speed;
 mod statuses;
@@ -126,6 +128,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         generator: Vec::new(),
         host: HostUse { neighbour_weight, ..HostUse::default() },
         arms,
+        rule_costs: Vec::new(),
         timelines: Vec::new(),
         machine,
         speeds,

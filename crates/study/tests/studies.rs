@@ -42,8 +42,9 @@ fn arm_text(plan: &Plan, arm: &Arm) -> String {
     let conditions = &arm.conditions;
     let query = conditions.query().as_ref().map_or_else(String::new, |query| format!("?{query}"));
     let body = conditions.body.as_ref().map_or_else(String::new, |body| format!(" body {}", body.len()));
+    let network = arm.network.map_or_else(String::new, |network| format!(" network {network:?}"));
     format!(
-        "{:?} in {} versus {:?} knobs {:?} connections {connections:?}{query}{body} headers {:?} environment {:?} subject `{}` upstreams {} workers {:?} unloaded {}",
+        "{:?} in {} versus {:?} knobs {:?} connections {connections:?}{query}{body} headers {:?} environment {:?} subject `{}` upstreams {} workers {:?} unloaded {}{network}",
         arm.kind,
         arm.folder(0),
         arm.compared_with,

@@ -101,7 +101,7 @@ impl Front {
         match self {
             Self::Nginx => format!(
                 "daemon off;\nmaster_process off;\nworker_processes 1;\npid nginx.pid;\nerror_log stderr warn;\n\
-                 events {{ worker_connections 8000; }}\n\
+                 events {{ worker_connections 40000; }}\n\
                  http {{\n  access_log off;\n  client_body_temp_path body;\n  proxy_temp_path proxy;\n  \
                  fastcgi_temp_path fastcgi;\n  uwsgi_temp_path uwsgi;\n  scgi_temp_path scgi;\n  \
                  keepalive_requests 1000000000;\n  \

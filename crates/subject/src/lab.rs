@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_certs::{Authority, CertificateError, KeyKind, Request, Signed};
 use hoptax_host::link::FAR;
+use hoptax_host::network::SERVERS;
 
 use crate::envoy::bootstrap::TlsSettings;
 
@@ -108,8 +109,9 @@ impl Lab {
             };
             let (more_spiffe, more_names): (Vec<String>, Vec<String>) = more.cloned().partition(is_spiffe);
             let usual = [name.to_owned(), "localhost".to_owned(), "127.0.0.1".to_owned(), FAR.to_string()];
+            let usual = usual.into_iter().chain(SERVERS.map(|address| address.to_string()));
             let signed = certificates.authority.sign(&Request {
-                names: usual.into_iter().chain(more_names).collect(),
+                names: usual.chain(more_names).collect(),
                 spiffe: [spiffe(name)].into_iter().chain(more_spiffe).collect(),
                 key: KeyKind::P256,
                 seconds: SECONDS,

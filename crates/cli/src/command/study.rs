@@ -1,8 +1,10 @@
 //! `hoptax study`: measures the cost of Envoy's functions.
 
 mod estimate;
+mod flames;
 pub(crate) mod library;
 mod outputs;
+mod requirements;
 pub(crate) mod run_folder;
 mod session;
 mod sittings;
@@ -75,6 +77,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if arguments.dry_run {
         return dry_run(plan, arguments.never_halt);
     }
+    requirements::check(&plan)?;
     let envoy = arguments.envoy.clone().or_else(|| Some(stored.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
     let envoys = Envoys::find(envoy, plan.envoys(), &mut print::note).map_err(Failure::environment)?;
@@ -150,6 +153,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     }
     let session = Session::begin(&plan, length, estimate, &rounds);
     let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
+    if plan.profile {
+        flames::write(&plan, &directory);
+    }
     let result = judged_result(plan, &manifest, environment, (&outcome, &course), &limits);
     let code = finish(&directory, &result, &outcome.ending)?;
     if arguments.smoke && matches!(outcome.ending, Ending::Complete) && code == Code::Void {

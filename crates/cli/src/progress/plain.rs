@@ -91,6 +91,7 @@ impl State {
         self.activity = match event {
             Event::Checking => "checking configurations",
             Event::Sizing => "measuring the capacity of each arm",
+            Event::Profiling => "taking profiles",
             Event::Waiting => "waiting: the hypervisor has moved the processors apart",
             Event::RoundBegan { .. }
             | Event::SliceEnded { .. }
@@ -101,7 +102,11 @@ impl State {
             Event::RoundBegan { round } => self.round = Some(*round),
             Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
             Event::CourseEnded => self.done += 1,
-            Event::Checking | Event::Sizing | Event::Waiting | Event::RoundEnded { .. } => {}
+            Event::Checking
+            | Event::Sizing
+            | Event::Waiting
+            | Event::Profiling
+            | Event::RoundEnded { .. } => {}
         }
     }
 

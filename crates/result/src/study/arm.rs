@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Book;
 
-use super::{Capacity, Disturbance, Parts, PlannedSubject};
+use super::{Capacity, Disturbance, Parts, PlannedNetwork, PlannedSubject};
 
 /// The results of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,10 +81,24 @@ pub struct ArmResult {
     pub loads: Vec<ArmLoad>,
     /// The results of each proxy, in the order in which a request passes them; empty without one.
     pub hops: Vec<HopUse>,
+    /// Its CPU time by layer, which adds up to that of the rounds with a profile; empty without profiles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerUse>,
+    /// CPU time per request that the profiler added to the proxies while it took samples, as a share of theirs without it. It is
+    /// in no other number. Null without profiles.
+    #[serde(default)]
+    pub profiler_share: Option<Interval>,
     /// Accounts of its requests, all loads together.
     pub book: Book,
     /// Failed requests by kind.
     pub failures: BTreeMap<String, u64>,
+}
+
+impl ArmResult {
+    /// The network between its callers and its proxies; none for the loopback interface.
+    pub fn network(&self) -> Option<&PlannedNetwork> {
+        self.subject.as_ref()?.network.as_ref()
+    }
 }
 
 /// What the first requests through a configuration of the user got. Later responses are expected to have these statuses,
@@ -96,6 +110,18 @@ pub struct Answer {
     pub statuses: BTreeMap<u16, u64>,
     /// How far statistics of the proxy grew meanwhile, by name; only those that grew.
     pub statistics: BTreeMap<String, u64>,
+}
+
+/// CPU time of the proxies of an arm in one layer: a part of the kernel, a library, or a part of the proxy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LayerUse {
+    /// The layer.
+    pub layer: String,
+    /// CPU time per request, us.
+    pub cpu_us_per_request: Interval,
+    /// Difference from `compared_with`, us; null without a profile of both.
+    pub added_us_per_request: Option<Interval>,
 }
 
 /// The role of an arm in the study.
@@ -172,6 +198,13 @@ pub struct ArmLoad {
     pub companion_cpu_us_per_request: Option<Interval>,
     /// CPU time of proxies, origins and companion together per request, us.
     pub together_cpu_us_per_request: Option<Interval>,
+    /// CPU time of generator, proxies, origins and companion together per request, us: the kernel does much of its work on a
+    /// packet in the process that sends it. Null in a study without networks.
+    #[serde(default)]
+    pub all_cpu_us_per_request: Option<Interval>,
+    /// Packets that arrived from callers where the proxies are, per request; null without a network.
+    #[serde(default)]
+    pub received_packets_per_request: Option<Interval>,
     /// Bytes on the link per request, both directions, including IP and TCP headers; null without a link.
     pub link_bytes_per_request: Option<Interval>,
     /// Response time, us.

@@ -236,10 +236,12 @@ fn visit_load(
         &mut load.origin_cpu_us_per_request,
         &mut load.companion_cpu_us_per_request,
         &mut load.together_cpu_us_per_request,
+        &mut load.all_cpu_us_per_request,
     ] {
         visit(&level(Measure::OtherCpu), Number::Interval(other_cpu));
     }
     visit(&level(Measure::LinkBytes), Number::Interval(&mut load.link_bytes_per_request));
+    visit(&level(Measure::LinkBytes), Number::Interval(&mut load.received_packets_per_request));
     visit(&level(Measure::Admitted), Number::Interval(&mut load.admitted_ratio));
     visit(&level(Measure::ResponseP99), Number::Share(&mut load.within_1_ms_share));
     visit(&level(Measure::ResponseP99), Number::Share(&mut load.over_10_ms_share));

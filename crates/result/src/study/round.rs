@@ -93,9 +93,24 @@ pub struct ArmRound {
     pub opened: Option<Opened>,
     /// Evidence that its function was not active, or not removed.
     pub unproven: Vec<String>,
+    /// Its profile, if the study takes profiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<RoundProfile>,
     /// Its capacity, if a load is a share of one; measured once, before the first round.
     #[serde(default)]
     pub capacity: Option<Capacity>,
+}
+
+/// The samples of the proxies of an arm in one round, under the load that costs in CPU time are taken from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoundProfile {
+    /// Requests answered meanwhile.
+    pub requests: u64,
+    /// CPU time of the proxies meanwhile, with what the profiler itself took of it, nanoseconds.
+    pub cpu_ns: u64,
+    /// CPU time of the samples by layer, nanoseconds.
+    pub layers_ns: BTreeMap<String, u64>,
 }
 
 /// The rate that an arm can take, from a closed and an open loop over the connections of its open loops.

@@ -33,6 +33,36 @@ pub struct PlannedSubject {
     /// for other arms, and if its CPU time is not accounted for.
     #[serde(default)]
     pub account: Option<String>,
+    /// The network between callers and the first proxy; null for the loopback interface, and for the link of the study.
+    #[serde(default)]
+    pub network: Option<PlannedNetwork>,
+}
+
+/// The network between callers and proxies of an arm.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedNetwork {
+    /// Where the proxies are: `host` or `container`.
+    pub servers: String,
+    /// What translates the address of the host to that of the container: `none`, `iptables` or `nftables`.
+    pub nat: String,
+    /// The rules for packets that arrive where the proxies are; null without any.
+    pub firewall: Option<PlannedFirewall>,
+}
+
+/// Firewall rules, each for one source address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedFirewall {
+    /// How addresses are looked up: `iptables`, `iptables-legacy`, `ipset`, `nftables`, `nftables-set` or `nftables-map`.
+    pub firewall: String,
+    /// Number of rules, or of addresses in the set or map.
+    pub rules: u32,
+    /// The place of the only rule that matches the callers: `first`, `last` or `none`.
+    #[serde(rename = "match")]
+    pub matching: String,
+    /// Whether packets of established connections are accepted before all rules.
+    pub accept_established: bool,
 }
 
 /// A request that is not the usual one.

@@ -6,7 +6,7 @@ use hoptax_functions::FilterOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionsSection, ExternalEntry, HopEntry, SubjectEntry};
+use super::{ConditionsSection, ExternalEntry, HopEntry, NetworkSection, SubjectEntry};
 
 /// One arm of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +79,9 @@ pub struct ChainEntry {
     /// Environment variables of its only proxy, in addition to those of hoptax.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// The network between callers and its proxies. Requires root. Default: the loopback interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkSection>,
     /// The name of an earlier arm with a name that it is compared with, instead of a plain proxy. An arm that equals it is
     /// the A/A arm of the comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -49,6 +49,14 @@ pub struct HopSection {
     /// Nodes that are removed from the configuration, by their JSON pointers in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
+    /// Number of copies of it, each with an origin of its own, over which the proxy before it distributes requests in turn.
+    /// Only of the last proxy of an arm. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
+    pub clones: Option<u32>,
+    /// Whether it is pinned to the processors of the proxies. Otherwise it may run on all processors of the study. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
     /// Nodes of the configuration that are replaced, by their JSON pointers, as if the file had these. Their addresses, files
     /// and secrets are replaced like those of the file.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -1,10 +1,12 @@
 //! Turns the arms of a study file into arms of the plan.
 
+mod chain;
 mod external;
 
 use std::collections::BTreeMap;
 
 use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall, KnobValue};
+use hoptax_host::network::NetworkSpec;
 use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 
@@ -101,6 +103,8 @@ struct Named<'a> {
     is_unloaded: bool,
     /// The name of the arm that it is compared with, instead of a plain proxy.
     compared_with: Option<&'a str>,
+    /// The network between callers and proxies; none for the loopback interface.
+    network: Option<NetworkSpec>,
 }
 
 /// The name in an entry.
@@ -311,44 +315,8 @@ impl Planned<'_> {
         let functions = Composition::one(component);
         let resolved =
             hops::Resolved { chain: Chain::of_functions(functions.clone()), functions, request: None };
-        let named = Named { entry: index, is_unloaded, compared_with: None };
+        let named = Named { entry: index, is_unloaded, compared_with: None, network: None };
         self.with_functions(described, resolved, requested, named)
-    }
-
-    /// Adds the arms of a chain of proxies, one for each combination of conditions. Returns the problems of the entry with
-    /// their places.
-    fn chain(&mut self, index: usize, entry: &ChainEntry, pointer: &str) -> Vec<(String, String)> {
-        if let Some(duplicate) = self.taken(index, &entry.name) {
-            return placed(pointer, vec![duplicate]);
-        }
-        let resolved = match hops::resolve(entry, (self.catalogue, self.configurations), pointer) {
-            Ok(resolved) => resolved,
-            Err(found) => return found,
-        };
-        let mut messages = Vec::new();
-        if resolved.chain.hops.is_empty() && entry.compared_with.is_some() {
-            let message =
-                "`compared_with` does not apply without a proxy: remove it, or add `hops`".to_owned();
-            return placed(&format!("{pointer}/compared_with"), vec![message]);
-        }
-        for requested in self.requested(&entry.at) {
-            if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
-                continue;
-            }
-            let described = (entry.name.as_str(), hops::summary(entry));
-            let added = if resolved.chain.hops.is_empty() {
-                self.direct(described, &requested, index)
-            } else {
-                let named = Named {
-                    entry: Some(index),
-                    is_unloaded: false,
-                    compared_with: entry.compared_with.as_deref(),
-                };
-                self.with_functions(described, resolved.clone(), &requested, named)
-            };
-            messages.extend(added.err().into_iter().flatten());
-        }
-        placed(pointer, messages)
     }
 
     /// That an earlier entry has the name, if one has.
@@ -387,7 +355,7 @@ impl Planned<'_> {
         (name, mut summary): (&str, String),
         hops::Resolved { chain, functions, request }: hops::Resolved,
         requested: &Requested,
-        Named { entry: index, is_unloaded, compared_with }: Named<'_>,
+        Named { entry: index, is_unloaded, compared_with, network }: Named<'_>,
     ) -> Result<(), Vec<String>> {
         let resolved = points::of_chain(name, (&chain, &functions, request.as_ref()), requested)
             .map_err(|message| vec![message])?;
@@ -402,6 +370,7 @@ impl Planned<'_> {
                 && arm.chain.is_same(&chain)
                 && arm.is_unloaded == is_unloaded
                 && arm.request == request
+                && arm.network == network
                 && arm.conditions == resolved.conditions
         };
         let reference = compared_with.map(|name| self.reference(name, &resolved)).transpose()?;
@@ -412,10 +381,12 @@ impl Planned<'_> {
         let kind = if same.is_some() { ArmKind::Same } else { ArmKind::Function };
         let compared_with = reference.unwrap_or_else(|| self.baseline(&resolved));
         let arm = Arm {
-            upstreams: usize::from(functions.upstreams()),
+            upstreams: usize::from(functions.upstreams())
+                .max(chain.stages().last().map_or(1, ExactSizeIterator::len)),
             chain,
             functions,
             request,
+            network,
             is_unloaded,
             summary,
             ..plain_arm(id, kind, Some(compared_with), &resolved)
@@ -456,6 +427,7 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: 
         functions: Composition::default(),
         request: None,
         external: None,
+        network: None,
         compared_with,
         conditions: resolved.conditions.clone(),
         chain: Chain::of_functions(Composition::default()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use hoptax_functions::{Composition, Secured, Tls};
 
@@ -41,6 +42,10 @@ pub struct Hop {
     pub flags: Vec<String>,
     /// Environment variables of Envoy, in addition to those of hoptax and of the conditions.
     pub environment: BTreeMap<String, String>,
+    /// Whether it is a clone of the proxy before it in the list, and so beside it instead of behind it.
+    pub is_clone: bool,
+    /// Whether it may run on all processors of the study.
+    pub is_unpinned: bool,
 }
 
 impl Hop {
@@ -119,6 +124,19 @@ impl Chain {
         self.tls.iter().enumerate().map(connection).collect()
     }
 
+    /// The indexes of its proxies by stage, in the order in which a request passes them: a request passes one proxy of each
+    /// stage. Clones share a stage.
+    pub fn stages(&self) -> Vec<Range<usize>> {
+        let mut stages: Vec<Range<usize>> = Vec::new();
+        for (number, hop) in self.hops.iter().enumerate() {
+            match stages.last_mut().filter(|_| hop.is_clone) {
+                Some(stage) => stage.end = number + 1,
+                None => stages.push(number..number + 1),
+            }
+        }
+        stages
+    }
+
     /// Whether one of its proxies has a given configuration.
     pub fn is_given(&self) -> bool {
         self.hops.iter().any(|hop| hop.given.is_some())
@@ -133,7 +151,11 @@ impl Chain {
 /// Displays a position by its name, and other chains by the names of their proxies.
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.hops.iter().map(|hop| hop.name.as_str()).collect();
+        let name = |stage: Range<usize>| {
+            let first = self.hops.get(stage.start).map(|hop| hop.name.clone()).unwrap_or_default();
+            if stage.len() > 1 { format!("{} clones of {first}", stage.len()) } else { first }
+        };
+        let names: Vec<String> = self.stages().into_iter().map(name).collect();
         match Position::ALL.into_iter().find(|position| position.hops() == names) {
             Some(position) => f.write_str(position.as_str()),
             None => f.write_str(&names.join(" -> ")),

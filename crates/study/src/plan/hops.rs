@@ -83,6 +83,8 @@ pub(super) fn resolve(
         problems.extend(found);
         Composition::default()
     });
+    problems.extend(problems_of_clones(&hops, &tls, &sections));
+    let (hops, tls) = with_clones(hops, tls, &sections);
     let chain = Chain::new(hops, tls);
     problems.extend(problems_beside_given(&chain, &sections));
     if problems.is_empty() { Ok(Resolved { chain, functions, request }) } else { Err(problems) }
@@ -106,7 +108,7 @@ fn sections(entry: &ChainEntry, pointer: &str) -> Vec<(String, HopSection)> {
     let section = |(index, hop): (usize, &HopEntry)| {
         let mut section = match hop {
             HopEntry::Name(name) => HopSection { name: Some(name.clone()), ..HopSection::default() },
-            HopEntry::Hop(section) => HopSection::clone(section),
+            HopEntry::Hop(section) => (**section).clone(),
         };
         section.name.get_or_insert_with(|| format!("hop-{}", index + 1));
         (format!("{pointer}/hops/{index}"), section)
@@ -135,9 +137,9 @@ fn problems_of_keys(entry: &ChainEntry, pointer: &str) -> Placed {
         ("env", !entry.env.is_empty()),
     ];
     let name = &entry.name;
-    if entry.hops.is_none() && !keys.iter().any(|(_, is_set)| *is_set) {
+    if entry.hops.is_none() && entry.network.is_none() && !keys.iter().any(|(_, is_set)| *is_set) {
         let message = format!(
-            "`{name}` is a plain proxy: add `functions`, `envoy`, `flags`, `env` or `hops` to it, or write `{SAME}`"
+            "`{name}` is a plain proxy: add `functions`, `envoy`, `flags`, `env`, `hops` or `network` to it, or write `{SAME}`"
         );
         return vec![(pointer.to_owned(), message)];
     }
@@ -189,6 +191,8 @@ fn hop(section: &HopSection, functions: Composition, given: Option<GivenConfig>)
         envoy: section.envoy.clone(),
         flags: section.flags.clone(),
         environment: section.env.clone(),
+        is_clone: false,
+        is_unpinned: section.pinned == Some(false),
     }
 }
 
@@ -303,6 +307,57 @@ fn problems_between(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
     problems
 }
 
+/// Clones of a proxy that has none, or that cannot have any.
+fn problems_of_clones(hops: &[Hop], tls: &[Option<TlsWord>], sections: &[(String, HopSection)]) -> Placed {
+    let mut problems = Vec::new();
+    for (number, (hop, (place, section))) in hops.iter().zip(sections).enumerate() {
+        if section.clones.unwrap_or(1) < 2 {
+            continue;
+        }
+        let name = &hop.name;
+        let lacks = [
+            (number + 1 < hops.len(), "is not the last proxy: move it to the end"),
+            (number == 0, "has no proxy before it that distributes requests: add one"),
+            (tls.iter().any(Option::is_some), "does not support TLS in its arm: remove `tls`"),
+            (
+                number
+                    .checked_sub(1)
+                    .and_then(|before| hops.get(before))
+                    .is_some_and(|hop| hop.proxy != ProxyWord::Envoy),
+                "needs Envoy before it, which distributes requests: change `proxy` there",
+            ),
+            (section.config.is_some(), "has a `config`: remove one of the two"),
+            (
+                hop.functions.upstreams() > 1,
+                "has a function that distributes requests itself: remove one of the two",
+            ),
+        ];
+        let lacks = lacks.into_iter().filter(|(is_lacking, _)| *is_lacking);
+        problems.extend(
+            lacks.map(|(_, why)| (format!("{place}/clones"), format!("`{name}` has `clones` and {why}"))),
+        );
+    }
+    problems
+}
+
+/// The proxies with their clones, which are named `NAME-2`, `NAME-3` and so on, and TLS of their connections, of which clones have none.
+fn with_clones(
+    hops: Vec<Hop>,
+    mut tls: Vec<Option<TlsWord>>,
+    sections: &[(String, HopSection)],
+) -> (Vec<Hop>, Vec<Option<TlsWord>>) {
+    let mut all = Vec::new();
+    for (hop, (_, section)) in hops.into_iter().zip(sections) {
+        let clone =
+            |number: u32| Hop { name: format!("{}-{number}", hop.name), is_clone: true, ..hop.clone() };
+        let clones: Vec<Hop> = (2..=section.clones.unwrap_or(1)).map(clone).collect();
+        all.push(hop);
+        all.extend(clones);
+    }
+    tls.resize(all.len() + 1, None);
+    (all, tls)
+}
+
 /// TLS between a proxy with a given configuration and another proxy, of which neither knows the other's certificates.
 fn problems_beside_given(chain: &Chain, sections: &[(String, HopSection)]) -> Placed {
     let tls = chain.tls();
@@ -382,6 +437,8 @@ fn in_words(section: &HopSection, usual: &str) -> String {
         };
         format!("`{config}`{less}{replaced}")
     }));
+    parts.extend(section.clones.map(|number| format!("{number} clones")));
+    parts.extend((section.pinned == Some(false)).then(|| "no pinning".to_owned()));
     parts.extend(section.workers.map(|number| format!("{number} workers")));
     parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));
     parts.extend(section.env.iter().map(|(name, value)| format!("`{name}={value}`")));

@@ -39,6 +39,7 @@ pub(super) fn subject_arm(
         functions: Composition::default(),
         request: None,
         external: None,
+        network: None,
         compared_with,
         conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
         chain: Chain::of_position(subject),

@@ -9,7 +9,9 @@ use hoptax_functions::Tls;
 use hoptax_result::ArmKind;
 
 use super::{Arm, Load, USUAL_BYTES};
-use crate::file::{Application, ArmEntry, Caller, Positions, Problem, Protocol, ProxyWord, StudyFile};
+use crate::file::{
+    Application, ArmEntry, Caller, Observe, Positions, Problem, Protocol, ProxyWord, StudyFile,
+};
 
 /// The place of conditions that all arms share.
 pub(super) const CONDITIONS: &str = "/conditions";
@@ -90,7 +92,27 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
             but: "the `link` of the study has others: remove it, or move the arm to another study".to_owned(),
         });
     }
+    if arm.network.is_some() {
+        lacks.extend(not_in_network(file, arm, loads));
+    }
     lacks
+}
+
+/// What an arm needs that is not in its network.
+fn not_in_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
+    let lack = |needs: &str, but: &str| Lack {
+        needs: needs.to_owned(),
+        but: format!("{but}: remove it, or remove `network`"),
+    };
+    let is_called_by_php = loads.iter().any(|load| load.caller == Caller::Php && arm.takes_part(load));
+    let lacks = [
+        (file.link.is_some(), lack("a `network` of its own", "the study has a `link`")),
+        (file.observe == Observe::Timeline, lack("slices in its `network`", "a timeline is on loopback")),
+        (arm.asks_companion(), lack("the companion", "that is not in its `network`")),
+        (arm.chain.is_given(), lack("loopback addresses for its `config`", "its `network` has others")),
+        (is_called_by_php, lack("callers in its `network`", "those in PHP are not in one")),
+    ];
+    lacks.into_iter().filter(|(is_lacking, _)| *is_lacking).map(|(_, lack)| lack).collect()
 }
 
 /// What an arm needs of its proxies that those other than Envoy do not do.

@@ -134,6 +134,10 @@ pub(super) fn plan(
         }
         return None;
     }
+    if file.profile {
+        let message = "`profile` belongs to `observe: costs`: remove one of the two";
+        problem("/profile", message.to_owned());
+    }
     let interval = match duration("interval", file.interval.as_deref()) {
         Ok(Some(interval)) if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&interval) => {
             problem("/interval", "`interval` must be from 50ms to 1m".to_owned());

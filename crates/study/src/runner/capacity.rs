@@ -84,9 +84,7 @@ impl Meter<'_> {
         self.recording.clear();
         let start_ns = now_ns();
         let run = Run::new(release, start_ns, start_ns + TURN_NS, DRAIN_NS);
-        if let Some(worker) = subject.workers.get_mut(load).and_then(Option::as_mut) {
-            worker.run(run, &mut self.recording, stop)?;
-        }
+        subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;
         let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;

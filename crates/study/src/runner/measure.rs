@@ -12,10 +12,11 @@ use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
-use hoptax_result::{Answer, Capacity};
+use hoptax_result::{Answer, Capacity, RoundProfile};
 use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
+use super::ends::Ends;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
 use super::subjects::{Subject, Subjects, statistics};
@@ -92,19 +93,17 @@ impl<'a> Meter<'a> {
     pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
         self.proofs = self.read_proofs(subjects)?;
         for (number, subject) in subjects.all.iter_mut().enumerate() {
-            for worker in subject.workers.iter_mut().flatten() {
+            for load in 0..self.plan.loads.len() {
                 let start_ns = now_ns();
                 let end_ns = start_ns + WARM_UP_NS / self.plan.loads.len().max(1) as u64;
                 let run =
                     Run { record_from_ns: end_ns, ..Run::new(Release::Closed, start_ns, end_ns, DRAIN_NS) };
-                worker.run(run, &mut self.recording, stop)?;
+                subject.send(load, run, &mut self.recording, stop)?;
             }
             self.recording.clear();
             thread::sleep(SETTLE);
             let reading = self.read(subject)?;
-            if let Some(last) = self.last.get_mut(number) {
-                *last = Some((reading, None));
-            }
+            self.end_unmeasured(number, reading);
         }
         self.freezer.freeze(&subjects.proxies())?;
         Ok(())
@@ -172,9 +171,7 @@ impl<'a> Meter<'a> {
             let target = subject.target.as_ref().ok_or_else(not_planned)?;
             php::call(target, load, self.setting, record_from_ns, &mut self.recording)?
         } else {
-            let worker =
-                subject.workers.get_mut(block.load).and_then(Option::as_mut).ok_or_else(not_planned)?;
-            worker.run(run, &mut self.recording, stop)?
+            subject.send(block.load, run, &mut self.recording, stop)?.ok_or_else(not_planned)?
         };
         thread::sleep(SETTLE);
         let after = self.read(subject)?;
@@ -216,6 +213,7 @@ impl<'a> Meter<'a> {
             origin_cpu_ns,
             companion_cpu_ns,
             link_bytes: after.link_bytes.saturating_sub(before.link_bytes),
+            received_packets: after.received_packets.saturating_sub(before.received_packets),
             proxy_run_delay_ns: proxies.run_delay_ns,
             steal_ticks,
             handover_ns,
@@ -254,7 +252,8 @@ impl<'a> Meter<'a> {
                 if names.is_empty() {
                     return Ok(Vec::new());
                 }
-                Ok(statistics(arm, (proxy, number), self.link, &names)?.unwrap_or_default())
+                let ends = Ends { link: self.link, network: subject.network.as_deref() };
+                Ok(statistics(arm, (proxy, number), ends, &names)?.unwrap_or_default())
             };
             proxies.map(of_proxy).collect()
         };
@@ -350,9 +349,26 @@ impl<'a> Meter<'a> {
         Run { record_from_ns, ..Run::new(release, start_ns, end_ns, DRAIN_NS) }
     }
 
+    /// The number of the round.
+    pub(super) fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Adds the profile of an arm to the record.
+    pub(super) fn record_profile(&mut self, arm: usize, profile: RoundProfile) {
+        self.record.profiles.insert(arm, profile);
+    }
+
+    /// Ends work that belongs to no slice. `after` was read just after it.
+    pub(super) fn end_unmeasured(&mut self, number: usize, after: Reading) {
+        if let Some(last) = self.last.get_mut(number) {
+            *last = Some((after, None));
+        }
+    }
+
     /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in
     /// between and have caught up now.
-    fn keep_late(&mut self, number: usize, now: &Reading) {
+    pub(super) fn keep_late(&mut self, number: usize, now: &Reading) {
         let Some(Some((last, Some(place)))) = self.last.get(number) else { return };
         let Some(slice) = self.record.slices.get_mut(*place) else { return };
         match now.proxies_since(last) {

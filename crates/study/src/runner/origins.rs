@@ -11,7 +11,7 @@ use hoptax_host::link::Link;
 use hoptax_subject::lab::{Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
-use super::ends::far_address;
+use super::ends::{Ends, Networks};
 use super::{RunError, Setting};
 use crate::file::{Application, Protocol};
 use crate::plan::{Arm, Plan, Timeline, USUAL_BYTES};
@@ -29,15 +29,15 @@ pub(super) struct Origins {
     tcp: Option<SocketAddr>,
     /// The origin behind given configurations, if an arm has one.
     given: Option<SocketAddr>,
-    /// Origins with flags for a single arm, by its id.
-    own: BTreeMap<String, SocketAddr>,
+    /// Origins of a single arm, with flags of its own or in its network, by its id.
+    own: BTreeMap<String, Vec<SocketAddr>>,
 }
 
 impl Origins {
     /// The origins behind an arm.
     pub(super) fn of(&self, arm: &Arm) -> Vec<SocketAddr> {
         if let Some(own) = self.own.get(&arm.id) {
-            return vec![*own];
+            return own.clone();
         }
         if arm.chain.is_given() {
             return self.given.into_iter().collect();
@@ -54,7 +54,8 @@ pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Res
     let log = setting.directory.join("companion.log");
     let processors =
         if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
-    Ok(OriginProcess::start(setting.program, far_address(link), &[], &log, processors)?)
+    let ends = Ends { link, network: None };
+    Ok(OriginProcess::start(setting.program, ends.listening_origin(), &[], &log, processors)?)
 }
 
 /// The file with the default response of the origin with this index, where events change it.
@@ -72,16 +73,16 @@ fn tls_flags(lab: &Lab, is_mutual: bool) -> Vec<OsString> {
     flags
 }
 
-/// Starts as many origins as the arm with most upstreams needs; other arms use the first of these. Adds one for plain
-/// TCP, which the first byte does not distinguish from other protocols.
+/// Starts as many origins as the arm with most upstreams needs; other arms use the first of these. Arms with a network have
+/// origins in it. Adds one for plain TCP, which the first byte does not distinguish from other protocols.
 pub(super) fn start_origins(
     plan: &Plan,
     setting: &Setting<'_>,
-    link: Option<&Link>,
+    (link, networks): (Option<&Link>, &Networks),
     lab: Option<&Lab>,
 ) -> Result<(Vec<OriginProcess>, Origins), RunError> {
     let is_mutual = plan.arms.iter().any(|arm| arm.origin_security() == Some(Tls::Mtls));
-    let start = |name: &str, more: &[OsString]| -> Result<OriginProcess, RunError> {
+    let start = |ends: Ends<'_>, name: &str, more: &[OsString]| -> Result<OriginProcess, RunError> {
         let log = setting.directory.join(format!("{name}.log"));
         // The application in Go serves plaintext only; plans refuse arms that would connect to it over TLS.
         let is_application = plan.application == Application::Go && name != TCP && name != GIVEN;
@@ -92,13 +93,19 @@ pub(super) fn start_origins(
         // The two ends of a link are two machines. The far one has the processors that the proxies have without a link.
         let processors =
             if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
-        Ok(if is_application {
-            OriginProcess::start_application(far_address(link), &more, &log, processors)?
-        } else {
-            OriginProcess::start(setting.program, far_address(link), &more, &log, processors)?
-        })
+        let listen = ends.listening_origin();
+        let started = ends.at_servers(false, || {
+            if is_application {
+                OriginProcess::start_application(listen, &more, &log, processors)
+            } else {
+                OriginProcess::start(setting.program, listen, &more, &log, processors)
+            }
+        });
+        Ok(started??)
     };
-    let count = plan.arms.iter().map(|arm| arm.upstreams).max().unwrap_or(1);
+    let shared = Ends { link, network: None };
+    let sharing = plan.arms.iter().filter(|arm| arm.network.is_none());
+    let count = sharing.map(|arm| arm.upstreams).max().unwrap_or(1);
     let mut all = Vec::new();
     let changes = plan.timeline.as_ref().is_some_and(Timeline::changes_origins);
     for number in 0..count {
@@ -108,18 +115,24 @@ pub(super) fn start_origins(
             fs::write(&file, "").map_err(|source| RunError::File { path: file.clone(), source })?;
             flags.extend(["--default-file".into(), file.into()]);
         }
-        all.push(start(&format!("origin-{}", number + 1), &flags)?);
+        all.push(start(shared, &format!("origin-{}", number + 1), &flags)?);
     }
     let http = all.iter().map(|origin| origin.address).collect();
     let mut own = BTreeMap::new();
-    for arm in &plan.arms {
+    for (number, arm) in plan.arms.iter().enumerate() {
         let flags = arm.application();
-        if !flags.is_empty() {
+        if !flags.is_empty() || arm.network.is_some() {
             let flags: Vec<OsString> =
                 flags.iter().flat_map(|(name, value)| [format!("--{name}").into(), value.into()]).collect();
-            let origin = start(&format!("origin-{}", arm.folder(0)), &flags)?;
-            own.insert(arm.id.clone(), origin.address);
-            all.push(origin);
+            let ends = Ends::of(link, networks, number);
+            let name = |upstream: usize| match upstream {
+                1 => format!("origin-{}", arm.folder(0)),
+                _ => format!("origin-{}-{upstream}", arm.folder(0)),
+            };
+            let origins = (1..=arm.upstreams).map(|upstream| start(ends, &name(upstream), &flags));
+            let origins = origins.collect::<Result<Vec<_>, RunError>>()?;
+            own.insert(arm.id.clone(), origins.iter().map(|origin| origin.address).collect());
+            all.extend(origins);
         }
     }
     let mut tcp = None;
@@ -127,13 +140,13 @@ pub(super) fn start_origins(
         let bytes = USUAL_BYTES.to_string();
         let size = format!("size={bytes}");
         let flags = ["--tcp-request-size", &bytes, "--default", &size].map(OsString::from);
-        let origin = start(TCP, &flags)?;
+        let origin = start(shared, TCP, &flags)?;
         tcp = Some(origin.address);
         all.push(origin);
     }
     let mut given = None;
     if plan.arms.iter().any(|arm| arm.chain.is_given()) {
-        let origin = start(GIVEN, &[])?;
+        let origin = start(shared, GIVEN, &[])?;
         given = Some(origin.address);
         all.push(origin);
     }

@@ -4,6 +4,7 @@ use std::io;
 
 use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, process_use};
 use hoptax_host::link::Link;
+use hoptax_host::network::Network;
 use hoptax_host::parts::{ProcessParts, process_parts};
 use hoptax_host::spinner::Spinner;
 use hoptax_load::now_ns;
@@ -21,6 +22,8 @@ pub(super) struct Reading {
     /// CPU time of the companion; empty for a subject that does not call it.
     companion: ProcessUse,
     pub(super) link_bytes: u64,
+    /// Packets that arrived from callers in the network of the subject; 0 without one.
+    pub(super) received_packets: u64,
     /// CPU time of each proxy.
     hops: Vec<ProcessUse>,
     /// Activity counters of all proxies; none where the kernel does not report them.
@@ -65,6 +68,11 @@ impl Reading {
             origins: origins.iter().map(|id| process_use(*id)).collect::<io::Result<_>>()?,
             companion: companion.map(process_use).transpose()?.unwrap_or_default(),
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
+            received_packets: subject
+                .network
+                .as_deref()
+                .map_or(Ok(0), Network::received_packets)
+                .map_err(io::Error::other)?,
             hops: hops(subject)?,
             parts: subject.processes().map(|id| process_parts(id).ok()).sum(),
             ticks: (setting.ticks)()?,

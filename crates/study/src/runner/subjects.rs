@@ -1,32 +1,36 @@
 //! All subjects of a round: origins, proxies, which are started from the origin outwards, and the generator's
 //! connections.
 
+mod connections;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use hoptax_functions::{Context, Tls};
-use hoptax_host::accounting::{memory_bytes, process_use};
+use hoptax_host::accounting::{TaskUse, memory_bytes, process_use};
 use hoptax_host::link::Link;
-use hoptax_load::{RequestsPerConnection, Worker, WorkerSpec};
+use hoptax_host::network::Network;
+use hoptax_load::{Recording, Run, Worker};
 use hoptax_result::{Answer, Opened};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Generation, Proxy, ProxySpec, StartingProxy, shared_memory};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
-use super::ends::{LOOPBACK, at, far_address};
-use super::origins::{Origins, start_companion, start_origins};
-use super::traffic::traffic;
-use super::{ArmError, RunError, Setting, answer, external, given, refusal, unloading};
-use crate::file::{Caller, Protocol};
+use super::ends::{Ends, networks};
+use super::origins::{start_companion, start_origins};
+use super::{ArmError, RunError, Setting, given, refusal, unloading};
+use crate::file::Protocol;
 use crate::plan::{self, Arm, Hop, Plan, Timeline};
-use crate::provenance::{Names, arm_hash, envoy_hash, file_hash};
+use crate::provenance::{Names, envoy_hash, file_hash};
+use connections::connect_all;
 
 /// Timeout of connections and requests.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -72,12 +76,28 @@ pub(super) struct Subject {
     pub(super) configuration: Option<String>,
     /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
     pub(super) account: Option<BTreeSet<u32>>,
+    /// The network of its arm.
+    pub(super) network: Option<Rc<Network>>,
 }
 
 impl Subject {
     /// The ids of all processes that count as the subject.
     pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
         self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
+    }
+
+    /// Sends requests over the connections under a load; none if it has none.
+    pub(super) fn send(
+        &mut self,
+        load: usize,
+        run: Run,
+        recording: &mut Recording,
+        stop: &AtomicBool,
+    ) -> io::Result<Option<TaskUse>> {
+        let Some(worker) = self.workers.get_mut(load).and_then(Option::as_mut) else { return Ok(None) };
+        // It may open further connections.
+        let ends = Ends { link: None, network: self.network.as_deref() };
+        ends.at_callers(|| worker.run(run, recording, stop)).map_err(io::Error::other)?.map(Some)
     }
 }
 
@@ -101,6 +121,12 @@ impl Started {
         self.proxies.push(live);
     }
 
+    /// The addresses of the proxies that were started last.
+    fn last(&self, count: usize) -> Vec<SocketAddr> {
+        let first = self.proxies.len().saturating_sub(count);
+        self.proxies.iter().skip(first).map(|proxy| proxy.address).collect()
+    }
+
     /// The same with the proxies in the order in which a request passes them.
     fn into_passing_order(mut self) -> Self {
         self.proxies.reverse();
@@ -120,15 +146,12 @@ impl Subjects {
         (is_first, answers): (bool, &mut BTreeMap<usize, Answer>),
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
-        let certificates = setting.directory.join("certificates");
-        let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
-        let names: BTreeSet<&str> = hops.map(|hop| hop.name.as_str()).collect();
-        let has_tls = plan.arms.iter().any(|arm| arm.is_secured() || arm.chain.is_given());
-        let create = || Lab::create(&certificates, names, &given::peer_names(plan));
-        let lab = has_tls.then(create).transpose().map_err(io::Error::other)?;
-        let (origins, addresses) = at(link, false, || start_origins(plan, setting, link, lab.as_ref()))??;
+        let lab = lab(plan, setting)?;
+        let networks = networks(plan)?;
+        let (origins, addresses) = start_origins(plan, setting, (link, &networks), lab.as_ref())?;
         let companion = if plan.arms.iter().any(Arm::asks_companion) {
-            Some(at(link, false, || start_companion(setting, link))??)
+            let shared = Ends { link, network: None };
+            Some(shared.at_servers(false, || start_companion(setting, link))??)
         } else {
             None
         };
@@ -137,9 +160,9 @@ impl Subjects {
         let restarts = plan.timeline.as_ref().is_some_and(Timeline::restarts);
         let mut copies: Vec<Started> = plan.subjects.iter().map(|_| Started::default()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
-        let longest = plan.arms.iter().map(|arm| arm.chain.hops.len()).max().unwrap_or(0);
+        let longest = plan.arms.iter().map(|arm| arm.chain.stages().len()).max().unwrap_or(0);
         for from_origin in 0..longest {
-            let mut starting: Vec<(usize, StartingProxy)> = Vec::new();
+            let mut starting: Vec<(usize, usize, StartingProxy)> = Vec::new();
             let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
             for index in plan::shuffled(plan, round) {
                 let (Some(arm), Some(subject), Some(copy)) =
@@ -147,73 +170,84 @@ impl Subjects {
                 else {
                     continue;
                 };
-                let Some(number) = arm.chain.hops.len().checked_sub(from_origin + 1) else { continue };
-                let Some(hop) = arm.chain.hops.get(number) else { continue };
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(Self { all: Vec::new(), origins, generations, companion, files });
-                }
-                let next = copy.proxies.last().map(|proxy| vec![proxy.address]);
-                let next = next.unwrap_or_else(|| addresses.of(arm));
-                let names = Names::new(setting.directory, &next, companion_address);
-                let is_near = arm.chain.is_near(number);
-                let place = match link {
-                    Some(_) if is_near => (LOOPBACK, setting.placement.generator.as_slice()),
-                    _ => (far_address(link), setting.placement.proxy.as_slice()),
-                };
-                let directory = hop_folder(folder(setting, arm, subject.copy), arm, hop);
-                if let Some(front) = hop.proxy.front() {
-                    let origin = next.first().copied().unwrap_or((place.0, 0).into());
-                    let start = || front.start(&directory, (place.0, 0).into(), origin, place.1);
-                    let live = at(link, is_near, start)?.map_err(|error| of(arm)(error.into()))?;
-                    let names = names.with(live.address, "OWN");
-                    copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
-                    let start_cpu_us = cpu_us(&live)?;
-                    copy.add(live, start_cpu_us);
-                    continue;
-                }
-                let behind = (next, companion_address);
-                let hop_of_arm = (arm, number, hop);
-                let spec = spec(plan, hop_of_arm, (setting, directory), place, behind, lab.as_ref());
-                let mut spec = spec.map_err(of(arm))?;
-                if restarts && number == 0 {
-                    spec.generation = Some(Generation::First);
-                    generations.push(spec.directory.clone());
-                    copy.spec = Some(spec.clone());
-                }
-                let start = || {
-                    spec.configure()?;
-                    if is_first {
-                        // Configurations of later rounds differ in ports only.
-                        spec.validate(stop).map_err(|error| match &hop.given {
-                            Some(config) => given::explain(plan, config, error),
-                            None => refusal::explain(hop, error),
-                        })?;
+                let stages = arm.chain.stages();
+                let Some(number) = stages.len().checked_sub(from_origin + 1) else { continue };
+                let Some(stage) = stages.get(number) else { continue };
+                let behind = copy.last(stages.get(number + 1).map_or(0, ExactSizeIterator::len));
+                // The last comes first, so that all proxies are in the reverse of the order in which a request passes them.
+                for (place, number) in stage.clone().enumerate().rev() {
+                    let Some(hop) = arm.chain.hops.get(number) else { continue };
+                    if stop.load(Ordering::Relaxed) {
+                        return Ok(Self { all: Vec::new(), origins, generations, companion, files });
                     }
-                    Ok(spec.start()?)
-                };
-                let started = at(link, is_near, start)?.map_err(of(arm))?;
-                copy.configurations.push(envoy_hash(&spec, &names)?);
-                starting.push((index, started));
-                files.push(spec.directory.join(FILES));
-                if arm.is_unloaded {
-                    unloading.push((index, spec));
+                    let next = match behind.as_slice() {
+                        // Each clone has its own origin.
+                        [] if stage.len() > 1 => addresses.of(arm).get(place).copied().into_iter().collect(),
+                        [] => addresses.of(arm),
+                        proxies => proxies.to_vec(),
+                    };
+                    let names = Names::new(setting.directory, &next, companion_address);
+                    let is_near = arm.chain.is_near(number);
+                    let ends = Ends::of(link, &networks, subject.arm);
+                    let place = (ends.listening(is_near), processors_of(setting, link, (hop, is_near)));
+                    let directory = hop_folder(folder(setting, arm, subject.copy), arm, hop);
+                    if let Some(front) = hop.proxy.front() {
+                        let origin = next.first().copied().unwrap_or((place.0, 0).into());
+                        let start = || front.start(&directory, (place.0, 0).into(), origin, &place.1);
+                        let live = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
+                        let names = names.with(live.address, "OWN");
+                        copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
+                        let start_cpu_us = cpu_us(&live)?;
+                        copy.add(live, start_cpu_us);
+                        continue;
+                    }
+                    let behind = (next, companion_address);
+                    let hop_of_arm = (arm, number, hop);
+                    let place = (place.0, place.1.as_slice());
+                    let spec = spec(plan, hop_of_arm, (setting, directory), place, behind, lab.as_ref());
+                    let mut spec = spec.map_err(of(arm))?;
+                    if restarts && number == 0 {
+                        spec.generation = Some(Generation::First);
+                        generations.push(spec.directory.clone());
+                        copy.spec = Some(spec.clone());
+                    }
+                    let start = || {
+                        spec.configure()?;
+                        if is_first {
+                            // Configurations of later rounds differ in ports only.
+                            spec.validate(stop).map_err(|error| match &hop.given {
+                                Some(config) => given::explain(plan, config, error),
+                                None => refusal::explain(hop, error),
+                            })?;
+                        }
+                        Ok(spec.start()?)
+                    };
+                    let started = ends.at_servers(is_near, start)?.map_err(of(arm))?;
+                    copy.configurations.push(envoy_hash(&spec, &names)?);
+                    starting.push((index, number, started));
+                    files.push(spec.directory.join(FILES));
+                    if arm.is_unloaded {
+                        unloading.push((index, spec));
+                    }
                 }
             }
-            for (index, one) in starting {
-                if let (Some(copy), Some(arm)) = (copies.get_mut(index), plan.arm_of(index)) {
-                    let number = arm.chain.hops.len().saturating_sub(from_origin + 1);
-                    let live = at(link, arm.chain.is_near(number), || one.wait())?;
+            for (index, number, one) in starting {
+                if let (Some(copy), Some(arm), Some(subject)) =
+                    (copies.get_mut(index), plan.arm_of(index), plan.subjects.get(index))
+                {
+                    let ends = Ends::of(link, &networks, subject.arm);
+                    let live = ends.at_servers(arm.chain.is_near(number), || one.wait())?;
                     let live = live.map_err(|error| of(arm)(error.into()))?;
                     // Before requests that the removal of a function needs.
                     let start_cpu_us = cpu_us(&live)?;
                     if let Some((_, spec)) = unloading.iter().find(|(subject, _)| *subject == index) {
-                        unloading::unload(plan, arm, (spec, &live, number), link, lab.as_ref(), stop)?;
+                        unloading::unload(plan, arm, (spec, &live, number), ends, lab.as_ref(), stop)?;
                     }
                     copy.add(live, start_cpu_us);
                 }
             }
         }
-        let mut all = connect_all(plan, copies, (&addresses, lab.as_ref()), answers, stop)?;
+        let mut all = connect_all(plan, copies, (&addresses, &networks, lab.as_ref()), answers, stop)?;
         read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, generations, companion, files })
     }
@@ -286,6 +320,16 @@ impl Drop for Subjects {
     }
 }
 
+/// The certificates of a round; none if no connection uses TLS.
+fn lab(plan: &Plan, setting: &Setting<'_>) -> io::Result<Option<Lab>> {
+    let certificates = setting.directory.join("certificates");
+    let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
+    let names: BTreeSet<&str> = hops.map(|hop| hop.name.as_str()).collect();
+    let has_tls = plan.arms.iter().any(|arm| arm.is_secured() || arm.chain.is_given());
+    let create = || Lab::create(&certificates, names, &given::peer_names(plan));
+    has_tls.then(create).transpose().map_err(io::Error::other)
+}
+
 /// Reads the memory of proxies after connections to them were opened.
 fn read_memory_after_opening(all: &mut [Subject]) -> io::Result<()> {
     // To the generator, a connection is open before the proxy has accepted it.
@@ -307,62 +351,14 @@ pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }
 
-/// Connects the generator to all copies of all arms. `answers` gets what arms with requests of their own answer first, if
-/// it has none.
-fn connect_all(
-    plan: &Plan,
-    copies: Vec<Started>,
-    (origins, lab): (&Origins, Option<&Lab>),
-    answers: &mut BTreeMap<usize, Answer>,
-    stop: &AtomicBool,
-) -> Result<Vec<Subject>, RunError> {
-    let mut all = Vec::with_capacity(copies.len());
-    for (copy, planned) in copies.into_iter().zip(&plan.subjects) {
-        let Some(arm) = plan.arms.get(planned.arm) else { continue };
-        let copy = copy.into_passing_order();
-        let without_proxies = || Ok(external::address(arm)?.or(origins.of(arm).first().copied()));
-        let first = copy.proxies.first().map(|proxy| proxy.address);
-        let address = first.map_or_else(without_proxies, |address| Ok(Some(address))).map_err(of(arm))?;
-        if let (Some(address), Some(_), false) = (address, &arm.request, answers.contains_key(&planned.arm)) {
-            let number = arm.chain.hops.iter().position(|hop| hop.given.is_some());
-            let proxy = number.and_then(|at| copy.proxies.get(at));
-            let tried = answer::try_requests(plan, arm, (proxy, address), lab, stop);
-            answers.insert(planned.arm, tried.map_err(of(arm))?);
-        }
-        all.push(subject(plan, arm, copy, address, (lab, answers.get(&planned.arm)))?);
+/// The processors of a proxy. The two ends of a link are two machines.
+fn processors_of(setting: &Setting<'_>, link: Option<&Link>, (hop, is_near): (&Hop, bool)) -> Vec<u32> {
+    let placement = setting.placement;
+    if hop.is_unpinned {
+        let all: BTreeSet<u32> = placement.generator.iter().chain(&placement.proxy).copied().collect();
+        return all.into_iter().collect();
     }
-    Ok(all)
-}
-
-/// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none.
-fn subject(
-    plan: &Plan,
-    arm: &Arm,
-    Started { proxies, spec, start_cpu_us, configurations }: Started,
-    address: Option<SocketAddr>,
-    lab: (Option<&Lab>, Option<&Answer>),
-) -> Result<Subject, RunError> {
-    let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
-    let (workers, target) = match address {
-        Some(address) => connect(plan, arm, address, lab).map_err(of(arm))?,
-        None => (Vec::new(), None),
-    };
-    let connections = open_connections(plan, arm, &workers);
-    let before = proxies.first().filter(|_| connections > 0).zip(before);
-    let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
-    let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configurations));
-    let account = external::account(arm)?;
-    Ok(Subject {
-        asks_companion,
-        proxies,
-        spec,
-        workers,
-        target,
-        start_cpu_us,
-        opened,
-        configuration,
-        account,
-    })
+    if link.is_some() && is_near { placement.generator.clone() } else { placement.proxy.clone() }
 }
 
 /// The folder of a copy of an arm.
@@ -447,50 +443,14 @@ pub(super) fn proxy_spec(
     })
 }
 
-/// The connections under each load, and the target of external callers.
-type Connected = (Vec<Option<Worker>>, Option<(String, Option<PathBuf>)>);
-
-/// Opens the connections under each load.
-fn connect(
-    plan: &Plan,
-    arm: &Arm,
-    address: SocketAddr,
-    (lab, answer): (Option<&Lab>, Option<&Answer>),
-) -> Result<Connected, ArmError> {
-    let mut target = None;
-    let workers: Result<_, ArmError> = plan
-        .loads
-        .iter()
-        .map(|load| {
-            let traffic = traffic(plan, arm, load, address, (lab, answer))?;
-            target = traffic.first().map(|target| {
-                let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
-                (target.url.clone(), authority)
-            });
-            if !arm.takes_part(load) || load.caller != Caller::Hoptax {
-                return Ok(None);
-            }
-            let mut spec = WorkerSpec::single(traffic, arm.connections(load), TIMEOUT, plan.seed);
-            spec.pooling.lifetime.requests = load.requests_per_connection.map(RequestsPerConnection::exactly);
-            Ok(Some(Worker::connect(&spec)?))
-        })
-        .collect();
-    Ok((workers?, target))
-}
-
-/// Number of connections from the generator to an arm.
-fn open_connections(plan: &Plan, arm: &Arm, workers: &[Option<Worker>]) -> u64 {
-    let open = plan.loads.iter().zip(workers).filter(|(_, worker)| worker.is_some());
-    open.map(|(load, _)| arm.connections(load) as u64).sum()
-}
-
 /// The statistics of the proxy at a hop of an arm, by pattern. Its admin interface listens on loopback, so it is asked
-/// from the end of the link at which the proxy is.
+/// from where the proxy is.
 pub(super) fn statistics(
     arm: &Arm,
     (proxy, hop): (&Proxy, usize),
-    link: Option<&Link>,
+    ends: Ends<'_>,
     patterns: &[String],
 ) -> Result<Option<Vec<u64>>, RunError> {
-    at(link, arm.chain.is_near(hop), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
+    ends.at_servers(arm.chain.is_near(hop), || proxy.statistics(patterns))?
+        .map_err(|error| of(arm)(error.into()))
 }

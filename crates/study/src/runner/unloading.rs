@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Worker, WorkerSpec, now_ns};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::lab::Lab;
 
-use super::ends::at;
+use super::ends::Ends;
 use super::measure::DRAIN_NS;
 use super::subjects::{TIMEOUT, of, statistics};
 use super::traffic::traffic;
@@ -23,14 +22,14 @@ pub(super) fn unload(
     plan: &Plan,
     arm: &Arm,
     (spec, proxy, hop): (&ProxySpec, &Proxy, usize),
-    link: Option<&Link>,
+    ends: Ends<'_>,
     lab: Option<&Lab>,
     stop: &AtomicBool,
 ) -> Result<(), RunError> {
     let Some(load) = plan.loads.first() else { return Ok(()) };
     let proofs = arm.chain.hops.get(hop).map(|hop| arm.proofs(hop)).unwrap_or_default();
     let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
-    let read = || Ok::<_, RunError>(statistics(arm, (proxy, hop), link, &names)?.unwrap_or_default());
+    let read = || Ok::<_, RunError>(statistics(arm, (proxy, hop), ends, &names)?.unwrap_or_default());
     let before = read()?;
     send_before_unloading(plan, arm, load, (proxy.address, lab), stop).map_err(of(arm))?;
     let now = read()?;
@@ -43,7 +42,7 @@ pub(super) fn unload(
     if !still.is_empty() {
         return Err(of(arm)(ArmError::NeverAtWork(still.join("`, `"))));
     }
-    at(link, arm.chain.is_near(hop), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
+    ends.at_servers(arm.chain.is_near(hop), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
 }
 
 /// Sends requests of a load through one connection to a proxy.

@@ -52,6 +52,12 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     for arm in &mut one.arms {
         join_arm(arm, &results);
     }
+    // They are computed from the rounds of a single sitting.
+    one.rule_costs.clear();
+    for arm in &mut one.arms {
+        arm.layers.clear();
+        arm.profiler_share = None;
+    }
     one.sittings = parts.iter().map(record).collect();
     one.findings = findings(&results, &missing);
     let sum = |of: fn(&StudyResult) -> u32| results.iter().map(of).sum::<u32>();

@@ -92,6 +92,7 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
         start_cpu_us: record.start_cpu_us.get(&arm).cloned().unwrap_or_default(),
         opened: record.opened.get(&arm).copied(),
         unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
+        profile: record.profiles.get(&arm).cloned(),
         capacity: record.capacities.get(&arm).copied(),
     }
 }

@@ -10,7 +10,7 @@ use hoptax_stats::median;
 
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
-use super::{histogram, memory, once, parts, response, statuses, timeline};
+use super::{histogram, layers, memory, once, parts, response, rules, statuses, timeline};
 use crate::measure::{self, Measure};
 
 /// The quantiles of send lag that checks evaluate.
@@ -40,9 +40,10 @@ pub fn fill(result: &mut StudyResult) {
     for arm in &mut arms {
         fill_arm(&study, arm);
     }
+    let rule_costs = rules::costs(&all, &arms, result.plan.confidence);
     let names: Vec<&str> = arms.iter().map(|arm| arm.id.as_str()).collect();
     result.timelines = timeline::timelines(&rounds, &names, &result.plan);
-    (result.arms, result.rounds) = (arms, rounds);
+    (result.arms, result.rule_costs, result.rounds) = (arms, rule_costs, rounds);
 }
 
 /// The inputs of an arm's numbers.
@@ -113,6 +114,8 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         }
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
+    arm.layers = layers::layers(rounds, arm, &cpu_load);
+    arm.profiler_share = layers::profiler_share(rounds, &arm.id, &cpu_load);
 }
 
 fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
@@ -122,6 +125,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let is_open = load.loop_ == Loop::Open;
     let has_proxy = !arm.hops.is_empty();
     let level = |measure: &Measure| rounds.level(id, name, measure);
+    let has_network = study.result.arms.iter().any(|arm| arm.network().is_some());
     // An occasional reconnect where connections are kept is no rate.
     let new_connections = |measure: &Measure| load.requests_per_connection.and_then(|_| level(measure));
     // CPU time is compared at the machine's usual speed, all else as measured.
@@ -155,6 +159,8 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         origin_cpu_us_per_request: level(&measure::ORIGIN_CPU),
         companion_cpu_us_per_request: arm.asks_companion.then(|| level(&measure::COMPANION_CPU)).flatten(),
         together_cpu_us_per_request: level(&measure::TOGETHER_CPU),
+        all_cpu_us_per_request: has_network.then(|| level(&measure::ALL_CPU)).flatten(),
+        received_packets_per_request: level(&measure::RECEIVED_PACKETS),
         link_bytes_per_request: study.result.plan.link.and_then(|_| level(&measure::LINK_BYTES)),
         response_us: if is_open {
             ResponseCost { p50: level(&measure::RESPONSE_P50), ..response::tails(&times, rounds.confidence) }

@@ -56,10 +56,15 @@ impl<'a> Rounds<'a> {
 
     /// The level of an arm: the median of each round's slices, and the mean of these medians over rounds.
     pub(super) fn level(&self, arm: &str, load: &str, measure: &Measure) -> Option<Interval> {
+        let medians = self.medians(arm, load, measure);
+        mean_over_rounds(&medians.into_iter().flatten().collect::<Vec<f64>>(), self.confidence)
+    }
+
+    /// The median of each round's slices; none for a round without any that counts.
+    pub(super) fn medians(&self, arm: &str, load: &str, measure: &Measure) -> Vec<Option<f64>> {
         let of_round =
             |values: &Vec<Counted>| median(&values.iter().map(|one| one.value).collect::<Vec<f64>>());
-        let rounds = self.values(arm, load, measure, None);
-        mean_over_rounds(&rounds.iter().filter_map(of_round).collect::<Vec<f64>>(), self.confidence)
+        self.values(arm, load, measure, None).iter().map(of_round).collect()
     }
 
     /// The cost of an arm against another: `compare` of a slice of each from the same block, separately for each pair

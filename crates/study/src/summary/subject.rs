@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Component, Tls};
+use hoptax_host::firewall::FirewallSpec;
+use hoptax_host::network::{Nat, NetworkSpec};
 use hoptax_result::{
-    Answer, ConnectionTls, Environment, PlannedConfig, PlannedFunction, PlannedHop, PlannedRequest,
-    PlannedSubject,
+    Answer, ConnectionTls, Environment, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop,
+    PlannedNetwork, PlannedRequest, PlannedSubject,
 };
 
 use crate::file::{Application, ProxyWord};
@@ -64,6 +66,21 @@ pub(super) fn planned(
             .collect(),
         request: arm.request.as_ref().map(planned_request),
         account: account.map(ToString::to_string),
+        network: arm.network.as_ref().map(planned_network),
+    }
+}
+
+fn planned_network(spec: &NetworkSpec) -> PlannedNetwork {
+    let firewall = |rules: FirewallSpec| PlannedFirewall {
+        firewall: rules.firewall.as_str().to_owned(),
+        rules: rules.rules,
+        matching: rules.matching.as_str().to_owned(),
+        accept_established: rules.accepts_established,
+    };
+    PlannedNetwork {
+        servers: spec.servers.as_str().to_owned(),
+        nat: spec.nat.map_or("none", Nat::as_str).to_owned(),
+        firewall: spec.firewall.map(firewall),
     }
 }
 

@@ -55,13 +55,16 @@ pub(super) fn measured(
     Ok(result.map(|result| Some(interactions(&result, &pairs))))
 }
 
+/// Pairs, and the variants without both parts of one.
+type TriedPairs = (Vec<Pair>, Vec<Variant>);
+
 /// All pairs of parts, and the variants without both of them that answer as the whole does. None after an interrupt.
 fn tried(
     laboratory: &Laboratory,
     (passed, tries): (&Passed, &Tries),
     parts: &[(&Part, &Tried)],
     interrupt: &Interrupt,
-) -> Result<Option<(Vec<Pair>, Vec<Variant>)>, Failure> {
+) -> Result<Option<TriedPairs>, Failure> {
     let (mut pairs, mut variants) = (Vec::new(), Vec::new());
     for (index, (first, one)) in parts.iter().enumerate() {
         for (second, other) in parts.iter().skip(index + 1) {
@@ -70,12 +73,11 @@ fn tried(
             let Some(tried) = laboratory.attempt(name, variant, &passed.listener.name, interrupt)? else {
                 return Ok(None);
             };
-            let both = match tried.obstacle(&tries.answers) {
-                Some(obstacle) => Err(obstacle),
-                None => {
-                    variants.push(tried.variant.clone());
-                    Ok(tried.variant.arm)
-                }
+            let both = if let Some(obstacle) = tried.obstacle(&tries.answers) {
+                Err(obstacle)
+            } else {
+                variants.push(tried.variant.clone());
+                Ok(tried.variant.arm)
             };
             let named = |part: &Part| format!("{} {}", part.kind, part.name);
             pairs.push(Pair {

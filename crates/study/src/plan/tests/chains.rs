@@ -83,6 +83,68 @@ fn an_arm_is_the_same_only_with_the_same_envoy() {
 }
 
 #[test]
+fn clones_share_a_stage_and_have_an_origin_each() {
+    let plan = plan(
+        "baseline, {name: mesh, hops: [edge, front, {name: service, clones: 3, workers: 1, pinned: false}]}",
+    )
+    .unwrap();
+    let arm = &plan.arms[1];
+    let names: Vec<&str> = arm.chain.hops.iter().map(|hop| hop.name.as_str()).collect();
+    assert_eq!(names, ["edge", "front", "service", "service-2", "service-3"]);
+    assert_eq!(arm.chain.stages(), [0..1, 1..2, 2..5]);
+    assert_eq!(arm.chain.to_string(), "edge -> front -> 3 clones of service");
+    assert_eq!((arm.upstreams, arm.tls().len()), (3, 6));
+    assert!(arm.chain.hops.iter().map(|hop| hop.is_unpinned).eq([false, false, true, true, true]));
+}
+
+#[test]
+fn a_proxy_that_cannot_have_clones_is_refused_with_the_reason() {
+    let found = plan(
+        "baseline, {name: first, hops: [{clones: 2}]}, {name: middle, hops: [a, {name: b, clones: 2}, c]}, \
+         {name: secure, hops: [{name: a, tls: {upstream: mtls}}, {name: b, clones: 2}]}, \
+         {name: behind-nginx, hops: [{proxy: nginx}, {name: b, clones: 2}]}, \
+         {name: spread, hops: [a, {name: b, clones: 2, functions: [balance/maglev]}]}",
+    );
+    insta::assert_snapshot!(found.unwrap_err().to_string());
+}
+
+#[test]
+fn a_list_of_networks_makes_an_arm_of_each_and_the_first_is_their_reference() {
+    let plan = plan(
+        "baseline, {name: plain, network: {servers: host}}, {name: again, network: {}, compared_with: plain}, \
+         {name: rules, network: {firewall: nftables, rules: [1, 20], match: [first, none]}, compared_with: plain}",
+    )
+    .unwrap();
+    let ids: Vec<(&str, ArmKind)> = plan.arms.iter().skip(2).map(|arm| (arm.id.as_str(), arm.kind)).collect();
+    let function = ArmKind::Function;
+    let expected = [
+        ("again", ArmKind::Same),
+        ("rules{rules=1,match=first}", function),
+        ("rules{rules=20,match=first}", function),
+        ("rules{rules=1,match=none}", function),
+        ("rules{rules=20,match=none}", function),
+    ];
+    assert_eq!(ids, expected);
+    assert!(plan.arms.iter().skip(2).all(|arm| arm.compared_with == Some(1)));
+    assert!(
+        plan.arms[4].summary.ends_with("on a host with 20 rules of nftables, the first matches"),
+        "{}",
+        plan.arms[4].summary
+    );
+    let needs: Vec<&str> = plan.network_needs().iter().map(|needed| needed.package).collect();
+    assert_eq!(needs, ["iproute2", "nftables"]);
+}
+
+#[test]
+fn a_network_that_makes_no_sense_is_refused_with_the_reason() {
+    let found = plan(
+        "baseline, {name: a, network: {nat: iptables}}, {name: b, network: {rules: 5, match: last, accept_established: true}}, \
+         {name: c, hops: [], network: {}}, {name: d, functions: [ext-authz/http], network: {}}",
+    );
+    insta::assert_snapshot!(found.unwrap_err().to_string());
+}
+
+#[test]
 fn every_problem_of_a_chain_is_reported_at_its_place() {
     let text = format!(
         "name: test

@@ -1,0 +1,53 @@
+//! Draws the flame graphs of a study from the stacks of its rounds.
+
+use std::fs;
+use std::path::Path;
+
+use hoptax_profile::flame;
+use hoptax_profile::folded::Folded;
+use hoptax_study::plan::{Arm, Plan};
+use hoptax_study::runner::PROFILES;
+
+use crate::print;
+
+/// Writes `profiles/ARM.svg` for each arm with stacks, and `profiles/ARM-difference.svg` against the arm that it is compared with.
+pub(super) fn write(plan: &Plan, directory: &Path) {
+    let folder = directory.join(PROFILES);
+    let stacks = |arm: &Arm| stacks(&folder.join(arm.folder(0)));
+    let mut drawn = 0;
+    for arm in &plan.arms {
+        let own = stacks(arm);
+        if own.cpu_ns() == 0 {
+            continue;
+        }
+        let mut graphs = vec![(format!("{}.svg", arm.folder(0)), flame::graph(&arm.id, &own))];
+        if let Some(other) = arm.compared_with.and_then(|other| plan.arms.get(other)) {
+            let title = format!("{}: red takes more than in {}, blue less", arm.id, other.id);
+            let graph = flame::difference(&title, &own, &stacks(other));
+            graphs.push((format!("{}-difference.svg", arm.folder(0)), graph));
+        }
+        for (name, graph) in graphs {
+            let path = folder.join(name);
+            match graph
+                .map_err(|error| error.to_string())
+                .and_then(|svg| fs::write(&path, svg).map_err(|error| error.to_string()))
+            {
+                Ok(()) => drawn += 1,
+                Err(error) => print::error(&format!("cannot write `{}`: {error}", path.display())),
+            }
+        }
+    }
+    if drawn > 0 {
+        print::note(&format!("{drawn} flame graphs: {}", folder.display()));
+    }
+}
+
+/// The stacks of all rounds in the folder of an arm.
+fn stacks(folder: &Path) -> Folded {
+    let mut all = Folded::default();
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "folded")) {
+        all.join(Folded::read(&fs::read_to_string(&path).unwrap_or_default()));
+    }
+    all
+}

@@ -1,0 +1,89 @@
+//! Stacks in the folded format of flame graphs: a line for each stack, its frames from the outermost to the innermost, and its CPU time.
+
+use std::collections::BTreeMap;
+
+use crate::script::Sample;
+
+/// Stacks with their CPU time, nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folded(BTreeMap<String, u64>);
+
+impl Folded {
+    /// The stacks of samples.
+    pub fn of(samples: &[Sample]) -> Self {
+        let mut stacks = Self::default();
+        for sample in samples {
+            let frames = sample.frames.iter().rev().map(|frame| frame.symbol.replace(';', ":"));
+            stacks.add(frames.collect::<Vec<_>>().join(";"), sample.cpu_ns);
+        }
+        stacks
+    }
+
+    /// Reads stacks, one per line. Lines of another form are skipped.
+    pub fn read(text: &str) -> Self {
+        let mut stacks = Self::default();
+        let line = |line: &str| {
+            let (stack, cpu_ns) = line.rsplit_once(' ')?;
+            Some((stack.to_owned(), cpu_ns.parse().ok()?))
+        };
+        text.lines().filter_map(line).for_each(|(stack, cpu_ns)| stacks.add(stack, cpu_ns));
+        stacks
+    }
+
+    /// Adds the stacks of another round.
+    pub fn join(&mut self, other: Self) {
+        other.0.into_iter().for_each(|(stack, cpu_ns)| self.add(stack, cpu_ns));
+    }
+
+    /// The stacks, one per line.
+    pub fn text(&self) -> String {
+        self.0.iter().map(|(stack, cpu_ns)| format!("{stack} {cpu_ns}\n")).collect()
+    }
+
+    /// CPU time of all stacks, nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(stack, cpu_ns)| format!("{stack} {cpu_ns}"))
+    }
+
+    /// Each stack with its CPU time here and in `other`: the format of differential flame graphs.
+    pub(crate) fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = String> {
+        let of = |stacks: &Self, stack: &str| stacks.0.get(stack).copied().unwrap_or(0);
+        let all: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        all.into_iter().map(move |stack| format!("{stack} {} {}", of(other, stack), of(self, stack)))
+    }
+
+    fn add(&mut self, stack: String, cpu_ns: u64) {
+        *self.0.entry(stack).or_default() += cpu_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::script::Frame;
+
+    proptest! {
+        #[test]
+        fn stacks_survive_text_and_keep_their_cpu_time(
+            stacks in prop::collection::vec((prop::collection::vec("[a-c;: ()<>,]{1,12}", 1..4), 1_u64..1000), 0..20),
+        ) {
+            let frame = |symbol: &String| Frame { symbol: symbol.clone(), object: "/opt/envoy".to_owned() };
+            let sample = |(frames, cpu_ns): &(Vec<String>, u64)| {
+                Sample { cpu_ns: *cpu_ns, frames: frames.iter().map(frame).collect() }
+            };
+            let samples: Vec<Sample> = stacks.iter().map(sample).collect();
+            let folded = Folded::of(&samples);
+            prop_assert_eq!(folded.cpu_ns(), samples.iter().map(|sample| sample.cpu_ns).sum::<u64>());
+            let mut read = Folded::read(&folded.text());
+            prop_assert_eq!(&read, &folded);
+            read.join(folded.clone());
+            prop_assert_eq!(read.cpu_ns(), 2 * folded.cpu_ns());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The table of CPU time by layer.
+
+use hoptax_result::{ArmResult, LayerUse, StudyResult};
+
+use crate::numbers::{difference, level};
+use crate::rows::in_percent;
+use crate::side::SideTable;
+
+/// Cells of a bar that stands for all of the CPU time of an arm.
+const BAR_CELLS: f64 = 20.0;
+
+/// A table for each arm with layers: CPU time per request, its share, and the difference from the arm compared with.
+pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
+    result.arms.iter().filter_map(table).collect()
+}
+
+fn table(arm: &ArmResult) -> Option<SideTable> {
+    let whole: f64 = arm.layers.iter().map(|layer| layer.cpu_us_per_request.estimate).sum();
+    if whole <= 0.0 {
+        return None;
+    }
+    let other = arm.compared_with.as_deref();
+    let other = other.filter(|_| arm.layers.iter().any(|layer| layer.added_us_per_request.is_some()));
+    let row = |layer: &LayerUse| {
+        let share = layer.cpu_us_per_request.estimate / whole;
+        let mut cells = vec![
+            level(&layer.cpu_us_per_request),
+            format!("{:.1} %", share * 100.0),
+            "█".repeat((share * BAR_CELLS).round() as usize),
+        ];
+        if other.is_some() {
+            cells.push(layer.added_us_per_request.as_ref().map_or_else(|| "-".to_owned(), difference));
+        }
+        (layer.layer.clone(), cells)
+    };
+    let added = other.map(|other| format!("than {other}, us"));
+    let profiler = arm.profiler_share.map_or_else(String::new, |share| {
+        let share = in_percent(&share);
+        format!("; with the profiler it was {} % more, which is not included", difference(&share))
+    });
+    Some(SideTable {
+        title: format!("CPU time of {} by layer, per request{profiler}", arm.id),
+        header: ["layer", "CPU us", "share", ""].into_iter().map(str::to_owned).chain(added).collect(),
+        rows: arm.layers.iter().map(row).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{ArmKind, Interval};
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn an_arm_with_layers_has_a_table_whose_shares_are_of_their_sum() {
+        let mut result = fixture::study();
+        assert!(tables(&result).is_empty());
+        let about = |estimate: f64| Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 };
+        let layer = |name: &str, cpu_us: f64, added: Option<Interval>| LayerUse {
+            layer: name.to_owned(),
+            cpu_us_per_request: about(cpu_us),
+            added_us_per_request: added,
+        };
+        for arm in &mut result.arms {
+            let added = (arm.kind != ArmKind::Baseline).then(|| about(4.0));
+            arm.profiler_share = Some(Interval { estimate: 0.1, low: 0.05, high: 0.15 });
+            arm.layers = vec![layer("libc", 5.0, added), layer("kernel: network send", 15.0, None)];
+        }
+        let found = tables(&result);
+        let of = |arm: &str| {
+            found.iter().find(|table| table.title.contains(&format!("of {arm} by layer"))).unwrap()
+        };
+        let baseline = of("baseline");
+        assert_eq!(baseline.header, ["layer", "CPU us", "share", ""]);
+        assert!(
+            baseline.title.ends_with("it was +10.0 ±5.0 % more, which is not included"),
+            "{}",
+            baseline.title
+        );
+        assert_eq!(baseline.rows[1].1, ["15.00 ±0.50", "75.0 %", "███████████████"]);
+        let lua = of("lua");
+        assert_eq!(lua.header[4], "than baseline, us");
+        assert_eq!(lua.rows[0].1[3], "+4.00 ±0.50");
+    }
+}

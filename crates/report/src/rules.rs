@@ -1,0 +1,65 @@
+//! The table of what one more firewall rule costs.
+
+use hoptax_result::{Interval, RuleCost, StudyResult};
+
+use crate::numbers::difference;
+use crate::side::SideTable;
+
+/// A row for each series of arms and each load; none without a series.
+pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
+    let cell = |interval: Option<&Interval>| interval.map_or_else(|| "-".to_owned(), difference);
+    let row = |cost: &RuleCost| {
+        let established = if cost.accept_established { "yes" } else { "no" };
+        let cells = vec![
+            cost.matching.clone(),
+            established.to_owned(),
+            cost.load.clone(),
+            cell(Some(&cost.cpu_ns_per_rule)),
+            cell(cost.cpu_ns_per_rule_and_packet.as_ref()),
+            cost.shape.as_str().to_owned(),
+        ];
+        (cost.firewall.clone(), cells)
+    };
+    let rows: Vec<_> = result.rule_costs.iter().map(row).collect();
+    let header =
+        ["firewall", "match", "established first", "load", "ns per rule", "ns per rule and packet", "shape"];
+    (!rows.is_empty()).then(|| SideTable {
+        title: "CPU time of one more firewall rule, per request and per packet that arrives, of all processes together; \
+                linear: straight within a tenth of its rise"
+            .to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::Shape;
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn every_series_has_a_row_for_each_load() {
+        let mut result = fixture::study();
+        assert!(table(&result).is_none());
+        let about = |estimate: f64| Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 };
+        result.rule_costs = vec![RuleCost {
+            firewall: "iptables".to_owned(),
+            matching: "last".to_owned(),
+            accept_established: false,
+            load: "saturation".to_owned(),
+            arms: vec!["a".to_owned(), "b".to_owned()],
+            compared_with: "none".to_owned(),
+            rules: vec![10, 1_000],
+            cpu_ns_per_rule: about(9.0),
+            cpu_ns_per_rule_and_packet: None,
+            sag_ns: about(0.0),
+            shape: Shape::Linear,
+        }];
+        let table = table(&result).unwrap();
+        assert_eq!(table.rows.len(), 1);
+        assert_eq!(table.rows[0].0, "iptables");
+        assert_eq!(table.rows[0].1, ["last", "no", "saturation", "+9.00 ±0.50", "-", "linear"]);
+    }
+}

@@ -1,0 +1,229 @@
+//! The network between the callers and the proxies of an arm.
+
+use hoptax_host::firewall::{Firewall, FirewallSpec, MAX_RULES, Matching};
+use hoptax_host::network::{Nat, NetworkSpec, Servers};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::OneOrMore;
+
+/// A network of network namespaces, which hoptax creates for each round and removes with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(inline)]
+pub struct NetworkSection {
+    /// Where proxies and origin are: on the `host`, which callers reach over virtual Ethernet, or in a `container`, behind
+    /// a bridge of the host.
+    pub servers: ServersWord,
+    /// What translates the address of the host to that of the container: `none`, so that callers connect to the address
+    /// of the container, `iptables` or `nftables`.
+    pub nat: NatWord,
+    /// Rules for all packets that arrive where the servers are, by source address: `iptables` (on the nftables backend of
+    /// the kernel), `iptables-legacy` or `nftables`, with a rule for each address; `ipset` (one rule of iptables with a
+    /// set), `nftables-set` or `nftables-map` (one rule with a set, or a map to verdicts). Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub firewall: Option<FirewallWord>,
+    /// Number of rules, or of addresses in the set or map. A list makes an arm of each number. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "rules")]
+    pub rules: Option<OneOrMore<u32>>,
+    /// The place of the only rule that matches the callers: `first`, `last`, or `none`. A list makes an arm of each place.
+    /// Packets that no rule matches are accepted. Default: `last`.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "matching")]
+    pub matching: Option<OneOrMore<MatchWord>>,
+    /// Whether packets of established connections are accepted before all rules, so that only the first packet of a
+    /// connection is looked up.
+    pub accept_established: bool,
+}
+
+/// Where servers are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ServersWord {
+    /// On the host.
+    #[default]
+    Host,
+    /// In a container.
+    Container,
+}
+
+/// A program that translates addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum NatWord {
+    /// None.
+    #[default]
+    None,
+    /// iptables.
+    Iptables,
+    /// nftables.
+    Nftables,
+}
+
+/// How addresses are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum FirewallWord {
+    /// A rule of iptables for each address.
+    Iptables,
+    /// A rule of legacy iptables for each address.
+    IptablesLegacy,
+    /// A set of ipset.
+    Ipset,
+    /// A rule of nftables for each address.
+    Nftables,
+    /// A set of nftables.
+    NftablesSet,
+    /// A map of nftables.
+    NftablesMap,
+}
+
+/// The place of the rule that matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum MatchWord {
+    /// First.
+    First,
+    /// Last.
+    Last,
+    /// Nowhere.
+    None,
+}
+
+/// One network of a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LabelledNetwork {
+    pub(crate) spec: NetworkSpec,
+    /// What tells it apart from the other networks of the section: `rules=10,match=last`. Empty if there is only one.
+    pub(crate) label: String,
+}
+
+impl NetworkSection {
+    /// All its networks: one for each combination of its lists.
+    ///
+    /// # Errors
+    /// The key and the message of every combination of keys that does not make sense.
+    pub(crate) fn plan(&self) -> Result<Vec<LabelledNetwork>, Vec<(&'static str, String)>> {
+        let mut problems = Vec::new();
+        if self.nat != NatWord::None && self.servers == ServersWord::Host {
+            let message =
+                "`nat` translates to the address of a container: set `servers: container`, or remove it";
+            problems.push(("nat", message.to_owned()));
+        }
+        let of_firewall = [
+            ("rules", self.rules.is_some()),
+            ("match", self.matching.is_some()),
+            ("accept_established", self.accept_established),
+        ];
+        for (key, _) in of_firewall.iter().filter(|(_, is_set)| *is_set && self.firewall.is_none()) {
+            problems.push((*key, format!("`{key}` needs a `firewall`: add it, or remove `{key}`")));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let spec = |firewall| NetworkSpec { servers: self.servers.into(), nat: self.nat.into(), firewall };
+        let Some(firewall) = self.firewall else {
+            return Ok(vec![LabelledNetwork { spec: spec(None), label: String::new() }]);
+        };
+        let all_rules = self.rules.as_ref().map_or([0].as_slice(), OneOrMore::all);
+        let places = self.matching.as_ref().map_or([MatchWord::Last].as_slice(), OneOrMore::all);
+        let of = |rules: u32, place: MatchWord| {
+            let matching = Matching::from(place);
+            let parts = [
+                (all_rules.len() > 1).then(|| format!("rules={rules}")),
+                (places.len() > 1).then(|| format!("match={}", matching.as_str())),
+            ];
+            let spec = spec(Some(FirewallSpec {
+                firewall: firewall.into(),
+                rules,
+                matching,
+                accepts_established: self.accept_established,
+            }));
+            LabelledNetwork { spec, label: parts.into_iter().flatten().collect::<Vec<_>>().join(",") }
+        };
+        Ok(places.iter().flat_map(|place| all_rules.iter().map(|rules| of(*rules, *place))).collect())
+    }
+}
+
+impl From<ServersWord> for Servers {
+    fn from(word: ServersWord) -> Self {
+        match word {
+            ServersWord::Host => Self::Host,
+            ServersWord::Container => Self::Container,
+        }
+    }
+}
+
+impl From<NatWord> for Option<Nat> {
+    fn from(word: NatWord) -> Self {
+        match word {
+            NatWord::None => None,
+            NatWord::Iptables => Some(Nat::Iptables),
+            NatWord::Nftables => Some(Nat::Nftables),
+        }
+    }
+}
+
+impl From<FirewallWord> for Firewall {
+    fn from(word: FirewallWord) -> Self {
+        match word {
+            FirewallWord::Iptables => Self::Iptables,
+            FirewallWord::IptablesLegacy => Self::IptablesLegacy,
+            FirewallWord::Ipset => Self::Ipset,
+            FirewallWord::Nftables => Self::Nftables,
+            FirewallWord::NftablesSet => Self::NftablesSet,
+            FirewallWord::NftablesMap => Self::NftablesMap,
+        }
+    }
+}
+
+impl From<MatchWord> for Matching {
+    fn from(word: MatchWord) -> Self {
+        match word {
+            MatchWord::First => Self::First,
+            MatchWord::Last => Self::Last,
+            MatchWord::None => Self::None,
+        }
+    }
+}
+
+fn rules(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": ["integer", "array"],
+        "minimum": 0,
+        "maximum": MAX_RULES,
+        "items": {"type": "integer", "minimum": 0, "maximum": MAX_RULES},
+        "minItems": 1,
+        "uniqueItems": true,
+    })
+}
+
+fn matching(_: &mut SchemaGenerator) -> Schema {
+    let one_of = ["first", "last", "none"].map(|word| json_schema!({"const": word}));
+    json_schema!({"anyOf": [
+        {"type": "array", "items": {"oneOf": one_of}, "minItems": 1, "uniqueItems": true},
+        {"oneOf": one_of},
+    ]})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_spelt_as_the_rules_are_named() {
+        for firewall in Firewall::ALL {
+            let word: FirewallWord = serde_json::from_value(firewall.as_str().into()).unwrap();
+            assert_eq!(Firewall::from(word), firewall);
+        }
+        for matching in [Matching::First, Matching::Last, Matching::None] {
+            let word: MatchWord = serde_json::from_value(matching.as_str().into()).unwrap();
+            assert_eq!(Matching::from(word), matching);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What one more firewall rule costs, over arms that differ only in their number of rules.
+
+use hoptax_result::{
+    ArmLoad, ArmResult, Decision, Interval, PlannedFirewall, PlannedSubject, RuleCost, Shape,
+};
+use hoptax_stats::{Line, Point, decide, line, median};
+
+use super::samples::Rounds;
+use crate::measure;
+
+/// How far a cost may sag or bulge as a share of its rise and still count as a straight line.
+const LINEAR_SHARE: f64 = 0.1;
+
+/// The costs of all series of arms under each load that they were measured under.
+pub(super) fn costs(rounds: &Rounds<'_>, arms: &[ArmResult], confidence: f64) -> Vec<RuleCost> {
+    let mut costs = Vec::new();
+    for (number, first) in arms.iter().enumerate() {
+        // A series is reported with its first arm.
+        if arms.iter().take(number).any(|earlier| is_in_series(first, earlier)) {
+            continue;
+        }
+        let Some(firewall) = firewall(first) else { continue };
+        let mut series: Vec<&ArmResult> = arms.iter().filter(|arm| is_in_series(first, arm)).collect();
+        series.sort_by_key(|arm| rules(arm));
+        let of_load = |load: &ArmLoad| cost(rounds, (&series, firewall), &load.load, confidence);
+        costs.extend(first.loads.iter().filter_map(of_load));
+    }
+    costs
+}
+
+fn firewall(arm: &ArmResult) -> Option<&PlannedFirewall> {
+    arm.network()?.firewall.as_ref()
+}
+
+fn rules(arm: &ArmResult) -> u32 {
+    firewall(arm).map_or(0, |firewall| firewall.rules)
+}
+
+/// Whether two arms have a firewall and differ in the number of rules at most.
+fn is_in_series(one: &ArmResult, other: &ArmResult) -> bool {
+    let without_rules = |arm: &ArmResult| -> Option<PlannedSubject> {
+        let mut subject = arm.subject.clone()?;
+        subject.network.as_mut()?.firewall.as_mut()?.rules = 0;
+        Some(subject)
+    };
+    let subject = without_rules(one);
+    subject.is_some() && subject == without_rules(other) && one.compared_with == other.compared_with
+}
+
+/// The cost over a series under one load; none with too few arms or rounds.
+fn cost(
+    rounds: &Rounds<'_>,
+    (series, firewall): (&[&ArmResult], &PlannedFirewall),
+    load: &str,
+    confidence: f64,
+) -> Option<RuleCost> {
+    let compared_with = series.first()?.compared_with.as_deref()?;
+    let point = |arm: &&ArmResult| -> Point {
+        let pair = (arm.id.as_str(), compared_with);
+        let differences =
+            rounds.pairs(pair, load, (&measure::ALL_CPU, None), |own, other| (own - other) * 1e3);
+        (f64::from(rules(arm)), differences)
+    };
+    let line = line(&series.iter().map(point).collect::<Vec<Point>>(), confidence)?;
+    let packets = |arm: &&ArmResult| rounds.level(&arm.id, load, &measure::RECEIVED_PACKETS);
+    let packets = series.iter().map(packets).collect::<Option<Vec<Interval>>>();
+    let packets =
+        packets.and_then(|all| median(&all.iter().map(|packets| packets.estimate).collect::<Vec<f64>>()));
+    Some(RuleCost {
+        firewall: firewall.firewall.clone(),
+        matching: firewall.matching.clone(),
+        accept_established: firewall.accept_established,
+        load: load.to_owned(),
+        arms: series.iter().map(|arm| arm.id.clone()).collect(),
+        compared_with: compared_with.to_owned(),
+        rules: series.iter().map(|arm| rules(arm)).collect(),
+        cpu_ns_per_rule: line.slope,
+        cpu_ns_per_rule_and_packet: packets
+            // Of those, only the first of a connection is looked up after a rule for established ones.
+            .filter(|packets| *packets > 0.0 && !firewall.accept_established)
+            .map(|packets| divided(&line.slope, packets)),
+        sag_ns: line.sag,
+        shape: shape(&line, confidence),
+    })
+}
+
+fn divided(interval: &Interval, by: f64) -> Interval {
+    Interval { estimate: interval.estimate / by, low: interval.low / by, high: interval.high / by }
+}
+
+fn shape(line: &Line, confidence: f64) -> Shape {
+    if line.slope.low <= 0.0 && line.slope.high >= 0.0 {
+        return Shape::None;
+    }
+    match decide(&line.sag, line.rounds, confidence, LINEAR_SHARE * line.rise.abs()) {
+        Some(Decision::Equivalent) => Shape::Linear,
+        Some(Decision::Different) => Shape::Bent,
+        Some(Decision::Undecided) | None => Shape::Undecided,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use hoptax_result::{PlannedNetwork, Sample, StudyRound};
+
+    use super::*;
+
+    const LOAD: &str = "full";
+
+    fn arm(id: &str, rules: Option<u32>, matching: &str) -> ArmResult {
+        let firewall = rules.map(|rules| PlannedFirewall {
+            firewall: "iptables".to_owned(),
+            rules,
+            matching: matching.to_owned(),
+            accept_established: false,
+        });
+        let network = Some(PlannedNetwork { firewall, ..PlannedNetwork::default() });
+        ArmResult {
+            id: id.to_owned(),
+            subject: Some(PlannedSubject { network, ..PlannedSubject::default() }),
+            compared_with: rules.map(|_| "none".to_owned()),
+            loads: vec![ArmLoad { load: LOAD.to_owned(), ..ArmLoad::default() }],
+            ..ArmResult::default()
+        }
+    }
+
+    /// A round in which each arm takes this much CPU time per request, us, and receives two packets.
+    fn round(cpu_us: &[(&str, f64)]) -> StudyRound {
+        let sample = |(arm, cpu_us): &(&str, f64)| Sample {
+            arm: (*arm).to_owned(),
+            load: LOAD.to_owned(),
+            began_s: vec![0.0],
+            block: vec![0],
+            copy: vec![0],
+            set_aside: vec![Vec::new()],
+            slowdown: vec![None],
+            values: BTreeMap::from([
+                (measure::ALL_CPU.id.to_string(), vec![Some(*cpu_us)]),
+                (measure::RECEIVED_PACKETS.id.to_string(), vec![Some(2.0)]),
+            ]),
+            ..Sample::default()
+        };
+        StudyRound { samples: cpu_us.iter().map(sample).collect(), ..StudyRound::default() }
+    }
+
+    #[test]
+    fn arms_that_differ_in_their_number_of_rules_are_one_line() {
+        let arms = [
+            arm("none", None, ""),
+            arm("b", Some(1_000), "last"),
+            arm("a", Some(10), "last"),
+            arm("c", Some(20_000), "last"),
+            arm("first", Some(10), "first"),
+        ];
+        let at = |ns_per_rule: f64, error: f64| {
+            let us = |rules: f64| 53.0 + error + rules * ns_per_rule / 1e3;
+            let [a, b, c] = [10.0, 1_000.0, 20_000.0].map(us);
+            round(&[("none", 50.0 + error), ("a", a), ("b", b), ("c", c), ("first", 53.0)])
+        };
+        let all = [at(9.9, 0.0), at(10.0, 5.0), at(10.1, -3.0)];
+        let rounds = Rounds { all: &all, times: &[], confidence: 0.95 };
+        let costs = costs(&rounds, &arms, 0.95);
+        assert_eq!(costs.len(), 1, "one arm is no line: {costs:#?}");
+        let cost = &costs[0];
+        assert_eq!(cost.arms, ["a", "b", "c"]);
+        assert_eq!(cost.rules, [10, 1_000, 20_000]);
+        assert!((cost.cpu_ns_per_rule.estimate - 10.0).abs() < 1e-6, "{cost:?}");
+        assert!((cost.cpu_ns_per_rule_and_packet.unwrap().estimate - 5.0).abs() < 1e-6, "{cost:?}");
+    }
+
+    #[test]
+    fn the_shape_is_decided_by_the_sag_as_a_share_of_the_rise() {
+        let about = |estimate: f64, half_width: f64| Interval {
+            estimate,
+            low: estimate - half_width,
+            high: estimate + half_width,
+        };
+        let of = |slope, sag| shape(&Line { slope, sag, rise: 100.0, rounds: 10 }, 0.95);
+        assert_eq!(of(about(1.0, 2.0), about(0.0, 1.0)), Shape::None);
+        assert_eq!(of(about(1.0, 0.1), about(2.0, 3.0)), Shape::Linear);
+        assert_eq!(of(about(1.0, 0.1), about(-20.0, 3.0)), Shape::Bent);
+        assert_eq!(of(about(1.0, 0.1), about(8.0, 30.0)), Shape::Undecided);
+    }
+}
