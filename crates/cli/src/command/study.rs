@@ -136,19 +136,13 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         estimate.words(&length, rounds.ended_s.len() as u32),
         directory.display()
     ));
-    let rounds_of_costs = estimate.rounds_of(&length).filter(|_| plan.timeline.is_none());
     if stored.is_some() {
         print::note(&format!(
             "resumed after round {}, with the same seed ({})",
             rounds.ended_s.len(),
             plan.seed
         ));
-    } else if let Some(last) = directory.parent().and_then(|parent| sittings::latest(parent, &manifest)) {
-        let forecast = session::forecast_text(&last, estimate.rounds_of(&length));
-        if let Some(text) = forecast {
-            print::note(&format!("according to the last sitting: {text}"));
-        }
-    } else if let Some(text) = expected_precision(&manifest.machine, manifest.never_halted, rounds_of_costs) {
+    } else if let Some(text) = forecast(&directory, &manifest, &plan, estimate.rounds_of(&length)) {
         print::note(&text);
     }
     let session = Session::begin(&plan, length, estimate, &rounds);
@@ -166,6 +160,18 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         sittings::combine_with_stored(&directory, &manifest, &result)?;
     }
     Ok(code)
+}
+
+/// How narrow the intervals will be after `rounds` rounds, according to the last sitting of the study, or else to machines like this
+/// one.
+fn forecast(directory: &Path, manifest: &Manifest, plan: &Plan, rounds: Option<u32>) -> Option<String> {
+    match directory.parent().and_then(|parent| sittings::latest(parent, manifest)) {
+        Some(last) => {
+            Some(format!("according to the last sitting: {}", session::forecast_text(&last, rounds)?))
+        }
+        None if plan.timeline.is_some() => None,
+        None => expected_precision(&manifest.machine, manifest.never_halted, rounds),
+    }
 }
 
 /// Summarises and judges the measured rounds.
