@@ -1,6 +1,6 @@
 //! What differs between two configurations: by filter, log, tracer, TLS and routes, not by text.
 
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -20,17 +20,8 @@ pub struct Difference {
     pub first: Option<Place>,
     /// Its place in the second configuration; none if only the first has it.
     pub second: Option<Place>,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, .. } = self;
-        match (&self.first, &self.second) {
-            (Some(first), Some(second)) => write!(f, "{kind} `{name}` differs ({first}, {second})"),
-            (Some(only), None) | (None, Some(only)) => write!(f, "{kind} `{name}` only in {only}"),
-            (None, None) => write!(f, "{kind} `{name}`"),
-        }
-    }
+    /// Paths of its fields that differ, if both have it. Values may be secret and are left out.
+    pub fields: Vec<String>,
 }
 
 /// What differs between two configurations.
@@ -39,43 +30,123 @@ pub struct Differences {
     /// Parts that a request passes, in the order in which it meets them in the first configuration, and then those that
     /// only the second has.
     pub parts: Vec<Difference>,
-    /// Whether anything else differs: listeners, clusters, the route of the request.
-    pub is_rest_different: bool,
+    /// Whether a request meets the parts that both have in another order.
+    pub is_order_different: bool,
+    /// Paths of all other fields that differ: in listeners, routes, clusters and so on.
+    pub rest: Vec<String>,
 }
 
 /// The differences between two configurations, each with the parts that its request passes ([`crate::parts::parts`]). Both
 /// are adapted to the same lab, so addresses, certificates and secrets do not differ.
 pub fn differences(first: (&Adapted, &[Part]), second: (&Adapted, &[Part])) -> Differences {
     let is_it = |one: &Part, other: &Part| one.kind == other.kind && one.name == other.name;
+    let place_of = |part: &Part, all: &[Part]| all.iter().position(|other| is_it(part, other));
     let mut parts = Vec::new();
     for part in first.1 {
         let same = second.1.iter().find(|other| is_it(part, other));
-        if same.is_none_or(|same| contents(first.0, part) != contents(second.0, same)) {
+        let fields = same.map_or_else(Vec::new, |same| between_nodes((first.0, part), (second.0, same)));
+        if same.is_none() || !fields.is_empty() {
             parts.push(Difference {
                 kind: part.kind,
                 name: part.name.clone(),
                 first: Some(part.place.clone()),
                 second: same.map(|same| same.place.clone()),
+                fields,
             });
         }
     }
-    let only = second.1.iter().filter(|part| first.1.iter().all(|other| !is_it(part, other)));
+    let only = second.1.iter().filter(|part| place_of(part, first.1).is_none());
     parts.extend(only.map(|part| Difference {
         kind: part.kind,
         name: part.name.clone(),
         first: None,
         second: Some(part.place.clone()),
+        fields: Vec::new(),
     }));
+    let common: Vec<usize> = first.1.iter().filter_map(|part| place_of(part, second.1)).collect();
     let rest = |(adapted, parts): (&Adapted, &[Part])| {
         without_empty(&adapted.without(parts.iter().flat_map(|part| &part.pointers)))
     };
-    Differences { parts, is_rest_different: rest(first) != rest(second) }
+    let mut found = Vec::new();
+    fields(&rest(first), &rest(second), "", &mut found);
+    Differences { parts, is_order_different: !common.is_sorted(), rest: found }
 }
 
-/// The nodes of a part.
-fn contents(adapted: &Adapted, part: &Part) -> Vec<Value> {
-    let nodes = part.pointers.iter().filter_map(|pointer| adapted.tree.pointer(pointer));
-    nodes.filter(|node| !node.is_null()).map(compact).collect()
+/// The paths at which the nodes of a part differ.
+fn between_nodes(first: (&Adapted, &Part), second: (&Adapted, &Part)) -> Vec<String> {
+    let contents = |(adapted, part): (&Adapted, &Part)| -> Vec<Value> {
+        let nodes = part.pointers.iter().filter_map(|pointer| adapted.tree.pointer(pointer));
+        nodes.filter(|node| !node.is_null()).map(compact).collect()
+    };
+    let (one, other) = (contents(first), contents(second));
+    let mut found = Vec::new();
+    // Most parts have one node, which needs no number.
+    match (one.as_slice(), other.as_slice()) {
+        ([one], [other]) => fields(one, other, "", &mut found),
+        _ => fields(&Value::Array(one), &Value::Array(other), "", &mut found),
+    }
+    found
+}
+
+/// Adds the paths below `path` at which two nodes differ: `clusters[cart].connect_timeout`. The items of a list are
+/// compared by their names if all have one, and by their numbers otherwise.
+fn fields(one: &Value, other: &Value, path: &str, found: &mut Vec<String>) {
+    if one == other {
+        return;
+    }
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            for key in keys {
+                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                match (one.get(key), other.get(key)) {
+                    (Some(one), Some(other)) => fields(one, other, &below, found),
+                    _ => found.push(below),
+                }
+            }
+        }
+        (Value::Array(one), Value::Array(other)) => match (by_name(one), by_name(other)) {
+            (Some(one), Some(other)) => named_items(&one, &other, path, found),
+            _ if one.len() == other.len() => {
+                for (number, (one, other)) in one.iter().zip(other).enumerate() {
+                    fields(one, other, &format!("{path}[{number}]"), found);
+                }
+            }
+            _ => found.push(path.to_owned()),
+        },
+        _ => found.push(path.to_owned()),
+    }
+}
+
+/// The items of a list by their names, with their numbers.
+type Named<'a> = BTreeMap<&'a str, (usize, &'a Value)>;
+
+/// As [`fields`], for lists whose items have names. Their order may matter, as that of routes does.
+fn named_items(one: &Named<'_>, other: &Named<'_>, path: &str, found: &mut Vec<String>) {
+    let names: BTreeSet<&str> = one.keys().chain(other.keys()).copied().collect();
+    let mut common = Vec::new();
+    for name in names {
+        let below = format!("{path}[{name}]");
+        match (one.get(name), other.get(name)) {
+            (Some((first, one)), Some((second, other))) => {
+                common.push((*first, *second));
+                fields(one, other, &below, found);
+            }
+            _ => found.push(below),
+        }
+    }
+    common.sort_unstable();
+    if !common.is_sorted_by_key(|(_, second)| *second) {
+        found.push(format!("{path} (order)"));
+    }
+}
+
+/// The items of a list by their names. None if an item has no name, or two have the same.
+fn by_name(items: &[Value]) -> Option<Named<'_>> {
+    let items_with_names =
+        items.iter().enumerate().map(|(number, item)| Some((item.get("name")?.as_str()?, (number, item))));
+    let named: Named<'_> = items_with_names.collect::<Option<_>>()?;
+    (named.len() == items.len()).then_some(named)
 }
 
 /// A copy without empty lists and mappings, which a removed part leaves.
@@ -112,10 +183,6 @@ mod tests {
         differences((&first.0, &first.1), (&second.0, &second.1))
     }
 
-    fn texts(found: &Differences) -> Vec<String> {
-        found.parts.iter().map(ToString::to_string).collect()
-    }
-
     #[test]
     fn a_configuration_does_not_differ_from_itself_with_other_addresses_and_secrets() {
         assert_eq!(between(EDGE, EDGE), Differences::default());
@@ -125,23 +192,59 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_is_missing_or_configured_otherwise_is_named_with_its_place() {
+    fn a_filter_that_only_one_has_is_named_with_its_place() {
         let cors = "                  - name: cors\n                    typed_config: {\"@type\": \
                     type.googleapis.com/envoy.extensions.filters.http.cors.v3.Cors}\n";
         assert!(EDGE.contains(cors));
         let without = EDGE.replace(cors, "");
-        assert_eq!(texts(&between(EDGE, &without)), ["HTTP filter `cors` only in envoy.yaml:55"]);
-        assert_eq!(texts(&between(&without, EDGE)), ["HTTP filter `cors` only in envoy.yaml:55"]);
-        let changed = EDGE.replace("endpoint: /api/v2/spans", "endpoint: /other");
-        let found = texts(&between(EDGE, &changed));
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("tracer `envoy.tracers.zipkin` differs (envoy.yaml:"), "{found:?}");
-        assert!(!between(EDGE, &changed).is_rest_different);
+        for (one, other, is_first) in [(EDGE, without.as_str(), true), (without.as_str(), EDGE, false)] {
+            let found = between(one, other);
+            let [cors] = found.parts.as_slice() else { panic!("{found:?}") };
+            assert_eq!((cors.kind, cors.name.as_str()), (PartKind::HttpFilter, "cors"));
+            assert_eq!((cors.first.is_some(), cors.second.is_some()), (is_first, !is_first));
+            let place = cors.first.as_ref().or(cors.second.as_ref()).unwrap();
+            assert_eq!(place.to_string(), "envoy.yaml:55");
+            assert!(!found.is_order_different, "{found:?}");
+        }
     }
 
     #[test]
-    fn what_is_no_part_differs_as_the_rest() {
+    fn a_part_that_is_configured_otherwise_has_the_fields_that_differ_without_their_values() {
+        let found = between(EDGE, &EDGE.replace("endpoint: /api/v2/spans", "endpoint: /other"));
+        let [tracer] = found.parts.as_slice() else { panic!("{found:?}") };
+        assert_eq!((tracer.kind, tracer.name.as_str()), (PartKind::Tracer, "envoy.tracers.zipkin"));
+        assert!(tracer.first.is_some() && tracer.second.is_some());
+        let [field] = tracer.fields.as_slice() else { panic!("{tracer:?}") };
+        assert!(field.ends_with("collector_endpoint"), "{field}");
+        assert!(found.rest.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_no_part_differs_with_its_path() {
         let found = between(EDGE, &EDGE.replace("{cluster: cart}", "{cluster: cart, timeout: 3s}"));
-        assert!(found.parts.is_empty() && found.is_rest_different, "{found:?}");
+        assert!(found.parts.is_empty(), "{found:?}");
+        let [field] = found.rest.as_slice() else { panic!("{found:?}") };
+        assert!(
+            field.starts_with("static_resources.listeners[") && field.ends_with(".route.timeout"),
+            "{field}"
+        );
+    }
+
+    #[test]
+    fn items_are_compared_by_name_and_their_order_counts() {
+        let paths = |one: &str, other: &str| {
+            let [one, other] = [one, other].map(|text| serde_json::from_str::<Value>(text).unwrap());
+            let mut found = Vec::new();
+            fields(&one, &other, "", &mut found);
+            found
+        };
+        let [a, b] = [r#"{"name": "a", "x": 1}"#, r#"{"name": "b"}"#];
+        let list = |items: &[&str]| format!("{{\"list\": [{}]}}", items.join(","));
+        assert_eq!(paths(&list(&[a, b]), &list(&[a, b])), Vec::<String>::new());
+        assert_eq!(paths(&list(&[a, b]), &list(&[b, a])), ["list (order)"]);
+        assert_eq!(paths(&list(&[a, b]), &list(&[b])), ["list[a]"]);
+        assert_eq!(paths(&list(&[a, b]), &list(&[r#"{"name": "a", "x": 2}"#, b])), ["list[a].x"]);
+        assert_eq!(paths(&list(&["1", "2"]), &list(&["1", "3"])), ["list[1]"]);
+        assert_eq!(paths(&list(&["1", "2"]), &list(&["1"])), ["list"]);
     }
 }

@@ -363,6 +363,7 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
         program: program(),
         envoys: &envoys,
         directory: folder,
+        folder,
         placement: &placement,
         spinner: None,
         ticks,

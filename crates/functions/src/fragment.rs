@@ -1,11 +1,14 @@
 //! Fragments: the parts of Envoy's configuration that enable one function, each with its place in the bootstrap.
 
 mod combine;
+mod repeat;
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+
+pub use repeat::repeated;
 
 /// The configuration that a function adds to a plain proxy.
 ///
@@ -34,10 +37,12 @@ pub struct Fragment {
     pub cluster: Map<String, Value>,
     /// The zones that the origins are assigned to evenly, in their order; without zones if empty.
     pub origin_zones: Vec<String>,
-    /// Clusters besides that of the origin.
+    /// Clusters besides that of the origin; see [`repeated`].
     pub clusters: Vec<Map<String, Value>>,
     /// Merged into the listener.
     pub listener: Map<String, Value>,
+    /// Listeners besides that of the requests; see [`repeated`].
+    pub listeners: Vec<Map<String, Value>>,
     /// The key exchange group of TLS connections.
     pub key_exchange_group: KeyExchangeGroup,
     /// Whether connections from clients use QUIC, which contains their TLS.

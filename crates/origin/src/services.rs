@@ -1,7 +1,7 @@
-//! The gRPC services that proxies call: rate limits, external authorization, external processing, and collectors of access
-//! logs and traces. With them, an origin is the companion of functions that need a service.
+//! The gRPC services that proxies call: rate limits, external authorization, external processing, collectors of access logs
+//! and traces, and route discovery. With them, an origin is the companion of functions that need a service.
 //!
-//! Each service allows every request, except for rate limits and [tasks], and returns the shortest valid response. The cost of
+//! Each service allows every request, except for rate limits and [tasks], and, except for route discovery, returns the shortest valid response. The cost of
 //! a function is then the work of the proxy and the round trip; the CPU time of the companion is accounted separately. Messages
 //! are encoded by hand, with the names of their fields in comments.
 
@@ -9,6 +9,7 @@ mod access_log;
 mod authorization;
 mod processing;
 mod rate_limit;
+mod route_discovery;
 mod tasks;
 mod trace;
 
@@ -32,12 +33,13 @@ struct Service {
 }
 
 /// All services.
-const SERVICES: [Service; 9] = [
+const SERVICES: [Service; 10] = [
     rate_limit::SERVICE,
     authorization::SERVICE,
     processing::SERVICE,
     access_log::SERVICE,
     trace::SERVICE,
+    route_discovery::SERVICE,
     tasks::ADD_HEADER,
     tasks::CHECK_TOKEN,
     tasks::CHECK_TOKEN_AS_AUTHORIZATION,

@@ -184,7 +184,7 @@ fn value(values: Option<&Vec<Option<f64>>>, number: usize) -> String {
 }
 
 /// Quotes an id, since ids have commas between knobs.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

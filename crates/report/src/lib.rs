@@ -10,6 +10,7 @@ pub mod csv;
 mod findings;
 mod forest;
 mod handshakes;
+pub mod histograms;
 pub mod html;
 mod in_use;
 mod known;

@@ -1,11 +1,11 @@
 //! A study as Markdown, for issues and web pages.
 
-use hoptax_result::{BillResult, Measure, PricesResult, SittingsResult, StudyResult};
+use hoptax_result::{BillResult, ComparisonResult, Measure, PricesResult, SittingsResult, StudyResult};
 
 use crate::findings::{self, FindingGroup, Lead};
 use crate::rows::{Columns, Row, rows};
 use crate::side::{SideTable, levels_by_load, side_tables, work};
-use crate::{bill, by_load, known, levels, prices, sittings, words};
+use crate::{bill, by_load, comparison, known, levels, prices, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
@@ -113,6 +113,18 @@ pub fn bill(result: &BillResult) -> String {
 }
 
 /// The failed checks, what helps, and what to run next.
+/// The decisions of the comparisons of one study; none if there are none.
+pub fn decisions(comparisons: &[ComparisonResult]) -> Option<String> {
+    let first = comparisons.first()?;
+    let table = comparison::decisions(comparisons);
+    Some(format!(
+        "# {}: decisions\n\n{}{}.\n",
+        escape(&first.study),
+        cells(&table),
+        words::capitalised(&comparison::method(first))
+    ))
+}
+
 fn lead(lead: &Lead<'_>) -> String {
     let mut text = String::new();
     if let Some(cut) = &lead.cut {

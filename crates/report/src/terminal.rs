@@ -15,7 +15,7 @@ use crate::findings::FindingGroup;
 
 pub use bill::bill;
 pub use calibration::calibration;
-pub use comparison::comparison;
+pub use comparison::{comparison, decisions};
 pub use crosscheck::crosscheck;
 pub use load::load;
 pub use prices::prices;

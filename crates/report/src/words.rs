@@ -43,7 +43,7 @@ pub(crate) fn method(result: &StudyResult) -> String {
                 "{} ({how}, {} {}{}, {} {} of {} ms)",
                 load.name,
                 load.connections,
-                if load.caller == "php" { "PHP processes" } else { "connections" },
+                if load.caller == "hoptax" { "connections" } else { "caller processes" },
                 load.requests_per_connection.map_or_else(String::new, |requests| {
                     format!(" of {requests} request{}", if requests == 1 { "" } else { "s" })
                 }),

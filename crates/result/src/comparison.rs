@@ -15,15 +15,17 @@ pub struct ComparisonResult {
     pub study: String,
     /// Verdict of the study.
     pub verdict: Verdict,
-    /// The arm that the others are compared with.
-    pub reference: String,
+    /// The subject that the others are compared with.
+    pub reference: SubjectName,
     /// Largest difference that does not matter, as a share of the reference: 0.02 for 2 %.
     pub margin_share: f64,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
     /// Rounds completed.
     pub rounds: u32,
-    /// The other arms, in the order of the study.
+    /// Duration of the study, seconds.
+    pub wall_seconds: f64,
+    /// The other subjects, in the order of the study.
     pub subjects: Vec<ComparedSubject>,
 }
 
@@ -32,16 +34,67 @@ impl ComparisonResult {
     pub const FORMAT: &'static str = "hoptax.comparison/1";
 }
 
-/// An arm in comparison with the reference.
+/// The names of a compared subject.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubjectName {
+    /// Id of its arm in the study.
+    pub arm: String,
+    /// Its short name, as tables have it.
+    pub name: String,
+    /// The subject as the user gave it.
+    pub given: String,
+}
+
+impl SubjectName {
+    /// An arm that is called by its id.
+    pub fn of_arm(id: &str) -> Self {
+        Self { arm: id.to_owned(), name: id.to_owned(), given: id.to_owned() }
+    }
+}
+
+/// A subject in comparison with the reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComparedSubject {
-    /// Its id.
-    pub arm: String,
+    /// Its names.
+    pub subject: SubjectName,
     /// Whether it is identical to the reference: the A/A arm.
     pub is_same: bool,
+    /// What differs between the configurations of the reference and of this subject; null unless both are files whose
+    /// routes give a request.
+    pub differences: Option<ConfigurationDifferences>,
     /// The measures that both have.
     pub measures: Vec<ComparedMeasure>,
+}
+
+/// What differs between two configurations, without values, which may be secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigurationDifferences {
+    /// Parts that a request passes and that only one configuration has, or that differ: those of the reference in the order in
+    /// which a request meets them, then those that only the other has.
+    pub parts: Vec<PartDifference>,
+    /// Whether a request meets the parts that both have in another order.
+    pub is_order_different: bool,
+    /// Paths of all other fields that differ: in listeners, routes, clusters and so on.
+    pub rest: Vec<String>,
+}
+
+/// A part that only one of two configurations has, or that differs between them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PartDifference {
+    /// What it is, for example `HTTP filter`.
+    pub kind: String,
+    /// Its name in the configuration.
+    pub name: String,
+    /// Its file and line, or its file and JSON pointer, in the reference; null if only the other has it.
+    pub reference_place: Option<String>,
+    /// The same in the other; null if only the reference has it.
+    pub place: Option<String>,
+    /// Paths of its fields that differ, if both have it.
+    pub fields: Vec<String>,
 }
 
 /// One measure of an arm in comparison with the reference.

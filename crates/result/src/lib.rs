@@ -30,7 +30,10 @@ pub use calibration::{
     Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
     RateError, RateTried, Recorder,
 };
-pub use comparison::{ComparedMeasure, ComparedSubject, ComparisonResult, Decision};
+pub use comparison::{
+    ComparedMeasure, ComparedSubject, ComparisonResult, ConfigurationDifferences, Decision, PartDifference,
+    SubjectName,
+};
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use digits::grouped;
 pub use environment::Environment;
@@ -53,7 +56,8 @@ pub use study::{
     CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopUse, HostUse, Interval, KnownAnswer,
     LayerUse, LinkPlan, LoadSpec, Measure, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
     PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest,
-    PlannedSubject, ProxyUse, ResponseCost, RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices,
-    SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint,
+    PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundProfile, RuleCost, Sample,
+    SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline,
+    TimelinePlan, TimelinePoint,
 };
 pub use tune::{TuneResult, TuneStep};

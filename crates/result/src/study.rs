@@ -4,6 +4,7 @@
 //! numbers.
 
 mod arm;
+mod histogram;
 mod machine;
 mod number;
 mod parts;
@@ -22,6 +23,7 @@ pub use arm::{
     Answer, ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse,
     ResponseCost, Slices, StatusResult,
 };
+pub use histogram::ResponseHistogram;
 pub use machine::{GeneratorUse, HostUse};
 pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};

@@ -2,7 +2,7 @@
 
 use hoptax_result::{
     ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval,
-    StudyResult,
+    StudyResult, SubjectName,
 };
 use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error};
 
@@ -17,8 +17,19 @@ const MEASURES: [CostMeasure; 7] = [
     CostMeasure::MemoryPerConnectionBytes,
 ];
 
+/// Largest difference that does not matter, as a share of the reference, unless the user states another.
+pub const USUAL_MARGIN_SHARE: f64 = 0.02;
+
+/// The comparisons with arms that `compared_with` of the study file names, in the order of these arms. None of them is a
+/// baseline: what an arm adds to its baseline is its cost.
+pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonResult> {
+    let is_compared = |id: &str| result.arms.iter().any(|arm| arm.compared_with.as_deref() == Some(id));
+    let named = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline && is_compared(&arm.id));
+    named.map(|arm| compare(result, &arm.id, margin_share)).collect()
+}
+
 /// Compares all arms of `result` that have the reference `reference` with it. Differences of at most `margin_share` of
-/// the reference do not matter. Withheld numbers have no decision.
+/// the reference do not matter. Withheld numbers have no decision. Subjects are named by their arms.
 ///
 /// **Method.** [`decide`] for each measure. The share of CPU time has an interval of its own, in which reference and
 /// arm both vary; the shares of the other measures treat the level of the reference as known.
@@ -26,8 +37,9 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
     let of = result.arms.iter().find(|arm| arm.id == reference);
     let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
     let subject = |arm: &ArmResult| ComparedSubject {
-        arm: arm.id.clone(),
+        subject: SubjectName::of_arm(&arm.id),
         is_same: arm.kind == ArmKind::Same,
+        differences: None,
         measures: of.map_or_else(Vec::new, |of| {
             MEASURES
                 .into_iter()
@@ -39,10 +51,11 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
         format: ComparisonResult::FORMAT.to_owned(),
         study: result.name.clone(),
         verdict: result.verdict,
-        reference: reference.to_owned(),
+        reference: SubjectName::of_arm(reference),
         margin_share,
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
+        wall_seconds: result.plan.wall_seconds,
         subjects: others.map(subject).collect(),
     }
 }
@@ -131,7 +144,7 @@ mod tests {
     fn arms_are_judged_by_their_share_of_the_reference() {
         let result = result(Some(around(0.001, 0.005)), Some(around(0.15, 0.01)));
         let found = compare(&result, "baseline", 0.02);
-        let names: Vec<&str> = found.subjects.iter().map(|subject| subject.arm.as_str()).collect();
+        let names: Vec<&str> = found.subjects.iter().map(|subject| subject.subject.arm.as_str()).collect();
         assert_eq!(names, ["same", "lua"]);
         assert!(found.subjects[0].is_same && !found.subjects[1].is_same);
         let [same, lua] = [0, 1].map(|index| measure(&found.subjects[index], CostMeasure::CpuUs).unwrap());
@@ -158,6 +171,17 @@ mod tests {
         let rate = measure(&found.subjects[1], CostMeasure::MaxRate).unwrap();
         assert_eq!(rate.decision, Decision::Different);
         assert!((rate.difference_share.estimate + 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn arms_that_are_compared_with_a_named_arm_have_decisions() {
+        let mut result = result(None, Some(around(0.15, 0.01)));
+        assert_eq!(with_named(&result, 0.02), []);
+        fixture::arm(&mut result, "lua").compared_with = Some("same".to_owned());
+        let found = with_named(&result, 0.02);
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((one.reference.arm.as_str(), one.subjects[0].subject.arm.as_str()), ("same", "lua"));
+        assert_eq!(measure(&one.subjects[0], CostMeasure::CpuUs).unwrap().decision, Decision::Different);
     }
 
     #[test]

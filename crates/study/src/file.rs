@@ -3,13 +3,16 @@
 //! Its schema is generated from [`StudyFile`]. A file is validated against that schema and then turned into a plan. All
 //! problems are reported at once, each with its line and column.
 
+mod application;
 mod arm;
+mod caller;
 mod conditions;
 mod external;
 mod hop;
 mod link;
 mod network;
 mod problem;
+mod proxy;
 mod subject;
 mod syntax;
 mod timeline;
@@ -17,7 +20,11 @@ mod timeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use application::ORIGIN;
+pub use application::{ApplicationEntry, ApplicationSection, ApplicationWord};
 pub use arm::{ArmEntry, ChainEntry, FunctionEntry, OrderWord, RequestSection, UnloadedEntry};
+pub(crate) use caller::HOPTAX;
+pub use caller::{CallerEntry, CallerSection, CallerWord};
 pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
 pub use external::{AccountSection, ExternalEntry};
 pub use hop::{HopEntry, HopSection, HopTls};
@@ -25,7 +32,8 @@ pub use link::LinkSection;
 pub(crate) use network::LabelledNetwork;
 pub use network::{FirewallWord, MatchWord, NatWord, NetworkSection, ServersWord};
 pub use problem::{Problem, Problems};
-pub use subject::{Position, Protocol, ProxyWord, SubjectEntry, SubjectSection};
+pub use proxy::ProxyWord;
+pub use subject::{Position, Protocol, SubjectEntry, SubjectSection};
 pub use syntax::{Positions, read};
 pub use timeline::{EventSection, Observe, RestartWord};
 
@@ -76,10 +84,11 @@ pub struct StudyFile {
     /// perf, of the package linux-perf.
     #[serde(default)]
     pub profile: bool,
-    /// The application behind the proxies: `origin`, or `go`, a service in Go (built by `make limiter`), which
-    /// functions may configure to limit requests itself. It serves plain HTTP/1.1 and responds with 64 bytes.
+    /// The application behind the proxies: `origin`, `go`, a service in Go (built by `make limiter`) that functions may
+    /// configure to limit requests itself, or a command of yours:
+    /// `{command: [./server, --port, "{port}"], ready: /health}`. All but `origin` are called over plain HTTP/1.1.
     #[serde(default)]
-    pub application: Application,
+    pub application: ApplicationEntry,
     /// What the study observes: `costs`, or `timeline`, what callers see over time: each arm runs alone, with processes of its
     /// own, for one slice per round and load. Its loads are open, with a `rate`. No arm is compared with another.
     #[serde(default)]
@@ -152,11 +161,11 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(range(min = 200, max = 599)))]
     pub expect: Vec<u16>,
-    /// The caller: `hoptax`, or `php`, one PHP process with curl per connection, which keep no state between calls.
-    /// `php` requires the packages php-cli and php-curl, and a closed loop. They send GET requests over HTTP/1.1, without
-    /// headers of their own, and accept every status below 400.
+    /// The caller: `hoptax`, `php`, one PHP process with curl per connection, which keep no state between calls, or a command
+    /// of yours: `{command: [./call, "{url}", "{seconds}", "{processes}"]}`. All but `hoptax` need a closed loop. They send
+    /// GET requests over HTTP/1.1, without headers of their own, and accept every status below 400.
     #[serde(default)]
-    pub caller: Caller,
+    pub caller: CallerEntry,
     /// Slices of each arm per round. Default: 5; in a timeline always 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
@@ -165,30 +174,6 @@ pub struct LoadSection {
     /// shorter if the host steals time from the machine. In a timeline up to 10 min, and without a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
-}
-
-/// The application behind the proxies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum Application {
-    /// hoptax's test server.
-    #[default]
-    Origin,
-    /// A service in Go.
-    Go,
-}
-
-/// The caller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum Caller {
-    /// hoptax's load generator.
-    #[default]
-    Hoptax,
-    /// PHP with curl.
-    Php,
 }
 
 /// The loop of a load.

@@ -7,6 +7,7 @@ mod copies;
 mod given;
 mod hops;
 mod loads;
+mod needs;
 mod network;
 mod order;
 mod outline;
@@ -26,9 +27,11 @@ use hoptax_host::link::LinkSpec;
 use hoptax_host::network::{Needed, NetworkSpec};
 use hoptax_load::Arrivals;
 use hoptax_result::ArmKind;
+use hoptax_subject::application::Application;
+use hoptax_subject::caller::Caller;
 
 use crate::configurations::Configurations;
-use crate::file::{Application, Caller, Observe, Positions, Problems, ProxyWord, StudyFile};
+use crate::file::{Observe, Positions, Problems, ProxyWord, StudyFile};
 
 pub use arms::External;
 pub use chain::{Chain, Hop};
@@ -74,8 +77,8 @@ pub struct Plan {
     pub loads: Vec<Load>,
     /// What it observes over time; none if it observes costs.
     pub timeline: Option<Timeline>,
-    /// The application behind the proxies.
-    pub application: Application,
+    /// The application behind the proxies; none for the origin.
+    pub application: Option<Application>,
     /// The simulated link between callers and everything else, if any.
     pub link: Option<LinkSpec>,
     /// Whether the proxies of each arm are profiled in each round.
@@ -142,8 +145,8 @@ pub struct Load {
     pub resumption: Option<bool>,
     /// Expected statuses of responses; all below 400 if empty.
     pub expect: Vec<u16>,
-    /// The caller.
-    pub caller: Caller,
+    /// The caller; none for hoptax.
+    pub caller: Option<Caller>,
     /// Slices of each arm per round.
     pub blocks: u32,
     /// Length of a slice.
@@ -193,7 +196,11 @@ impl Plan {
         let (arms, pointers) = arms::plan(file, positions, (catalogue, &configurations), &mut problems);
         let loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
         let timeline = timeline::plan(file, (&arms, &loads), positions, &mut problems);
-        supported::check(file, (&arms, &pointers), &loads, positions, &mut problems);
+        let application = file.application.plan().unwrap_or_else(|message| {
+            problems.push(positions.problem("/application", message));
+            None
+        });
+        supported::check((file, application.as_ref()), (&arms, &pointers), &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
         if !problems.is_empty() {
             return Err(positions.problems(problems));
@@ -216,7 +223,7 @@ impl Plan {
             arms,
             loads,
             timeline,
-            application: file.application,
+            application,
             link,
             profile: file.profile,
             headers,

@@ -8,26 +8,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hoptax_subject::envoy::chosen::Envoys;
-use hoptax_subject::front::Front;
-use hoptax_subject::origin::{APPLICATION, application};
 use hoptax_subject::program::{in_search_path, version};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{self, Caller};
 use crate::plan::Plan;
 use crate::provenance::sha256;
-
-/// The name of PHP's program.
-const PHP: &str = "php";
-/// Prints the versions of PHP and of the library that its callers use.
-const PHP_VERSIONS: &str = "echo 'PHP ', PHP_VERSION, ', curl ', function_exists('curl_version') ? curl_version()['version'] : 'missing';";
 
 /// One build of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
     /// The first line of the version that it reports; none if it reports none.
     pub version: Option<String>,
-    /// SHA-256 of its file. Shared libraries that it loads are not included.
+    /// SHA-256 of its file, or, if its arguments name files, of the hashes of all. Shared libraries that it loads are not
+    /// included.
     pub sha256: String,
 }
 
@@ -38,12 +31,12 @@ pub fn envoy_name(choice: &str) -> String {
 
 /// The builds of the programs that a plan needs besides hoptax and the usual Envoy, by name: Envoys that single proxies
 /// choose ([`envoy_name`]), other proxies, the application, and callers. Missing programs are left out; the study then
-/// fails where it starts them, with the remedy.
+/// fails where it starts them, with the remedy. `folder` is that of the study file.
 ///
 /// # Errors
 /// A program that exists cannot be read.
-pub fn builds(plan: &Plan, envoys: &Envoys) -> io::Result<BTreeMap<String, Build>> {
-    let mut all = builds_in(plan, &env::var_os("PATH").unwrap_or_default())?;
+pub fn builds(plan: &Plan, envoys: &Envoys, folder: &Path) -> io::Result<BTreeMap<String, Build>> {
+    let mut all = builds_in(plan, folder, &env::var_os("PATH").unwrap_or_default())?;
     for (choice, envoy) in envoys.chosen() {
         let build = Build { version: Some(envoy.version.clone()), sha256: hash(&envoy.program)? };
         all.insert(envoy_name(choice), build);
@@ -58,18 +51,15 @@ fn hash(program: &Path) -> io::Result<String> {
     Ok(sha256(&fs::read(program).map_err(of)?))
 }
 
-fn builds_in(plan: &Plan, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
+fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
     let mut needed: Vec<(&str, Option<PathBuf>, &[&str])> = Vec::new();
     let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
-    for front in hops.filter_map(|hop| hop.proxy.front()).map(Front::program) {
-        needed.push((front, in_search_path(front, search_path), &["-v"]));
+    for front in hops.filter_map(|hop| hop.proxy.front()) {
+        needed.push((front.program, in_search_path(front.program, search_path), front.version));
     }
-    if plan.loads.iter().any(|load| load.caller == Caller::Php) {
-        needed.push((PHP, in_search_path(PHP, search_path), &["-r", PHP_VERSIONS]));
-    }
-    if plan.application == file::Application::Go {
-        // It has no version.
-        needed.push((APPLICATION, application(), &[]));
+    for caller in plan.loads.iter().filter_map(|load| load.caller.as_ref()) {
+        let program = caller.program_in(folder, search_path);
+        needed.push((caller.program_name(), program, caller.version().unwrap_or_default()));
     }
     if plan.profile {
         needed.push(("perf", in_search_path("perf", search_path), &["--version"]));
@@ -78,13 +68,24 @@ fn builds_in(plan: &Plan, search_path: &OsStr) -> io::Result<BTreeMap<String, Bu
         let path = in_search_path(program.program, search_path);
         needed.push((program.program, path, version_flag(program.program)));
     }
-    let found = needed.into_iter().filter_map(|(name, path, arguments)| Some((name, path?, arguments)));
-    found
-        .map(|(name, path, arguments)| {
-            let version = if arguments.is_empty() { None } else { version(&path, arguments) };
-            Ok((name.to_owned(), Build { version, sha256: hash(&path)? }))
-        })
-        .collect()
+    let mut all = BTreeMap::new();
+    for (name, path, arguments) in needed {
+        let Some(path) = path else { continue };
+        let version = if arguments.is_empty() { None } else { version(&path, arguments) };
+        all.insert(name.to_owned(), Build { version, sha256: hash(&path)? });
+    }
+    // How an application prints its version is not known.
+    let application = plan.application.as_ref();
+    if let Some((application, path)) = application.and_then(|one| Some((one, one.program(folder)?))) {
+        let mut hashes = vec![hash(&path)?];
+        for file in application.files(folder) {
+            hashes.push(hash(&file)?);
+        }
+        let sha256 =
+            if let [one] = hashes.as_slice() { one.clone() } else { sha256(hashes.join("\n").as_bytes()) };
+        all.insert(application.program_name().to_owned(), Build { version: None, sha256 });
+    }
+    Ok(all)
 }
 
 /// The flag with which a program of a network prints its version.
@@ -116,11 +117,16 @@ mod tests {
     use hoptax_functions::Catalogue;
 
     use super::*;
+    use crate::file;
 
     fn plan(arms: &str, load: &str) -> Plan {
-        let text =
-            format!("name: test\narms: [{arms}]\nloads:\n  - {{name: saturation, loop: closed{load}}}\n");
-        let (file, positions) = file::read("test.yaml", &text).unwrap();
+        plan_of(&format!(
+            "name: test\narms: [{arms}]\nloads:\n  - {{name: saturation, loop: closed{load}}}\n"
+        ))
+    }
+
+    fn plan_of(text: &str) -> Plan {
+        let (file, positions) = file::read("test.yaml", text).unwrap();
         Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
     }
 
@@ -132,11 +138,11 @@ mod tests {
     #[test]
     fn every_program_that_a_plan_needs_has_its_build() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["nginx", "haproxy", PHP] {
+        for name in ["nginx", "haproxy", "php"] {
             install(folder.path(), name, &format!("echo {name} 1; echo more"));
         }
         let names = |plan: &Plan| -> Vec<String> {
-            builds_in(plan, folder.path().as_os_str()).unwrap().into_keys().collect()
+            builds_in(plan, folder.path(), folder.path().as_os_str()).unwrap().into_keys().collect()
         };
         let front = |proxy: &str| format!("{{subject: {{position: gateway, proxy: {proxy}}}}}");
         let direct = "{subject: {position: direct}}";
@@ -150,15 +156,32 @@ mod tests {
     }
 
     #[test]
+    fn the_script_of_an_application_is_part_of_its_build() {
+        let folder = tempfile::tempdir().unwrap();
+        install(folder.path(), "interpreter", "");
+        let plan = plan_of(
+            "name: test\narms: [baseline, lua]\nloads: [{name: saturation, loop: closed}]\n\
+             application: {command: [./interpreter, '{folder}/server.py', '{port}']}\n",
+        );
+        let hash_of = |script: &str| {
+            fs::write(folder.path().join("server.py"), script).unwrap();
+            let builds = builds_in(&plan, folder.path(), OsStr::new("")).unwrap();
+            builds["./interpreter"].sha256.clone()
+        };
+        assert_ne!(hash_of("one"), hash_of("other"));
+        assert_eq!(hash_of("one"), hash_of("one"));
+    }
+
+    #[test]
     fn another_build_of_the_same_version_differs() {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan("baseline, lua", ", caller: php");
         let build = |script: &str| {
-            install(folder.path(), PHP, script);
-            builds_in(&plan, folder.path().as_os_str()).unwrap()
+            install(folder.path(), "php", script);
+            builds_in(&plan, folder.path(), folder.path().as_os_str()).unwrap()
         };
         let first = build("echo PHP 8.2");
-        assert_eq!(first[PHP].version.as_deref(), Some("PHP 8.2"));
+        assert_eq!(first["php"].version.as_deref(), Some("PHP 8.2"));
         assert_eq!(differences(&first, &build("echo PHP 8.2")), Vec::<String>::new());
         assert_eq!(differences(&first, &build("echo PHP 8.2 # patched")), ["a different build of php"]);
         let newer = ["a different build of php (`PHP 8.2` and `PHP 8.4`)"];

@@ -8,6 +8,7 @@
 //! Generator and origins share the processors that are not the proxies'.
 
 mod answer;
+mod caller;
 mod capacity;
 mod ends;
 mod external;
@@ -15,7 +16,6 @@ mod given;
 mod happenings;
 mod measure;
 mod origins;
-mod php;
 mod profile;
 mod quiet;
 mod reading;
@@ -65,6 +65,8 @@ pub struct Setting<'a> {
     pub envoys: &'a Envoys,
     /// The directory of configurations and logs.
     pub directory: &'a Path,
+    /// The folder of the study file, at which relative paths of its commands start.
+    pub folder: &'a Path,
     /// The processors of each process.
     pub placement: &'a Placement,
     /// The spinner that keeps the processors from being halted, if used.

@@ -31,12 +31,14 @@ use hoptax_result::{
     ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe,
     MachineSpeeds, SequentialPlan, StudyPlan, StudyResult, Verdict,
 };
+use hoptax_subject::caller::Caller;
 
+pub use histogram::response_histograms;
 pub use numbers::fill;
 use subject::Proxies;
 pub use sum::sum_of_cpu_costs;
 
-use crate::file::Caller;
+use crate::file::HOPTAX;
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Hop, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
 use crate::programs::Build;
 use crate::provenance;
@@ -162,11 +164,7 @@ fn load_spec(load: &Load, chosen_rate: Option<f64>) -> LoadSpec {
         connections: load.connections as u32,
         requests_per_connection: load.requests_per_connection,
         expect: load.expect.clone(),
-        caller: match load.caller {
-            Caller::Hoptax => "hoptax",
-            Caller::Php => "php",
-        }
-        .to_owned(),
+        caller: load.caller.as_ref().map_or_else(|| HOPTAX.to_owned(), Caller::name),
         blocks: load.blocks,
         slice_s: load.slice.as_secs_f64(),
     }

@@ -10,15 +10,16 @@ use std::path::Path;
 use hoptax_functions::{Catalogue, Tls};
 use hoptax_study::file;
 use hoptax_study::plan::{Arm, Plan};
+use hoptax_subject::application::Application;
 
 /// Everything that the runner takes from a plan, a line for each load and each arm.
 fn shown(plan: &Plan) -> String {
     let mut text = format!(
-        "{} seed {} rounds {} application {:?} link {} slices {}\n",
+        "{} seed {} rounds {} application {} link {} slices {}\n",
         plan.name,
         plan.seed,
         plan.rounds,
-        plan.application,
+        plan.application.as_ref().map_or_else(|| "origin".to_owned(), Application::name),
         plan.link.is_some(),
         plan.slices_per_round()
     );
@@ -67,7 +68,7 @@ fn subject_text(arm: &Arm) -> String {
         Some(arm.conditions.protocol.as_str().to_owned()),
         is_mutual.then(|| "mtls".to_owned()),
         is_secure.then(|| "tls".to_owned()),
-        arm.chain.hops.first().and_then(|hop| hop.proxy.front()).map(|front| front.program().to_owned()),
+        arm.chain.hops.first().and_then(|hop| hop.proxy.front()).map(|front| front.program.to_owned()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

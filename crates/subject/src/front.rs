@@ -1,11 +1,18 @@
-//! nginx and HAProxy as plain HTTP/1.1 front proxies, for comparison with Envoy on the same work.
+//! Proxies other than Envoy as plain HTTP/1.1 front proxies, for comparison with Envoy on the same work.
 //!
-//! Each is one process with one thread, as few features as possible, keep-alive connections to the origin, and no log.
+//! Each is one process that handles requests on one thread, with as few features as possible, keep-alive connections to the
+//! origin, and no log of requests.
 //!
-//! Neither can report a port that the kernel chose, so their port is reserved until they listen
-//! ([`hoptax_host::reserved_port`]). HAProxy sets `SO_REUSEPORT` by default, nginx with `reuseport`. Their configurations
-//! name no path, since a folder may have any characters in its name.
+//! None can report a port that the kernel chose, so their port is reserved until they listen
+//! ([`hoptax_host::reserved_port`]); each opens it with `SO_REUSEPORT`.
 
+mod caddy;
+mod haproxy;
+mod nginx;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -15,6 +22,10 @@ use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::reserved_port::ReservedPort;
 
 use crate::envoy::process::{Proxy, ProxyError};
+use crate::program::in_search_path;
+
+/// The proxies, in the order in which study files list them.
+pub static ALL: [&Front; 3] = [&nginx::NGINX, &haproxy::HAPROXY, &caddy::CADDY];
 
 /// Time limit for a proxy to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,21 +33,42 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(4);
 
 /// A front proxy that is not Envoy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Front {
-    /// nginx.
-    Nginx,
-    /// HAProxy.
-    Haproxy,
+pub struct Front {
+    /// The name of its program, which is its name in study files.
+    pub program: &'static str,
+    /// Its name in sentences.
+    pub title: &'static str,
+    /// The Debian package of the program.
+    pub package: &'static str,
+    /// Arguments with which it prints its version.
+    pub version: &'static [&'static str],
+    /// Its configuration, between an address and an origin. It names no path, since a folder may have any characters in its
+    /// name.
+    config: fn(listen: SocketAddr, origin: SocketAddr) -> String,
+    /// Its arguments, given its folder and its configuration.
+    arguments: fn(folder: &Path, config: &Path) -> Vec<OsString>,
+    /// Its environment variables in addition to those of hoptax, given its folder.
+    environment: fn(folder: &Path) -> Vec<(&'static str, OsString)>,
 }
 
+impl fmt::Debug for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.title)
+    }
+}
+
+impl PartialEq for Front {
+    fn eq(&self, other: &Self) -> bool {
+        self.program == other.program
+    }
+}
+
+impl Eq for Front {}
+
 impl Front {
-    /// The name of the program, which is also that of its package.
-    pub fn program(self) -> &'static str {
-        match self {
-            Self::Nginx => "nginx",
-            Self::Haproxy => "haproxy",
-        }
+    /// The proxy with this program.
+    pub fn named(program: &str) -> Option<&'static Self> {
+        ALL.into_iter().find(|front| front.program == program)
     }
 
     /// Starts a proxy between an address and an origin, and waits until it listens.
@@ -44,12 +76,24 @@ impl Front {
     /// # Errors
     /// When it is not installed, exits instead of listening, or the address cannot be bound.
     pub fn start(
-        self,
+        &self,
         directory: &Path,
         listen: SocketAddr,
         origin: SocketAddr,
         processors: &[u32],
     ) -> Result<Proxy, ProxyError> {
+        self.start_from(directory, listen, origin, (processors, &env::var_os("PATH").unwrap_or_default()))
+    }
+
+    fn start_from(
+        &self,
+        directory: &Path,
+        listen: SocketAddr,
+        origin: SocketAddr,
+        (processors, search_path): (&[u32], &OsStr),
+    ) -> Result<Proxy, ProxyError> {
+        let program = in_search_path(self.program, search_path)
+            .ok_or(ProxyError::Missing { program: self.program, package: self.package })?;
         let file = |path: &Path| {
             let path = path.to_owned();
             |source| ProxyError::File { path, source }
@@ -59,20 +103,16 @@ impl Front {
             ReservedPort::bind(listen).map_err(|source| ProxyError::Address { address: listen, source })?;
         let listen = port.address();
         let config = self.config_file(directory);
-        fs::write(&config, self.config(listen, origin)).map_err(file(&config))?;
-        let arguments = match self {
-            Self::Nginx => vec!["-p".into(), directory.into(), "-c".into(), config.into()],
-            Self::Haproxy => vec!["-db".into(), "-f".into(), config.into()],
-        };
+        fs::write(&config, (self.config)(listen, origin)).map_err(file(&config))?;
+        let environment = (self.environment)(directory);
         let spec = ChildSpec {
-            program: self.program().into(),
-            arguments,
-            environment: Vec::new(),
-            log: directory.join(format!("{}.log", self.program())),
+            program: program.clone(),
+            arguments: (self.arguments)(directory, &config),
+            environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            log: directory.join(format!("{}.log", self.program)),
             processors: processors.to_vec(),
         };
-        let child = Child::start(&spec)
-            .map_err(|source| ProxyError::Run { program: PathBuf::from(self.program()), source })?;
+        let child = Child::start(&spec).map_err(|source| ProxyError::Run { program, source })?;
         let mut proxy = Proxy::of(child, listen);
         let began = Instant::now();
         loop {
@@ -92,61 +132,43 @@ impl Front {
     }
 
     /// The path of the configuration in the directory that the proxy is started with.
-    pub fn config_file(self, directory: &Path) -> PathBuf {
-        directory.join(format!("{}.conf", self.program()))
+    pub fn config_file(&self, directory: &Path) -> PathBuf {
+        directory.join(format!("{}.conf", self.program))
     }
+}
 
-    /// The configuration. nginx takes relative paths from the folder that it is started with.
-    fn config(self, listen: SocketAddr, origin: SocketAddr) -> String {
-        match self {
-            Self::Nginx => format!(
-                "daemon off;\nmaster_process off;\nworker_processes 1;\npid nginx.pid;\nerror_log stderr warn;\n\
-                 events {{ worker_connections 40000; }}\n\
-                 http {{\n  access_log off;\n  client_body_temp_path body;\n  proxy_temp_path proxy;\n  \
-                 fastcgi_temp_path fastcgi;\n  uwsgi_temp_path uwsgi;\n  scgi_temp_path scgi;\n  \
-                 keepalive_requests 1000000000;\n  \
-                 upstream origin {{ server {origin}; keepalive 1024; keepalive_requests 1000000000; }}\n  \
-                 server {{\n    listen {listen} reuseport;\n    location / {{\n      proxy_pass http://origin;\n      \
-                 proxy_http_version 1.1;\n      proxy_set_header Connection \"\";\n    }}\n  }}\n}}\n"
-            ),
-            Self::Haproxy => format!(
-                "global\n  nbthread 1\n  maxconn 4000\ndefaults\n  mode http\n  timeout connect 1s\n  \
-                 timeout client 5m\n  timeout server 5m\n  http-reuse always\nfrontend ingress\n  bind {listen}\n  \
-                 default_backend origin\nbackend origin\n  server origin {origin}\n"
-            ),
-        }
-    }
+/// No environment variables.
+fn no_environment(_: &Path) -> Vec<(&'static str, OsString)> {
+    Vec::new()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::env;
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
     use super::*;
 
-    fn is_installed(front: Front) -> bool {
-        let path = env::var_os("PATH").unwrap_or_default();
-        env::split_paths(&path).any(|folder| folder.join(front.program()).is_file())
+    fn is_installed(front: &Front) -> bool {
+        in_search_path(front.program, &env::var_os("PATH").unwrap_or_default()).is_some()
     }
 
     #[test]
-    fn a_configuration_names_no_path_and_shares_the_reserved_port() {
+    fn a_configuration_names_both_addresses_and_no_path() {
         let (listen, origin) = (([127, 0, 0, 1], 4_001).into(), ([127, 0, 0, 1], 4_002).into());
-        let nginx = Front::Nginx.config(listen, origin);
-        assert!(!nginx.contains("_path /") && nginx.contains("proxy_temp_path proxy;"), "{nginx}");
-        assert!(nginx.contains("listen 127.0.0.1:4001 reuseport;"), "{nginx}");
-        assert!(nginx.contains("{ server 127.0.0.1:4002;"), "{nginx}");
-        let haproxy = Front::Haproxy.config(listen, origin);
-        assert!(haproxy.contains("bind 127.0.0.1:4001\n") && !haproxy.contains("noreuseport"), "{haproxy}");
-        assert!(haproxy.contains("server origin 127.0.0.1:4002\n"), "{haproxy}");
+        for front in ALL {
+            let config = (front.config)(listen, origin);
+            assert!(config.contains("127.0.0.1:4001") && config.contains("127.0.0.1:4002"), "{config}");
+            let paths = config.matches('/').count() - 2 * config.matches("://").count();
+            assert!(paths == config.matches("location / ").count(), "{front:?}: {config}");
+            assert_eq!(Front::named(front.program), Some(front));
+        }
     }
 
     /// Where the programs are installed: they are not part of this repository.
     #[test]
     fn a_proxy_in_a_folder_with_odd_characters_forwards_requests() {
-        for front in [Front::Nginx, Front::Haproxy].into_iter().filter(|front| is_installed(*front)) {
+        for front in ALL.into_iter().filter(|front| is_installed(front)) {
             let folder = tempfile::tempdir().unwrap();
             let folder = folder.path().join("my \"run\"; {$x} #1's \\");
             let origin = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -169,12 +191,26 @@ mod tests {
         }
     }
 
+    /// Starts a proxy whose program is an empty script, if it is in the folder.
+    fn start_in(folder: &Path, listen: SocketAddr) -> ProxyError {
+        let to = (([127, 0, 0, 1], 1).into(), folder.as_os_str());
+        nginx::NGINX.start_from(folder, listen, to.0, (&[], to.1)).unwrap_err()
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = start_in(folder.path(), ([127, 0, 0, 1], 0).into()).to_string();
+        assert_eq!(error, "`nginx` is not installed: install the package nginx-light");
+    }
+
     #[test]
     fn an_address_that_is_not_of_this_machine_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let error = Front::Nginx
-            .start(folder.path(), ([192, 0, 2, 1], 0).into(), ([127, 0, 0, 1], 1).into(), &[])
-            .unwrap_err();
+        let program = folder.path().join("nginx");
+        fs::write(&program, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let error = start_in(folder.path(), ([192, 0, 2, 1], 0).into());
         assert!(error.to_string().contains("192.0.2.1:0"), "{error}");
     }
 }

@@ -3,8 +3,11 @@
 //! All processes started here listen on loopback, on a port chosen by the kernel, and end with hoptax, however
 //! hoptax ends (see [`hoptax_host::child`]).
 
+pub mod application;
+pub mod caller;
 pub mod envoy;
 pub mod front;
 pub mod lab;
 pub mod origin;
+mod placeholders;
 pub mod program;

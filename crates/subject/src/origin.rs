@@ -1,6 +1,5 @@
-//! The origin as a separate process: this program, run as `hoptax origin`.
+//! The servers behind the proxies as separate processes. The origin is this program, run as `hoptax origin`.
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -18,8 +17,6 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 /// Time limit for it to end when asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// The name of the application in Go.
-pub const APPLICATION: &str = "hoptax-limiter";
 /// The prefix of its address in its first line of output.
 pub const LISTENING: &str = "listening on http://";
 
@@ -27,21 +24,23 @@ pub const LISTENING: &str = "listening on http://";
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     /// It cannot be executed.
-    #[error("cannot run the origin `{}`: {source}", program.display())]
+    #[error("cannot run the server behind the proxies, `{}`: {source}", program.display())]
     Run {
         /// The program.
         program: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// The application in Go is not built.
-    #[error(
-        "missing application `{APPLICATION}`: `make limiter` builds it into .tools/bin; run from that folder, or add it to \
-         PATH"
-    )]
-    NoApplication,
+    /// The program of an application is missing.
+    #[error("missing application `{program}`: {remedy}")]
+    NoProgram {
+        /// Its name.
+        program: String,
+        /// Where it comes from.
+        remedy: &'static str,
+    },
     /// It exited on its own.
-    #[error("the origin exited ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
+    #[error("the server behind the proxies exited ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
     Ended {
         /// Its exit status.
         status: ExitStatus,
@@ -58,8 +57,8 @@ pub enum OriginError {
         /// The cause.
         source: io::Error,
     },
-    /// It does not report that it listens.
-    #[error("the origin does not listen after {seconds} s; its log is `{}`", log.display())]
+    /// It does not become ready.
+    #[error("the server behind the proxies is not ready after {seconds} s; its log is `{}`", log.display())]
     NotListening {
         /// The time limit.
         seconds: u64,
@@ -68,7 +67,7 @@ pub enum OriginError {
     },
 }
 
-/// A running origin; ended when dropped.
+/// A running origin or application; ended when dropped.
 #[derive(Debug)]
 pub struct OriginProcess {
     child: Child,
@@ -91,30 +90,7 @@ impl OriginProcess {
         processors: &[u32],
     ) -> Result<Self, OriginError> {
         let first = ["origin", "--listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
-        Self::start_with(program, first.into_iter().chain(more.iter().cloned()).collect(), log, processors)
-    }
-
-    /// Starts the application in Go instead of an origin.
-    ///
-    /// # Errors
-    /// When it is not installed, cannot be executed, or does not listen.
-    pub fn start_application(
-        listen: IpAddr,
-        more: &[OsString],
-        log: &Path,
-        processors: &[u32],
-    ) -> Result<Self, OriginError> {
-        let program = application().ok_or(OriginError::NoApplication)?;
-        let first = ["-listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
-        Self::start_with(&program, first.into_iter().chain(more.iter().cloned()).collect(), log, processors)
-    }
-
-    fn start_with(
-        program: &Path,
-        arguments: Vec<OsString>,
-        log: &Path,
-        processors: &[u32],
-    ) -> Result<Self, OriginError> {
+        let arguments = first.into_iter().chain(more.iter().cloned()).collect();
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         // The address is read from the log, so the log must not contain that of an earlier start.
         fs::write(log, "").map_err(run_error)?;
@@ -141,6 +117,11 @@ impl OriginProcess {
             }
             std::thread::sleep(POLL);
         }
+    }
+
+    /// A server that was started at an address.
+    pub(crate) fn of(child: Child, program: PathBuf, address: SocketAddr) -> Self {
+        Self { child, program, address }
     }
 
     /// Its process id.
@@ -174,15 +155,6 @@ impl OriginProcess {
         let program = self.program;
         self.child.end(GRACE).map(drop).map_err(|source| OriginError::Run { program, source })
     }
-}
-
-/// The program of the application in Go: in `.tools/bin`, where the repository builds it, or on PATH. None if it is in
-/// neither.
-pub fn application() -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = [PathBuf::from(".tools/bin")].into_iter().chain(env::split_paths(&path));
-    let found = folders.map(|folder| folder.join(APPLICATION)).find(|program| program.is_file())?;
-    found.canonicalize().ok()
 }
 
 fn check(child: &mut Child) -> Result<(), OriginError> {

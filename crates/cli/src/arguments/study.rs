@@ -10,13 +10,15 @@ use super::values::{self, NeverHalt};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax study                                the study `quick`
+  hoptax study list                           all built-in studies
   hoptax study mine.yaml --out results        a study file of your own
   hoptax study --resume runs/quick-1          continue a study after an interrupt
 
 A run folder holds result.json, report.html, report.md, numbers.csv, slices.csv (timeline.csv of a
-timeline), and for each arm Envoy's configuration and log. Combined sittings go to NAME-sittings.json and NAME-sittings.md
-beside the run folders.
+timeline), and for each arm Envoy's configuration and log. With an open loop, histograms.html and
+histograms.csv have the response times of each arm, as counts and cumulative. If arms name others with
+`compared_with`, decisions.md states which are different, equivalent within 2 %, or undecided. Combined
+sittings go to NAME-sittings.json and NAME-sittings.md beside the run folders.
 
 The intervals of one result hold for its sitting only: on another day, the machine may behave
 differently. Intervals that hold for the machine need at least two sittings, hours apart (--again). Three
@@ -30,7 +32,7 @@ Exit codes:
   130  interrupted; --resume continues the study")]
 #[expect(clippy::struct_excessive_bools, reason = "command-line flags are independent of each other")]
 pub(crate) struct StudyArguments {
-    /// Study file, or name of a built-in study (see --list)
+    /// Study file, or name of a built-in study; `list` lists these with their questions, durations and needs
     #[arg(value_name = "FILE|NAME", default_value = "quick", value_hint = ValueHint::FilePath)]
     pub(crate) study: String,
     /// Run folder for the results [default: runs/NAME-TIME]
@@ -106,7 +108,4 @@ pub(crate) struct StudyArguments {
     /// Start even if the study probably needs more memory than is available
     #[arg(long)]
     pub(crate) yes: bool,
-    /// List the built-in studies
-    #[arg(long)]
-    pub(crate) list: bool,
 }

@@ -1,16 +1,17 @@
 //! `hoptax compare`: measures subjects side by side and decides whether they differ.
 
 mod differences;
+mod subject;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use hoptax_report::terminal;
-use hoptax_result::{ComparisonResult, Verdict};
+use hoptax_result::{ComparisonResult, StudyResult, Verdict};
 use hoptax_stats::DECISIVE;
 use hoptax_study::comparison::compare;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::own_study::{self, MAX_ROUNDS};
 use super::study;
@@ -56,25 +57,42 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
         Ok(result) => result,
         Err(code) => return Ok(code),
     };
-    let comparison = compare(&result, &arm_name(0), arguments.margin);
+    let comparison = comparison(&result, arguments);
     write(&folder, &comparison)?;
-    for (number, subject) in arguments.subjects.iter().enumerate() {
-        print::note(&format!("{}: {subject}", arm_name(number)));
-        if let Some(first) = arguments.subjects.first().filter(|_| number > 0) {
-            for line in differences::between((&arm_name(0), first), (&arm_name(number), subject)) {
-                print::note(&line);
-            }
-        }
-    }
     print::table_or_json(arguments.json.as_deref(), &comparison, || {
         terminal::comparison(&comparison, print::style())
     })?;
     Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
 }
 
-/// The name of an arm: `A` for the first subject.
+/// The comparison of the subjects, named by what the user gave.
+fn comparison(result: &StudyResult, arguments: &CompareArguments) -> ComparisonResult {
+    let mut comparison = compare(result, &arm_name(0), arguments.margin);
+    let mut all = subject::names(&arguments.subjects, arm_name);
+    let again_names = all.first().map(|first| subject::again(first, again()));
+    all.extend(again_names);
+    for one in &mut comparison.subjects {
+        if let Some(names) = all.iter().find(|names| names.arm == one.subject.arm) {
+            one.subject.clone_from(names);
+        }
+        if let Some(first) = arguments.subjects.first().filter(|_| one.subject.arm != again()) {
+            one.differences = differences::between(first, &one.subject.given);
+        }
+    }
+    if let Some(first) = all.into_iter().next() {
+        comparison.reference = first;
+    }
+    comparison
+}
+
+/// The id of an arm: `A` for the first subject.
 fn arm_name(number: usize) -> String {
     char::from_u32('A' as u32 + number as u32).unwrap_or('Z').to_string()
+}
+
+/// The id of the second copy of the first subject.
+fn again() -> String {
+    format!("{}-again", arm_name(0))
 }
 
 /// The study of these subjects, as text. Its arms are the subjects, each but the first compared with the first, and a
@@ -86,62 +104,26 @@ fn study_file(subjects: &[String]) -> String {
     );
     let first = arm_name(0);
     for (number, subject) in subjects.iter().enumerate() {
-        let is_first = number == 0;
-        let name = arm_name(number);
-        arm(&mut text, (&name, subject), (!is_first).then_some(first.as_str()));
-        if is_first {
-            arm(&mut text, (&format!("{name}-again"), subject), Some(&first));
-        }
+        arm(&mut text, (&arm_name(number), subject), (number > 0).then_some(first.as_str()));
+    }
+    if let Some(subject) = subjects.first() {
+        arm(&mut text, (&again(), subject), Some(&first));
     }
     text + LOADS
 }
 
 /// Adds an arm to a study file.
-fn arm(text: &mut String, (name, subject): (&str, &str), compared_with: Option<&str>) {
-    let mut entry = if subject.contains("://") {
-        json!({"name": name, "url": subject})
+fn arm(text: &mut String, (name, given): (&str, &str), compared_with: Option<&str>) {
+    let mut entry = if subject::is_url(given) {
+        json!({"name": name, "url": given})
     } else {
-        json!({"name": name, "hops": [proxy(subject)]})
+        json!({"name": name, "hops": [subject::proxy(given)]})
     };
     if let Some(reference) = compared_with {
         entry["compared_with"] = json!(reference);
     }
     // JSON is YAML.
     let _ = writeln!(text, "  - {entry}");
-}
-
-/// The proxy of a subject as a hop of a study file.
-fn proxy(subject: &str) -> Value {
-    let parts = subject.split('+').map(str::trim).filter(|part| *part != "baseline");
-    let (configs, parts): (Vec<&str>, Vec<&str>) = parts.partition(|part| is_config(part));
-    let (envoys, functions): (Vec<&str>, Vec<&str>) = parts.into_iter().partition(|part| is_envoy(part));
-    let mut hop = json!({"name": "proxy"});
-    if !configs.is_empty() {
-        let config = configs.join("+");
-        // Relative paths in a study file start at its folder, which is temporary.
-        hop["config"] = json!(path::absolute(&config).unwrap_or_else(|_| PathBuf::from(&config)));
-    }
-    // Several are refused by the study file, with their names.
-    if !envoys.is_empty() {
-        hop["envoy"] = json!(envoys.join("+"));
-    }
-    if !functions.is_empty() {
-        hop["functions"] = json!(functions);
-    }
-    hop
-}
-
-/// Whether a part of a subject names a configuration.
-fn is_config(part: &str) -> bool {
-    Path::new(part)
-        .extension()
-        .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
-}
-
-/// Whether a part of a subject names an Envoy: a release, or a path.
-fn is_envoy(part: &str) -> bool {
-    part.starts_with(['/', '.'])
-        || (part.contains('.') && part.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
 fn write(folder: &Path, comparison: &ComparisonResult) -> Result<(), Failure> {
@@ -195,9 +177,9 @@ mod tests {
         let hop = |arm: usize| entries[arm]["hops"][0].clone();
         assert_eq!(hop(1)["config"], json!(here.join("b.yaml")));
         assert_eq!(hop(1)["envoy"], "1.39.3");
-        assert_eq!((hop(1), &entries[2]["compared_with"]), (hop(2), &json!("A")));
-        assert_eq!(hop(3)["config"], json!(here.join("conf/a.json")));
-        assert_eq!((&entries[4]["url"], &entries[4]["compared_with"]), (&json!(subjects[2]), &json!("A")));
+        assert_eq!((hop(1), &entries[4]["compared_with"]), (hop(4), &json!("A")));
+        assert_eq!(hop(2)["config"], json!(here.join("conf/a.json")));
+        assert_eq!((&entries[3]["url"], &entries[3]["compared_with"]), (&json!(subjects[2]), &json!("A")));
     }
 
     #[test]
@@ -209,6 +191,6 @@ mod tests {
             .map(|arm| (arm.id.as_str(), arm.kind))
             .filter(|(id, _)| *id != "baseline")
             .collect();
-        assert_eq!(kinds, [("A", ArmKind::Function), ("A-again", ArmKind::Same), ("B", ArmKind::Same)]);
+        assert_eq!(kinds, [("A", ArmKind::Function), ("B", ArmKind::Same), ("A-again", ArmKind::Same)]);
     }
 }

@@ -23,6 +23,7 @@ use hoptax_host::processors::{self, Placement};
 use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, StudyResult};
+use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_study::configurations::Configurations;
 use hoptax_study::event::Event;
 use hoptax_study::file;
@@ -62,9 +63,8 @@ struct TextOfStudy {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
-    if arguments.list {
-        print::result(&library::list())?;
-        return Ok(Code::Success);
+    if arguments.study == "list" {
+        return print::result(&library::list()?).map(|()| Code::Success);
     }
     if !arguments.combine.is_empty() {
         return sittings::combine_stored(arguments);
@@ -96,23 +96,19 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         machine(stored.as_ref().map(|(_, manifest)| manifest), &placement, arguments.never_halt)?;
     adapt(&mut plan, &machine, spinner.is_some());
     let estimate = Estimate::of(&plan);
-    let environment = Environment {
-        proxy_version: Some(envoy.version.clone()),
-        proxy_cpus: placement.proxy.clone(),
-        generator_cpus: placement.generator.clone(),
-        ..state::environment(spinner.is_some())
-    };
+    let environment = environment(envoy, &placement, spinner.is_some());
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let setting = Setting {
         program: &program,
         envoys: &envoys,
         directory: &directory,
+        folder: &file.folder,
         placement: &placement,
         spinner: spinner.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
-    let others = programs::builds(&plan, &envoys).map_err(Failure::environment)?;
+    let others = programs::builds(&plan, &envoys, &file.folder).map_err(Failure::environment)?;
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let interrupt = Interrupt::listen()?;
 
@@ -171,6 +167,16 @@ fn forecast(directory: &Path, manifest: &Manifest, plan: &Plan, rounds: Option<u
         }
         None if plan.timeline.is_some() => None,
         None => expected_precision(&manifest.machine, manifest.never_halted, rounds),
+    }
+}
+
+/// What a study with this Envoy is measured on.
+fn environment(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Environment {
+    Environment {
+        proxy_version: Some(envoy.version.clone()),
+        proxy_cpus: placement.proxy.clone(),
+        generator_cpus: placement.generator.clone(),
+        ..state::environment(never_halts)
     }
 }
 
@@ -456,6 +462,10 @@ fn measure(
 fn finish(directory: &Path, result: &StudyResult, ending: &Ending) -> Result<Code, Failure> {
     if result.plan.rounds_completed > 0 {
         print::result(&terminal::study(result, print::style()))?;
+        let decisions = with_named(result, USUAL_MARGIN_SHARE);
+        if !decisions.is_empty() {
+            print::result(&terminal::decisions(&decisions, print::style()))?;
+        }
     }
     let problems = write_all(directory, result);
     if problems.is_empty() {

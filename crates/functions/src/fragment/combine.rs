@@ -1,20 +1,37 @@
 //! Combines the fragments of two functions, or says what prevents it.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::{Fragment, KeyExchangeGroup};
 
 impl Fragment {
+    /// Whether a management server sends the routes.
+    fn receives_routes(&self) -> bool {
+        self.connection_manager.contains_key("rds")
+    }
+
+    /// Whether it adds to the routes or to their virtual host.
+    fn sets_routes(&self) -> bool {
+        !self.routes.is_empty() || !self.route.is_empty() || !self.virtual_host.is_empty()
+    }
+
     /// Adds another fragment behind this one. Lists are joined and maps are merged key by key.
     ///
     /// # Errors
-    /// What both fragments determine differently: a field, a cluster, the table of routes, the zones of the origins, or
-    /// the key exchange group.
+    /// What both fragments determine differently: a field, a cluster, a listener, the table of routes, the zones of the
+    /// origins, or the key exchange group.
     pub(crate) fn combine(self, other: Self) -> Result<Self, String> {
         let mut all = self;
         // Each would leave the other's last route without requests.
         if !all.routes.is_empty() && !other.routes.is_empty() {
             return Err("both have their own table of routes".to_owned());
+        }
+        if all.receives_routes() && other.sets_routes() || other.receives_routes() && all.sets_routes() {
+            return Err(
+                "one sets properties of routes, which the other receives from a management server".to_owned()
+            );
         }
         if !all.origin_zones.is_empty()
             && !other.origin_zones.is_empty()
@@ -47,16 +64,8 @@ impl Fragment {
         ] {
             merge(place, own, other)?;
         }
-        for cluster in other.clusters {
-            match all.clusters.iter().find(|own| own.get("name") == cluster.get("name")) {
-                None => all.clusters.push(cluster),
-                Some(own) if *own == cluster => {}
-                Some(own) => {
-                    let name = own.get("name").and_then(Value::as_str).unwrap_or_default();
-                    return Err(format!("each defines the cluster `{name}` in another way"));
-                }
-            }
-        }
+        add_named("cluster", &mut all.clusters, other.clusters)?;
+        add_named("listener", &mut all.listeners, other.listeners)?;
         for path in other.replaces {
             if !all.replaces.contains(&path) {
                 all.replaces.push(path);
@@ -69,6 +78,28 @@ impl Fragment {
         }
         Ok(all)
     }
+}
+
+/// Adds messages that have names.
+fn add_named(
+    what: &str,
+    own: &mut Vec<Map<String, Value>>,
+    other: Vec<Map<String, Value>>,
+) -> Result<(), String> {
+    let name = |message: &Map<String, Value>| {
+        message.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    // Lists may have ten thousand.
+    let before: BTreeMap<String, usize> =
+        own.iter().enumerate().map(|(number, message)| (name(message), number)).collect();
+    for message in other {
+        match before.get(&name(&message)).and_then(|number| own.get(*number)) {
+            None => own.push(message),
+            Some(same) if *same == message => {}
+            Some(_) => return Err(format!("each defines the {what} `{}` in another way", name(&message))),
+        }
+    }
+    Ok(())
 }
 
 fn merge(path: &str, own: &mut Map<String, Value>, other: Map<String, Value>) -> Result<(), String> {
@@ -106,6 +137,19 @@ mod tests {
 
     fn error(first: &str, second: &str) -> String {
         fragment(first).combine(fragment(second)).unwrap_err()
+    }
+
+    #[test]
+    fn received_routes_cannot_be_set() {
+        let received = "connection_manager: {rds: {route_config_name: a}}\n";
+        for sets in
+            ["routes: [{match: {path: /a}}]\n", "route: {stat_prefix: a}\n", "virtual_host: {cors: {}}\n"]
+        {
+            assert!(error(received, sets).contains("receives from a management server"), "{sets}");
+            assert!(error(sets, received).contains("receives from a management server"), "{sets}");
+        }
+        let filter = "http_filters: [{name: a}]\n";
+        assert!(fragment(received).combine(fragment(filter)).is_ok());
     }
 
     #[test]

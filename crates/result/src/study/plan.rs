@@ -125,7 +125,7 @@ pub struct LoadSpec {
     /// Expected statuses of responses; empty for all below 400.
     #[serde(default)]
     pub expect: Vec<u16>,
-    /// The caller: `hoptax` or `php`.
+    /// The caller: `hoptax`, `php`, or a command.
     pub caller: String,
     /// Slices of each arm per round.
     pub blocks: u32,

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{OrderWord, ProxyWord, TlsWord};
 
 /// A proxy of an arm.
+#[expect(clippy::large_enum_variant, reason = "a study has few proxies")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -28,7 +29,7 @@ pub struct HopSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: Option<String>,
-    /// `envoy`, or, for plain HTTP/1.1 without functions, `nginx` or `haproxy`.
+    /// `envoy`, or, for plain HTTP/1.1 without functions, one of the others.
     pub proxy: ProxyWord,
     /// Its functions.
     #[serde(skip_serializing_if = "Vec::is_empty")]

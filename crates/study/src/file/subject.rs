@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use hoptax_subject::front::Front;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::ProxyWord;
 
 /// An arm defined by its proxies and protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,39 +33,9 @@ pub struct SubjectSection {
     /// `http1`, `http2`, `grpc` or `tcp`.
     #[serde(default)]
     pub protocol: Protocol,
-    /// `envoy`, or, as a front proxy of plain HTTP/1.1, `nginx` or `haproxy`.
+    /// `envoy`, or, as a front proxy of plain HTTP/1.1, one of the others.
     #[serde(default)]
     pub proxy: ProxyWord,
-}
-
-/// The proxy software.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum ProxyWord {
-    /// Envoy.
-    #[default]
-    Envoy,
-    /// nginx.
-    Nginx,
-    /// HAProxy.
-    Haproxy,
-}
-
-impl ProxyWord {
-    /// Its spelling in study files.
-    pub fn as_str(self) -> &'static str {
-        self.front().map_or("envoy", Front::program)
-    }
-
-    /// The front proxy; None for Envoy.
-    pub fn front(self) -> Option<Front> {
-        match self {
-            Self::Envoy => None,
-            Self::Nginx => Some(Front::Nginx),
-            Self::Haproxy => Some(Front::Haproxy),
-        }
-    }
 }
 
 /// Positions of proxies.
@@ -176,7 +147,7 @@ impl fmt::Display for SubjectSection {
             (false, true) => " tls",
             (false, false) => "",
         };
-        let proxy = self.proxy.front().map_or("", Front::program);
+        let proxy = self.proxy.front().map_or("", |front| front.program);
         let space = if proxy.is_empty() { "" } else { " " };
         write!(f, "{} {}{secure}{space}{proxy}", self.position.as_str(), self.protocol.as_str())
     }

@@ -120,7 +120,10 @@ fn problems_of_nearest(
     let lacks = |kind: &ValidationErrorKind| matches!(kind, ValidationErrorKind::Required { .. });
     let has_unknown =
         |kind: &ValidationErrorKind| matches!(kind, ValidationErrorKind::AdditionalProperties { .. });
-    let is_other = |kind: &ValidationErrorKind| matches!(kind, ValidationErrorKind::Type { .. });
+    // An alternative of words has `oneOf`.
+    let is_other = |kind: &ValidationErrorKind| {
+        matches!(kind, ValidationErrorKind::Type { .. } | ValidationErrorKind::OneOfNotValid { .. })
+    };
     let possible: Vec<&Vec<ValidationError<'_>>> =
         alternatives.iter().filter(|errors| !has(errors, is_other)).collect();
     let unknown_keys = |errors: &&&Vec<ValidationError<'_>>| -> usize {

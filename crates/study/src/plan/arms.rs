@@ -9,6 +9,7 @@ use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall
 use hoptax_host::network::NetworkSpec;
 use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
+use hoptax_subject::application::Application;
 
 use super::chain::Chain;
 use super::hops;
@@ -18,7 +19,7 @@ use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, DIRECT, SAME};
 use crate::configurations::Configurations;
 use crate::file::{
-    Application, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Observe, Positions,
+    ApplicationEntry, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Observe, Positions,
     Problem, StudyFile,
 };
 
@@ -392,8 +393,10 @@ impl Planned<'_> {
             ..plain_arm(id, kind, Some(compared_with), &resolved)
         };
         // Functions that the application performs need an application that supports them.
-        let is_missing = self.file.application != Application::Go && !arm.application().is_empty();
-        let message = format!("`{}` runs in the application: add `application: go` to the study", arm.id);
+        let flags: Vec<String> = arm.application().into_iter().map(|(flag, _)| flag).collect();
+        let is_missing = self.file.application == ApplicationEntry::default() && !flags.is_empty();
+        let name = Application::with_flags(&flags).map_or_else(String::new, |application| application.name());
+        let message = format!("`{}` runs in the application: add `application: {name}` to the study", arm.id);
         self.push(arm, index);
         if is_missing { Err(vec![message]) } else { Ok(()) }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hoptax_load::Arrivals;
 
 use super::{DEFAULT_SLICE, Load, Open, Rate};
-use crate::file::{Caller, LoadSection, LoopWord, Observe, Positions, Problem};
+use crate::file::{LoadSection, LoopWord, Observe, Positions, Problem};
 
 const SHORTEST_SLICE: Duration = Duration::from_millis(50);
 const LONGEST_SLICE: Duration = Duration::from_secs(10);
@@ -63,12 +63,19 @@ pub(super) fn plan(
                 None
             }
         };
-        if section.caller == Caller::Php && section.loop_ == LoopWord::Open {
-            problem("/caller", "PHP callers support only a closed loop: set `loop: closed`".to_owned());
-        }
-        if section.caller == Caller::Php {
-            for (key, why) in not_of_php(section) {
-                problem(&format!("/{key}"), format!("{why}: remove `{key}`, or set `caller: hoptax`"));
+        let caller = section.caller.plan().unwrap_or_else(|message| {
+            problem("/caller", message);
+            None
+        });
+        if let Some(caller) = &caller {
+            if section.loop_ == LoopWord::Open {
+                problem("/caller", format!("{caller} support only a closed loop: set `loop: closed`"));
+            }
+            for (key, why) in not_of_callers(section) {
+                problem(
+                    &format!("/{key}"),
+                    format!("{caller} {why}: remove `{key}`, or set `caller: hoptax`"),
+                );
             }
         }
         let is_timeline = observe == Observe::Timeline;
@@ -85,7 +92,7 @@ pub(super) fn plan(
                 requests_per_connection: section.requests_per_connection,
                 resumption: section.resumption,
                 expect: section.expect.clone(),
-                caller: section.caller,
+                caller,
                 blocks: if is_timeline { 1 } else { section.blocks.unwrap_or(DEFAULT_BLOCKS) },
                 slice,
             }),
@@ -117,13 +124,13 @@ fn not_of_timeline(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
     .collect()
 }
 
-/// The settings of a load that callers in PHP do not follow, with the reasons.
-fn not_of_php(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
+/// The settings of a load that callers other than hoptax do not follow, with the reasons.
+fn not_of_callers(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
     let keeps = section.requests_per_connection.is_some_and(|requests| requests != 1);
     [
-        (!section.expect.is_empty(), "expect", "PHP callers accept every status below 400 and no other"),
-        (keeps, "requests_per_connection", "PHP callers open a connection for each request"),
-        (section.resumption == Some(true), "resumption", "PHP callers keep no TLS sessions"),
+        (!section.expect.is_empty(), "expect", "accept every status below 400 and no other"),
+        (keeps, "requests_per_connection", "open a connection for each request"),
+        (section.resumption == Some(true), "resumption", "keep no TLS sessions"),
     ]
     .into_iter()
     .filter_map(|(is_asked, key, why)| is_asked.then_some((key, why)))

@@ -1,4 +1,4 @@
-//! Refuses arms that their application, their origin or their callers cannot serve.
+//! Refuses arms that their application, their origin, their proxies or their callers cannot serve.
 //!
 //! Each problem is reported once for the entry that brings it, or where the study states the condition that all arms
 //! share.
@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use hoptax_functions::Tls;
 use hoptax_result::ArmKind;
+use hoptax_subject::application::Application;
+use hoptax_subject::caller::Caller;
 
 use super::{Arm, Load, USUAL_BYTES};
-use crate::file::{
-    Application, ArmEntry, Caller, Observe, Positions, Problem, Protocol, ProxyWord, StudyFile,
-};
+use crate::file::{ArmEntry, Observe, Positions, Problem, Protocol, ProxyWord, StudyFile};
 
 /// The place of conditions that all arms share.
 pub(super) const CONDITIONS: &str = "/conditions";
@@ -23,9 +23,10 @@ struct Lack {
     but: String,
 }
 
-/// Adds the problems of `arms` to `problems`. `pointers` has the place in the file that each arm comes from.
+/// Adds the problems of `arms` to `problems`. `pointers` has the place in the file that each arm comes from; `application`
+/// is none for the origin.
 pub(super) fn check(
-    file: &StudyFile,
+    (file, application): (&StudyFile, Option<&Application>),
     (arms, pointers): (&[Arm], &[String]),
     loads: &[Load],
     positions: &Positions,
@@ -34,7 +35,9 @@ pub(super) fn check(
     let mut found: Vec<(String, &Arm, Lack)> = Vec::new();
     for (arm, pointer) in arms.iter().zip(pointers) {
         let pointer = entry_of(file, arm).unwrap_or_else(|| pointer.clone());
-        found.extend(lacks(file, arm, arms, loads).into_iter().map(|lack| (pointer.clone(), arm, lack)));
+        found.extend(
+            lacks((file, application), arm, arms, loads).into_iter().map(|lack| (pointer.clone(), arm, lack)),
+        );
     }
     let is_of_study = |pointer: &str| pointer == CONDITIONS;
     // A baseline that was added for an arm lacks what the arm lacks, which names it better.
@@ -63,10 +66,15 @@ fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
     Some(format!("/arms/{index}"))
 }
 
-fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack> {
+fn lacks(
+    (file, application): (&StudyFile, Option<&Application>),
+    arm: &Arm,
+    arms: &[Arm],
+    loads: &[Load],
+) -> Vec<Lack> {
     let mut lacks = Vec::new();
-    if file.application == Application::Go && arm.external.is_none() {
-        lacks.extend(not_of_go(arm));
+    if let Some(application) = application.filter(|_| arm.external.is_none()) {
+        lacks.extend(not_of_application(arm, application));
     }
     lacks.extend(not_of_quic(arm));
     if let Some(other) = arms.iter().find(|other| clashes(arm, other)) {
@@ -75,8 +83,10 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
             but: format!("`{}` needs one that requires them: move one of the two to another study", other.id),
         });
     }
-    for load in loads.iter().filter(|load| load.caller == Caller::Php && arm.takes_part(load)) {
-        lacks.extend(not_of_php(arm, load));
+    for load in loads.iter().filter(|load| arm.takes_part(load)) {
+        if let Some(caller) = &load.caller {
+            lacks.extend(not_of_callers(arm, load, caller));
+        }
     }
     lacks.extend(not_of_other_proxies(arm));
     if file.link.is_some() && arm.external.is_some() {
@@ -104,13 +114,13 @@ fn not_in_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
         needs: needs.to_owned(),
         but: format!("{but}: remove it, or remove `network`"),
     };
-    let is_called_by_php = loads.iter().any(|load| load.caller == Caller::Php && arm.takes_part(load));
+    let has_other_callers = loads.iter().any(|load| load.caller.is_some() && arm.takes_part(load));
     let lacks = [
         (file.link.is_some(), lack("a `network` of its own", "the study has a `link`")),
         (file.observe == Observe::Timeline, lack("slices in its `network`", "a timeline is on loopback")),
         (arm.asks_companion(), lack("the companion", "that is not in its `network`")),
         (arm.chain.is_given(), lack("loopback addresses for its `config`", "its `network` has others")),
-        (is_called_by_php, lack("callers in its `network`", "those in PHP are not in one")),
+        (has_other_callers, lack("callers in its `network`", "only those of hoptax are in one")),
     ];
     lacks.into_iter().filter(|(is_lacking, _)| *is_lacking).map(|(_, lack)| lack).collect()
 }
@@ -145,11 +155,11 @@ fn clashes(arm: &Arm, other: &Arm) -> bool {
     arm.origin_security() == Some(Tls::Tls) && other.origin_security() == Some(Tls::Mtls)
 }
 
-/// What an arm needs of its application that the one in Go does not do.
-fn not_of_go(arm: &Arm) -> Vec<Lack> {
+/// What an arm needs of its application that only the origin does.
+fn not_of_application(arm: &Arm, application: &Application) -> Vec<Lack> {
     let lack = |needs: String, does: &str| Lack {
         needs,
-        but: format!("the application in Go {does}: remove it, or set `application: origin`"),
+        but: format!("{application} {does}: remove it, or set `application: origin`"),
     };
     let conditions = &arm.conditions;
     let mut lacks = Vec::new();
@@ -164,14 +174,23 @@ fn not_of_go(arm: &Arm) -> Vec<Lack> {
     }
     let other_bytes = conditions.response_bytes.filter(|bytes| *bytes != USUAL_BYTES);
     if let Some(bytes) = other_bytes {
-        let does = format!("always responds with {USUAL_BYTES}");
-        lacks.push(lack(format!("responses of {bytes} bytes"), &does));
+        lacks.push(lack(format!("responses of {bytes} bytes"), "chooses the size itself"));
     }
     if arm.uses_http2_to_origin() {
         lacks.push(lack("HTTP/2 to the application".to_owned(), "serves HTTP/1.1 only"));
     }
     if let Some(query) = &conditions.query {
-        lacks.push(lack(format!("a response to the query `{query}`"), "ignores queries"));
+        lacks.push(lack(format!("a response to the query `{query}`"), "ignores it"));
+    }
+    let flags: Vec<String> = arm.application().into_iter().map(|(flag, _)| flag).collect();
+    if !flags.iter().all(|flag| application.has_flag(flag)) {
+        let instead = Application::with_flags(&flags).map_or_else(String::new, |other| other.name());
+        lacks.push(Lack {
+            needs: format!("an application with the flags `--{}`", flags.join("`, `--")),
+            but: format!(
+                "{application} is not known to have them: remove it, or set `application: {instead}`"
+            ),
+        });
     }
     lacks
 }
@@ -185,11 +204,11 @@ fn not_of_quic(arm: &Arm) -> Option<Lack> {
     })
 }
 
-/// What an arm needs of its callers that those in PHP do not do.
-fn not_of_php(arm: &Arm, load: &Load) -> Vec<Lack> {
+/// What an arm needs of its callers that only hoptax does.
+fn not_of_callers(arm: &Arm, load: &Load, caller: &Caller) -> Vec<Lack> {
     let lack = |needs: String, does: &str| Lack {
         needs,
-        but: format!("the callers in PHP of load `{}` {does}: remove it, or set `caller: hoptax`", load.name),
+        but: format!("the {caller} of load `{}` {does}: remove it, or set `caller: hoptax`", load.name),
     };
     let conditions = &arm.conditions;
     let mut lacks = Vec::new();
@@ -219,7 +238,7 @@ fn not_of_php(arm: &Arm, load: &Load) -> Vec<Lack> {
         lacks.push(Lack {
             needs: format!("{} connections", arm.connections(load)),
             but: format!(
-                "load `{}` has {} callers in PHP, one for each connection: give the load that number",
+                "load `{}` has {} {caller}, one for each connection: give the load that number",
                 load.name, load.connections
             ),
         });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Arm, Load};
 use crate::file::{
-    Application, EventSection, Observe, Positions, Problem, Protocol, ProxyWord, RestartWord, StudyFile,
+    ApplicationEntry, EventSection, Observe, Positions, Problem, Protocol, ProxyWord, RestartWord, StudyFile,
 };
 
 /// Range of the length of an interval.
@@ -246,8 +246,8 @@ fn misfits(
         found.push(format!("`at` is not before the end of a slice of load `{}`", load.name));
     }
     match &event.change {
-        Change::Origin { .. } if file.application == Application::Go => {
-            found.push("the application in Go does not change: remove `application`".to_owned());
+        Change::Origin { .. } if file.application != ApplicationEntry::default() => {
+            found.push("an application does not change: remove `application`".to_owned());
         }
         Change::Origin { number, .. } => {
             let needed = number.map_or(1, |number| number + 1);

@@ -20,8 +20,7 @@ use super::ends::Ends;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
 use super::subjects::{Subject, Subjects, statistics};
-use super::{RunError, Setting, external, php};
-use crate::file::Caller;
+use super::{RunError, Setting, caller, external};
 use crate::plan::{self, Block, Hop, Load, Plan, Rate};
 use crate::record::{RoundRecord, SliceRecord};
 
@@ -167,9 +166,9 @@ impl<'a> Meter<'a> {
         let planned_rate = self.rate(load, arm);
         let run = self.run_of(load, block, planned_rate);
         let record_from_ns = run.record_from_ns;
-        let used = if load.caller == Caller::Php {
+        let used = if let Some(other) = &load.caller {
             let target = subject.target.as_ref().ok_or_else(not_planned)?;
-            php::call(target, load, self.setting, record_from_ns, &mut self.recording)?
+            caller::call(other, target, load, self.setting, record_from_ns, &mut self.recording)?
         } else {
             subject.send(block.load, run, &mut self.recording, stop)?.ok_or_else(not_planned)?
         };
@@ -414,6 +413,7 @@ mod tests {
             program: "hoptax".as_ref(),
             envoys: &envoys,
             directory: "/".as_ref(),
+            folder: "/".as_ref(),
             placement: &placement,
             spinner: None,
             ticks: KERNEL_TICKS,

@@ -13,7 +13,7 @@ use hoptax_subject::origin::OriginProcess;
 
 use super::ends::{Ends, Networks};
 use super::{RunError, Setting};
-use crate::file::{Application, Protocol};
+use crate::file::Protocol;
 use crate::plan::{Arm, Plan, Timeline, USUAL_BYTES};
 
 /// The name of the plain TCP origin.
@@ -82,24 +82,25 @@ pub(super) fn start_origins(
     lab: Option<&Lab>,
 ) -> Result<(Vec<OriginProcess>, Origins), RunError> {
     let is_mutual = plan.arms.iter().any(|arm| arm.origin_security() == Some(Tls::Mtls));
-    let start = |ends: Ends<'_>, name: &str, more: &[OsString]| -> Result<OriginProcess, RunError> {
-        let log = setting.directory.join(format!("{name}.log"));
-        // The application in Go serves plaintext only; plans refuse arms that would connect to it over TLS.
-        let is_application = plan.application == Application::Go && name != TCP && name != GIVEN;
+    // The two ends of a link are two machines. The far one has the processors that the proxies have without a link.
+    let processors =
+        if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
+    let log = |name: &str| setting.directory.join(format!("{name}.log"));
+    let start_origin = |ends: Ends<'_>, name: &str, more: &[OsString]| -> Result<OriginProcess, RunError> {
         // Whether a cluster of a given configuration presents a certificate is not known.
         let is_mutual = is_mutual && name != GIVEN;
-        let secured = lab.filter(|_| !is_application).map_or_else(Vec::new, |lab| tls_flags(lab, is_mutual));
+        let secured = lab.map_or_else(Vec::new, |lab| tls_flags(lab, is_mutual));
         let more: Vec<OsString> = more.iter().cloned().chain(secured).collect();
-        // The two ends of a link are two machines. The far one has the processors that the proxies have without a link.
-        let processors =
-            if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
-        let listen = ends.listening_origin();
         let started = ends.at_servers(false, || {
-            if is_application {
-                OriginProcess::start_application(listen, &more, &log, processors)
-            } else {
-                OriginProcess::start(setting.program, listen, &more, &log, processors)
-            }
+            OriginProcess::start(setting.program, ends.listening_origin(), &more, &log(name), processors)
+        });
+        Ok(started??)
+    };
+    // Applications serve plaintext only; plans refuse arms that would connect to one over TLS.
+    let start = |ends: Ends<'_>, name: &str, flags: &[(String, String)]| -> Result<OriginProcess, RunError> {
+        let Some(application) = &plan.application else { return start_origin(ends, name, &[]) };
+        let started = ends.at_servers(false, || {
+            application.start(setting.folder, ends.listening_origin(), flags, &log(name), processors)
         });
         Ok(started??)
     };
@@ -115,15 +116,15 @@ pub(super) fn start_origins(
             fs::write(&file, "").map_err(|source| RunError::File { path: file.clone(), source })?;
             flags.extend(["--default-file".into(), file.into()]);
         }
-        all.push(start(shared, &format!("origin-{}", number + 1), &flags)?);
+        let name = format!("origin-{}", number + 1);
+        // Plans refuse events that would change an application.
+        all.push(if changes { start_origin(shared, &name, &flags)? } else { start(shared, &name, &[])? });
     }
     let http = all.iter().map(|origin| origin.address).collect();
     let mut own = BTreeMap::new();
     for (number, arm) in plan.arms.iter().enumerate() {
         let flags = arm.application();
         if !flags.is_empty() || arm.network.is_some() {
-            let flags: Vec<OsString> =
-                flags.iter().flat_map(|(name, value)| [format!("--{name}").into(), value.into()]).collect();
             let ends = Ends::of(link, networks, number);
             let name = |upstream: usize| match upstream {
                 1 => format!("origin-{}", arm.folder(0)),
@@ -140,13 +141,13 @@ pub(super) fn start_origins(
         let bytes = USUAL_BYTES.to_string();
         let size = format!("size={bytes}");
         let flags = ["--tcp-request-size", &bytes, "--default", &size].map(OsString::from);
-        let origin = start(shared, TCP, &flags)?;
+        let origin = start_origin(shared, TCP, &flags)?;
         tcp = Some(origin.address);
         all.push(origin);
     }
     let mut given = None;
     if plan.arms.iter().any(|arm| arm.chain.is_given()) {
-        let origin = start(shared, GIVEN, &[])?;
+        let origin = start_origin(shared, GIVEN, &[])?;
         given = Some(origin.address);
         all.push(origin);
     }

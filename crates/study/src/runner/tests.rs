@@ -30,6 +30,7 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         program: Path::new("hoptax"),
         envoys: &envoys,
         directory,
+        folder: Path::new("."),
         placement: &placement,
         spinner: None,
         ticks: KERNEL_TICKS,

@@ -17,7 +17,7 @@ use hoptax_wire::tls::{
 use serde_json::json;
 
 use super::ArmError;
-use crate::file::{Caller, Protocol};
+use crate::file::Protocol;
 use crate::plan::{Arm, Load, Plan, USUAL_BYTES};
 use crate::provenance::sha256;
 
@@ -143,13 +143,13 @@ impl Request {
     }
 }
 
-/// The hash of the requests of an arm under a load, independent of the address. Of these, callers in PHP send only the
+/// The hash of the requests of an arm under a load, independent of the address. Of these, other callers get only the
 /// URL.
 pub(crate) fn requests_sha256(plan: &Plan, arm: &Arm, load: &Load) -> String {
     let Request { url, method, headers, body, protocol } = Request::of(plan, arm, "ADDRESS");
-    let parts = match load.caller {
-        Caller::Hoptax => json!([protocol.as_str(), method, url, headers, body]),
-        Caller::Php => json!(["php", url]),
+    let parts = match &load.caller {
+        None => json!([protocol.as_str(), method, url, headers, body]),
+        Some(caller) => json!([caller.name(), url]),
     };
     sha256(parts.to_string().as_bytes())
 }

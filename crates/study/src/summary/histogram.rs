@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
-use hoptax_result::Histogram;
+use hoptax_result::{Histogram, ResponseHistogram, Sample, StudyResult};
 
 use crate::record::Times;
 
@@ -31,8 +31,36 @@ pub(super) fn decoded(encoded: Option<&Histogram>) -> hdrhistogram::Histogram<u6
 
 /// Its values in nanoseconds with their counts, ascending.
 pub(super) fn counts(encoded: Option<&Histogram>) -> Vec<(u64, u64)> {
-    let histogram = decoded(encoded);
-    histogram.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
+    values(&decoded(encoded))
+}
+
+fn values(times: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
+    times.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
+}
+
+/// Response times of every arm under every open loop, over all rounds, in the order of the arms; those without times are
+/// left out.
+pub fn response_histograms(result: &StudyResult) -> Vec<ResponseHistogram> {
+    let mut found = Vec::new();
+    for arm in &result.arms {
+        for load in &result.plan.loads {
+            let of_both = |sample: &&Sample| sample.arm == arm.id && sample.load == load.name;
+            let samples = result.rounds.iter().flat_map(|round| &round.samples).filter(of_both);
+            let mut times = hoptax_load::histogram();
+            for sample in samples {
+                // Both have the bounds of `hoptax_load::histogram`; another program's may not, and are left out.
+                let _ = times.add(decoded(sample.responses.as_ref()));
+            }
+            if !times.is_empty() {
+                found.push(ResponseHistogram {
+                    arm: arm.id.clone(),
+                    load: load.name.clone(),
+                    counts: values(&times),
+                });
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -59,6 +87,24 @@ mod tests {
             whole.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect();
         assert_eq!(counts, expected);
         assert_eq!(merged([].into_iter()), None);
+    }
+
+    #[test]
+    fn the_times_of_all_rounds_are_added() {
+        let mut result = crate::fixture::study();
+        let (arm, load) = (result.arms[0].id.clone(), result.plan.loads[0].name.clone());
+        let mut times = hoptax_load::histogram();
+        times.record(5_000).unwrap();
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&times, &mut bytes).unwrap();
+        let expected = [(times.highest_equivalent(5_000), 2)];
+        let responses = Some(Histogram(STANDARD.encode(bytes)));
+        let sample = Sample { arm: arm.clone(), load: load.clone(), responses, ..Sample::default() };
+        let round = hoptax_result::StudyRound { samples: vec![sample], ..Default::default() };
+        result.rounds = vec![round.clone(), round];
+        let found = response_histograms(&result);
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((&one.arm, &one.load, one.counts.as_slice()), (&arm, &load, expected.as_slice()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use hoptax_result::{
     PlannedNetwork, PlannedRequest, PlannedSubject,
 };
 
-use crate::file::{Application, ProxyWord};
+use crate::file::{ORIGIN, ProxyWord};
 use crate::plan::{Arm, GivenConfig, Hop, Plan};
 use crate::programs::{Build, envoy_name};
 use crate::runner::expected_statuses;
@@ -49,12 +49,11 @@ pub(super) fn planned(
         protocol: arm.conditions.protocol.as_str().to_owned(),
         hops: arm.chain.hops.iter().map(|hop| planned_hop(plan, arm, hop, programs)).collect(),
         tls: arm.tls().into_iter().map(connection_tls).collect(),
-        application: match (&arm.external, plan.application) {
-            (Some(_), _) => "external",
-            (None, Application::Origin) => "origin",
-            (None, Application::Go) => "go",
-        }
-        .to_owned(),
+        application: match (&arm.external, &plan.application) {
+            (Some(_), _) => "external".to_owned(),
+            (None, None) => ORIGIN.to_owned(),
+            (None, Some(application)) => application.name(),
+        },
         // A plain proxy has one, and so has a proxy without its function.
         upstreams: if arm.is_unloaded { 1 } else { arm.upstreams as u32 },
         application_flags: arm.functions.application(),
@@ -119,7 +118,7 @@ fn planned_hop(plan: &Plan, arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> Pla
         functions: hop.functions.components().iter().filter(is_of_proxy).map(function).collect(),
         workers: match hop.proxy {
             ProxyWord::Envoy => arm.workers(hop).map(|workers| workers as u32),
-            _ => Some(1),
+            ProxyWord::Front(_) => Some(1),
         },
         flags: hop.flags.clone(),
         environment: arm.environment(hop),

@@ -37,7 +37,7 @@ mod secure;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use hoptax_functions::{Fragment, KeyExchangeGroup};
+use hoptax_functions::{Fragment, KeyExchangeGroup, repeated};
 use serde_json::{Map, Value, json};
 
 use merge::Merge;
@@ -108,7 +108,7 @@ impl WatchedFiles {
 /// The contents of [`WatchedFiles`], in the format that Envoy expects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedContents {
-    /// The listener.
+    /// The listeners.
     pub listeners: Value,
     /// The clusters.
     pub clusters: Value,
@@ -144,7 +144,7 @@ pub fn bootstrap(plan: &ProxyPlan) -> Result<Bootstrap, MergeError> {
 pub fn watched_contents(plan: &ProxyPlan) -> Result<WatchedContents, MergeError> {
     let parts = parts(plan)?;
     Ok(WatchedContents {
-        listeners: resources("type.googleapis.com/envoy.config.listener.v3.Listener", &[parts.listener]),
+        listeners: resources("type.googleapis.com/envoy.config.listener.v3.Listener", &parts.listeners),
         clusters: resources("type.googleapis.com/envoy.config.cluster.v3.Cluster", &parts.clusters),
     })
 }
@@ -165,7 +165,7 @@ fn resources(type_url: &str, messages: &[Merged]) -> Value {
 struct Parts {
     /// The bootstrap, which contains the other parts unless Envoy reads them from files.
     bootstrap: Merged,
-    listener: Merged,
+    listeners: Vec<Merged>,
     clusters: Vec<Merged>,
 }
 
@@ -209,11 +209,16 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
         }],
     };
     let listener = merging.extend("listener", &listener, &fragment.listener)?;
+    let nothing = Map::new();
+    let more = repeated(&fragment.listeners);
+    let more = more.iter().map(|listener| merging.extend("listeners", &nothing, listener));
+    let more = more.collect::<Result<Vec<_>, _>>()?;
+    let listeners: Vec<Merged> = std::iter::once(listener).chain(more).collect();
     // With the default of 1,024, requests and spans would be dropped unnoticed if a companion is slow, which would make
     // the function look cheap.
     let unlimited = Unlimited { circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] } };
-    let more = fragment
-        .clusters
+    let more = repeated(&fragment.clusters);
+    let more = more
         .iter()
         .map(|cluster| merging.extend("clusters", &unlimited, cluster))
         .collect::<Result<Vec<_>, _>>()?;
@@ -228,14 +233,14 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
         admin: Admin { address: Address::loopback(plan.admin_port) },
         static_resources: match watched {
             Some(_) => StaticResources { listeners: Vec::new(), clusters: Vec::new() },
-            None => StaticResources { listeners: vec![listener.clone()], clusters: clusters.clone() },
+            None => StaticResources { listeners: listeners.clone(), clusters: clusters.clone() },
         },
         overload_manager: OverloadManager { resource_monitors: [ResourceMonitor::downstream_connections()] },
         watchdogs: Watchdogs::slow("20s", "60s"),
     };
     let bootstrap = merging.extend("bootstrap", &bootstrap, &fragment.bootstrap)?;
     merging.finish()?;
-    Ok(Parts { bootstrap, listener, clusters })
+    Ok(Parts { bootstrap, listeners, clusters })
 }
 
 /// The connection manager, extended by the fragment.

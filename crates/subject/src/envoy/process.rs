@@ -96,7 +96,7 @@ impl Source {
     }
 }
 
-/// Why an Envoy is not running.
+/// Why a proxy is not running.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// The function does not fit the plain proxy.
@@ -117,6 +117,14 @@ pub enum ProxyError {
         program: PathBuf,
         /// The cause.
         source: io::Error,
+    },
+    /// Its program is not installed.
+    #[error("`{program}` is not installed: install the package {package}")]
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
     },
     /// The address that it is to listen on cannot be bound.
     #[error("cannot bind `{address}` for a proxy: {source}")]

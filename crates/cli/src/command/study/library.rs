@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
+use hoptax_study::length::Length;
+use hoptax_study::plan::Plan;
 use include_dir::{Dir, include_dir};
 
+use super::estimate::Estimate;
+use crate::command::functions;
 use crate::exit::Failure;
 
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
@@ -36,14 +40,31 @@ pub(crate) fn folder(file_name: &str) -> PathBuf {
     path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// The built-in studies with their summaries, one per line.
-pub(crate) fn list() -> String {
-    let summary = |name: &str| {
+/// The built-in studies: the question of each, how long it takes, how much memory it needs, and what else.
+///
+/// # Errors
+/// When the catalogue of functions cannot be read.
+pub(crate) fn list() -> Result<String, Failure> {
+    let catalogue = functions::load()?;
+    let entry = |name: &String| {
         let (file, text) = read(name).ok()?;
-        let (study, _) = hoptax_study::file::read(&file, &text).ok()?;
-        Some(study.summary)
+        let (study, positions) = hoptax_study::file::read(&file, &text).ok()?;
+        Some(described(name, &Plan::new(&study, &positions, &catalogue).ok()?))
     };
-    names().iter().map(|name| format!("{name:<12} {}\n", summary(name).unwrap_or_default())).collect()
+    Ok(names().iter().filter_map(entry).collect::<Vec<_>>().join("\n"))
+}
+
+/// A study in some lines.
+fn described(name: &str, plan: &Plan) -> String {
+    let length = Length { rounds: plan.rounds, budget_s: None, until: None };
+    let estimate = Estimate::of(plan).words(&length, 0);
+    let rounds = if plan.left_open.rounds { format!(", for {} rounds", plan.rounds) } else { String::new() };
+    let mut text = format!("{name}\n  {}\n  {estimate}{rounds}\n", plan.summary);
+    let needs = plan.needs();
+    if !needs.is_empty() {
+        text += &format!("  needs {}\n", needs.join("; "));
+    }
+    text
 }
 
 fn names() -> Vec<String> {
@@ -56,7 +77,6 @@ fn names() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
-    use hoptax_study::plan::Plan;
 
     use super::*;
 
@@ -71,6 +91,22 @@ mod tests {
             Plan::new(&study, &positions, &catalogue).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(study.name, name, "a study's name is that of its file");
         }
+    }
+
+    #[test]
+    fn every_study_is_listed_with_its_question_and_what_it_needs() {
+        let list = list().unwrap();
+        for name in names() {
+            let (_, rest) =
+                list.split_once(&format!("{name}\n  ")).unwrap_or_else(|| panic!("{name}: {list}"));
+            let mut lines = rest.lines();
+            assert!(lines.next().unwrap().ends_with('?'), "{name}: the summary is a question: {rest}");
+            assert!(lines.next().unwrap().trim_start().starts_with("about "), "{name}: {rest}");
+        }
+        let front = list.split("\n\n").find(|entry| entry.starts_with("front-proxies\n")).unwrap();
+        assert!(front.contains("needs caddy (package caddy); haproxy (package haproxy); nginx"), "{front}");
+        let php = list.split("\n\n").find(|entry| entry.starts_with("cross-datacenter-php\n")).unwrap();
+        assert!(php.contains("needs root") && php.contains("php-cli"), "{php}");
     }
 
     #[test]

@@ -45,7 +45,7 @@ arms:
             ),
             (
                 6,
-                "`compress/gzip` needs responses of 4096 bytes, but the application in Go always responds with 64",
+                "`compress/gzip` needs responses of 4096 bytes, but the application in Go chooses the size itself",
             ),
             (7, "`lua @ http2` needs `protocol: http2`, but the application in Go serves HTTP/1.1 only"),
             (
@@ -60,6 +60,38 @@ arms:
     // TLS between proxies, and in front of one, is no concern of the application.
     let arms = "baseline, tls/terminate, 'rate-limit/library{per_second=5}', {subject: {position: direct}}";
     planned(&format!("name: test\napplication: go\narms: [{arms}]\n{LOADS}")).unwrap();
+}
+
+#[test]
+fn a_command_is_called_over_plain_http1_and_has_no_flags_of_functions() {
+    let of = |command: &str| {
+        format!(
+            "name: test
+application: {{command: [{command}]}}
+arms: [baseline, tls/originate, rate-limit/library]
+{LOADS}"
+        )
+    };
+    assert_lines(
+        &of("./server, '{port}'"),
+        &[
+            (
+                3,
+                "`tls/originate` needs TLS to the application, but the application `./server` serves plaintext",
+            ),
+            (
+                3,
+                "`rate-limit/library` needs an application with the flags `--limit`, but the application `./server` is not",
+            ),
+        ],
+    );
+    let found = lines(&of("./server"));
+    assert!(found[0].starts_with("2:") && found[0].contains("`--port={port}`"), "{found:?}");
+    let mistyped = of("./server, '{port}'").replace("']}", "'], redy: /health}");
+    let found = lines(&mistyped);
+    assert!(found[0].contains("unknown key `redy`; did you mean `ready`?"), "{found:?}");
+    let found = lines(&format!("name: test\napplication: orign\narms: [baseline, lua]\n{LOADS}"));
+    assert!(found[0].contains("one of `origin`, `go`, not `orign`; did you mean `origin`?"), "{found:?}");
 }
 
 #[test]

@@ -17,7 +17,6 @@ use super::super::origins::Origins;
 use super::super::traffic::traffic;
 use super::super::{ArmError, RunError, answer, external};
 use super::{Started, Subject, TIMEOUT, of};
-use crate::file::Caller;
 use crate::plan::{Arm, Plan};
 use crate::provenance::arm_hash;
 
@@ -105,7 +104,7 @@ fn connect(
                 let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
                 (target.url.clone(), authority)
             });
-            if !arm.takes_part(load) || load.caller != Caller::Hoptax {
+            if !arm.takes_part(load) || load.caller.is_some() {
                 return Ok(None);
             }
             let mut spec = WorkerSpec::single(traffic, arm.connections(load), TIMEOUT, plan.seed);

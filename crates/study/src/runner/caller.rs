@@ -1,6 +1,5 @@
-//! Callers in PHP: one process per connection, which keep no state between calls.
+//! Callers other than hoptax: runs their command and reads what it prints.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -9,12 +8,11 @@ use std::time::Duration;
 use hoptax_host::accounting::TaskUse;
 use hoptax_host::child::{Child, ChildSpec, last_lines};
 use hoptax_load::{Recording, now_ns};
+use hoptax_subject::caller::{Caller, Calls};
 
 use super::Setting;
 use crate::plan::Load;
 
-/// The script that each process runs.
-const CALLER: &str = include_str!("../../../../apps/php/caller.php");
 /// Grace period beyond the length of the slice.
 const GRACE: Duration = Duration::from_secs(30);
 /// Interval at which their completion is polled.
@@ -23,46 +21,49 @@ const POLL: Duration = Duration::from_millis(5);
 /// Runs the callers for the length of a slice and records their responses as if they had begun at `record_from_ns`, so
 /// the start of a hundred processes is not part of the slice.
 pub(super) fn call(
+    caller: &Caller,
     (url, authority): &(String, Option<PathBuf>),
     load: &Load,
     setting: &Setting<'_>,
     record_from_ns: u64,
     recording: &mut Recording,
 ) -> io::Result<TaskUse> {
-    let (script, output) = (setting.directory.join("caller.php"), setting.directory.join("caller.log"));
-    fs::write(&script, CALLER)?;
+    let output = setting.directory.join("caller.log");
+    let mut script = PathBuf::new();
+    if let Some((name, text)) = caller.script() {
+        script = setting.directory.join(name);
+        fs::write(&script, text)?;
+    }
     fs::write(&output, "")?;
-    let arguments: Vec<OsString> = vec![
-        script.into(),
-        url.into(),
-        load.slice.as_secs_f64().to_string().into(),
-        load.connections.to_string().into(),
-        authority.clone().map_or_else(OsString::new, Into::into),
-    ];
+    let calls =
+        Calls { url, duration: load.slice, processes: load.connections, authority: authority.as_deref() };
+    let (name, remedy) = (caller.program_name(), caller.remedy());
+    let program = caller
+        .program(setting.folder)
+        .ok_or_else(|| io::Error::other(format!("missing program `{name}` for {caller}: {remedy}")))?;
     let spec = ChildSpec {
-        program: "php".into(),
-        arguments,
+        program,
+        arguments: caller.arguments(&calls, setting.folder, &script),
         environment: Vec::new(),
         log: output.clone(),
         processors: setting.placement.generator.clone(),
     };
-    let mut callers = Child::start(&spec).map_err(|error| {
-        io::Error::other(format!("cannot run `php`: {error}; install the packages php-cli and php-curl"))
-    })?;
+    let mut callers = Child::start(&spec)
+        .map_err(|error| io::Error::other(format!("cannot run `{name}` for {caller}: {error}; {remedy}")))?;
     let deadline_ns = now_ns() + (load.slice + GRACE).as_nanos() as u64;
     let status = loop {
         if let Some(status) = callers.ended()? {
             break status;
         }
         if now_ns() > deadline_ns {
-            return Err(io::Error::other("the PHP callers did not exit in time"));
+            return Err(io::Error::other(format!("{caller} did not exit in time")));
         }
         std::thread::sleep(POLL);
     };
     let text = fs::read_to_string(&output)?;
     let Some((responses, span_us)) = responses(&text).filter(|_| status.success()) else {
         let words = last_lines(&output, 8);
-        return Err(io::Error::other(format!("the PHP callers failed ({status}):\n{words}")));
+        return Err(io::Error::other(format!("{caller} failed ({status}):\n{words}")));
     };
     recording.record_external_calls(&responses, record_from_ns + span_us * 1_000);
     Ok(TaskUse::default())

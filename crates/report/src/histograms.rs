@@ -1,0 +1,107 @@
+//! Response times of every arm under every open loop as bins with counts, plain and cumulative, for pictures and comparisons.
+
+mod page;
+
+use hoptax_result::ResponseHistogram;
+
+use crate::csv::quoted;
+pub use page::page;
+
+/// Bins per factor of ten. A bin is then 12 % wide, far wider than the resolution of the histograms.
+const BINS_PER_DECADE: f64 = 20.0;
+/// Nanoseconds of a microsecond.
+const NS_PER_US: f64 = 1_000.0;
+
+/// A line for each bin from the first to the last with a response. `count` and `share` are those of the bin,
+/// `cumulative_count` and `cumulative_share` those of all responses up to its end. Bins are open at their start and closed at
+/// their end, microseconds.
+pub fn csv(all: &[ResponseHistogram]) -> String {
+    let mut text = "arm,load,from_us,to_us,count,share,cumulative_count,cumulative_share\n".to_owned();
+    for histogram in all {
+        let total: u64 = histogram.counts.iter().map(|(_, count)| count).sum();
+        let (arm, load) = (quoted(&histogram.arm), quoted(&histogram.load));
+        let share = |count: u64| count as f64 / total.max(1) as f64;
+        let mut cumulative = 0;
+        for (bin, count) in bins(&histogram.counts) {
+            cumulative += count;
+            text += &format!(
+                "{arm},{load},{:.3},{:.3},{count},{:.6},{cumulative},{:.6}\n",
+                end_us(bin - 1),
+                end_us(bin),
+                share(count),
+                share(cumulative)
+            );
+        }
+    }
+    text
+}
+
+/// The bins with their counts, also empty ones between others.
+fn bins(counts: &[(u64, u64)]) -> Vec<(i32, u64)> {
+    let mut bins: Vec<(i32, u64)> = Vec::new();
+    for &(ns, count) in counts.iter().filter(|(_, count)| *count > 0) {
+        let bin = bin_of(ns as f64 / NS_PER_US);
+        let next = bins.last().map_or(bin, |(last, _)| last + 1);
+        bins.extend((next..=bin).map(|bin| (bin, 0)));
+        if let Some((_, sum)) = bins.last_mut() {
+            *sum += count;
+        }
+    }
+    bins
+}
+
+/// The bin of a time.
+fn bin_of(us: f64) -> i32 {
+    // A time at the end of a bin belongs to it, whatever the rounding.
+    let exact = BINS_PER_DECADE * us.max(1.0 / NS_PER_US).log10();
+    (exact - 1e-9).ceil() as i32
+}
+
+fn end_us(bin: i32) -> f64 {
+    10_f64.powf(f64::from(bin) / BINS_PER_DECADE)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(counts: Vec<(u64, u64)>) -> String {
+        csv(&[ResponseHistogram { arm: "f{a=1,b=2}".to_owned(), load: "open".to_owned(), counts }])
+    }
+
+    #[test]
+    fn counts_are_listed_plain_and_cumulative_with_the_empty_bins_between() {
+        let text = of(vec![(100_000, 3), (101_000, 1), (126_000, 4)]);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [
+                "\"f{a=1,b=2}\",\"open\",89.125,100.000,3,0.375000,3,0.375000",
+                "\"f{a=1,b=2}\",\"open\",100.000,112.202,1,0.125000,4,0.500000",
+                "\"f{a=1,b=2}\",\"open\",112.202,125.893,0,0.000000,4,0.500000",
+                "\"f{a=1,b=2}\",\"open\",125.893,141.254,4,0.500000,8,1.000000",
+            ]
+        );
+        assert_eq!(of(Vec::new()).lines().count(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn every_response_is_in_the_bin_that_holds_its_time(mut times in prop::collection::vec(1_u64..100_000_000_000, 1..50)) {
+            times.sort_unstable();
+            let bins = bins(&times.iter().map(|ns| (*ns, 1)).collect::<Vec<_>>());
+            prop_assert_eq!(bins.iter().map(|(_, count)| *count).sum::<u64>(), times.len() as u64);
+            prop_assert!(bins.windows(2).all(|two| two[1].0 == two[0].0 + 1));
+            for (bin, count) in bins {
+                let within = times.iter().filter(|ns| bin_of(**ns as f64 / NS_PER_US) == bin);
+                prop_assert_eq!(within.clone().count() as u64, count);
+                for ns in within {
+                    let us = *ns as f64 / NS_PER_US;
+                    prop_assert!(us <= end_us(bin) * (1.0 + 1e-6) && us > end_us(bin - 1) * (1.0 - 1e-6), "{}", us);
+                }
+            }
+        }
+    }
+}

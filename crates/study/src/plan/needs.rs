@@ -1,0 +1,45 @@
+//! What a study needs besides hoptax and the usual Envoy, for people who choose one.
+
+use std::collections::BTreeSet;
+
+use super::Plan;
+
+impl Plan {
+    /// What must be on the machine, or is installed when it is first needed, one sentence part each.
+    pub fn needs(&self) -> Vec<String> {
+        let mut needs = Vec::new();
+        if self.link.is_some() {
+            needs.push("root, for the network namespaces of its link".to_owned());
+        }
+        let networks = self.network_needs();
+        if !networks.is_empty() {
+            let programs: BTreeSet<String> = networks
+                .iter()
+                .map(|needed| format!("{} (package {})", needed.program, needed.package))
+                .collect();
+            let programs: Vec<String> = programs.into_iter().collect();
+            needs.push(format!("root, for the networks of its arms; {}", programs.join("; ")));
+        }
+        if self.profile {
+            needs.push("perf (package linux-perf)".to_owned());
+        }
+        let hops = self.arms.iter().flat_map(|arm| &arm.chain.hops);
+        let fronts: BTreeSet<(&str, &str)> =
+            hops.filter_map(|hop| hop.proxy.front()).map(|front| (front.program, front.package)).collect();
+        needs.extend(fronts.into_iter().map(|(program, package)| format!("{program} (package {package})")));
+        let application = self.application.as_ref();
+        needs.extend(application.map(|one| format!("{} ({})", one.program_name(), one.remedy())));
+        let callers: BTreeSet<(&str, &str)> = self
+            .loads
+            .iter()
+            .filter_map(|load| load.caller.as_ref())
+            .map(|caller| (caller.program_name(), caller.remedy()))
+            .collect();
+        needs.extend(callers.into_iter().map(|(program, remedy)| format!("{program} ({remedy})")));
+        let envoys: Vec<&str> = self.envoys().into_iter().collect();
+        if !envoys.is_empty() {
+            needs.push(format!("Envoy {} (releases are installed when first needed)", envoys.join(", ")));
+        }
+        needs
+    }
+}

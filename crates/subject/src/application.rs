@@ -1,0 +1,294 @@
+//! Applications behind the proxies: commands that serve plain HTTP/1.1 on a port that they are given.
+//!
+//! An application of the user is a command in the study file. Those of `apps/` have a name, and an entry in [`ALL`].
+
+mod go;
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hoptax_host::child::{Child, ChildSpec};
+
+use crate::origin::{OriginError, OriginProcess};
+use crate::placeholders::{FOLDER, filled};
+use crate::program::in_search_path;
+
+/// The applications that come with hoptax.
+pub static ALL: [&Known; 1] = [&go::GO];
+
+/// The folder, below that of the repository, in which applications are built.
+const BUILT: &str = ".tools/bin";
+/// Time limit for an application to be ready. Some load much before they listen.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+/// Time limit for an answer about readiness.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Interval of polling for readiness.
+const POLL: Duration = Duration::from_millis(4);
+/// Number of ports that are tried. Another process may take a port before the application listens on it.
+const PORTS: usize = 3;
+
+/// Placeholders of a command.
+const PORT: &str = "{port}";
+const HOST: &str = "{host}";
+
+/// An application of `apps/`.
+#[derive(Debug)]
+pub struct Known {
+    /// Its name in study files.
+    pub name: &'static str,
+    /// Its name in sentences.
+    pub title: &'static str,
+    /// Its program, in `.tools/bin` or on PATH.
+    program: &'static str,
+    /// Arguments with placeholders.
+    arguments: &'static [&'static str],
+    /// Flags that functions of the catalogue may add, without dashes.
+    flags: &'static [&'static str],
+    /// Where the program comes from.
+    remedy: &'static str,
+}
+
+/// An application that is started for a study.
+#[derive(Clone, Debug)]
+pub struct Application {
+    /// The program and its arguments, with placeholders.
+    command: Vec<String>,
+    /// The path that answers with success once it is ready; none if it is ready when it listens.
+    ready: Option<String>,
+    known: Option<&'static Known>,
+}
+
+impl Application {
+    /// The application of `apps/` with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let known = *ALL.iter().find(|known| known.name == name)?;
+        let command = std::iter::once(known.program).chain(known.arguments.iter().copied());
+        Some(Self { command: command.map(str::to_owned).collect(), ready: None, known: Some(known) })
+    }
+
+    /// The application of `apps/` that performs functions with these flags.
+    pub fn with_flags(flags: &[String]) -> Option<Self> {
+        let supports = |known: &&&Known| flags.iter().all(|flag| known.flags.contains(&flag.as_str()));
+        Self::named(ALL.iter().find(supports)?.name)
+    }
+
+    /// An application of the user. `ready` is the path that answers with success once it is ready.
+    ///
+    /// # Errors
+    /// When the command has no argument with a port.
+    pub fn of_command(command: &[String], ready: Option<&str>) -> Result<Self, String> {
+        if !command.iter().skip(1).any(|argument| argument.contains(PORT)) {
+            return Err(format!(
+                "the command does not say where its port belongs: add an argument with `{PORT}`, such as `--port={PORT}`"
+            ));
+        }
+        Ok(Self { command: command.to_vec(), ready: ready.map(str::to_owned), known: None })
+    }
+
+    /// Its name in results: that of `apps/`, or its command.
+    pub fn name(&self) -> String {
+        self.known.map_or_else(|| self.command.join(" "), |known| known.name.to_owned())
+    }
+
+    /// What to do if its program is missing.
+    pub fn remedy(&self) -> &'static str {
+        self.known.map_or("install it, or correct `command`", |known| known.remedy)
+    }
+
+    /// Whether functions may add this flag to its command.
+    pub fn has_flag(&self, flag: &str) -> bool {
+        self.known.is_some_and(|known| known.flags.contains(&flag))
+    }
+
+    /// The name of its program, as in its command.
+    pub fn program_name(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    /// The path of its program; none if it is missing. `folder` is that of the study file.
+    pub fn program(&self, folder: &Path) -> Option<PathBuf> {
+        let name = self.program_name();
+        let found = if name.contains('/') || name.contains(FOLDER) {
+            Some(folder.join(filled(name, &[(FOLDER, &*folder.to_string_lossy())])))
+                .filter(|path| path.is_file())
+        } else {
+            let built = self.known.map(|_| Path::new(BUILT).join(name)).filter(|path| path.is_file());
+            built.or_else(|| in_search_path(name, &env::var_os("PATH").unwrap_or_default()))
+        };
+        found?.canonicalize().ok()
+    }
+
+    /// The files among its arguments: a script is as much a part of it as the interpreter.
+    pub fn files(&self, folder: &Path) -> Vec<PathBuf> {
+        let folder = folder.to_string_lossy();
+        let arguments = self.command.iter().skip(1).map(|argument| filled(argument, &[(FOLDER, &*folder)]));
+        arguments.map(PathBuf::from).filter(|path| path.is_file()).collect()
+    }
+
+    /// Starts it on `listen` with more flags, and waits until it is ready. Its log is truncated. `folder` is that of the
+    /// study file.
+    ///
+    /// # Errors
+    /// When its program is missing or cannot be executed, when it exits, and when it is not ready in time.
+    pub fn start(
+        &self,
+        folder: &Path,
+        listen: IpAddr,
+        flags: &[(String, String)],
+        log: &Path,
+        processors: &[u32],
+    ) -> Result<OriginProcess, OriginError> {
+        let program = self.program(folder).ok_or_else(|| OriginError::NoProgram {
+            program: self.program_name().to_owned(),
+            remedy: self.remedy(),
+        })?;
+        let run_error = |source| OriginError::Run { program: program.clone(), source };
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let address = free_address(listen).map_err(run_error)?;
+            std::fs::write(log, "").map_err(run_error)?;
+            let spec = ChildSpec {
+                program: program.clone(),
+                arguments: self.arguments(folder, address, flags),
+                environment: Vec::new(),
+                log: log.to_owned(),
+                processors: processors.to_vec(),
+            };
+            let child = Child::start(&spec).map_err(run_error)?;
+            let mut process = OriginProcess::of(child, program.clone(), address);
+            match self.wait(&mut process, log) {
+                Ok(()) => return Ok(process),
+                Err(OriginError::Ended { .. }) if tried < PORTS && is_taken(address) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn arguments(&self, folder: &Path, address: SocketAddr, flags: &[(String, String)]) -> Vec<OsString> {
+        let (port, host) = (address.port().to_string(), address.ip().to_string());
+        let folder = folder.to_string_lossy();
+        let values = [(PORT, port.as_str()), (HOST, host.as_str()), (FOLDER, &*folder)];
+        let own = self.command.iter().skip(1).map(|argument| filled(argument, &values));
+        let more = flags.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
+        own.chain(more).map(OsString::from).collect()
+    }
+
+    fn wait(&self, process: &mut OriginProcess, log: &Path) -> Result<(), OriginError> {
+        let began = Instant::now();
+        loop {
+            process.check()?;
+            let is_ready = match &self.ready {
+                None => TcpStream::connect(process.address).is_ok(),
+                Some(path) => answers(process.address, path),
+            };
+            if is_ready {
+                // It may have been another process that answered.
+                return process.check();
+            }
+            if began.elapsed() > START_TIMEOUT {
+                return Err(OriginError::NotListening {
+                    seconds: START_TIMEOUT.as_secs(),
+                    log: log.to_owned(),
+                });
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// Displays it in a sentence.
+impl fmt::Display for Application {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.known {
+            Some(known) => f.write_str(known.title),
+            None => write!(f, "the application `{}`", self.program_name()),
+        }
+    }
+}
+
+/// An address with a port that no process has at this moment.
+fn free_address(listen: IpAddr) -> io::Result<SocketAddr> {
+    TcpListener::bind((listen, 0))?.local_addr()
+}
+
+/// Whether a process listens on an address.
+fn is_taken(address: SocketAddr) -> bool {
+    TcpListener::bind(address).is_err()
+}
+
+/// Whether a path is answered with success.
+fn answers(address: SocketAddr, path: &str) -> bool {
+    let agent: ureq::Agent =
+        ureq::Agent::config_builder().timeout_global(Some(ANSWER_TIMEOUT)).proxy(None).build().into();
+    agent.get(format!("http://{address}{path}")).call().is_ok_and(|response| response.status().is_success())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn command(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
+    }
+
+    /// A shell script that serves with Python, as an application of the user would.
+    fn start(script: &str, ready: Option<&str>) -> Result<OriginProcess, OriginError> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("server.sh"), script).unwrap();
+        let application =
+            Application::of_command(&command(&["sh", "{folder}/server.sh", "{port}", "{host}"]), ready)
+                .unwrap();
+        assert_eq!(application.files(folder.path()), [folder.path().join("server.sh")]);
+        let log = folder.path().join("log");
+        application.start(folder.path(), [127, 0, 0, 1].into(), &[], &log, &[])
+    }
+
+    #[test]
+    fn a_command_without_a_port_is_refused() {
+        let error = Application::of_command(&command(&["./{port}", "--listen"]), None).unwrap_err();
+        assert!(error.contains("`--port={port}`"), "{error}");
+    }
+
+    #[test]
+    fn every_application_gets_its_port_and_the_flags_of_functions() {
+        for known in ALL {
+            let application = Application::named(known.name).unwrap();
+            assert_eq!(application.name(), known.name);
+            let flags = [("limit".to_owned(), "5".to_owned())];
+            let address = ([127, 0, 0, 1], 4001).into();
+            let arguments = application.arguments(Path::new("/study"), address, &flags);
+            let text = arguments.join(std::ffi::OsStr::new(" ")).into_string().unwrap();
+            assert!(text.contains("4001") && text.ends_with("--limit 5") && !text.contains('{'), "{text}");
+        }
+        assert!(Application::named("rust").is_none());
+    }
+
+    #[test]
+    fn a_program_with_a_slash_starts_at_the_folder_of_the_study() {
+        let folder = tempfile::tempdir().unwrap();
+        let application = Application::of_command(&command(&["./server", "{port}"]), None).unwrap();
+        assert_eq!(application.program(folder.path()), None);
+        let program = folder.path().join("server");
+        fs::write(&program, "").unwrap();
+        assert_eq!(application.program(folder.path()), program.canonicalize().ok());
+    }
+
+    #[test]
+    fn an_application_that_exits_or_is_missing_has_the_reason() {
+        let error = start("echo out of luck; exit 7\n", None).unwrap_err().to_string();
+        assert!(error.contains("out of luck") && error.contains('7'), "{error}");
+        let missing = Application::of_command(&command(&["no-such-program", "{port}"]), None).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let start = missing.start(folder.path(), [127, 0, 0, 1].into(), &[], &folder.path().join("log"), &[]);
+        let error = start.unwrap_err().to_string();
+        assert!(error.contains("no-such-program") && error.contains("install it"), "{error}");
+    }
+}

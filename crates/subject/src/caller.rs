@@ -1,0 +1,201 @@
+//! Callers other than hoptax: commands that call a URL for some seconds and print how long each call took.
+//!
+//! A caller of the user is a command in the study file. Those of `apps/` have a name, and an entry in [`ALL`]. Each prints a
+//! line for every call, with its time in microseconds or `failed`, and finally `end` with the time from the start of the first
+//! call to the end of the last, in microseconds.
+
+mod php;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::placeholders::{FOLDER, filled};
+use crate::program::in_search_path;
+
+/// The callers that come with hoptax.
+pub static ALL: [&Known; 1] = [&php::PHP];
+
+/// Placeholders of a command.
+const URL: &str = "{url}";
+const SECONDS: &str = "{seconds}";
+const PROCESSES: &str = "{processes}";
+const AUTHORITY: &str = "{authority}";
+const SCRIPT: &str = "{script}";
+
+/// A caller of `apps/`.
+pub struct Known {
+    /// Its name in study files.
+    pub name: &'static str,
+    /// Its name in sentences, in the plural.
+    pub title: &'static str,
+    program: &'static str,
+    /// Arguments with placeholders.
+    arguments: &'static [&'static str],
+    /// Arguments with which the program prints the versions of what a call needs.
+    version: &'static [&'static str],
+    /// The name and the text of the script that it runs.
+    script: (&'static str, &'static str),
+    /// What to install.
+    remedy: &'static str,
+}
+
+/// The caller of a load.
+#[derive(Clone)]
+pub struct Caller {
+    /// The program and its arguments, with placeholders.
+    command: Vec<String>,
+    known: Option<&'static Known>,
+}
+
+/// What a caller is to do.
+#[derive(Clone, Debug)]
+pub struct Calls<'a> {
+    /// The URL to call.
+    pub url: &'a str,
+    /// For how long.
+    pub duration: Duration,
+    /// Number of processes, or of whatever calls in parallel.
+    pub processes: usize,
+    /// The file with the authority that signed the server's certificate; none for plaintext.
+    pub authority: Option<&'a Path>,
+}
+
+impl Caller {
+    /// The caller of `apps/` with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let known = *ALL.iter().find(|known| known.name == name)?;
+        let command = std::iter::once(known.program).chain(known.arguments.iter().copied());
+        Some(Self { command: command.map(str::to_owned).collect(), known: Some(known) })
+    }
+
+    /// A caller of the user.
+    ///
+    /// # Errors
+    /// When the command lacks an argument with the URL or the duration.
+    pub fn of_command(command: &[String]) -> Result<Self, String> {
+        let has = |placeholder: &str| command.iter().skip(1).any(|argument| argument.contains(placeholder));
+        for placeholder in [URL, SECONDS] {
+            if !has(placeholder) {
+                return Err(format!("the command has no argument with `{placeholder}`: add it"));
+            }
+        }
+        Ok(Self { command: command.to_vec(), known: None })
+    }
+
+    /// Its name in results: that of `apps/`, or its command.
+    pub fn name(&self) -> String {
+        self.known.map_or_else(|| self.command.join(" "), |known| known.name.to_owned())
+    }
+
+    /// The name of its program, as in its command.
+    pub fn program_name(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    /// The path of its program; none if it is missing. `folder` is that of the study file.
+    pub fn program(&self, folder: &Path) -> Option<PathBuf> {
+        self.program_in(folder, &env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// As [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
+    pub fn program_in(&self, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
+        let name = self.program_name();
+        if name.contains('/') || name.contains(FOLDER) {
+            let path = folder.join(filled(name, &[(FOLDER, &*folder.to_string_lossy())]));
+            return path.is_file().then_some(path);
+        }
+        in_search_path(name, search_path)
+    }
+
+    /// Arguments with which its program prints its version; none if they are not known.
+    pub fn version(&self) -> Option<&'static [&'static str]> {
+        self.known.map(|known| known.version)
+    }
+
+    /// The name and the text of the script that it runs, if it brings one.
+    pub fn script(&self) -> Option<(&'static str, &'static str)> {
+        self.known.map(|known| known.script)
+    }
+
+    /// What to do if its program is missing or fails.
+    pub fn remedy(&self) -> &'static str {
+        self.known.map_or("install it, or correct `command`", |known| known.remedy)
+    }
+
+    /// Its arguments. `folder` is that of the study file, `script` the path of its script.
+    pub fn arguments(&self, calls: &Calls<'_>, folder: &Path, script: &Path) -> Vec<OsString> {
+        let (seconds, processes) = (calls.duration.as_secs_f64().to_string(), calls.processes.to_string());
+        let authority = calls.authority.unwrap_or(Path::new("")).to_string_lossy();
+        let (folder, script) = (folder.to_string_lossy(), script.to_string_lossy());
+        let values = [
+            (URL, calls.url),
+            (SECONDS, seconds.as_str()),
+            (PROCESSES, processes.as_str()),
+            (AUTHORITY, &*authority),
+            (SCRIPT, &*script),
+            (FOLDER, &*folder),
+        ];
+        self.command.iter().skip(1).map(|argument| filled(argument, &values).into()).collect()
+    }
+}
+
+impl PartialEq for Caller {
+    fn eq(&self, other: &Self) -> bool {
+        self.command == other.command
+    }
+}
+
+/// Leaves out the text of its script.
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+/// Displays them in a sentence, in the plural.
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.known {
+            Some(known) => f.write_str(known.title),
+            None => write!(f, "callers `{}`", self.program_name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_gets_url_duration_processes_and_authority() {
+        let command = ["./call", "{url}", "--for={seconds}", "{processes}", "{authority}", "{folder}/data"];
+        let caller = Caller::of_command(&command.map(str::to_owned)).unwrap();
+        let calls = Calls {
+            url: "http://127.0.0.1:80/",
+            duration: Duration::from_millis(1_500),
+            processes: 3,
+            authority: None,
+        };
+        let arguments = caller.arguments(&calls, Path::new("/study"), Path::new(""));
+        assert_eq!(arguments, ["http://127.0.0.1:80/", "--for=1.5", "3", "", "/study/data"]);
+        let error = Caller::of_command(&["./call", "{url}"].map(str::to_owned)).unwrap_err();
+        assert!(error.contains("`{seconds}`"), "{error}");
+    }
+
+    #[test]
+    fn every_caller_fills_all_placeholders() {
+        let calls = Calls { url: "URL", duration: Duration::from_secs(1), processes: 2, authority: None };
+        for known in ALL {
+            let caller = Caller::named(known.name).unwrap();
+            let arguments = caller.arguments(&calls, Path::new("/study"), Path::new("/run/script"));
+            assert!(
+                arguments.iter().all(|argument| !argument.to_string_lossy().contains('{')),
+                "{arguments:?}"
+            );
+            assert!(arguments.iter().any(|argument| argument == "URL"));
+        }
+    }
+}

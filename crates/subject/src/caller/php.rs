@@ -1,0 +1,16 @@
+//! `apps/php`: one PHP process with curl per connection, which keep no state between calls.
+
+use super::Known;
+
+pub(super) static PHP: Known = Known {
+    name: "php",
+    title: "callers in PHP",
+    program: "php",
+    arguments: &["{script}", "{url}", "{seconds}", "{processes}", "{authority}"],
+    version: &[
+        "-r",
+        "echo 'PHP ', PHP_VERSION, ', curl ', function_exists('curl_version') ? curl_version()['version'] : 'missing';",
+    ],
+    script: ("caller.php", include_str!("../../../../apps/php/caller.php")),
+    remedy: "install the packages php-cli and php-curl",
+};
