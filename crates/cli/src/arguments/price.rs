@@ -16,9 +16,8 @@ const MEASURED: [&str; 9] =
 #[command(after_help = "\
 Examples:
   hoptax price envoy.yaml --rate 3000 --price-per-core-hour 0.04
-  hoptax price envoy.yaml --request 'GET https://shop.example/cart' --header 'x-region: north'
   hoptax price envoy.yaml --what-if 'jwt_authn -> check-token/lua' --what-if 'envoy -> 1.39.3'
-  hoptax price dump.json --listener public_listener --dry-run
+  hoptax price dump.json --listener public_listener --request 'GET https://shop.example/cart'
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the dump
 of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.json`. It is adapted to this

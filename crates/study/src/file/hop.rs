@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::{OrderWord, ProxyWord, TlsWord};
 
 /// A proxy of an arm.
-#[expect(clippy::large_enum_variant, reason = "a study has few proxies")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
