@@ -2,6 +2,7 @@
 
 mod estimate;
 mod flames;
+mod forecast;
 pub(crate) mod library;
 mod outputs;
 mod requirements;
@@ -138,7 +139,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
             rounds.ended_s.len(),
             plan.seed
         ));
-    } else if let Some(text) = forecast(&directory, &manifest, &plan, estimate.rounds_of(&length)) {
+    } else if let Some(text) = forecast::text(&directory, &manifest, &plan, estimate.rounds_of(&length)) {
         print::note(&text);
     }
     let session = Session::begin(&plan, length, estimate, &rounds);
@@ -156,18 +157,6 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         sittings::combine_with_stored(&directory, &manifest, &result)?;
     }
     Ok(code)
-}
-
-/// How narrow the intervals will be after `rounds` rounds, according to the last sitting of the study, or else to machines like this
-/// one.
-fn forecast(directory: &Path, manifest: &Manifest, plan: &Plan, rounds: Option<u32>) -> Option<String> {
-    match directory.parent().and_then(|parent| sittings::latest(parent, manifest)) {
-        Some(last) => {
-            Some(format!("according to the last sitting: {}", session::forecast_text(&last, rounds)?))
-        }
-        None if plan.timeline.is_some() => None,
-        None => expected_precision(&manifest.machine, manifest.never_halted, rounds),
-    }
 }
 
 /// What a study with this Envoy is measured on.
@@ -269,7 +258,7 @@ fn dry_run(mut plan: Plan, never_halt: NeverHalt) -> Result<Code, Failure> {
         let machine = probe(&placement()?)?;
         let never_halted = is_wanted(&machine, never_halt);
         adapt(&mut plan, &machine, never_halted);
-        precision = expected_precision(&machine, never_halted, Some(plan.rounds));
+        precision = forecast::on_machines_like_this(&machine, never_halted, plan.rounds);
     }
     let length = Length { rounds: plan.rounds, budget_s: None, until: None };
     let needs = Estimate::of(&plan).words(&length, 0);
@@ -315,16 +304,6 @@ fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) {
     for chosen in suit::suit(plan, machine, never_halted) {
         print::note(&format!("chosen for this machine: {chosen}"));
     }
-}
-
-/// The expected precision on a machine like this one.
-fn expected_precision(machine: &MachineProbe, never_halted: bool, rounds: Option<u32>) -> Option<String> {
-    let rounds = rounds?;
-    let share = suit::half_width_share(machine, never_halted, rounds)?;
-    Some(format!(
-        "on machines like this, nearly all costs are within about ±{} of the baseline after {rounds} rounds",
-        session::percent(share)
-    ))
 }
 
 /// The probe of the machine, and the spinner that keeps its processors from halting, if wanted. A resumed study keeps its first

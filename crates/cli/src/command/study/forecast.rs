@@ -1,0 +1,40 @@
+//! What is known about the precision of a study before it begins.
+
+use std::path::Path;
+
+use hoptax_result::MachineProbe;
+use hoptax_study::plan::Plan;
+use hoptax_study::suit;
+
+use super::run_folder::Manifest;
+use super::{session, sittings};
+
+/// How narrow the intervals will be after `rounds` rounds, according to the last sitting of the study beside `directory`, or else to
+/// machines like this one; None if neither is known.
+pub(super) fn text(
+    directory: &Path,
+    manifest: &Manifest,
+    plan: &Plan,
+    rounds: Option<u32>,
+) -> Option<String> {
+    if let Some(last) = directory.parent().and_then(|parent| sittings::latest(parent, manifest)) {
+        return Some(format!("according to the last sitting: {}", session::forecast_text(&last, rounds)?));
+    }
+    if plan.timeline.is_some() {
+        return None;
+    }
+    on_machines_like_this(&manifest.machine, manifest.never_halted, rounds?)
+}
+
+/// The same according to other studies on machines like this one.
+pub(super) fn on_machines_like_this(
+    machine: &MachineProbe,
+    never_halted: bool,
+    rounds: u32,
+) -> Option<String> {
+    let share = suit::half_width_share(machine, never_halted, rounds)?;
+    Some(format!(
+        "on machines like this, nearly all costs are within about ±{} of the baseline after {rounds} rounds",
+        session::percent(share)
+    ))
+}
