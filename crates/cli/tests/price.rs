@@ -50,38 +50,46 @@ fn the_whole_and_every_variant_answer_and_the_parts_act() {
     assert!(!whole.contains("hunter2") && !whole.contains("192.0.2.9"), "{whole}");
 }
 
+/// Runs of a study of which one must have numbers.
+const ATTEMPTS: usize = 3;
+
 /// One part costs most, and two of them interact: a script that does more if the filter before it adds a header.
 #[test]
 fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
     let config = root().join("crates/cli/tests/fixtures/bill.yaml");
-    let ran = run([
-        "price",
-        config.to_str().unwrap(),
-        "--request",
-        "GET http://shop.example/cart/1",
-        "--header",
-        "x-own: secret-of-the-user",
-        "--without",
-        "script",
-        "--without",
-        "header",
-        "--without",
-        "cors",
-        "--what-if",
-        "script -> add-header/lua",
-        "--what-if",
-        "header -> nothing",
-        "--rate",
-        "1000",
-        "--rounds",
-        "3",
-        "--json",
-        "-",
-        "--out",
-        out.to_str().unwrap(),
-    ]);
+    // Other work on the machine can void a study of three rounds.
+    let mut attempts = (0..ATTEMPTS).map(|attempt| {
+        let out = folder.path().join(attempt.to_string());
+        let ran = run([
+            "price",
+            config.to_str().unwrap(),
+            "--request",
+            "GET http://shop.example/cart/1",
+            "--header",
+            "x-own: secret-of-the-user",
+            "--without",
+            "script",
+            "--without",
+            "header",
+            "--without",
+            "cors",
+            "--what-if",
+            "script -> add-header/lua",
+            "--what-if",
+            "header -> nothing",
+            "--rate",
+            "1000",
+            "--rounds",
+            "3",
+            "--json",
+            "-",
+            "--out",
+            out.to_str().unwrap(),
+        ]);
+        (ran, out)
+    });
+    let (ran, out) = attempts.find(|(ran, _)| ran.code != Some(4)).unwrap();
     let bill = checked("bill", &ran.stdout);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("bill.json")).unwrap()).unwrap();
