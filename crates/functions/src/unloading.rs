@@ -21,6 +21,8 @@ impl Function {
                 "it sets `{}` of the bootstrap, which Envoy reads only when it starts",
                 keys.join("`, `")
             ))
+        } else if fragment.listener.contains_key("enable_reuse_port") {
+            Some("Envoy opens the sockets of a listener only once".to_owned())
         } else if self.workers.is_some() {
             Some("Envoy sets the number of its workers only when it starts".to_owned())
         } else if self.secured != Secured::default() {
@@ -58,6 +60,7 @@ mod tests {
             ("overload-manager", "it sets `overload_manager` of the bootstrap"),
             ("balance/zone", "it sets `cluster_manager`, `node` of the bootstrap"),
             ("workers/two", "number of its workers"),
+            ("one-socket", "sockets of a listener"),
             ("tls/terminate", "TLS belongs to the connections"),
             ("tls/originate", "TLS belongs to the connections"),
             ("rate-limit/library", "runs in the application"),
