@@ -23,6 +23,8 @@ impl Function {
             ))
         } else if fragment.listener.contains_key("enable_reuse_port") {
             Some("Envoy opens the sockets of a listener only once".to_owned())
+        } else if !fragment.listeners.is_empty() {
+            Some("Envoy keeps removed listeners while they drain, by default for ten minutes".to_owned())
         } else if self.workers.is_some() {
             Some("Envoy sets the number of its workers only when it starts".to_owned())
         } else if self.secured != Secured::default() {
@@ -61,6 +63,7 @@ mod tests {
             ("balance/zone", "it sets `cluster_manager`, `node` of the bootstrap"),
             ("workers/two", "number of its workers"),
             ("one-socket", "sockets of a listener"),
+            ("configuration/listeners", "removed listeners while they drain"),
             ("tls/terminate", "TLS belongs to the connections"),
             ("tls/originate", "TLS belongs to the connections"),
             ("rate-limit/library", "runs in the application"),
