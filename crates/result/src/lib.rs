@@ -11,6 +11,7 @@ mod crosscheck;
 mod digits;
 mod environment;
 mod finding;
+mod gate;
 mod load;
 mod machine;
 mod prices;
@@ -38,6 +39,7 @@ pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, Too
 pub use digits::grouped;
 pub use environment::Environment;
 pub use finding::{Finding, Severity, Verdict};
+pub use gate::{GateLimit, GateOutcome, GateResult};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
     InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadInterval, LoadPlan, LoadRate, LoadResult,
