@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use hoptax_bill::Change;
+use hoptax_variants::Change;
 
 use super::values::{self, Headers, NeverHalt, RequestLine};
 

@@ -13,13 +13,13 @@ mod tries;
 use std::fs;
 use std::path::Path;
 
-use hoptax_bill::study_file::{Question, STUDY, Source, study_file};
-use hoptax_bill::{Change, Changed, Variant};
 use hoptax_functions::Catalogue;
 use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{BillResult, Verdict};
 use hoptax_study::bill::bill;
 use hoptax_subject::envoy::given::{Given, GivenError};
+use hoptax_variants::study_file::{Question, STUDY, Source, study_file};
+use hoptax_variants::{Change, Changed, Variant};
 
 use self::laboratory::{Laboratory, adapt, create_folder};
 use self::passed::{Passed, passed};

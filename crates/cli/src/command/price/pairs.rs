@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use hoptax_bill::Variant;
-use hoptax_bill::study_file::{Question, Source, study_file};
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::{BillResult, BilledInteractions};
 use hoptax_study::bill::pairs::{Pair, interactions, suspects};
 use hoptax_subject::envoy::given::Given;
+use hoptax_variants::Variant;
+use hoptax_variants::study_file::{Question, Source, study_file};
 
 use super::laboratory::{Laboratory, Tried, create_folder};
 use super::passed::Passed;
