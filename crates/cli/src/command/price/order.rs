@@ -78,9 +78,8 @@ pub(super) fn activity(part: &Part, whole: &Answers) -> Activity {
     }
     match part.moved(whole.moved.keys()).first() {
         Some(statistic) => Activity::Exercised { statistic: (*statistic).clone() },
-        None => Activity::NotExercised {
-            statistics: part.proof.clone(),
-            exercised_by: part.exercised_by.map(str::to_owned),
-        },
+        None => {
+            Activity::NotExercised { statistics: part.proof.clone(), exercised_by: part.exercised_by.clone() }
+        }
     }
 }
