@@ -33,7 +33,9 @@ fn a_candidate_that_costs_more_fails_and_reports_in_every_format() {
     command.args(["--fail-on", "cpu>+3%", "--fail-on", "cpu<-90%", "--out", "out", "--json", "gate.json"]);
     command.args(["--markdown", "gate.md", "--junit", "gate.xml", "--sarif", "gate.sarif"]);
     let ran = ran(&mut command);
-    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let read = |name: &str| {
+        fs::read_to_string(folder.path().join(name)).unwrap_or_else(|_| panic!("{}", ran.stderr))
+    };
     let gate = checked("gate", &read("gate.json"));
     assert_eq!(gate, serde_json::from_str::<Value>(&read("out/gate.json")).unwrap());
     let outcomes: Vec<(&str, &str)> = gate["limits"]
@@ -50,12 +52,18 @@ fn a_candidate_that_costs_more_fails_and_reports_in_every_format() {
     assert_ne!(gate["same"][0]["outcome"], "failed", "{gate:#}");
     assert!(ran.stdout.contains("config=new.yaml") && ran.stdout.contains("(A/A)"), "{}", ran.stdout);
     assert!(read("gate.md").contains("cpu>+3%"));
-    assert!(read("gate.xml").contains("<testcase classname=\"ours\" name=\"cpu>+3%\">") || read("gate.xml").contains("cpu&gt;+3%"));
+    assert!(
+        read("gate.xml").contains("<testcase classname=\"ours\" name=\"cpu>+3%\">")
+            || read("gate.xml").contains("cpu&gt;+3%")
+    );
     let sarif: Value = serde_json::from_str(&read("gate.sarif")).unwrap();
-    assert_eq!(sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "edge.yaml");
-    let left = fs::read_dir(folder.path()).unwrap().filter(|entry| {
-        entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".hoptax")
-    });
+    assert_eq!(
+        sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+        "edge.yaml"
+    );
+    let left = fs::read_dir(folder.path())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".hoptax"));
     assert_eq!(left.count(), 0, "the temporary study file is removed");
 }
 
@@ -75,7 +83,14 @@ fn invalid_gates_are_refused_with_the_reason() {
     let ran = run(["gate", "quick", "--candidate", "envoy=1.39.3", "--fail-on", "cqu>+3%"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("did you mean `cpu`"), "{}", ran.stderr);
     let ran = run([
-        "gate", "quick", "--candidate", "envoy=1.39.3", "--fail-on", "p99>+3%", "--until-decided", "1m",
+        "gate",
+        "quick",
+        "--candidate",
+        "envoy=1.39.3",
+        "--fail-on",
+        "p99>+3%",
+        "--until-decided",
+        "1m",
     ]);
     assert!(ran.code == Some(2) && ran.stderr.contains("cpu>+3%"), "{}", ran.stderr);
 }

@@ -51,7 +51,10 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
         GateOutcome::Failed => format!("{arm}: {measure} changes by {change}, which exceeds `{text}`"),
         GateOutcome::Passed => format!("{arm}: {measure} changes by {change}, within `{text}`"),
         GateOutcome::Undecided | GateOutcome::Unknown => {
-            format!("{arm}: {measure} changes by {change}, so `{text}` is undecided; {}", remedy(result, limit))
+            format!(
+                "{arm}: {measure} changes by {change}, so `{text}` is undecided; {}",
+                remedy(result, limit)
+            )
         }
     }
 }
@@ -121,7 +124,10 @@ pub(crate) fn method(result: &GateResult) -> Vec<String> {
         result.rounds
     )];
     if !result.unchanged.is_empty() {
-        lines.push(format!("not measured, because the candidate does not change them: {}", result.unchanged.join(", ")));
+        lines.push(format!(
+            "not measured, because the candidate does not change them: {}",
+            result.unchanged.join(", ")
+        ));
     }
     lines
 }
@@ -137,7 +143,13 @@ pub(crate) mod fixture {
 
     use super::*;
 
-    fn limit(arm: &str, text: &str, measure: CostMeasure, change: Option<(f64, f64)>, outcome: GateOutcome) -> GateLimit {
+    fn limit(
+        arm: &str,
+        text: &str,
+        measure: CostMeasure,
+        change: Option<(f64, f64)>,
+        outcome: GateOutcome,
+    ) -> GateLimit {
         let change_share = change.map(|(estimate, half_width)| Interval {
             estimate,
             low: estimate - half_width,
@@ -187,7 +199,10 @@ mod tests {
         let mut result = fixture::gate();
         assert_eq!(outcome(&result), "failed: envoy=1.41.0 exceeds 1 of 4 limits, 1 undecided, 1 unknown");
         result.limits.remove(0);
-        assert_eq!(outcome(&result), "passed: envoy=1.41.0 certainly exceeds none of 3 limits, 1 undecided, 1 unknown");
+        assert_eq!(
+            outcome(&result),
+            "passed: envoy=1.41.0 certainly exceeds none of 3 limits, 1 undecided, 1 unknown"
+        );
         result.limits.retain(|limit| limit.outcome == GateOutcome::Passed);
         assert_eq!(outcome(&result), "passed: envoy=1.41.0 exceeds none of 1 limit");
         result.limits[0].outcome = GateOutcome::Unknown;

@@ -23,9 +23,9 @@ pub fn gate(result: &GateResult) -> io::Result<String> {
     let counts = [("tests", tests.as_str()), ("failures", failures.as_str()), ("skipped", skipped.as_str())];
     writer.create_element("testsuites").with_attributes(counts).write_inner_content(|writer| {
         let suite = writer.create_element("testsuite").with_attribute(("name", result.study.as_str()));
-        suite.with_attributes(counts).with_attribute(("time", time.as_str())).write_inner_content(|writer| {
-            result.limits.iter().try_for_each(|limit| case(writer, result, limit))
-        })?;
+        suite.with_attributes(counts).with_attribute(("time", time.as_str())).write_inner_content(
+            |writer| result.limits.iter().try_for_each(|limit| case(writer, result, limit)),
+        )?;
         Ok(())
     })?;
     let text = String::from_utf8(writer.into_inner()).map_err(io::Error::other)?;

@@ -1,6 +1,8 @@
 //! A study as Markdown, for issues and web pages.
 
-use hoptax_result::{BillResult, ComparisonResult, GateResult, Measure, PricesResult, SittingsResult, StudyResult};
+use hoptax_result::{
+    BillResult, ComparisonResult, GateResult, Measure, PricesResult, SittingsResult, StudyResult,
+};
 
 use crate::findings::{self, FindingGroup, Lead};
 use crate::rows::{Columns, Row, rows};
@@ -126,7 +128,11 @@ pub fn decisions(comparisons: &[ComparisonResult]) -> Option<String> {
 
 /// A gate as Markdown, for a job summary.
 pub fn gate(result: &GateResult) -> String {
-    let mut text = format!("# {}\n\n**{}.**\n\n", escape(&result.study), escape(&words::capitalised(&gate::outcome(result))));
+    let mut text = format!(
+        "# {}\n\n**{}.**\n\n",
+        escape(&result.study),
+        escape(&words::capitalised(&gate::outcome(result)))
+    );
     if let Some(warning) = gate::warning(result) {
         text += &format!("{}.\n\n", words::capitalised(warning));
     }

@@ -11,9 +11,7 @@ pub fn gate(result: &GateResult, file: &str, version: &str) -> Value {
     let mut rules: Vec<&str> = result.limits.iter().map(|limit| limit.limit.as_str()).collect();
     rules.sort_unstable();
     rules.dedup();
-    let rule = |limit: &&str| {
-        json!({"id": limit, "shortDescription": {"text": format!("the candidate must not exceed {limit}")}})
-    };
+    let rule = |limit: &&str| json!({"id": limit, "shortDescription": {"text": format!("the candidate must not exceed {limit}")}});
     let of = |limit: &hoptax_result::GateLimit| {
         let level = if limit.outcome == GateOutcome::Failed { "error" } else { "note" };
         json!({

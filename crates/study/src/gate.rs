@@ -44,7 +44,8 @@ impl FromStr for Candidate {
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
         let value = value.trim();
-        let error = || format!("`{text}` is not a candidate: write it as `envoy=1.41.0` or `config=new.yaml`");
+        let error =
+            || format!("`{text}` is not a candidate: write it as `envoy=1.41.0` or `config=new.yaml`");
         if value.is_empty() {
             return Err(error());
         }
@@ -186,7 +187,10 @@ mod tests {
         assert_eq!(outcomes(&result), [("baseline", GateOutcome::Failed), ("lua", GateOutcome::Passed)]);
         assert!(result.has_failed() && !result.is_unknown());
         let [same] = result.same.as_slice() else { panic!("{result:?}") };
-        assert_eq!((same.arm.as_str(), same.measure, same.outcome), ("baseline", CostMeasure::CpuUs, GateOutcome::Passed));
+        assert_eq!(
+            (same.arm.as_str(), same.measure, same.outcome),
+            ("baseline", CostMeasure::CpuUs, GateOutcome::Passed)
+        );
     }
 
     #[test]
@@ -211,7 +215,10 @@ mod tests {
     #[test]
     fn candidates_are_an_envoy_or_a_configuration() {
         let config: Candidate = "config = new.yaml".parse().unwrap();
-        assert_eq!(config.clone().with_absolute_path(|path| format!("/here/{path}")).config.as_deref(), Some("/here/new.yaml"));
+        assert_eq!(
+            config.clone().with_absolute_path(|path| format!("/here/{path}")).config.as_deref(),
+            Some("/here/new.yaml")
+        );
         assert_eq!(config.as_str(), "config = new.yaml");
         for text in ["", "envoy", "envoy=", "nginx=1.2"] {
             let error = text.parse::<Candidate>().unwrap_err();

@@ -66,8 +66,11 @@ fn write_study(folder: &Path, side_by_side: &SideBySide) -> Result<tempfile::Nam
     let failed = |error: std::io::Error| {
         Failure::environment(format!("cannot write the study of the gate to `{}`: {error}", folder.display()))
     };
-    let file =
-        tempfile::Builder::new().prefix(".hoptax-gate-").suffix(".yaml").tempfile_in(folder).map_err(failed)?;
+    let file = tempfile::Builder::new()
+        .prefix(".hoptax-gate-")
+        .suffix(".yaml")
+        .tempfile_in(folder)
+        .map_err(failed)?;
     fs::write(file.path(), text).map_err(failed)?;
     Ok(file)
 }

@@ -41,7 +41,8 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
     if file.observe == Observe::Timeline {
         return Err(format!("`{}` observes a timeline, in which no arm is compared with another", file.name));
     }
-    let (mut arms, mut pairs, mut unchanged) = (vec![ArmEntry::Name(BASELINE.to_owned())], Vec::new(), Vec::new());
+    let (mut arms, mut pairs, mut unchanged) =
+        (vec![ArmEntry::Name(BASELINE.to_owned())], Vec::new(), Vec::new());
     for entry in &file.arms {
         let Some((arm, plain)) = chain(entry) else {
             unchanged.extend(left_out(entry));
@@ -52,8 +53,10 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
             unchanged.push(arm);
             continue;
         }
-        let mut stem: String =
-            arm.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
+        let mut stem: String = arm
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
+            .collect();
         stem.truncate(stem.trim_end_matches('-').len());
         while pairs.iter().any(|pair: &Pair| pair.reference == format!("{stem}{REFERENCE}")) {
             stem.push_str("-2");
@@ -142,8 +145,11 @@ impl Candidate {
 fn with_envoy(hop: &mut HopEntry, envoy: &str) {
     match hop {
         HopEntry::Name(name) => {
-            let section =
-                HopSection { name: Some(name.clone()), envoy: Some(envoy.to_owned()), ..HopSection::default() };
+            let section = HopSection {
+                name: Some(name.clone()),
+                envoy: Some(envoy.to_owned()),
+                ..HopSection::default()
+            };
             *hop = HopEntry::Hop(Box::new(section));
         }
         HopEntry::Hop(section) if matches!(section.proxy, ProxyWord::Envoy) => {
@@ -197,20 +203,32 @@ loads:
             found.pairs.iter().map(|pair| (pair.arm.as_str(), pair.is_same)).collect();
         assert_eq!(
             arms,
-            [("baseline", false), ("baseline", true), ("rbac{rules=5}", false), ("edge", false), ("ours", false)]
+            [
+                ("baseline", false),
+                ("baseline", true),
+                ("rbac{rules=5}", false),
+                ("edge", false),
+                ("ours", false)
+            ]
         );
         assert_eq!(found.unchanged, ["pinned", "lua"]);
         let candidate = entry(&found, "rbac-rules-5.candidate");
         assert_eq!(candidate.envoy.as_deref(), Some("1.41.0"));
         assert_eq!(candidate.compared_with.as_deref(), Some("rbac-rules-5.reference"));
         assert_eq!(entry(&found, "rbac-rules-5.reference").envoy, None);
-        assert_eq!(entry(&found, "baseline.again"), &ChainEntry {
-            name: "baseline.again".to_owned(),
-            compared_with: Some("baseline.reference".to_owned()),
-            ..entry(&found, "baseline.reference").clone()
-        });
+        assert_eq!(
+            entry(&found, "baseline.again"),
+            &ChainEntry {
+                name: "baseline.again".to_owned(),
+                compared_with: Some("baseline.reference".to_owned()),
+                ..entry(&found, "baseline.reference").clone()
+            }
+        );
         let edge = serde_json::to_value(entry(&found, "edge.candidate")).unwrap();
-        assert_eq!((&edge["hops"][0]["envoy"], &edge["hops"][1]["envoy"]), (&"1.41.0".into(), &"1.41.0".into()));
+        assert_eq!(
+            (&edge["hops"][0]["envoy"], &edge["hops"][1]["envoy"]),
+            (&"1.41.0".into(), &"1.41.0".into())
+        );
         assert!(edge["hops"][2].get("envoy").is_none(), "{edge}");
     }
 
@@ -218,9 +236,13 @@ loads:
     fn a_candidate_may_be_a_configuration() {
         let found = of("config=/new/envoy.yaml").unwrap();
         assert_eq!(found.pairs.len(), 2, "{:?}", found.pairs);
-        let config = |name: &str| serde_json::to_value(entry(&found, name)).unwrap()["hops"][0]["config"].clone();
+        let config =
+            |name: &str| serde_json::to_value(entry(&found, name)).unwrap()["hops"][0]["config"].clone();
         assert_eq!(config("ours.reference"), "conf/envoy.yaml");
-        assert_eq!((config("ours.candidate"), config("ours.again")), ("/new/envoy.yaml".into(), config("ours.reference")));
+        assert_eq!(
+            (config("ours.candidate"), config("ours.again")),
+            ("/new/envoy.yaml".into(), config("ours.reference"))
+        );
     }
 
     #[test]
