@@ -9,7 +9,7 @@ use std::fs;
 use serde_json::Value;
 use support::{checked, hoptax, ran, root, run};
 
-const STUDY: &str = r#"
+const STUDY: &str = r"
 name: edge
 rounds: 4
 arms:
@@ -17,7 +17,7 @@ arms:
   - {name: ours, hops: [{config: conf/old.yaml}]}
 loads:
   - {name: saturation, loop: closed, connections: 8, blocks: 2, slice: 100ms}
-"#;
+";
 
 /// The candidate calculates for each request, which is far beyond any limit; the A/A arm does not.
 #[test]
