@@ -26,9 +26,12 @@ pub(crate) fn outcome(result: &GateResult) -> String {
     } else if result.is_unknown() {
         format!("unknown: no number of {candidate} is available, see the findings of the study")
     } else if rest.is_empty() {
-        format!("passed: {candidate} exceeds none of {}", limits(all))
+        format!(
+            "passed: {candidate} is within {}",
+            if all == 1 { "the limit".to_owned() } else { format!("all {all} limits") }
+        )
     } else {
-        format!("passed: {candidate} certainly exceeds none of {}{rest}", limits(all))
+        format!("not decided: {candidate} is not shown to exceed any of {}{rest}", limits(all))
     }
 }
 
@@ -66,8 +69,7 @@ fn remedy(result: &GateResult, limit: &GateLimit) -> String {
             let of_one_s = result.wall_seconds / f64::from(result.rounds.max(1));
             let more_s = f64::from(rounds.saturating_sub(result.rounds)) * of_one_s;
             format!(
-                "about {} rounds decide it, {} are measured: {} s more",
-                grouped(f64::from(rounds), 0),
+                "`--rounds {rounds}` probably decides it, {} are measured: {} s more",
                 result.rounds,
                 grouped(more_s, 0)
             )
@@ -109,7 +111,7 @@ pub(crate) fn table(result: &GateResult) -> SideTable {
     let same = result.same.iter().map(|limit| row(limit, format!("{} (A/A)", limit.arm)));
     SideTable {
         title: "limits".to_owned(),
-        header: ["arm", "limit", "measure", "reference", "change %", "outcome"].map(str::to_owned).to_vec(),
+        header: ["arm", "limit", "measure", "reference", "change", "outcome"].map(str::to_owned).to_vec(),
         rows: own.chain(same).collect(),
     }
 }
@@ -118,7 +120,7 @@ pub(crate) fn table(result: &GateResult) -> SideTable {
 pub(crate) fn method(result: &GateResult) -> Vec<String> {
     let mut lines = vec![format!(
         "failed: the whole interval lies beyond the limit; passed: within it; undecided: neither. All intervals hold together \
-         with a confidence of {:.0} % (Bonferroni). {} rounds, interleaved; the A/A arm is a second copy of the first arm, and its true \
+         with a confidence of {:.0} % (Bonferroni). {} interleaved rounds; the A/A arm is a second copy of the first arm, and its true \
          change is zero",
         100.0 * result.confidence,
         result.rounds
@@ -201,10 +203,10 @@ mod tests {
         result.limits.remove(0);
         assert_eq!(
             outcome(&result),
-            "passed: envoy=1.41.0 certainly exceeds none of 3 limits, 1 undecided, 1 unknown"
+            "not decided: envoy=1.41.0 is not shown to exceed any of 3 limits, 1 undecided, 1 unknown"
         );
         result.limits.retain(|limit| limit.outcome == GateOutcome::Passed);
-        assert_eq!(outcome(&result), "passed: envoy=1.41.0 exceeds none of 1 limit");
+        assert_eq!(outcome(&result), "passed: envoy=1.41.0 is within the limit");
         result.limits[0].outcome = GateOutcome::Unknown;
         assert!(outcome(&result).starts_with("unknown: "), "{}", outcome(&result));
     }

@@ -85,7 +85,7 @@ pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
 pub use sequential::{LOOK_CONFIDENCE, half_width_after, looks, precise_enough, rounds_needed};
 pub use share_cost::{share_cost, slow_share};
-pub use simultaneous::simultaneous;
+pub use simultaneous::{half_width_for_limit, simultaneous};
 pub use slowdown::{Observation, Slowdowns, slowdowns};
 pub use steady_state::truncation;
 pub use stepped::mean_of_steps;

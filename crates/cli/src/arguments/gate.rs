@@ -52,8 +52,8 @@ pub(crate) struct GateArguments {
     pub(crate) fail_on: Vec<Limit>,
     /// Measure until limits of CPU time are decided, for at most this time
     ///
-    /// The study ends when half of the width of the intervals is at most half of the smallest limit of CPU time. It never looks at
-    /// the estimates.
+    /// The study ends when the intervals of CPU time reach at most a third of its smallest limit to each side. It never looks at
+    /// the estimates. A change near the limit stays undecided.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
     /// Number of rounds [default: that of the study file, or 12]

@@ -6,7 +6,7 @@ use std::path::{self, Path};
 
 use hoptax_report::{junit, markdown, sarif, terminal};
 use hoptax_result::{CostMeasure, GateResult, Verdict};
-use hoptax_stats::DECISIVE;
+use hoptax_stats::half_width_for_limit;
 use hoptax_study::file;
 use hoptax_study::gate::{SideBySide, judge, side_by_side};
 
@@ -37,7 +37,8 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
     let study_file = write_study(&folder_of_study, &side_by_side)?;
     let folder = study::run_folder_path(arguments.out.as_deref(), &side_by_side.file.name);
-    let options = options(arguments, study_file.path(), given.rounds)?;
+    let options =
+        options(arguments, (study_file.path(), given.rounds), side_by_side.comparisons(&arguments.fail_on))?;
     let result = match own_study::run(&options, &folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),
@@ -75,11 +76,11 @@ fn write_study(folder: &Path, side_by_side: &SideBySide) -> Result<tempfile::Nam
     Ok(file)
 }
 
-/// The options of `hoptax study`.
+/// The options of `hoptax study` for the study file with its number of rounds.
 fn options(
     arguments: &GateArguments,
-    study_file: &Path,
-    rounds_of_file: Option<u32>,
+    (study_file, rounds_of_file): (&Path, Option<u32>),
+    comparisons: usize,
 ) -> Result<Vec<String>, Failure> {
     let mut options = vec![study_file.display().to_string()];
     let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
@@ -90,14 +91,14 @@ fn options(
         Some(budget) => {
             let of_cpu = arguments.fail_on.iter().filter(|limit| limit.measure == CostMeasure::CpuUs);
             let smallest = of_cpu.map(|limit| limit.share.abs()).fold(f64::INFINITY, f64::min);
-            if !(smallest > 0.0 && smallest.is_finite()) {
-                return Err(Failure::bad_input(
-                    "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, above 0 %",
-                ));
-            }
+            let target = half_width_for_limit(smallest, comparisons).ok_or_else(|| {
+                Failure::bad_input(
+                    "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and none of 0 %",
+                )
+            })?;
             option("--rounds", MAX_ROUNDS.to_string());
             option("--budget", format!("{}ms", budget.as_millis()));
-            option("--until", format!("{}%", 100.0 * DECISIVE * smallest));
+            option("--until", format!("{}%", 100.0 * target));
         }
     }
     if let Some(envoy) = &arguments.envoy {

@@ -1,6 +1,6 @@
 //! The study of a gate: every arm as it is, and with the candidate.
 
-use super::Candidate;
+use super::{Candidate, Limit};
 use crate::file::{ArmEntry, ChainEntry, FunctionEntry, HopEntry, HopSection, Observe, ProxyWord, StudyFile};
 use crate::plan::{BASELINE, DIRECT, number_of_same};
 
@@ -8,6 +8,8 @@ use crate::plan::{BASELINE, DIRECT, number_of_same};
 const REFERENCE: &str = ".reference";
 const CANDIDATE: &str = ".candidate";
 const AGAIN: &str = ".again";
+/// Name of the only hop of a plain proxy.
+const PLAIN: &str = "proxy";
 
 /// The study of a gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +20,13 @@ pub struct SideBySide {
     pub pairs: Vec<Pair>,
     /// Arms of the given study that the candidate does not change. They are left out.
     pub unchanged: Vec<String>,
+}
+
+impl SideBySide {
+    /// The number of intervals that decide, if each arm has one combination of conditions.
+    pub fn comparisons(&self, limits: &[Limit]) -> usize {
+        limits.len() * self.pairs.iter().filter(|pair| !pair.is_same).count()
+    }
 }
 
 /// An arm that is measured with and without the candidate.
@@ -90,9 +99,12 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
 
 /// The name of an entry and its proxies as a chain; None if it cannot be written as one.
 fn chain(entry: &ArmEntry) -> Option<(String, ChainEntry)> {
-    let of = |function: &str| {
-        let functions = if function == BASELINE { Vec::new() } else { vec![function.to_owned()] };
-        ChainEntry { functions, ..ChainEntry::default() }
+    let of = |function: &str| match function {
+        // An entry that says nothing of its proxy is invalid, so the plain proxy is a hop.
+        BASELINE => {
+            ChainEntry { hops: Some(vec![HopEntry::Name(PLAIN.to_owned())]), ..ChainEntry::default() }
+        }
+        _ => ChainEntry { functions: vec![function.to_owned()], ..ChainEntry::default() },
     };
     let is_plain = |name: &str| name != DIRECT && number_of_same(name).is_none();
     match entry {
