@@ -47,7 +47,9 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
     let GateLimit { arm, limit: text, .. } = limit;
     let measure = name(limit);
     let Some(change) = &limit.change_share else {
-        return format!("{arm}: {measure} is withheld or was not measured, so `{text}` is unknown");
+        return format!(
+            "{arm}: {measure} is withheld or was not measured, so `{text}` is unknown; the findings of the study say why"
+        );
     };
     let change = percent_difference(change);
     match limit.outcome {

@@ -136,7 +136,7 @@ pub fn gate(result: &GateResult) -> String {
     if let Some(warning) = gate::warning(result) {
         text += &format!("{}.\n\n", words::capitalised(warning));
     }
-    text.extend(gate::sentences(result).iter().map(|line| format!("- {}\n", escape(line))));
+    text.extend(gate::sentences(result).iter().map(|line| format!("- {}\n", escape_around_code(line))));
     text += &format!("\n{}", side(&gate::table(result)));
     text.extend(gate::method(result).iter().map(|line| format!("- {}\n", escape(&words::capitalised(line)))));
     text
@@ -242,6 +242,14 @@ fn cells(table: &SideTable) -> String {
     text + "\n"
 }
 
+/// Escapes markup outside of code spans, in which it has no effect and escapes would be visible.
+fn escape_around_code(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let escaped: Vec<String> =
+        parts.map(|(index, part)| if index % 2 == 0 { escape(part) } else { part.to_owned() }).collect();
+    escaped.join("`")
+}
+
 /// Escapes markup in text from a file.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -277,6 +285,10 @@ mod tests {
     #[test]
     fn a_gate_as_markdown() {
         insta::assert_snapshot!(gate(&crate::gate::fixture::gate()));
+        let mut rate = crate::gate::fixture::gate();
+        rate.limits[3].limit = "rate<-2%".to_owned();
+        let text = gate(&rate);
+        assert!(text.contains("`rate<-2%`") && text.contains("lua&lt;&>: "), "{text}");
     }
 
     #[test]
