@@ -41,7 +41,7 @@ impl Timeline {
         let share = |at: Duration| at.as_secs_f64() / longest.as_secs_f64();
         let mut events: Vec<TimedEvent> = Vec::new();
         for event in &self.events {
-            let is_restart = matches!(event.change, Change::Restart(_));
+            let is_restart = matches!(event.change, Change::Restart { .. });
             if !is_restart || !events.iter().any(|other| other.change == event.change) {
                 let interval = (share(event.at) * f64::from(INTERVALS)) as u32;
                 events.push(TimedEvent { at: self.interval * interval, change: event.change.clone() });

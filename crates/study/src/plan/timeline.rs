@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Arm, Load};
+use super::{Arm, Chain, Hop, Load};
 use crate::file::{
     ApplicationEntry, EventSection, Observe, Positions, Problem, Protocol, ProxyWord, RestartWord, StudyFile,
 };
@@ -53,8 +53,13 @@ pub enum Change {
         /// What it becomes.
         becomes: Becomes,
     },
-    /// The first proxy of the arm is restarted.
-    Restart(RestartWord),
+    /// A proxy of the arm is restarted.
+    Restart {
+        /// Its name; none for the first one.
+        proxy: Option<String>,
+        /// How.
+        how: RestartWord,
+    },
 }
 
 /// How an origin answers after an event.
@@ -82,8 +87,14 @@ impl fmt::Display for Change {
                     Becomes::Silent => write!(f, "silent"),
                 }
             }
-            Self::Restart(RestartWord::Hot) => write!(f, "hot restart"),
-            Self::Restart(RestartWord::Broken) => write!(f, "restart with a broken configuration"),
+            Self::Restart { proxy, how } => {
+                let of = proxy.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
+                match how {
+                    RestartWord::Cold => write!(f, "restart{of}"),
+                    RestartWord::Hot => write!(f, "hot restart{of}"),
+                    RestartWord::Broken => write!(f, "restart{of} with a broken configuration"),
+                }
+            }
         }
     }
 }
@@ -106,9 +117,13 @@ impl Timeline {
         self.events.iter().any(|event| matches!(event.change, Change::Origin { .. }))
     }
 
-    /// Whether an event restarts a proxy.
-    pub(crate) fn restarts(&self) -> bool {
-        self.events.iter().any(|event| matches!(event.change, Change::Restart(_)))
+    /// How events restart the proxy with this index of a chain, in the order of time.
+    pub(crate) fn restarts(&self, chain: &Chain, number: usize) -> Vec<RestartWord> {
+        let of = |event: &TimedEvent| match &event.change {
+            Change::Restart { proxy, how } if chain.number_of(proxy.as_deref()) == Some(number) => Some(*how),
+            _ => None,
+        };
+        self.events.iter().filter_map(of).collect()
     }
 }
 
@@ -193,7 +208,7 @@ fn unaligned(key: &str, time: Duration, interval: Option<Duration>) -> Option<St
 
 /// The event of a section, or what is wrong with it.
 fn event(section: &EventSection) -> Result<TimedEvent, String> {
-    let EventSection { at, origin, slow, status, idle, silent, recovers, restart } = section;
+    let EventSection { at, origin, slow, status, idle, silent, recovers, restart, proxy } = section;
     let at = duration("at", Some(at))?.unwrap_or_default();
     let slow = duration("slow", slow.as_deref())?;
     let idle = duration("idle", idle.as_deref())?;
@@ -218,9 +233,12 @@ fn event(section: &EventSection) -> Result<TimedEvent, String> {
     };
     let number = origin.map(|number| number.saturating_sub(1) as usize);
     let change = match (becomes, restart) {
+        (Some(_), None) if proxy.is_some() => {
+            return Err("`proxy` belongs to `restart`: add it, or remove `proxy`".to_owned());
+        }
         (Some(becomes), None) => Change::Origin { number, becomes },
-        (None, Some(restart)) if origin.is_none() => Change::Restart(*restart),
-        (None, Some(_)) => return Err("`restart` is about the first proxy: remove `origin`".to_owned()),
+        (None, Some(how)) if origin.is_none() => Change::Restart { proxy: proxy.clone(), how: *how },
+        (None, Some(_)) => return Err("`restart` is about a proxy: remove `origin`".to_owned()),
         (Some(_), Some(_)) => {
             return Err("the event changes an origin and a proxy: write two events".to_owned());
         }
@@ -255,10 +273,12 @@ fn misfits(
                 found.push(format!("`{}` has no origin {needed} that can change", arm.id));
             }
         }
-        Change::Restart(_) => {
-            if let Some(arm) = arms.iter().find(|arm| !can_restart(arm)) {
+        Change::Restart { proxy, .. } => {
+            let which =
+                proxy.as_ref().map_or_else(|| "first proxy".to_owned(), |name| format!("proxy `{name}`"));
+            if let Some(arm) = arms.iter().find(|arm| !can_restart(arm, proxy.as_deref())) {
                 found.push(format!(
-                    "`{}` does not begin with an Envoy whose configuration is generated",
+                    "`{}` has no {which} that is an Envoy whose configuration is generated",
                     arm.id
                 ));
             }
@@ -277,7 +297,7 @@ fn origins(arm: &Arm) -> usize {
     if is_usual { arm.upstreams } else { 0 }
 }
 
-fn can_restart(arm: &Arm) -> bool {
-    let is_generated = |hop: &super::Hop| hop.proxy == ProxyWord::Envoy && hop.given.is_none();
-    arm.chain.hops.first().is_some_and(is_generated) && !arm.is_unloaded
+fn can_restart(arm: &Arm, proxy: Option<&str>) -> bool {
+    let hop = arm.chain.number_of(proxy).and_then(|number| arm.chain.hops.get(number));
+    hop.is_some_and(|hop: &Hop| hop.proxy == ProxyWord::Envoy && hop.given.is_none()) && !arm.is_unloaded
 }

@@ -1,12 +1,13 @@
-//! Performs the events of a course: changes origins, and restarts the first proxy.
+//! Performs the events of a course: changes origins, and restarts proxies.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_host::accounting::memory_bytes;
 use hoptax_host::freeze::Freezer;
 use hoptax_load::now_ns;
 use hoptax_result::Happened;
-use hoptax_subject::envoy::process::Proxy;
+use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec};
 use hoptax_subject::origin::OriginProcess;
 
 use super::origins::default_file;
@@ -24,10 +25,9 @@ pub(super) struct Happenings<'a> {
     happened: Vec<Happened>,
     /// Stops origins that become silent.
     freezer: Freezer,
-    /// Earlier generations of the first proxy. They end by themselves, or when they are dropped.
-    earlier: Vec<Proxy>,
-    /// Number of hot restarts so far.
-    epoch: u32,
+    /// Earlier generations of proxies, by the index of the proxy, one for each hot restart. They end by themselves, or when they are
+    /// dropped.
+    earlier: BTreeMap<usize, Vec<Proxy>>,
 }
 
 impl<'a> Happenings<'a> {
@@ -39,8 +39,7 @@ impl<'a> Happenings<'a> {
             due: timeline.events.iter(),
             happened: Vec::new(),
             freezer: Freezer::new(),
-            earlier: Vec::new(),
-            epoch: 0,
+            earlier: BTreeMap::new(),
         }
     }
 
@@ -72,8 +71,7 @@ impl<'a> Happenings<'a> {
                 }
                 Vec::new()
             }
-            Change::Restart(RestartWord::Hot) => self.restart(subjects)?,
-            Change::Restart(RestartWord::Broken) => self.restart_broken(subjects)?,
+            Change::Restart { proxy, how } => self.restart(subjects, proxy.as_deref(), *how)?,
         };
         self.happened.push(Happened {
             what: change.to_string(),
@@ -94,35 +92,50 @@ impl<'a> Happenings<'a> {
         Ok(origin.set_default(&default_file(self.setting, number), query)?)
     }
 
-    /// Replaces the first proxy by a successor that takes over its sockets, and returns the memory of all generations.
-    fn restart(&mut self, subjects: &mut Subjects) -> Result<Vec<u64>, RunError> {
-        let arm_error = of(self.arm);
-        let Some(subject) = subjects.all.first_mut() else { return Ok(Vec::new()) };
-        let (Some(spec), Some(proxy)) = (&subject.spec, subject.proxies.first_mut()) else {
+    /// Restarts a proxy, and returns the memory of all its generations.
+    fn restart(
+        &mut self,
+        subjects: &mut Subjects,
+        name: Option<&str>,
+        how: RestartWord,
+    ) -> Result<Vec<u64>, RunError> {
+        let (Some(subject), Some(number)) = (subjects.all.first_mut(), self.arm.chain.number_of(name)) else {
             return Ok(Vec::new());
         };
-        let successor = spec.successor(proxy, self.epoch + 1).map_err(|error| arm_error(error.into()))?;
-        let start = || {
-            successor.configure()?;
-            successor.start()?.wait()
-        };
-        let live = start().map_err(|error| arm_error(error.into()))?;
-        self.epoch += 1;
-        self.earlier.push(std::mem::replace(proxy, live));
-        // The one before the last may have ended, and so may the last by the time that it is read.
-        let generations = self.earlier.iter().chain(subject.proxies.first());
-        Ok(generations.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0).collect())
+        let Some(spec) = subject.specs.get(&number) else { return Ok(Vec::new()) };
+        self.restart_one(&mut subject.proxies, number, spec, how).map_err(|error| of(self.arm)(error.into()))
     }
 
-    /// Starts a successor of the first proxy whose configuration is invalid, and waits until it has ended.
-    fn restart_broken(&mut self, subjects: &mut Subjects) -> Result<Vec<u64>, RunError> {
-        let arm_error = of(self.arm);
-        let Some(subject) = subjects.all.first() else { return Ok(Vec::new()) };
-        if let (Some(spec), Some(proxy)) = (&subject.spec, subject.proxies.first()) {
-            let successor = spec.successor(proxy, self.epoch + 1).and_then(|spec| spec.start_broken());
-            successor.map_err(|error| arm_error(error.into()))?;
+    fn restart_one(
+        &mut self,
+        proxies: &mut Vec<Proxy>,
+        number: usize,
+        spec: &ProxySpec,
+        how: RestartWord,
+    ) -> Result<Vec<u64>, ProxyError> {
+        let earlier = self.earlier.entry(number).or_default();
+        let epoch = earlier.len() as u32 + 1;
+        let Some(proxy) = proxies.get_mut(number) else { return Ok(Vec::new()) };
+        match how {
+            RestartWord::Cold => {
+                earlier.clear();
+                let live = spec.restart_cold(proxies.remove(number))?;
+                proxies.insert(number, live);
+            }
+            RestartWord::Hot => {
+                let successor = spec.successor(proxy, epoch)?;
+                successor.configure()?;
+                let live = successor.start()?.wait()?;
+                earlier.push(std::mem::replace(proxy, live));
+            }
+            RestartWord::Broken => {
+                spec.successor(proxy, epoch)?.start_broken()?;
+                return Ok(Vec::new());
+            }
         }
-        Ok(Vec::new())
+        // The one before the last may have ended, and so may the last by the time that it is read.
+        let generations = earlier.iter().chain(proxies.get(number));
+        Ok(generations.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0).collect())
     }
 
     /// Undoes what would keep processes from ending, and returns what happened.

@@ -16,7 +16,8 @@ fn timeline(keys: &str) -> String {
 #[test]
 fn events_are_planned_in_the_order_of_time() {
     let plan = planned(&timeline(
-        "interval: 500ms\nobjective: 20ms\nevents:\n  - {at: 8s, restart: hot}\n  - {at: 0s, idle: 5s}\n  \
+        "interval: 500ms\nobjective: 20ms\nevents:\n  - {at: 8s, restart: hot}\n  \
+         - {at: 9s, proxy: gateway, restart: cold}\n  - {at: 0s, idle: 5s}\n  \
          - {at: 2s, origin: 1, slow: 500ms, status: 503}\n  - {at: 2s, origin: 1, silent: true}\n",
     ))
     .unwrap();
@@ -33,13 +34,17 @@ fn events_are_planned_in_the_order_of_time() {
             "0ns all origins idle 5000ms",
             "2s origin 1 delay 500ms, status 503",
             "2s origin 1 silent",
-            "8s hot restart"
+            "8s hot restart",
+            "9s restart of gateway"
         ]
     );
-    assert_eq!(timeline.events[3].change, Change::Restart(RestartWord::Hot));
+    assert_eq!(timeline.events[3].change, Change::Restart { proxy: None, how: RestartWord::Hot });
     let phases: Vec<(u64, usize)> =
         timeline.phases().into_iter().map(|(at, changes)| (at.as_secs(), changes.len())).collect();
-    assert_eq!(phases, [(0, 1), (2, 2), (8, 1)]);
+    assert_eq!(phases, [(0, 1), (2, 2), (8, 1), (9, 1)]);
+    let chain = &plan.arms[0].chain;
+    assert_eq!(timeline.restarts(chain, 0), [RestartWord::Hot, RestartWord::Cold]);
+    assert!(timeline.restarts(chain, 1).is_empty());
 }
 
 #[test]
@@ -71,6 +76,8 @@ events:
   - {at: 2s, silent: true, recovers: true}
   - {at: 2s, origin: 1, restart: hot}
   - {at: 2s, restart: hot}
+  - {at: 2s, proxy: other, restart: cold}
+  - {at: 2s, proxy: gateway, silent: true}
 loads:
   - {name: saturation, loop: closed, slice: 10s}
   - {name: short, loop: open, slice: 100ms, blocks: 3}
