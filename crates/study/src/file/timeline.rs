@@ -42,7 +42,8 @@ pub struct EventSection {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovers: bool,
     /// A proxy is restarted: `cold`, which ends it with its connections before it is started again, `hot`, by a successor that takes
-    /// over its sockets (Envoy's hot restart), or `broken`, by a successor whose configuration is invalid.
+    /// over its sockets (Envoy's hot restart), or `broken`, by a successor whose configuration is invalid. A restart must be at least
+    /// 4 s after a hot one of the same proxy, and only `cold` can follow `broken`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartWord>,
     /// The name of the proxy that is restarted. Default: the first of each arm.

@@ -1,7 +1,10 @@
 //! Turns what a study observes over time into the plan: intervals, the objective, and the events of each slice.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+
+use hoptax_subject::envoy::process::PARENT_SHUTDOWN;
 
 use super::{Arm, Chain, Hop, Load};
 use crate::file::{
@@ -15,6 +18,8 @@ const LONGEST_INTERVAL: Duration = Duration::from_mins(1);
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest delay and idle time of an origin.
 const LONGEST_TIME: Duration = Duration::from_hours(1);
+/// Least time between a hot restart and the next one: the start of a successor, and the end of the process that it replaces.
+pub(super) const BETWEEN_RESTARTS: Duration = PARENT_SHUTDOWN.saturating_add(Duration::from_secs(1));
 /// Time before the slice.
 const WARM_UP: Duration = Duration::from_secs(1);
 
@@ -176,7 +181,7 @@ pub(super) fn plan(
                 for message in misfits(file, &event, (arms, loads), interval) {
                     problem(&pointer, message);
                 }
-                events.push(event);
+                events.push((index, event));
             }
             Err(message) => problem(&pointer, message),
         }
@@ -187,7 +192,11 @@ pub(super) fn plan(
         }
     }
     // Events at the same time happen in the order of the file.
-    events.sort_by_key(|event| event.at);
+    events.sort_by_key(|(_, event)| event.at);
+    for (index, message) in conflicting_restarts(&events, arms) {
+        problem(&format!("/events/{index}"), message);
+    }
+    let events = events.into_iter().map(|(_, event)| event).collect();
     let interval = interval.unwrap_or(DEFAULT_INTERVAL);
     Some(Timeline { interval, objective, warm_up: WARM_UP, spread: file.spread.clone(), events })
 }
@@ -273,7 +282,12 @@ fn misfits(
                 found.push(format!("`{}` has no origin {needed} that can change", arm.id));
             }
         }
-        Change::Restart { proxy, .. } => {
+        Change::Restart { proxy, how } => {
+            if *how == RestartWord::Broken && file.spread.is_some() {
+                let message = "`spread` cannot be read after `restart: broken`, which closes the admin interface: remove one of \
+                               the two";
+                found.push(message.to_owned());
+            }
             let which =
                 proxy.as_ref().map_or_else(|| "first proxy".to_owned(), |name| format!("proxy `{name}`"));
             if let Some(arm) = arms.iter().find(|arm| !can_restart(arm, proxy.as_deref())) {
@@ -288,6 +302,41 @@ fn misfits(
         }
     }
     found
+}
+
+/// Restarts that cannot follow the one before of the same proxy, and why. Events have the index of their section.
+fn conflicting_restarts(events: &[(usize, TimedEvent)], arms: &[Arm]) -> BTreeMap<usize, String> {
+    let mut conflicts = BTreeMap::new();
+    for arm in arms {
+        // The last restart of each proxy, by its index in the chain.
+        let mut last: BTreeMap<usize, (Duration, RestartWord)> = BTreeMap::new();
+        for (index, event) in events {
+            let Change::Restart { proxy, how } = &event.change else { continue };
+            let Some(number) = arm.chain.number_of(proxy.as_deref()) else { continue };
+            if let Some((at, before)) = last.insert(number, (event.at, *how))
+                && let Some(message) = conflict(before, *how, event.at.saturating_sub(at))
+            {
+                conflicts.insert(*index, message);
+            }
+        }
+    }
+    conflicts
+}
+
+/// Why a restart cannot follow another of the same proxy after this time.
+fn conflict(before: RestartWord, how: RestartWord, between: Duration) -> Option<String> {
+    match (before, how) {
+        (RestartWord::Broken, RestartWord::Hot | RestartWord::Broken) => Some(
+            "only `restart: cold` can follow `restart: broken`: after a successor that failed, Envoy refuses all others"
+                .to_owned(),
+        ),
+        (RestartWord::Hot, _) if between < BETWEEN_RESTARTS => Some(format!(
+            "a restart must be at least {} after a hot one of the same proxy: it would end the process that still drains, with \
+             its requests in flight",
+            humantime::format_duration(BETWEEN_RESTARTS)
+        )),
+        _ => None,
+    }
 }
 
 /// Number of origins behind an arm that events can change: those that are configured for the arm alone cannot.

@@ -25,9 +25,51 @@ pub(super) struct Happenings<'a> {
     happened: Vec<Happened>,
     /// Stops origins that become silent.
     freezer: Freezer,
-    /// Earlier generations of proxies, by the index of the proxy, one for each hot restart. They end by themselves, or when they are
-    /// dropped.
-    earlier: BTreeMap<usize, Vec<Proxy>>,
+    /// The generations of the proxies that were restarted, by their index.
+    generations: BTreeMap<usize, Generations>,
+}
+
+/// What hot restarts leave of a proxy besides its live process.
+#[derive(Debug, Default)]
+struct Generations {
+    /// Number of hot restarts since it was started.
+    epoch: u32,
+    /// The process that the live one replaced. It ends by itself, or when it is dropped.
+    earlier: Option<Proxy>,
+}
+
+impl Generations {
+    /// Restarts the proxy with this index, and returns the memory of all its processes. The earlier one must have ended.
+    fn restart(
+        &mut self,
+        proxies: &mut Vec<Proxy>,
+        number: usize,
+        spec: &ProxySpec,
+        how: RestartWord,
+    ) -> Result<Vec<u64>, ProxyError> {
+        let Some(proxy) = proxies.get_mut(number) else { return Ok(Vec::new()) };
+        match how {
+            RestartWord::Cold => {
+                *self = Self::default();
+                let live = spec.restart_cold(proxies.remove(number))?;
+                proxies.insert(number, live);
+            }
+            RestartWord::Hot => {
+                let successor = spec.successor(proxy, self.epoch + 1)?;
+                successor.configure()?;
+                let live = successor.start()?.wait()?;
+                self.epoch += 1;
+                self.earlier = Some(std::mem::replace(proxy, live));
+            }
+            RestartWord::Broken => {
+                spec.successor(proxy, self.epoch + 1)?.start_broken()?;
+                return Ok(Vec::new());
+            }
+        }
+        // The earlier one may have ended by the time that it is read.
+        let processes = self.earlier.iter().chain(proxies.get(number));
+        Ok(processes.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0).collect())
+    }
 }
 
 impl<'a> Happenings<'a> {
@@ -39,7 +81,7 @@ impl<'a> Happenings<'a> {
             due: timeline.events.iter(),
             happened: Vec::new(),
             freezer: Freezer::new(),
-            earlier: BTreeMap::new(),
+            generations: BTreeMap::new(),
         }
     }
 
@@ -60,6 +102,9 @@ impl<'a> Happenings<'a> {
     /// Performs the next event. The slice began at `from_ns`.
     pub(super) fn perform(&mut self, subjects: &mut Subjects, from_ns: u64) -> Result<(), RunError> {
         let Some(TimedEvent { at, change }) = self.due.next() else { return Ok(()) };
+        if let Change::Restart { proxy, .. } = change {
+            self.wait_for_earlier(proxy.as_deref())?;
+        }
         let since_s = || now_ns().saturating_sub(from_ns) as f64 / 1e9;
         let began_s = since_s();
         let generations_bytes = match change {
@@ -92,6 +137,17 @@ impl<'a> Happenings<'a> {
         Ok(origin.set_default(&default_file(self.setting, number), query)?)
     }
 
+    /// Waits until the generation before that of a proxy has ended: the start of a successor would end it with its requests in
+    /// flight.
+    fn wait_for_earlier(&mut self, name: Option<&str>) -> Result<(), RunError> {
+        let number = self.arm.chain.number_of(name);
+        let generations = number.and_then(|number| self.generations.get_mut(&number));
+        let Some(earlier) = generations.and_then(|generations| generations.earlier.take()) else {
+            return Ok(());
+        };
+        earlier.wait_for_end().map_err(|error| of(self.arm)(error.into()))
+    }
+
     /// Restarts a proxy, and returns the memory of all its generations.
     fn restart(
         &mut self,
@@ -103,39 +159,9 @@ impl<'a> Happenings<'a> {
             return Ok(Vec::new());
         };
         let Some(spec) = subject.specs.get(&number) else { return Ok(Vec::new()) };
-        self.restart_one(&mut subject.proxies, number, spec, how).map_err(|error| of(self.arm)(error.into()))
-    }
-
-    fn restart_one(
-        &mut self,
-        proxies: &mut Vec<Proxy>,
-        number: usize,
-        spec: &ProxySpec,
-        how: RestartWord,
-    ) -> Result<Vec<u64>, ProxyError> {
-        let earlier = self.earlier.entry(number).or_default();
-        let epoch = earlier.len() as u32 + 1;
-        let Some(proxy) = proxies.get_mut(number) else { return Ok(Vec::new()) };
-        match how {
-            RestartWord::Cold => {
-                earlier.clear();
-                let live = spec.restart_cold(proxies.remove(number))?;
-                proxies.insert(number, live);
-            }
-            RestartWord::Hot => {
-                let successor = spec.successor(proxy, epoch)?;
-                successor.configure()?;
-                let live = successor.start()?.wait()?;
-                earlier.push(std::mem::replace(proxy, live));
-            }
-            RestartWord::Broken => {
-                spec.successor(proxy, epoch)?.start_broken()?;
-                return Ok(Vec::new());
-            }
-        }
-        // The one before the last may have ended, and so may the last by the time that it is read.
-        let generations = earlier.iter().chain(proxies.get(number));
-        Ok(generations.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0).collect())
+        let generations = self.generations.entry(number).or_default();
+        let restarted = generations.restart(&mut subject.proxies, number, spec, how);
+        restarted.map_err(|error| of(self.arm)(error.into()))
     }
 
     /// Undoes what would keep processes from ending, and returns what happened.

@@ -48,6 +48,36 @@ fn events_are_planned_in_the_order_of_time() {
 }
 
 #[test]
+fn restarts_that_would_disturb_each_other_are_refused() {
+    let close = timeline("interval: 500ms\nevents: [{at: 5500ms, restart: broken}, {at: 2s, restart: hot}]");
+    insta::assert_snapshot!(problems(&close), @"");
+    assert!(planned(&close.replace("5500ms", "6s")).is_ok());
+    let after = timeline("spread: a.*\nevents: [{at: 2s, restart: broken}, {at: 8s, restart: hot}]");
+    insta::assert_snapshot!(problems(&after), @"");
+}
+
+#[test]
+fn a_cold_restart_may_follow_any_but_a_hot_one_that_drains() {
+    let of = |events: &str| timeline(&format!("events: [{events}]"));
+    for sound in [
+        "{at: 2s, restart: broken}, {at: 3s, restart: cold}, {at: 4s, restart: hot}",
+        "{at: 2s, restart: cold}, {at: 3s, restart: cold}",
+    ] {
+        assert!(planned(&of(sound)).is_ok(), "{sound}");
+    }
+    // The first proxy, once by its name.
+    let close = of("{at: 2s, proxy: gateway, restart: hot}, {at: 3s, restart: cold}");
+    insta::assert_snapshot!(problems(&close), @"");
+}
+
+#[test]
+fn restarts_of_different_proxies_may_be_close() {
+    let arms = "arms: [{name: two, hops: [edge, gateway]}]";
+    let close = timeline("events: [{at: 2s, restart: hot}, {at: 3s, proxy: gateway, restart: hot}]");
+    assert!(planned(&close.replace(ARMS, arms)).is_ok());
+}
+
+#[test]
 fn arms_of_a_timeline_are_compared_with_none_and_have_one_slice_per_round() {
     let plan = planned(&timeline("")).unwrap();
     assert!(plan.arms.iter().all(|arm| arm.compared_with.is_none()));
