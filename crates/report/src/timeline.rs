@@ -240,12 +240,14 @@ pub(crate) struct Line {
     pub(crate) points: String,
 }
 
+/// The value of a line at a point; none where the line has a gap.
+type Value = dyn Fn(&TimelinePoint) -> Option<f64>;
+
 /// A line of a chart.
 struct Drawn {
     class: &'static str,
     name: String,
-    /// Its value at a point; none where the line has a gap.
-    value: Box<dyn Fn(&TimelinePoint) -> Option<f64>>,
+    value: Box<Value>,
 }
 
 impl Drawn {

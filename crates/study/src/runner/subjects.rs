@@ -121,6 +121,19 @@ impl Started {
         self.proxies.push(live);
     }
 
+    /// Keeps what the proxy with this index is started with if events restart it. If they replace it while it runs, it becomes the
+    /// first of its generations.
+    fn prepare_restarts(&mut self, plan: &Plan, (arm, number): (&Arm, usize), spec: &mut ProxySpec) {
+        let Some(timeline) = &plan.timeline else { return };
+        let restarts = timeline.restarts(&arm.chain, number);
+        if restarts.iter().any(|how| *how != RestartWord::Cold) {
+            spec.generation = Some(Generation::First);
+        }
+        if !restarts.is_empty() {
+            self.specs.insert(number, spec.clone());
+        }
+    }
+
     /// The addresses of the proxies that were started last.
     fn last(&self, count: usize) -> Vec<SocketAddr> {
         let first = self.proxies.len().saturating_sub(count);
@@ -204,16 +217,8 @@ impl Subjects {
                     let place = (place.0, place.1.as_slice());
                     let spec = spec(plan, hop_of_arm, (setting, directory), place, behind, lab.as_ref());
                     let mut spec = spec.map_err(of(arm))?;
-                    let timeline = plan.timeline.as_ref();
-                    let restarts = timeline.map(|timeline| timeline.restarts(&arm.chain, number));
-                    let restarts = restarts.unwrap_or_default();
-                    if restarts.iter().any(|how| *how != RestartWord::Cold) {
-                        spec.generation = Some(Generation::First);
-                        generations.push(spec.directory.clone());
-                    }
-                    if !restarts.is_empty() {
-                        copy.specs.insert(number, spec.clone());
-                    }
+                    copy.prepare_restarts(plan, (arm, number), &mut spec);
+                    generations.extend(spec.generation.map(|_| spec.directory.clone()));
                     let start = || {
                         spec.configure()?;
                         if is_first {
