@@ -149,7 +149,7 @@ fn no_environment(_: &Path) -> Vec<(&'static str, OsString)> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{Shutdown, TcpListener};
 
     use super::*;
 
@@ -188,6 +188,8 @@ mod tests {
                     }
                 };
                 connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").unwrap();
+                // A balancer of connections ends one only after its server.
+                connection.shutdown(Shutdown::Write).unwrap();
                 let _ = connection.read(&mut request);
             });
             let proxy = front.start(&folder, ([127, 0, 0, 1], 0).into(), &[address], &[]).unwrap();
