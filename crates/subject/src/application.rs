@@ -3,6 +3,7 @@
 //! An application of the user is a command in the study file. Those of `apps/` have a name, and an entry in [`ALL`].
 
 mod go;
+mod image_registry;
 
 use std::env;
 use std::ffi::OsString;
@@ -19,7 +20,7 @@ use crate::placeholders::{FOLDER, filled};
 use crate::program;
 
 /// The applications that come with hoptax.
-pub static ALL: [&Known; 1] = [&go::GO];
+pub static ALL: [&Known; 2] = [&go::GO, &image_registry::IMAGE_REGISTRY];
 
 /// The folder, below that of the repository, in which applications are built.
 const BUILT: &str = ".tools/bin";

@@ -24,10 +24,10 @@ pub enum ProxyWord {
 impl ProxyWord {
     /// Its spelling in study files.
     pub fn as_str(self) -> &'static str {
-        self.front().map_or(ENVOY, |front| front.program)
+        self.front().map_or(ENVOY, |front| front.name)
     }
 
-    /// The front proxy; None for Envoy.
+    /// The proxy that is not Envoy; None for Envoy.
     pub fn front(self) -> Option<&'static Front> {
         match self {
             Self::Envoy => None,
@@ -49,7 +49,7 @@ impl Serialize for ProxyWord {
 impl<'de> Deserialize<'de> for ProxyWord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        let words = front::ALL.iter().map(|front| front.program).chain([ENVOY]);
+        let words = front::ALL.iter().map(|front| front.name).chain([ENVOY]);
         Self::parse(&word)
             .ok_or_else(|| de::Error::custom(format!("unknown proxy `{word}`{}", hint(&word, words))))
     }
@@ -66,7 +66,7 @@ impl JsonSchema for ProxyWord {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let word = |word: &str, title: &str| json!({"const": word, "description": title, "type": "string"});
-        let fronts = front::ALL.iter().map(|front| word(front.program, front.title));
+        let fronts = front::ALL.iter().map(|front| word(front.name, front.title));
         let words: Vec<_> = [word(ENVOY, "Envoy.")].into_iter().chain(fronts).collect();
         json_schema!({"description": "The proxy software.", "oneOf": words})
     }
