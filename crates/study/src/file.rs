@@ -16,6 +16,7 @@ mod proxy;
 mod subject;
 mod syntax;
 mod timeline;
+mod word;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
