@@ -93,7 +93,8 @@ impl FromStr for Objective {
         }
         let condition: Condition = text.parse()?;
         if matches!(condition.metric, Metric::Rate { .. }) {
-            return Err("the search sets the rate: limit a time or failures, as `p99<5ms` or `errors<0.1%`".to_owned());
+            return Err("the search sets the rate: limit a time or failures, as `p99<5ms` or `errors<0.1%`"
+                .to_owned());
         }
         if matches!(condition.metric, Metric::Time(Distribution::OwnLag, _)) {
             return Err("`own-lag` is the generator's: limit a time of the server, as `p99<5ms`".to_owned());

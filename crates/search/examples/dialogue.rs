@@ -31,7 +31,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for result in search.results() {
         let text = |load: Option<f64>| load.map_or("-".to_owned(), |load| load.to_string());
-        println!("goal {} {} {}", text(result.lower), text(result.upper), text(result.conditional_throughput));
+        println!(
+            "goal {} {} {}",
+            text(result.lower),
+            text(result.upper),
+            text(result.conditional_throughput)
+        );
     }
     Ok(())
 }

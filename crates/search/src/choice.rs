@@ -93,7 +93,9 @@ fn guided(view: &View<'_>, level: &Level, bounds: Bounds, guide: Bounds) -> Opti
 /// doubling of the load, since a load far above what the subject carries harms it.
 fn step(view: &View<'_>, level: &Level, before: Option<u32>) -> u32 {
     let doubling = view.ladder.rungs(0.5);
-    before.map_or(0, |before| before.saturating_mul(2)).clamp(level.width_rungs, doubling.max(level.width_rungs))
+    before
+        .map_or(0, |before| before.saturating_mul(2))
+        .clamp(level.width_rungs, doubling.max(level.width_rungs))
 }
 
 /// A load between two bounds that are too far apart.

@@ -1,4 +1,4 @@
-//! Whether the trials at one load make it a lower bound or an upper bound, by the rules of the MLRsearch draft.
+//! Whether the trials at one load make it a lower bound or an upper bound, by the rules of MLRsearch (RFC 9971).
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ const PRECEDING_LEVELS: u32 = 2;
 
 /// A goal of a search: how much evidence makes a load a bound, and how close the two bounds must be.
 ///
-/// The draft's goal loss ratio is not part of it: an objective of HTTP is more than a share of lost packets, so the caller
+/// The goal loss ratio of RFC 9971 is not part of it: an objective of HTTP is more than a share of lost packets, so the caller
 /// states whether a trial holds it ([`crate::Outcome`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
@@ -44,9 +44,9 @@ impl Goal {
 
     /// Throughput as RFC 2544 defines it: a single trial of 60 s decides, and a load with a failed trial is too high.
     pub const RFC2544: Self = Self {
-        final_trial: Duration::from_secs(60),
+        final_trial: Duration::from_mins(1),
         first_trial: Duration::from_secs(1),
-        duration_sum: Duration::from_secs(60),
+        duration_sum: Duration::from_mins(1),
         exceed_ratio: 0.0,
         width: 0.01,
     };

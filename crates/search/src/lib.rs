@@ -1,7 +1,7 @@
 //! Searches the highest load at which a subject meets a goal, from trials that may disagree with each other.
 //!
 //! A binary search believes each trial, so one stall of the machine moves its result to half of the truth. This search follows
-//! the rules of MLRsearch (draft-ietf-bmwg-mlrsearch, IETF Benchmarking Methodology Working Group): a load is a lower bound
+//! the rules of MLRsearch (RFC 9971): a load is a lower bound
 //! or an upper bound only when trials of a given total duration agree by a given majority, and the result is a pair of such
 //! bounds. Short trials come first and find the region; only loads near the result are measured for the whole duration.
 //!
@@ -31,6 +31,4 @@ mod ladder;
 mod search;
 
 pub use goal::Goal;
-pub use search::{
-    Ending, GoalResult, Limits, Measured, Outcome, Planned, Search, SearchError, State, Step,
-};
+pub use search::{Ending, GoalResult, Limits, Measured, Outcome, Planned, Search, SearchError, State, Step};

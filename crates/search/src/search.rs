@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::bounds::{Bounds, Trials};
+use crate::bounds::{AtLoad, Bounds, Trials};
 use crate::choice::{View, choose};
 use crate::classify::{Vote, conditional_loss};
 use crate::goal::{Goal, Level};
@@ -100,7 +100,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome for a goal that permits this loss ratio, the goal loss ratio of the draft.
+    /// The outcome for a goal that permits this loss ratio, the goal loss ratio of RFC 9971.
     pub fn of_loss(loss_ratio: f64, permitted: f64) -> Self {
         Self { holds: loss_ratio <= permitted, loss_ratio }
     }
@@ -124,7 +124,7 @@ pub enum Ending {
     OutOfTime,
 }
 
-/// How far the search got for a goal. The draft calls results irregular that are not [`State::Regular`].
+/// How far the search got for a goal. RFC 9971 calls results irregular that are not [`State::Regular`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The bounds are as close as the goal asks.
@@ -227,14 +227,16 @@ impl Search {
 
     /// The results of the goals, in their order, by the trials so far.
     pub fn results(&self) -> Vec<GoalResult> {
-        self.goals.iter().enumerate().filter_map(|(goal, levels)| self.result(goal, levels.last()?)).collect()
+        self.goals.iter().enumerate().filter_map(|(goal, levels)| Some(self.result(goal, levels.last()?))).collect()
     }
 
-    fn result(&self, goal: usize, level: &Level) -> Option<GoalResult> {
+    fn result(&self, goal: usize, level: &Level) -> GoalResult {
         let bounds = Bounds::of(&self.trials, goal, level);
         let load = |rung: Option<u32>| rung.map(|rung| self.ladder.load(rung));
-        let is_out_of_reach =
-            bounds.upper.and_then(|rung| self.trials.get(&rung)).is_some_and(|at_load| at_load.is_out_of_reach());
+        let is_out_of_reach = bounds
+            .upper
+            .and_then(|rung| self.trials.get(&rung))
+            .is_some_and(AtLoad::is_out_of_reach);
         let state = if !bounds.are_close(level, self.ladder.top()) {
             State::Unfinished
         } else if is_out_of_reach {
@@ -250,14 +252,22 @@ impl Search {
             let loss = conditional_loss(self.trials.get(&rung)?.votes(goal), level);
             Some(self.ladder.load(rung) * (1.0 - loss))
         });
-        Some(GoalResult { state, lower: load(bounds.lower), upper: load(bounds.upper), conditional_throughput })
+        GoalResult {
+            state,
+            lower: load(bounds.lower),
+            upper: load(bounds.upper),
+            conditional_throughput,
+        }
     }
 
     /// How long this search takes, from its beginning, if trials at one load always agree and loads above a capacity never
     /// hold: the longest over capacities throughout the range. Trials that disagree take longer, up to the budget.
     pub fn expected_duration(&self) -> Duration {
         let limits = Limits { budget: Duration::MAX / 2, ..self.limits };
-        let at = |part: u32| self.limits.min * (self.limits.max / self.limits.min).powf(f64::from(part) / f64::from(CAPACITIES));
+        let at = |part: u32| {
+            self.limits.min
+                * (self.limits.max / self.limits.min).powf(f64::from(part) / f64::from(CAPACITIES))
+        };
         let capacities = (0..=CAPACITIES).map(|part| at(part) * 1.000_001).chain([0.0]);
         let longest = capacities.map(|capacity| {
             let mut search = Self { limits, trials: Trials::new(), spent: Duration::ZERO, ..self.clone() };

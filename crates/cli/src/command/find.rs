@@ -85,7 +85,8 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let min_rate = arguments.min_rate.unwrap_or((max_rate * LOWEST_SHARE).max(LOWEST_RATE));
     let budget = arguments.budget.unwrap_or(settings.budget);
     let goals = goals(arguments);
-    let mut search = search(&goals, settings, &trials, [min_rate, closed_loop_rate, max_rate], budget, begun)?;
+    let mut search =
+        search(&goals, settings, &trials, [min_rate, closed_loop_rate, max_rate], budget, begun)?;
     print::note(&format!(
         "search from {} to {} requests/s: about {} if trials agree, at most {}",
         terminal::rate(min_rate),
@@ -106,7 +107,8 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         Step::Done(Ending::Complete) => FindEnd::Complete,
         _ => FindEnd::Budget,
     };
-    let found = search.results().iter().zip(&goals).map(|(result, goal)| found(result, goal, &tried)).collect();
+    let found =
+        search.results().iter().zip(&goals).map(|(result, goal)| found(result, goal, &tried)).collect();
     let result = FindResult {
         format: "hoptax.find/1".to_owned(),
         ended_by,
@@ -166,7 +168,9 @@ fn search(
                 "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
             ),
             SearchError::Budget { .. } => {
-                format!("--budget leaves no time for one trial: {error}; raise it, or choose a shorter --preset")
+                format!(
+                    "--budget leaves no time for one trial: {error}; raise it, or choose a shorter --preset"
+                )
             }
             other => other.to_string(),
         })
@@ -190,7 +194,8 @@ fn measured(trial: &FindTrial, goals: &[Vec<usize>]) -> Measured {
 }
 
 fn found(result: &GoalResult, goal: &[usize], tried: &[(Planned, FindTrial)]) -> FoundGoal {
-    let is_upper = |planned: &Planned| result.upper.is_some_and(|upper| planned.load.to_bits() == upper.to_bits());
+    let is_upper =
+        |planned: &Planned| result.upper.is_some_and(|upper| planned.load.to_bits() == upper.to_bits());
     let at_upper: Vec<&FindTrial> = tried
         .iter()
         .filter(|(planned, trial)| is_upper(planned) && trial.generator_limits.is_empty())

@@ -12,7 +12,8 @@ use crate::numbers::grouped;
 pub fn find(result: &FindResult, style: Style) -> String {
     let mut text = String::new();
     for goal in &result.goals {
-        let title = format!("Highest rate at which {} holds {}", result.plan.url, goal.objectives.join(" and "));
+        let title =
+            format!("Highest rate at which {} holds {}", result.plan.url, goal.objectives.join(" and "));
         text += &format!("\n{}\n\n{}\n", style.paint(Paint::Bold, &title), sentence(goal, result));
     }
     text += &format!("\n{}", rates(result));
@@ -118,18 +119,24 @@ fn rates(result: &FindResult) -> String {
         by_rate.entry(trial.rate.to_bits()).or_default().push(trial);
     }
     for trials in by_rate.values() {
-        let usable: Vec<&&FindTrial> = trials.iter().filter(|trial| trial.generator_limits.is_empty()).collect();
+        let usable: Vec<&&FindTrial> =
+            trials.iter().filter(|trial| trial.generator_limits.is_empty()).collect();
         let held = usable.iter().filter(|trial| trial.objectives.iter().all(|one| one.holds)).count();
         let unusable = trials.len() - usable.len();
         let mut cells = vec![
-            format!("{}{}", trials.len(), if unusable > 0 { format!(" ({unusable} excluded)") } else { String::new() }),
+            format!(
+                "{}{}",
+                trials.len(),
+                if unusable > 0 { format!(" ({unusable} excluded)") } else { String::new() }
+            ),
             grouped(trials.iter().map(|trial| trial.duration_s).sum(), 1),
             held.to_string(),
             median(usable.iter().map(|trial| Some(trial.answered_rate))).map_or("-".to_owned(), rate),
         ];
         for number in 0..objectives.len() {
             let values = usable.iter().map(|trial| trial.objectives.get(number)?.value);
-            let unit = trials.first().and_then(|trial| trial.objectives.get(number)).map_or("", |one| &one.unit);
+            let unit =
+                trials.first().and_then(|trial| trial.objectives.get(number)).map_or("", |one| &one.unit);
             cells.push(value(median(values), unit));
         }
         rows.add(&rate(trials.first().map_or(0.0, |trial| trial.rate)), cells);

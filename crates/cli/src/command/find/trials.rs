@@ -46,16 +46,7 @@ impl<'a> Trials<'a> {
         interrupt: &'a Interrupt,
     ) -> Self {
         let spec = TrialSpec { warmup: settings.warmup, ..spec };
-        Self {
-            arguments,
-            settings,
-            spec,
-            environment,
-            limits,
-            interrupt,
-            number: 0,
-            must_settle: false,
-        }
+        Self { arguments, settings, spec, environment, limits, interrupt, number: 0, must_settle: false }
     }
 
     /// How long a trial may wait for its last responses.
@@ -94,7 +85,10 @@ impl<'a> Trials<'a> {
             ..self.spec.clone()
         };
         let Some(mut result) = self.load(&spec).map_err(|error| {
-            Failure::environment(format!("the trial at {:.0} requests/s could not run: {error}", planned.load))
+            Failure::environment(format!(
+                "the trial at {:.0} requests/s could not run: {error}",
+                planned.load
+            ))
         })?
         else {
             return Ok(None);

@@ -13,7 +13,7 @@ use hoptax_wire::grpc::framed;
 use super::data::Table;
 use super::requests::{Listed, Request};
 use super::{reflection, requests};
-use crate::arguments::{DataOrder, GivenUrl, GrpcStream, TrafficArguments, ProtocolChoice};
+use crate::arguments::{DataOrder, GivenUrl, GrpcStream, ProtocolChoice, TrafficArguments};
 use crate::exit::Failure;
 use crate::{print, security};
 
