@@ -26,7 +26,7 @@ fn the_capacity_of_a_server_with_a_known_service_time_is_found() {
     let (rate, upper) = (goal["rate"].as_f64().unwrap(), goal["upper_rate"].as_f64().unwrap());
     // At 510/s, 13 requests wait at the end of the warm-up and a trial: 26 ms.
     assert!(
-        485.0 <= rate && rate <= 510.0 && upper > rate && upper <= 1.0205 * rate,
+        (485.0..=510.0).contains(&rate) && upper > rate && upper <= 1.0205 * rate,
         "{rate} {upper}\n{stderr}"
     );
     assert_eq!(goal["limited_by"], serde_json::json!(["p90<20ms"]));

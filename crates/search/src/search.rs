@@ -227,16 +227,18 @@ impl Search {
 
     /// The results of the goals, in their order, by the trials so far.
     pub fn results(&self) -> Vec<GoalResult> {
-        self.goals.iter().enumerate().filter_map(|(goal, levels)| Some(self.result(goal, levels.last()?))).collect()
+        self.goals
+            .iter()
+            .enumerate()
+            .filter_map(|(goal, levels)| Some(self.result(goal, levels.last()?)))
+            .collect()
     }
 
     fn result(&self, goal: usize, level: &Level) -> GoalResult {
         let bounds = Bounds::of(&self.trials, goal, level);
         let load = |rung: Option<u32>| rung.map(|rung| self.ladder.load(rung));
-        let is_out_of_reach = bounds
-            .upper
-            .and_then(|rung| self.trials.get(&rung))
-            .is_some_and(AtLoad::is_out_of_reach);
+        let is_out_of_reach =
+            bounds.upper.and_then(|rung| self.trials.get(&rung)).is_some_and(AtLoad::is_out_of_reach);
         let state = if !bounds.are_close(level, self.ladder.top()) {
             State::Unfinished
         } else if is_out_of_reach {
@@ -252,12 +254,7 @@ impl Search {
             let loss = conditional_loss(self.trials.get(&rung)?.votes(goal), level);
             Some(self.ladder.load(rung) * (1.0 - loss))
         });
-        GoalResult {
-            state,
-            lower: load(bounds.lower),
-            upper: load(bounds.upper),
-            conditional_throughput,
-        }
+        GoalResult { state, lower: load(bounds.lower), upper: load(bounds.upper), conditional_throughput }
     }
 
     /// How long this search takes, from its beginning, if trials at one load always agree and loads above a capacity never
