@@ -146,7 +146,8 @@ pub struct GoalResult {
     pub state: State,
     /// The relevant lower bound: the highest load that holds below the upper bound.
     pub lower: Option<f64>,
-    /// The relevant upper bound: the lowest load that does not hold, or that the generator cannot produce.
+    /// The relevant upper bound: the lowest load that does not hold; with [`State::GeneratorLimited`], the lowest that the
+    /// generator cannot produce.
     pub upper: Option<f64>,
     /// The conditional throughput: the lower bound without what is lost in its worst trial that the result needs.
     pub conditional_throughput: Option<f64>,

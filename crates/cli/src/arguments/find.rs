@@ -51,7 +51,7 @@ pub(crate) struct FindArguments {
     /// Lowest rate, at least 1 [default: a thousandth of the highest rate]
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = SEARCH)]
     pub(crate) min_rate: Option<f64>,
-    /// Time limit of the search [default: 5m for quick, 45m for careful, 3h for rfc2544]
+    /// Time limit of the search [default: 5m for quick, 90m for careful, 3h for rfc2544]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = SEARCH)]
     pub(crate) budget: Option<Duration>,
     /// Arrival process, as for `hoptax load`
@@ -74,7 +74,7 @@ pub(crate) struct FindArguments {
 pub(crate) enum Preset {
     /// Within 2 %; most of 11 trials of 1 s decide about a rate
     Quick,
-    /// Within 1 %; most of 31 trials of 2 s decide about a rate
+    /// Within 1 %; most of 41 trials of 8 s decide about a rate
     Careful,
     /// Within 1 %; one trial of 60 s decides about a rate, as in RFC 2544
     Rfc2544,

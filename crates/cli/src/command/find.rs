@@ -52,7 +52,7 @@ impl Settings {
                 goal: Goal::CAREFUL,
                 warmup: Duration::from_secs(1),
                 settle: Duration::from_secs(1),
-                budget: Duration::from_mins(45),
+                budget: Duration::from_mins(90),
             },
             // RFC 2544, section 23: two seconds for the last frames, and five for the device to settle.
             Preset::Rfc2544 => Self {
