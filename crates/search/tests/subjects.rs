@@ -108,6 +108,14 @@ fn the_capacity_of_a_token_bucket_is_found_while_three_trials_in_ten_are_spoilt(
 }
 
 #[test]
+fn the_capacity_of_a_token_bucket_is_found_quickly_while_one_trial_in_five_is_spoilt() {
+    let goal = Goal::QUICK;
+    let spoilt = Spoilt { share: 0.2, is_noticed: false };
+    let found = relative(truth(7_777.0, 2.0, &goal), |rng| search(goal, 0.0, spoilt, rng, bucket(7_777.0, 2.0)));
+    assert!(found.iter().filter(|share| is_close(**share)).count() >= 19, "{found:?}");
+}
+
+#[test]
 fn spoilt_trials_that_the_generator_notices_neither_lower_the_result_nor_put_loads_out_of_reach() {
     let goal = Goal::QUICK;
     let noticed = Spoilt { is_noticed: true, ..THREE_IN_TEN };
@@ -124,12 +132,23 @@ fn without_an_exceed_ratio_spoilt_trials_lower_the_result() {
     assert!(found.iter().filter(|share| **share < 0.97).count() >= 19, "{found:?}");
 }
 
-#[test]
-fn the_rate_that_holds_a_p99_is_found_for_a_queue_while_three_trials_in_ten_are_spoilt() {
-    // The response time of M/M/1 is exponential with the rate mu - lambda: its p99 is ln(100) / (mu - lambda).
+/// Searches for the rate at which M/M/1 holds a p99. Its response time is exponential with the rate mu - lambda, so its p99 is
+/// ln(100) / (mu - lambda).
+fn queues_p99(spoilt: Spoilt) -> Vec<f64> {
     let (service_rate, truth) = (50_000.0, 25_000.0);
     let limit_s = 100.0_f64.ln() / (service_rate - truth);
-    let found =
-        relative(truth, |rng| search(Goal::CAREFUL, 0.01, THREE_IN_TEN, rng, queue(service_rate, limit_s)));
+    relative(truth, |rng| search(Goal::CAREFUL, 0.01, spoilt, rng, queue(service_rate, limit_s)))
+}
+
+#[test]
+fn the_rate_that_holds_a_p99_is_found_for_a_queue_while_three_trials_in_ten_are_spoilt() {
+    let found = queues_p99(THREE_IN_TEN);
     assert!(found.iter().filter(|share| is_close(**share)).count() >= 19, "{found:?}");
+}
+
+#[test]
+fn without_spoilt_trials_the_rate_for_a_queue_is_near_the_truth_below_it_or_above() {
+    let found = queues_p99(NONE);
+    assert!(found.iter().filter(|share| (0.98..=1.01).contains(*share)).count() >= 19, "{found:?}");
+    assert!(found.iter().any(|share| *share > 1.0) && found.iter().any(|share| *share < 1.0), "{found:?}");
 }
