@@ -76,6 +76,12 @@ registry: ## Start the image registry behind Envoy, with its plans enforced by M
 	$(CARGO) build --release --package image-registry
 	target/release/image-registry-lab --mechanism $(MECHANISM)
 
+.PHONY: registry-program
+registry-program: ## Build the image registry as the application of `hoptax study image-registry`
+	@tools/prepare
+	$(CARGO) build --release --package image-registry
+	install -D --mode 755 target/release/image-registry "$(TOOLS)/bin/image-registry"
+
 .PHONY: filters
 filters: ## Build the WebAssembly filters
 	tools/filters

@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use support::{Guarded, checked, hoptax, is_alive, ran, run, wait_until};
 
@@ -98,6 +98,36 @@ loads:
             assert!(intervals.last().unwrap()["answered"].as_u64() > Some(0), "{course:#}");
         }
     }
+}
+
+#[test]
+fn a_balancer_of_connections_leaves_a_restarted_proxy_without_requests() {
+    if Command::new("haproxy").arg("-v").output().is_err() {
+        eprintln!("not tested: this needs haproxy");
+        return;
+    }
+    let result = smoke("l4-imbalance");
+    for arm in ["unlimited", "at-most-1000"] {
+        for course in courses(&result, arm) {
+            let restart = &course["events"][0];
+            assert_eq!(restart["generations_bytes"].as_array().unwrap().len(), 1, "{course:#}");
+            let restart_s = restart["planned_s"].as_f64().unwrap();
+            let is_before = |sample: &&serde_json::Value| sample["at_s"].as_f64().unwrap() < restart_s + 0.01;
+            let (before, after): (Vec<_>, Vec<_>) =
+                course["spread"].as_array().unwrap().iter().partition(is_before);
+            let received = |samples: &[&serde_json::Value]| {
+                let of = |proxy| {
+                    samples.iter().map(|sample| sample["values"][proxy].as_u64().unwrap()).sum::<u64>()
+                };
+                ["proxy", "proxy-2"].map(of)
+            };
+            assert!(received(&before).iter().all(|requests| *requests > 0), "{course:#}");
+            let [one, restarted] = received(&after);
+            assert!(one > restarted, "{course:#}");
+        }
+    }
+    let shares = &result["timelines"][0]["points"][0]["shares"];
+    assert_eq!(shares.as_object().unwrap().len(), 2, "{shares}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Hot restart: a successor takes over the sockets of an Envoy, which finishes its requests and ends.
+//! Restarts of an Envoy. In a hot restart, a successor takes over its sockets, and it finishes its requests and ends. In a cold one,
+//! it ends before it is started again.
 //!
 //! The generations share a region of memory in `/dev/shm`, which Envoy does not remove when it ends. Its name follows from the
 //! base id that Envoy chooses and writes into its folder, so what a killed run left behind can be found from there.
@@ -12,6 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use hoptax_host::reserved_port::ReservedPort;
 
 use super::{POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT, Source, check};
 
@@ -70,15 +73,34 @@ impl ProxySpec {
     pub fn successor(&self, live: &Proxy, epoch: u32) -> Result<Self, ProxyError> {
         let path = self.directory.join(BASE_ID);
         let base_id = base_id(&path).map_err(|source| ProxyError::File { path, source })?;
-        let source = match &self.source {
-            Source::Plan(plan) => {
-                let mut plan = plan.clone();
-                plan.listen = live.address;
-                Source::Plan(plan)
-            }
-            given @ Source::Given { .. } => given.clone(),
-        };
-        Ok(Self { source, generation: Some(Generation::Successor { base_id, epoch }), ..self.clone() })
+        Ok(Self { generation: Some(Generation::Successor { base_id, epoch }), ..self.at_address_of(live) })
+    }
+
+    /// Ends a live proxy that was started with this specification, with its connections, and starts it again at the same address.
+    /// Waits until it is live. Earlier generations must have ended.
+    ///
+    /// # Errors
+    /// When it cannot be started again, or does not become live.
+    pub fn restart_cold(&self, live: Proxy) -> Result<Proxy, ProxyError> {
+        let again = self.at_address_of(&live);
+        // Nobody else gets the port meanwhile. It cannot be reserved if the proxy opened it without `SO_REUSEPORT`.
+        let _port = ReservedPort::bind(live.address).ok();
+        live.end()?;
+        if let Some(path) = shared_memory(&self.directory) {
+            // The first generation of a proxy chooses a new base id.
+            fs::remove_file(&path).map_err(|source| ProxyError::File { path, source })?;
+        }
+        again.configure()?;
+        again.start()?.wait()
+    }
+
+    /// The same specification with the address of a live proxy.
+    fn at_address_of(&self, live: &Proxy) -> Self {
+        let mut same = self.clone();
+        if let Source::Plan(plan) = &mut same.source {
+            plan.listen = live.address;
+        }
+        same
     }
 
     /// Starts this successor with a configuration that Envoy rejects, and waits until it has ended.
