@@ -174,7 +174,8 @@ proptest! {
 #[test]
 fn a_search_that_runs_out_of_time_states_no_upper_bound_that_only_the_generator_set() {
     let limits = Limits { budget: Duration::from_secs(8), ..Limits::new(10.0, 10_000.0) };
-    let (search, _) = run(&[Goal::QUICK], limits, Subject { capacity: f64::MAX, noise: 0.0, reach: 100.0 }, 1);
+    let (search, _) =
+        run(&[Goal::QUICK], limits, Subject { capacity: f64::MAX, noise: 0.0, reach: 100.0 }, 1);
     let result = search.results()[0];
     assert_eq!((result.state, result.upper), (State::Unfinished, None));
 }

@@ -111,7 +111,8 @@ fn the_capacity_of_a_token_bucket_is_found_while_three_trials_in_ten_are_spoilt(
 fn the_capacity_of_a_token_bucket_is_found_quickly_while_one_trial_in_five_is_spoilt() {
     let goal = Goal::QUICK;
     let spoilt = Spoilt { share: 0.2, is_noticed: false };
-    let found = relative(truth(7_777.0, 2.0, &goal), |rng| search(goal, 0.0, spoilt, rng, bucket(7_777.0, 2.0)));
+    let found =
+        relative(truth(7_777.0, 2.0, &goal), |rng| search(goal, 0.0, spoilt, rng, bucket(7_777.0, 2.0)));
     assert!(found.iter().filter(|share| is_close(**share)).count() >= 19, "{found:?}");
 }
 
