@@ -89,8 +89,7 @@ pub struct FoundGoal {
     pub state: FindState,
     /// The highest rate at which the objectives hold (the relevant lower bound), requests per second.
     pub rate: Option<f64>,
-    /// The lowest rate at which they do not (the relevant upper bound); with `generator-limited`, the lowest that the generator
-    /// cannot produce.
+    /// The lowest rate at which they do not (the relevant upper bound); with `generator-limited`, at which the generator is the limit.
     pub upper_rate: Option<f64>,
     /// Useful responses per second at `rate`, in the worst trial that the result needs (the conditional throughput).
     pub conditional_throughput: Option<f64>,

@@ -255,7 +255,9 @@ impl Search {
             let loss = conditional_loss(self.trials.get(&rung)?.votes(goal), level);
             Some(self.ladder.load(rung) * (1.0 - loss))
         });
-        GoalResult { state, lower: load(bounds.lower), upper: load(bounds.upper), conditional_throughput }
+        // What the generator cannot produce bounds the search, and says nothing about the subject.
+        let upper = bounds.upper.filter(|_| state == State::GeneratorLimited || !is_out_of_reach);
+        GoalResult { state, lower: load(bounds.lower), upper: load(upper), conditional_throughput }
     }
 
     /// How long this search takes, from its beginning, if trials at one load always agree and loads above a capacity never
