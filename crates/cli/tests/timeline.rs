@@ -142,16 +142,17 @@ fn nothing_stays_after_a_kill_during_a_hot_restart() {
         let arms = fs::read_dir(out.join("arms")).into_iter().flatten().flatten();
         arms.filter_map(|arm| fs::read_to_string(arm.path().join("base-id")).ok()).collect::<Vec<_>>()
     };
-    wait_until("an Envoy with generations", || base_ids().iter().any(|id| !id.trim().is_empty()));
+    let memory = || {
+        let ids = base_ids().into_iter().filter_map(|id| id.trim().parse::<u64>().ok());
+        let paths = ids.map(|id| format!("/dev/shm/envoy_shared_memory_{}", id * 10));
+        paths.filter(|path| Path::new(path).exists()).collect::<Vec<_>>()
+    };
+    wait_until("an Envoy with generations", || !memory().is_empty());
     let children = study.children();
     study.0.kill().unwrap();
     study.0.wait().unwrap();
     wait_until("the end of all processes", || !children.iter().any(|child| is_alive(*child)));
-    let memory = base_ids().into_iter().filter_map(|id| {
-        let number: u64 = id.trim().parse().ok()?;
-        Some(format!("/dev/shm/envoy_shared_memory_{}", number * 10))
-    });
-    let memory: Vec<String> = memory.filter(|path| Path::new(path).exists()).collect();
+    let memory = memory();
     assert!(!memory.is_empty(), "Envoy leaves its shared memory behind");
     let cleaned = run(["cleanup", out.to_str().unwrap()]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);

@@ -1,4 +1,4 @@
-//! A gate as `JUnit` XML, which CI systems show as tests: one test case for each limit of each arm.
+//! A gate as JUnit XML, which CI systems show as tests: one test case for each limit of each arm.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use quick_xml::events::BytesText;
 
 use crate::gate::sentence;
 
-/// The gate as `JUnit` XML. An exceeded limit is a failure; an undecided or unknown one is skipped, with the reason.
+/// The gate as JUnit XML. An exceeded limit is a failure; an undecided or unknown one is skipped, with the reason.
 ///
 /// # Errors
 /// Never in practice: writing to memory does not fail.
