@@ -5,6 +5,7 @@ mod crosscheck;
 mod load;
 mod price;
 mod prices;
+mod runs;
 mod security;
 mod study;
 mod values;
@@ -21,6 +22,7 @@ pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments}
 pub(crate) use load::LoadArguments;
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
+pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
 pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHalt, ProtocolChoice};
@@ -67,6 +69,10 @@ pub(crate) enum Command {
     Prices(PricesArguments),
     /// Measure what an Envoy configuration costs per request, and what each of its parts adds
     Price(Box<PriceArguments>),
+    /// Keep results: list, label, export and import them
+    Runs(RunsArguments),
+    /// Find changes of a number over all kept runs
+    History(HistoryArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
     /// Measure the errors of the load generator on this machine
@@ -274,6 +280,10 @@ pub(crate) enum SchemaOf {
     Tune,
     /// The result of `hoptax prices --json`
     Prices,
+    /// The result of `hoptax runs list --json`
+    Runs,
+    /// The result of `hoptax history --json`
+    History,
 }
 
 #[derive(Debug, Args)]

@@ -150,6 +150,11 @@ pub struct LoadResult {
     pub environment: Environment,
 }
 
+impl LoadResult {
+    /// The name of the format that is written.
+    pub const FORMAT: &str = "hoptax.load/1";
+}
+
 /// The requested load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
