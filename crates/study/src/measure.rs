@@ -70,13 +70,13 @@ pub const RATE: Measure = timed("rate", |_, slice| per_second(slice, slice.book.
 /// Connections opened per second; none if connections are kept.
 pub const CONNECTED: Measure = timed("connections_per_second", |_, slice| per_second(slice, slice.connected));
 
-/// Full TLS handshakes per second.
+/// Full TLS handshakes per second; none without handshakes.
 pub const FULL_HANDSHAKES: Measure =
-    timed("full_handshakes_per_second", |_, slice| per_second(slice, slice.full_handshakes));
+    timed("full_handshakes_per_second", |_, slice| handshakes_per_second(slice, slice.full_handshakes));
 
-/// Resumed TLS handshakes per second.
+/// Resumed TLS handshakes per second; none without handshakes.
 pub const RESUMED_HANDSHAKES: Measure =
-    timed("resumed_handshakes_per_second", |_, slice| per_second(slice, slice.resumed_handshakes));
+    timed("resumed_handshakes_per_second", |_, slice| handshakes_per_second(slice, slice.resumed_handshakes));
 
 /// Planned requests per second of an open loop.
 pub const PLANNED_RATE: Measure =
@@ -205,6 +205,13 @@ fn per_second(slice: &SliceRecord, count: u64) -> Option<f64> {
     (count > 0 && slice.recorded_s > 0.0).then(|| count as f64 / slice.recorded_s)
 }
 
+/// Handshakes of one kind per second. Handshakes include those of the lead-in, connections do not, so this is the share of the
+/// kind in the connections per second.
+fn handshakes_per_second(slice: &SliceRecord, of_kind: u64) -> Option<f64> {
+    let of_kind = share(of_kind as f64, (slice.full_handshakes + slice.resumed_handshakes) as f64)?;
+    per_second(slice, slice.connected).map(|connections| connections * of_kind)
+}
+
 /// Share of `wall_s` that the proxies spent; none where that is unknown.
 fn share_of_wall(slice: &SliceRecord, spent_ns: u64) -> Option<f64> {
     share(spent_ns as f64 / 1e9, slice.wall_s).filter(|_| !slice.is_incomplete)
@@ -295,6 +302,24 @@ mod tests {
         assert!(is(GENERATOR_CORE, 0.5) && is(GENERATOR_RUN_DELAY, 0.05), "counted over `recorded_s`");
         assert_eq!(PROXY_CORE.of(&RoundRecord::default(), &SliceRecord::default()), None);
         assert_eq!(GENERATOR_CORE.of(&RoundRecord::default(), &SliceRecord::default()), None);
+    }
+
+    #[test]
+    fn handshakes_of_the_lead_in_do_not_add_to_the_rate() {
+        let slice = SliceRecord {
+            wall_s: 0.52,
+            recorded_s: 0.5,
+            connected: 100,
+            full_handshakes: 26,
+            resumed_handshakes: 78,
+            ..SliceRecord::default()
+        };
+        let of = |measure: &Measure, slice: &SliceRecord| measure.of(&RoundRecord::default(), slice);
+        assert_eq!([&FULL_HANDSHAKES, &RESUMED_HANDSHAKES].map(|one| of(one, &slice)), [Some(50.0), Some(150.0)]);
+        let all_resumed = SliceRecord { full_handshakes: 0, ..slice.clone() };
+        assert_eq!(of(&FULL_HANDSHAKES, &all_resumed), Some(0.0), "a slice without full handshakes counts");
+        let plain = SliceRecord { full_handshakes: 0, resumed_handshakes: 0, ..slice };
+        assert_eq!(of(&FULL_HANDSHAKES, &plain), None);
     }
 
     #[test]

@@ -128,6 +128,8 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let has_network = study.result.arms.iter().any(|arm| arm.network().is_some());
     // An occasional reconnect where connections are kept is no rate.
     let new_connections = |measure: &Measure| load.requests_per_connection.and_then(|_| level(measure));
+    // A kind that never occurred has no rate, rather than one of zero with an interval of zero width.
+    let handshakes = |measure: &Measure| new_connections(measure).filter(|rate| rate.estimate > 0.0);
     // CPU time is compared at the machine's usual speed, all else as measured.
     let factors = other.and_then(|other| Some(study.speeds.get(name)?.between(id, other)));
     let cost = |measure: &Measure, factors: Option<&Factors>, compare: fn(f64, f64) -> f64| {
@@ -150,8 +152,8 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         rate: level(&measure::RATE),
         rate_ratio: cost(&measure::RATE, None, |own, other| own / other),
         connections_per_second: new_connections(&measure::CONNECTED),
-        full_handshakes_per_second: new_connections(&measure::FULL_HANDSHAKES),
-        resumed_handshakes_per_second: new_connections(&measure::RESUMED_HANDSHAKES),
+        full_handshakes_per_second: handshakes(&measure::FULL_HANDSHAKES),
+        resumed_handshakes_per_second: handshakes(&measure::RESUMED_HANDSHAKES),
         proxy_core_share: proxy_use(rounds, id, name).filter(|_| has_proxy),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
         parts: parts::level(rounds, id, name),
