@@ -315,7 +315,10 @@ mod tests {
             ..SliceRecord::default()
         };
         let of = |measure: &Measure, slice: &SliceRecord| measure.of(&RoundRecord::default(), slice);
-        assert_eq!([&FULL_HANDSHAKES, &RESUMED_HANDSHAKES].map(|one| of(one, &slice)), [Some(50.0), Some(150.0)]);
+        assert_eq!(
+            [&FULL_HANDSHAKES, &RESUMED_HANDSHAKES].map(|one| of(one, &slice)),
+            [Some(50.0), Some(150.0)]
+        );
         let all_resumed = SliceRecord { full_handshakes: 0, ..slice.clone() };
         assert_eq!(of(&FULL_HANDSHAKES, &all_resumed), Some(0.0), "a slice without full handshakes counts");
         let plain = SliceRecord { full_handshakes: 0, resumed_handshakes: 0, ..slice };

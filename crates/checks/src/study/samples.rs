@@ -40,11 +40,11 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A cost whose interval is wider than the level that it is compared with carries no information.
+/// A cost whose interval is wide against both itself and the level that it is compared with carries no information.
 pub(super) const VAGUE: Check<StudyResult> = Check {
     id: "vague-cost",
     protects_from: "a cost whose interval is too wide to be useful",
-    source: "own: half-width of the interval against the level of the arm compared with",
+    source: "own: half-width of the interval against the level of the arm compared with, or the cost if that is larger",
     judge: |result, limits| {
         let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
         let of_p99 = rounds_advice(result, limits);
@@ -54,15 +54,13 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
             else {
                 continue;
             };
-            for (load, measure, share) in cost_widths(result, arm, other) {
+            for (load, measure, Width { share, is_of_cost }) in cost_widths(result, arm, other) {
                 if share <= limit {
                     continue;
                 }
                 let name = measure.as_str();
-                let message = format!(
-                    "the interval of its {name} cost is ±{:.0} % of the baseline's {name}",
-                    share * 100.0
-                );
+                let of = if is_of_cost { "the cost".to_owned() } else { format!("the baseline's {name}") };
+                let message = format!("the interval of its {name} cost is ±{:.0} % of {of}", share * 100.0);
                 let advice = match measure {
                     _ if result.sittings.len() > 1 => ANOTHER_SITTING,
                     Measure::ResponseP99 => of_p99.as_str(),
@@ -88,22 +86,38 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
 /// What narrows an interval over sittings.
 const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): its number determines the width, before that of their rounds";
 
-/// The half-widths of an arm's costs as shares of the level of the arm `other` that it is compared with, each with its
-/// load.
+/// The half-width of a cost.
+#[derive(Clone, Copy, Debug)]
+struct Width {
+    /// As a share of the level of the arm compared with, or of the cost if that is larger.
+    share: f64,
+    /// Whether the cost is larger.
+    is_of_cost: bool,
+}
+
+impl Width {
+    fn of(cost: &Interval, level: f64) -> Self {
+        let size = cost.estimate.abs();
+        Self { share: cost.half_width() / level.max(size), is_of_cost: size > level }
+    }
+}
+
+/// The half-widths of an arm's costs against the arm `other` that it is compared with, each with its load.
 fn cost_widths<'a>(
     result: &'a StudyResult,
     arm: &'a ArmResult,
     other: &ArmResult,
-) -> Vec<(Option<&'a str>, Measure, f64)> {
+) -> Vec<(Option<&'a str>, Measure, Width)> {
     let share = |cost: Option<Interval>, level: Option<Interval>| {
-        cost.zip(level).map(|(cost, level)| cost.half_width() / level.estimate)
+        cost.zip(level).map(|(cost, level)| Width::of(&cost, level.estimate))
     };
     let name = |load: Option<&'a LoadSpec>| load.map(|load| load.name.as_str());
     let (cpu_load, rate_load) = (name(result.plan.cpu_load()), name(result.plan.rate_load()));
     // Both are reported. The share varies with the level, too.
     let cpu = |cost: &Cost, level: Option<Interval>| {
         let of_us = share(cost.cpu_us_per_request, level)?;
-        Some(cost.cpu_share.map_or(of_us, |cost| of_us.max(cost.half_width())))
+        let of_share = cost.cpu_share.map(|cost| Width::of(&cost, 1.0));
+        Some(of_share.filter(|of_share| of_share.share > of_us.share).unwrap_or(of_us))
     };
     let mut widths = vec![
         (cpu_load, Measure::Cpu, cpu(&arm.cost, other.cpu_us_per_request)),
@@ -349,6 +363,22 @@ mod tests {
             result.arms[2].cost.cpu_share = Some(interval(0.9, 0.51));
         };
         assert!(withheld(vague_share).contains(&"+lua saturation Cpu".to_owned()));
+    }
+
+    #[test]
+    fn a_cost_many_times_the_baseline_is_judged_by_its_own_size() {
+        // The baseline takes 40 us: an interval of ±30 us is wide against it, and narrow against 1,000 us.
+        let cost = |half_width: f64| {
+            move |result: &mut StudyResult| {
+                result.arms[2].cost.cpu_us_per_request = Some(interval(1_000.0, half_width));
+                result.arms[2].cost.cpu_share = Some(interval(25.0, half_width / 40.0));
+            }
+        };
+        assert_eq!(fired("vague-cost", cost(30.0)).0, None);
+        let (severity, result) = fired("vague-cost", cost(510.0));
+        assert_eq!(severity, Some(Severity::Info));
+        let message = &result.findings.iter().find(|one| one.id == "vague-cost").unwrap().message;
+        assert!(message.ends_with("±51 % of the cost"), "{message}");
     }
 
     #[test]
