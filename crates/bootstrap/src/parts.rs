@@ -65,7 +65,7 @@ impl fmt::Display for PartKind {
 pub struct Part {
     /// What it is.
     pub kind: PartKind,
-    /// Its name in the configuration; unique within its kind.
+    /// Its name in the configuration, or the key of its node if it has none; unique within its kind.
     pub name: String,
     /// Its place in the user's files.
     pub place: Place,
@@ -75,7 +75,7 @@ pub struct Part {
     /// statistic of its own.
     pub proof: Vec<String>,
     /// What makes it act, for a part that did not: the object of `exercised by`. None if unknown.
-    pub exercised_by: Option<&'static str>,
+    pub exercised_by: Option<String>,
 }
 
 impl Part {
@@ -100,6 +100,11 @@ pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -
     finder.found
 }
 
+/// The last key of a pointer that is no index.
+fn key_of(pointer: &str) -> &str {
+    pointer.rsplit('/').find(|token| token.parse::<usize>().is_err()).unwrap_or_default()
+}
+
 struct Finder<'a> {
     adapted: &'a Adapted,
     found: Vec<Part>,
@@ -109,7 +114,9 @@ impl Finder<'_> {
     /// Adds a part, unless none of its nodes exists.
     fn add(&mut self, kind: PartKind, name: &str, mut pointers: Vec<String>, proof: Proof) {
         pointers.retain(|pointer| self.adapted.has(pointer));
-        let Some(place) = pointers.first().map(|pointer| self.adapted.place(pointer)) else { return };
+        let Some(first) = pointers.first() else { return };
+        let place = self.adapted.place(first);
+        let name = if name.is_empty() { key_of(first) } else { name };
         let same = self.found.iter().filter(|part| {
             part.kind == kind && (part.name == name || part.name.starts_with(&format!("{name}#")))
         });

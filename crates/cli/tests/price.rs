@@ -6,6 +6,7 @@ mod support;
 
 use std::fs;
 use std::net::UdpSocket;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,6 +16,10 @@ use support::{Ran, checked, program, ran, root, run};
 
 fn edge() -> String {
     root().join("crates/bootstrap/fixtures/edge.yaml").to_str().unwrap().to_owned()
+}
+
+fn shop() -> String {
+    root().join("crates/cli/tests/fixtures/bill.yaml").to_str().unwrap().to_owned()
 }
 
 /// The lines of a section, without their indentation.
@@ -57,13 +62,10 @@ const ATTEMPTS: usize = 3;
 #[test]
 fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let config = root().join("crates/cli/tests/fixtures/bill.yaml");
-    // Other work on the machine can spoil numbers of a study of three rounds; without a sum of all parts there are no pairs.
-    let mut attempts = (0..ATTEMPTS).map(|attempt| {
-        let out = folder.path().join(attempt.to_string());
-        let ran = run([
+    let measured = |flag: &str, out: &Path| {
+        run([
             "price",
-            config.to_str().unwrap(),
+            &shop(),
             "--request",
             "GET http://shop.example/cart/1",
             "--header",
@@ -84,10 +86,14 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
             "3",
             "--json",
             "-",
-            "--out",
+            flag,
             out.to_str().unwrap(),
-        ]);
-        (ran, out)
+        ])
+    };
+    // Other work on the machine can spoil numbers of a study of three rounds; without a sum of all parts there are no pairs.
+    let mut attempts = (0..ATTEMPTS).map(|attempt| {
+        let out = folder.path().join(attempt.to_string());
+        (measured("--out", &out), out)
     });
     let has_pairs = |ran: &Ran| {
         let bill: Result<Value, _> = serde_json::from_str(&ran.stdout);
@@ -130,6 +136,36 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     let markdown = fs::read_to_string(out.join("bill.md")).unwrap();
     assert!(markdown.contains("The most expensive part is HTTP filter script"), "{markdown}");
     assert!(fs::read_to_string(out.join("bill.html")).unwrap().contains("What if"));
+
+    // A killed bill is continued where it was: here, both of its studies are complete.
+    fs::remove_file(out.join("bill.json")).unwrap();
+    let resumed = measured("--resume", &out);
+    assert_eq!(resumed.stderr.matches("all 3 rounds are complete").count(), 2, "{}", resumed.stderr);
+    assert_eq!(serde_json::from_str::<Value>(&resumed.stdout).unwrap(), bill);
+    let other = run(["price", &shop(), "--without", "cors", "--resume", out.to_str().unwrap()]);
+    assert!(other.code == Some(2) && other.stderr.contains("the study of another bill"), "{}", other.stderr);
+}
+
+#[test]
+fn a_compressor_acts_on_responses_of_its_length_and_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let activity = |headers: &[&str]| {
+        let out = folder.path().to_str().unwrap();
+        let config = shop();
+        let fixed = ["price", &config, "--try", "--without", "gzip", "--out", out];
+        let ran = run(fixed.into_iter().chain(headers.iter().flat_map(|header| ["--header", *header])));
+        section(&ran.stdout, "Activity of the parts")
+            .first()
+            .map(|line| (*line).to_owned())
+            .expect(&ran.stderr)
+    };
+    let idle = activity(&[]);
+    assert!(
+        idle.contains("not exercised") && idle.ends_with("at least 100 bytes of type application/json"),
+        "{idle}"
+    );
+    let acts = activity(&["x-hoptax-size: 2000", "x-hoptax-header: content-type:application/json"]);
+    assert!(acts.ends_with(".compressed +10"), "{acts}");
 }
 
 /// Where all that leaves the machine passes a link, no packet does: the file names servers, services and a statistics sink by

@@ -35,7 +35,7 @@ use support::{Guarded, checked, hoptax, program, wait_until};
 const STUDY: &str = "\
 name: disturbed
 rounds: ROUNDS
-arms: [baseline, same, lua]
+arms: [baseline, lua]
 loads:
   - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 70ms}
   - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: 400ms}
@@ -183,8 +183,7 @@ impl Disturbed {
             assert!(cost.is_none_or(|cost| cost.low < cost.high), "{}: {cost:?}", arm.id);
             if cost.is_none() {
                 is_there = false;
-                let is_noise =
-                    |by: &String| ["set-aside", "same-differs", "vague-cost"].contains(&by.as_str());
+                let is_noise = |by: &String| ["set-aside", "vague-cost"].contains(&by.as_str());
                 let is_it = |spot: &&Spot| spot.arm == arm.id && spot.measure == Measure::Cpu;
                 let by_noise = self.withheld.iter().filter(is_it).any(|spot| spot.by.iter().any(is_noise));
                 // This finding replaces the withheld numbers if too few are left.
@@ -275,8 +274,8 @@ fn a_generator_stopped_for_a_second_loses_only_that_slice() {
     let stood_still = |record: &RoundRecord| record.slices.iter().filter(is_stalled).count();
     // Once per round, until it hits a slice of the open loop.
     let mut rounds: Vec<RoundRecord> = Vec::new();
-    while rounds.len() < 5 || rounds.iter().map(stood_still).sum::<usize>() == 0 {
-        let began = study.out().join("arms/same/admin-address");
+    while rounds.len() < ROUNDS as usize || rounds.iter().map(stood_still).sum::<usize>() == 0 {
+        let began = study.out().join("arms/lua/admin-address");
         wait_until("a round begins", || began.exists());
         thread::sleep(Duration::from_millis(1500));
         running.signal("STOP");

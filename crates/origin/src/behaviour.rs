@@ -33,7 +33,7 @@ pub(crate) const HEADER_PREFIX: &str = "x-hoptax-";
 /// | `close` | `true`, or the probability, 0 to 1, that the connection is closed after the response |
 /// | `idle` | `5s`: the connection is closed if no further request arrives within this time; HTTP/1.1 only |
 /// | `poll` | `200ms`: the worker busy-polls for this long instead of sleeping, so the sender does not have to wake it |
-/// | `header` | `Name:value`, a response header; may be repeated |
+/// | `header` | `Name:value`, a response header; may be repeated; without a `content-type`, bodies are `text/plain` |
 ///
 /// Query parameters have these names. Headers have the prefix `x-hoptax-` and take precedence.
 #[derive(Clone, Debug, PartialEq)]

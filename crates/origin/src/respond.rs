@@ -6,7 +6,7 @@ use crate::Served;
 use crate::behaviour::{BadParameter, Behaviour, Drawn, HEADER_PREFIX};
 use crate::context::Context;
 use crate::grpc;
-use crate::response::{body_piece, has_no_body};
+use crate::response::{CONTENT_TYPE, TEXT_TYPE, body_piece, has_no_body, states_type};
 
 /// A response.
 #[derive(Debug)]
@@ -71,11 +71,11 @@ pub(crate) fn behaviour(head: &Head, context: &Context<'_>) -> Result<Behaviour,
 /// The response to an HTTP request.
 fn response(drawn: &Drawn, is_head: bool, headers: &[(String, String)]) -> Response {
     let size = if has_no_body(drawn.status) { 0 } else { drawn.size };
-    let mut fields = vec![
-        (":status".to_owned(), drawn.status.to_string()),
-        ("content-type".to_owned(), "text/plain".to_owned()),
-        ("content-length".to_owned(), size.to_string()),
-    ];
+    let mut fields = vec![(":status".to_owned(), drawn.status.to_string())];
+    if !states_type(headers) {
+        fields.push((CONTENT_TYPE.to_owned(), TEXT_TYPE.to_owned()));
+    }
+    fields.push(("content-length".to_owned(), size.to_string()));
     fields.extend(headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
     let body = Body::Text(if is_head { 0 } else { size }, body_piece);
     Response { fields, body, trailers: Vec::new() }
@@ -85,8 +85,31 @@ fn response(drawn: &Drawn, is_head: bool, headers: &[(String, String)]) -> Respo
 fn text(status: u16, text: &str) -> Response {
     let fields = vec![
         (":status".to_owned(), status.to_string()),
-        ("content-type".to_owned(), "text/plain".to_owned()),
+        (CONTENT_TYPE.to_owned(), TEXT_TYPE.to_owned()),
         ("content-length".to_owned(), text.len().to_string()),
     ];
     Response { fields, body: Body::Bytes(text.as_bytes().to_vec()), trailers: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::SmallRng;
+
+    use super::*;
+    use crate::table::Tables;
+
+    #[test]
+    fn a_stated_type_of_the_body_replaces_the_usual_one() {
+        let drawn = Behaviour::default().draw(&Tables::default(), &mut SmallRng::seed_from_u64(1));
+        let types = |headers: &[(String, String)]| -> Vec<String> {
+            let fields = response(&drawn, false, headers).fields;
+            fields.into_iter().filter(|(name, _)| name == CONTENT_TYPE).map(|(_, value)| value).collect()
+        };
+        assert_eq!(types(&[]), [TEXT_TYPE]);
+        assert_eq!(
+            types(&[("Content-Type".to_owned(), "application/json".to_owned())]),
+            ["application/json"]
+        );
+    }
 }

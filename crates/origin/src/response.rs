@@ -6,6 +6,11 @@ use std::sync::LazyLock;
 /// Size of the text that bodies consist of, bytes. Longer bodies repeat it.
 const TEXT_BYTES: usize = 64 * 1024;
 
+/// The header with the type of a body.
+pub(crate) const CONTENT_TYPE: &str = "content-type";
+/// The type of bodies, if the request asks for no other.
+pub(crate) const TEXT_TYPE: &str = "text/plain";
+
 /// The text of all bodies: generated words, which give a compressor as much work as ordinary text does.
 static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     const SYLLABLES: [&str; 16] =
@@ -44,6 +49,11 @@ pub(crate) enum Persistence {
     Close,
 }
 
+/// Whether headers state the type of the body. Otherwise it is [`TEXT_TYPE`].
+pub(crate) fn states_type(headers: &[(String, String)]) -> bool {
+    headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(CONTENT_TYPE))
+}
+
 /// Appends the head of a response to `output`.
 pub(crate) fn write_head(
     output: &mut Vec<u8>,
@@ -54,15 +64,14 @@ pub(crate) fn write_head(
 ) {
     // Writing into a Vec cannot fail.
     if status == 200 {
-        output.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: ");
+        output.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
     } else {
-        let _ = write!(
-            output,
-            "HTTP/1.1 {status} {}\r\ncontent-type: text/plain\r\ncontent-length: ",
-            reason(status)
-        );
+        let _ = write!(output, "HTTP/1.1 {status} {}\r\n", reason(status));
     }
-    let _ = write!(output, "{size}");
+    if !states_type(headers) {
+        let _ = write!(output, "{CONTENT_TYPE}: {TEXT_TYPE}\r\n");
+    }
+    let _ = write!(output, "content-length: {size}");
     for (name, value) in headers {
         let _ = write!(output, "\r\n{name}: {value}");
     }
@@ -116,6 +125,15 @@ mod tests {
         write_head(&mut head, 503, 7, Persistence::Close, &[("x-a".to_owned(), "b".to_owned())]);
         let expected = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\ncontent-length: 7\r\n\
                         x-a: b\r\nconnection: close\r\n\r\n";
+        assert_eq!(String::from_utf8(head).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_stated_type_of_the_body_replaces_the_usual_one() {
+        let mut head = Vec::new();
+        let headers = [("Content-Type".to_owned(), "application/json".to_owned())];
+        write_head(&mut head, 200, 7, Persistence::Implicit, &headers);
+        let expected = "HTTP/1.1 200 OK\r\ncontent-length: 7\r\nContent-Type: application/json\r\n\r\n";
         assert_eq!(String::from_utf8(head).unwrap(), expected);
     }
 }

@@ -71,7 +71,7 @@ fn most_expensive(bill: &BillResult) -> String {
 }
 
 fn named(part: &BilledPart) -> String {
-    if part.name.is_empty() { part.kind.clone() } else { format!("{} {}", part.kind, part.name) }
+    format!("{} {}", part.kind, part.name)
 }
 
 /// Text of an interval: [`level`] or [`difference`].

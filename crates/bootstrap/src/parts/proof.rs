@@ -9,6 +9,12 @@ use crate::tree::{extension_type, text};
 /// The beginning of a type's name below its family, the statistics of such extensions, and what exercises them.
 type Known = (&'static str, &'static [&'static str], &'static str);
 
+/// The filter whose configuration states what it acts on.
+const COMPRESSOR: &str = "compressor.";
+/// Least length of what it compresses, bytes, and types, where its configuration states none.
+const COMPRESSED_BYTES: u64 = 30;
+const COMPRESSED_TYPES: &str = "text/html, application/json or another text format";
+
 /// Types of HTTP filters without `envoy.extensions.filters.http.`.
 const HTTP: [Known; 26] = [
     ("adaptive_concurrency.", &["http.{prefix}.adaptive_concurrency.*"], "any request"),
@@ -17,9 +23,9 @@ const HTTP: [Known; 26] = [
     ("bandwidth_limit.", &["{own}.http_bandwidth_limit.*"], "a request or a response with a body"),
     ("basic_auth.", &["http.{prefix}.basic_auth.*"], "a request with user and password"),
     (
-        "compressor.",
+        COMPRESSOR,
         &["http.{prefix}.compressor.*.compressed"],
-        "a request that accepts its encoding, and a response of a type and length that it compresses",
+        "a request that accepts its encoding, and a response",
     ),
     ("cors.", &["http.{prefix}.cors.*"], "a request with an `origin` that a policy of its route allows"),
     ("csrf.", &["http.{prefix}.csrf.*"], "a request that changes state, such as POST, with an `origin`"),
@@ -78,7 +84,7 @@ pub(super) struct Proof {
     /// Statistics of which at least one moves; none if it has no statistic of its own that is known.
     pub(super) statistics: Vec<String>,
     /// What makes it act, as an object of `exercised by`; none if unknown.
-    pub(super) exercised_by: Option<&'static str>,
+    pub(super) exercised_by: Option<String>,
 }
 
 /// The proof of an extension.
@@ -94,12 +100,27 @@ pub(super) fn of_extension(extension: &Value, prefix: &str) -> Proof {
         let of = of.strip_prefix(family)?;
         table.iter().find(|(known, ..)| of.starts_with(known))
     });
-    let Some((_, patterns, exercised_by)) = known else { return Proof::default() };
+    let Some((known, patterns, exercised_by)) = known else { return Proof::default() };
     // A filter without a name for its own statistics has none.
     let exists = |pattern: &&&str| !(own.is_empty() && pattern.contains("{own}"));
     let filled = |pattern: &&str| pattern.replace("{prefix}", prefix).replace("{own}", own);
     let statistics = patterns.iter().filter(exists).map(filled).collect();
-    Proof { statistics, exercised_by: Some(exercised_by) }
+    let compressed =
+        if *known == COMPRESSOR { compressed(&extension["typed_config"]) } else { String::new() };
+    Proof { statistics, exercised_by: Some(format!("{exercised_by}{compressed}")) }
+}
+
+/// The length and the types of responses that a compressor compresses, to continue a sentence.
+fn compressed(compressor: &Value) -> String {
+    let common = compressor.pointer("/response_direction_config/common_config");
+    // The older place of both.
+    let stated =
+        |key: &str, old: &str| common.and_then(|common| common.get(key)).or(compressor.get(old)).cloned();
+    let bytes = stated("min_content_length", "content_length").and_then(|bytes| bytes.as_u64());
+    let types = stated("content_type", "content_type").unwrap_or_default();
+    let types: Vec<&str> = types.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let types = if types.is_empty() { COMPRESSED_TYPES.to_owned() } else { types.join(" or ") };
+    format!(" of at least {} bytes of type {types}", bytes.unwrap_or(COMPRESSED_BYTES))
 }
 
 /// The proof of the tracer of a connection manager.
@@ -107,18 +128,18 @@ pub(super) fn of_tracer(prefix: &str) -> Proof {
     let statistics = ["random_sampling", "client_enabled", "service_forced"];
     Proof {
         statistics: statistics.map(|name| format!("http.{prefix}.tracing.{name}")).into(),
-        exercised_by: Some("a request that is sampled"),
+        exercised_by: Some("a request that is sampled".to_owned()),
     }
 }
 
 /// The proof of TLS with clients.
 pub(super) fn of_downstream_tls() -> Proof {
     let statistics = vec!["listener.*.ssl.handshake".to_owned()];
-    Proof { statistics, exercised_by: Some("a connection with TLS") }
+    Proof { statistics, exercised_by: Some("a connection with TLS".to_owned()) }
 }
 
 /// The proof of TLS with the servers of a cluster.
 pub(super) fn of_upstream_tls(cluster: &str) -> Proof {
     let statistics = vec![format!("cluster.{cluster}.ssl.handshake")];
-    Proof { statistics, exercised_by: Some("a request that is forwarded to the cluster") }
+    Proof { statistics, exercised_by: Some("a request that is forwarded to the cluster".to_owned()) }
 }

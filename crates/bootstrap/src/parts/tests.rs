@@ -47,6 +47,52 @@ fn statistics_are_matched_with_wildcards() {
     assert_eq!(cors.moved(&moved), [&moved[0]]);
 }
 
+/// The parts of a connection manager with this setting.
+fn parts_with(setting: &str) -> Vec<Part> {
+    let text = format!(
+        "static_resources:
+  listeners:
+    - filter_chains:
+        - filters:
+            - typed_config:
+                '@type': type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: edge
+                {setting}
+                route_config: {{virtual_hosts: [{{name: all, domains: ['*'], routes: [{{match: {{prefix: /}}, route: {{cluster: a}}}}, {{match: {{path: /b}}, route: {{cluster: a}}}}]}}]}}
+  clusters: [{{name: a}}]"
+    );
+    let adapted = adapted(&text);
+    parts(&adapted, &adapted.listeners[0], &derive(&adapted, &adapted.listeners[0]).unwrap())
+}
+
+#[test]
+fn a_part_without_a_name_is_called_by_its_key() {
+    let parts = parts_with("tracing: {random_sampling: {value: 1}}");
+    let names: Vec<(PartKind, &str)> = parts.iter().map(|part| (part.kind, part.name.as_str())).collect();
+    assert_eq!(names, [(PartKind::Tracer, "tracing"), (PartKind::OtherRoutes, "routes")]);
+}
+
+#[test]
+fn what_exercises_a_compressor_follows_from_its_configuration() {
+    let with = |settings: &str| {
+        let compressor = "type.googleapis.com/envoy.extensions.filters.http.compressor.v3.Compressor";
+        let router = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
+        let parts = parts_with(&format!(
+            "http_filters: [{{name: gzip, typed_config: {{'@type': {compressor}{settings}}}}}, {{name: router, typed_config: {{'@type': {router}}}}}]"
+        ));
+        parts.into_iter().find(|part| part.name == "gzip").unwrap().exercised_by.unwrap()
+    };
+    let stated = with(
+        ", response_direction_config: {common_config: {min_content_length: 100, content_type: [application/json, text/css]}}",
+    );
+    assert_eq!(
+        stated,
+        "a request that accepts its encoding, and a response of at least 100 bytes of type application/json or text/css"
+    );
+    assert!(with(", content_length: 50").contains("at least 50 bytes of type text/html"));
+    assert!(with("").contains("at least 30 bytes"));
+}
+
 proptest! {
     #[test]
     fn removing_a_part_leaves_all_others(chosen in prop::collection::vec(any::<bool>(), 16)) {

@@ -4,13 +4,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use hoptax_bill::Change;
+use hoptax_variants::Change;
 
 use super::values::{self, Headers, NeverHalt, RequestLine};
 
 /// Options of tries and measurements, which a dry run has not.
-const MEASURED: [&str; 9] =
-    ["only_try", "what_if", "rate", "price_per_core_hour", "rounds", "budget", "envoy", "out", "json"];
+const MEASURED: [&str; 10] = [
+    "only_try",
+    "what_if",
+    "rate",
+    "price_per_core_hour",
+    "rounds",
+    "budget",
+    "envoy",
+    "out",
+    "resume",
+    "json",
+];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -38,7 +48,7 @@ Exit codes:
   2    invalid input: the configuration cannot be read or adapted, or Envoy refuses it
   3    a requirement is missing, such as Envoy, memory or a port
   4    the study is void
-  130  interrupted")]
+  130  interrupted; --resume continues the bill")]
 pub(crate) struct PriceArguments {
     /// Envoy bootstrap or `/config_dump`, YAML or JSON
     #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
@@ -47,7 +57,7 @@ pub(crate) struct PriceArguments {
     #[arg(long, conflicts_with_all = MEASURED)]
     pub(crate) dry_run: bool,
     /// Try each variant, report which parts act on the request, and measure nothing
-    #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "json"])]
+    #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "resume", "json"])]
     pub(crate) only_try: bool,
     /// Listener [default: the first with a request]
     #[arg(long, value_name = "NAME")]
@@ -76,10 +86,14 @@ pub(crate) struct PriceArguments {
     /// Price of a processor core for an hour, in any currency
     #[arg(long, value_name = "PRICE", value_parser = values::price, requires = "rate")]
     pub(crate) price_per_core_hour: Option<f64>,
-    /// Number of rounds
-    #[arg(long, value_name = "NUMBER", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub(crate) rounds: u32,
+    /// Number of rounds [default: 12]
+    ///
+    /// With --resume, the new total [default: as before].
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) rounds: Option<u32>,
     /// Measuring time of a study, instead of a number of rounds: as many complete rounds as fit, at least two
+    ///
+    /// With --resume, the additional time.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) budget: Option<Duration>,
     /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
@@ -91,6 +105,11 @@ pub(crate) struct PriceArguments {
     /// Run folder [default: runs/price-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+    /// Continue an interrupted or killed bill in its run folder, with the same configuration and the same options
+    ///
+    /// All variants are tried again, and complete rounds are kept.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
+    pub(crate) resume: Option<PathBuf>,
     /// Write the bill as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

@@ -24,12 +24,30 @@ pub(super) fn run<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     folder: &Path,
 ) -> Result<Result<StudyResult, Code>, Failure> {
+    run_in(arguments, ("--out", folder))
+}
+
+/// As [`run`], continuing the study of the run folder.
+///
+/// # Errors
+/// When the study cannot be continued or fails.
+pub(super) fn resume<S: AsRef<OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+    folder: &Path,
+) -> Result<Result<StudyResult, Code>, Failure> {
+    run_in(arguments, ("--resume", folder))
+}
+
+fn run_in<S: AsRef<OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+    (flag, folder): (&str, &Path),
+) -> Result<Result<StudyResult, Code>, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     // Ctrl-C also reaches the study, which ends its own children.
     let interrupt = Interrupt::listen()?;
     let mut study = Command::new(program);
-    study.arg("study").args(arguments).arg("--out").arg(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    study.arg("study").args(arguments).arg(flag).arg(folder).stdin(Stdio::null()).stdout(Stdio::null());
     let status =
         study.status().map_err(|error| Failure::environment(format!("cannot start the study: {error}")))?;
     if interrupt.is_requested() || status.code() == Some(Code::Interrupted as i32) {

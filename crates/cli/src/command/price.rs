@@ -13,24 +13,27 @@ mod tries;
 use std::fs;
 use std::path::Path;
 
-use hoptax_bill::study_file::{Question, STUDY, Source, study_file};
-use hoptax_bill::{Change, Changed, Variant};
 use hoptax_functions::Catalogue;
 use hoptax_report::{html, markdown, terminal};
-use hoptax_result::{BillResult, Verdict};
+use hoptax_result::{BillResult, StudyResult, Verdict};
 use hoptax_study::bill::bill;
 use hoptax_subject::envoy::given::{Given, GivenError};
+use hoptax_variants::study_file::{Question, STUDY, Source, study_file};
+use hoptax_variants::{Change, Changed, Variant};
 
 use self::laboratory::{Laboratory, adapt, create_folder};
 use self::passed::{Passed, passed};
 use self::tries::{Tries, try_variants};
 use super::own_study::{self, MAX_ROUNDS};
+use super::study::run_folder;
 use super::{functions, study};
 use crate::arguments::PriceArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
 
+/// Default number of rounds.
+const ROUNDS: u32 = 12;
 /// The folder of the tries, in the run folder.
 const TRIES: &str = "tries";
 /// The folder of the study of pairs, in the run folder.
@@ -46,7 +49,12 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
         print::result(&text::outline(&passed(&adapted, arguments, &[])?, &adapted.replacements))?;
         return Ok(Code::Success);
     }
-    let folder = create_folder(&study::run_folder_path(arguments.out.as_deref(), STUDY))?;
+    if let Some(folder) = &arguments.resume {
+        // Before the tries, which take seconds.
+        run_folder::read(folder)?;
+    }
+    let folder = arguments.resume.as_deref().or(arguments.out.as_deref());
+    let folder = create_folder(&study::run_folder_path(folder, STUDY))?;
     let interrupt = Interrupt::listen()?;
     let catalogue = functions::load()?;
     let headers = headers(arguments, &catalogue)?;
@@ -58,7 +66,14 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     if arguments.only_try {
         return Ok(Code::Success);
     }
-    measure(arguments, &given, (&passed, &tries), &folder, &interrupt)
+    let code = measure(arguments, &given, (&passed, &tries), &folder, &interrupt)?;
+    if code == Code::Interrupted && run_folder::read(&folder).is_ok() {
+        print::note(&format!(
+            "`hoptax price` with the same configuration and options, and `--resume {}`, continues this bill",
+            folder.display()
+        ));
+    }
+    Ok(code)
 }
 
 /// The headers that functions need which stand for parts.
@@ -126,11 +141,9 @@ fn measure(
     folder: &Path,
     interrupt: &Interrupt,
 ) -> Result<Code, Failure> {
-    let cannot = |what: &str, path: &Path, error: &std::io::Error| {
-        Failure::environment(format!("cannot {what} `{}`: {error}", path.display()))
-    };
-    let configuration = arguments.config.canonicalize();
-    let configuration = configuration.map_err(|error| cannot("find", &arguments.config, &error))?;
+    let configuration = arguments.config.canonicalize().map_err(|error| {
+        Failure::environment(format!("cannot find `{}`: {error}", arguments.config.display()))
+    })?;
     let statuses: Vec<u16> = tries.answers.statuses.keys().copied().collect();
     let source = Source {
         configuration: &configuration,
@@ -140,9 +153,14 @@ fn measure(
     };
     let whole = &tries.whole.variant;
     let text = study_file(source, Question::Parts, whole, &tries.measured(), arguments.rate);
-    let file = folder.join("price.yaml");
-    fs::write(&file, text).map_err(|error| cannot("write", &file, &error))?;
-    let result = match own_study::run(options(arguments, &file), folder)? {
+    if arguments.resume.is_some() && run_folder::read(folder)?.0 != text {
+        return Err(Failure::bad_input(format!(
+            "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
+             started with; --out starts another one",
+            folder.display()
+        )));
+    }
+    let result = match run_study(arguments, &text, &folder.join("price.yaml"), folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),
     };
@@ -157,16 +175,35 @@ fn measure(
     Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
 }
 
-/// Arguments of the study.
-fn options(arguments: &PriceArguments, file: &Path) -> Vec<String> {
-    let mut options = vec![file.display().to_string()];
+/// Writes a study to `file` and runs it in `folder`. With `--resume`, the study of `folder` is continued if it is the same, and
+/// replaced otherwise. Returns its result, or the code of an interrupt.
+fn run_study(
+    arguments: &PriceArguments,
+    text: &str,
+    file: &Path,
+    folder: &Path,
+) -> Result<Result<StudyResult, Code>, Failure> {
+    let stored = arguments.resume.as_ref().and_then(|_| run_folder::read(folder).ok());
+    if stored.as_ref().is_some_and(|(then, _)| then == text) {
+        return own_study::resume(options(arguments, arguments.rounds), folder);
+    }
+    fs::write(file, text)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", file.display())))?;
+    let mut all = options(arguments, Some(arguments.rounds.unwrap_or(ROUNDS)));
+    all.extend(stored.map(|_| "--force".to_owned()));
+    all.push(file.display().to_string());
+    own_study::run(all, folder)
+}
+
+/// Options of a study with this number of rounds, if it is not its own.
+fn options(arguments: &PriceArguments, rounds: Option<u32>) -> Vec<String> {
+    let mut options = Vec::new();
     let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
-    match arguments.budget {
-        None => option("--rounds", arguments.rounds.to_string()),
-        Some(budget) => {
-            option("--rounds", MAX_ROUNDS.to_string());
-            option("--budget", format!("{}ms", budget.as_millis()));
-        }
+    if let Some(budget) = arguments.budget {
+        option("--rounds", MAX_ROUNDS.to_string());
+        option("--budget", format!("{}ms", budget.as_millis()));
+    } else if let Some(rounds) = rounds {
+        option("--rounds", rounds.to_string());
     }
     if let Some(envoy) = &arguments.envoy {
         option("--envoy", envoy.clone());

@@ -42,7 +42,7 @@ pub struct EventSection {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovers: bool,
     /// The first proxy is restarted: `hot`, by a successor that takes over its sockets (Envoy's hot restart), or `broken`, by
-    /// a successor whose configuration is invalid.
+    /// a successor whose configuration is invalid. It must be at least 4 s after the restart before, and none can follow `broken`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartWord>,
 }

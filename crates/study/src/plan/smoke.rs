@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use super::timeline::BETWEEN_RESTARTS;
 use super::{Change, LeftOpen, Plan, TimedEvent, Timeline};
 
 /// Number of rounds: the least with intervals.
 const ROUNDS: u32 = 2;
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(50);
-/// Length of a slice of a timeline.
+/// Length of a slice of a timeline, if its restarts allow.
 const SLICE_OF_TIMELINE: Duration = Duration::from_secs(1);
 /// Number of intervals in it.
 const INTERVALS: u32 = 10;
@@ -22,32 +23,34 @@ impl Plan {
         self.rounds = ROUNDS;
         self.left_open = LeftOpen::default();
         let longest = self.loads.iter().map(|load| load.slice).max().unwrap_or_default();
-        if let Some(timeline) = &mut self.timeline {
-            timeline.shorten(longest);
-        }
+        let slice = self.timeline.as_mut().map_or(SLICE, |timeline| timeline.shorten(longest));
         for load in &mut self.loads {
             load.blocks = 1;
-            load.slice = if self.timeline.is_some() { SLICE_OF_TIMELINE } else { SLICE };
+            load.slice = slice;
         }
     }
 }
 
 impl Timeline {
-    /// Shortens slices of `longest`. Of several restarts of a kind, the first is left: a proxy can be restarted only when its
-    /// last restart is over.
-    fn shorten(&mut self, longest: Duration) {
-        self.interval = SLICE_OF_TIMELINE / INTERVALS;
-        self.warm_up = WARM_UP;
-        let share = |at: Duration| at.as_secs_f64() / longest.as_secs_f64();
+    /// Shortens slices of `longest`, and returns their length. Of several restarts of a kind, the first is left.
+    fn shorten(&mut self, longest: Duration) -> Duration {
+        let is_restart = |event: &TimedEvent| matches!(event.change, Change::Restart(_));
         let mut events: Vec<TimedEvent> = Vec::new();
         for event in &self.events {
-            let is_restart = matches!(event.change, Change::Restart(_));
-            if !is_restart || !events.iter().any(|other| other.change == event.change) {
-                let interval = (share(event.at) * f64::from(INTERVALS)) as u32;
-                events.push(TimedEvent { at: self.interval * interval, change: event.change.clone() });
+            if !is_restart(event) || events.iter().all(|other| other.change != event.change) {
+                events.push(event.clone());
             }
         }
+        let restarts = events.iter().filter(|event| is_restart(event)).count() as u32;
+        let slice = SLICE_OF_TIMELINE + BETWEEN_RESTARTS * restarts.saturating_sub(1);
+        self.interval = slice / INTERVALS;
+        self.warm_up = WARM_UP;
+        for event in &mut events {
+            let share = event.at.as_secs_f64() / longest.as_secs_f64();
+            event.at = self.interval * (share * f64::from(INTERVALS)) as u32;
+        }
         self.events = events;
+        slice
     }
 }
 
@@ -86,7 +89,8 @@ mod tests {
         );
         let timeline = plan.timeline.unwrap();
         let at: Vec<u128> = timeline.events.iter().map(|event| event.at.as_millis()).collect();
-        assert_eq!((at, plan.loads[0].slice.as_secs()), (vec![200, 700], 1));
-        assert_eq!(timeline.interval.as_millis(), 100);
+        // Time for the replaced process to end.
+        assert_eq!((at, plan.loads[0].slice.as_secs()), (vec![1_000, 3_500], 5));
+        assert_eq!(timeline.interval.as_millis(), 500);
     }
 }

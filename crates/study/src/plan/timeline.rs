@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use hoptax_subject::envoy::process::PARENT_SHUTDOWN;
+
 use super::{Arm, Load};
 use crate::file::{
     ApplicationEntry, EventSection, Observe, Positions, Problem, Protocol, ProxyWord, RestartWord, StudyFile,
@@ -15,6 +17,8 @@ const LONGEST_INTERVAL: Duration = Duration::from_mins(1);
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest delay and idle time of an origin.
 const LONGEST_TIME: Duration = Duration::from_hours(1);
+/// Least time between two restarts: the start of a successor, and the end of the process that it replaces.
+pub(super) const BETWEEN_RESTARTS: Duration = PARENT_SHUTDOWN.saturating_add(Duration::from_secs(1));
 /// Time before the slice.
 const WARM_UP: Duration = Duration::from_secs(1);
 
@@ -161,7 +165,7 @@ pub(super) fn plan(
                 for message in misfits(file, &event, (arms, loads), interval) {
                     problem(&pointer, message);
                 }
-                events.push(event);
+                events.push((index, event));
             }
             Err(message) => problem(&pointer, message),
         }
@@ -172,7 +176,11 @@ pub(super) fn plan(
         }
     }
     // Events at the same time happen in the order of the file.
-    events.sort_by_key(|event| event.at);
+    events.sort_by_key(|(_, event)| event.at);
+    for (index, message) in conflicting_restarts(&events) {
+        problem(&format!("/events/{index}"), message);
+    }
+    let events = events.into_iter().map(|(_, event)| event).collect();
     let interval = interval.unwrap_or(DEFAULT_INTERVAL);
     Some(Timeline { interval, objective, warm_up: WARM_UP, spread: file.spread.clone(), events })
 }
@@ -255,7 +263,12 @@ fn misfits(
                 found.push(format!("`{}` has no origin {needed} that can change", arm.id));
             }
         }
-        Change::Restart(_) => {
+        Change::Restart(word) => {
+            if *word == RestartWord::Broken && file.spread.is_some() {
+                let message = "`spread` cannot be read after `restart: broken`, which closes the admin interface: remove one of \
+                               the two";
+                found.push(message.to_owned());
+            }
             if let Some(arm) = arms.iter().find(|arm| !can_restart(arm)) {
                 found.push(format!(
                     "`{}` does not begin with an Envoy whose configuration is generated",
@@ -268,6 +281,31 @@ fn misfits(
         }
     }
     found
+}
+
+/// Restarts that cannot follow the restart before them, and why. Events have the index of their section.
+fn conflicting_restarts(events: &[(usize, TimedEvent)]) -> Vec<(usize, String)> {
+    let restarts = events.iter().filter_map(|(index, event)| match event.change {
+        Change::Restart(word) => Some((*index, event.at, word)),
+        Change::Origin { .. } => None,
+    });
+    let restarts: Vec<(usize, Duration, RestartWord)> = restarts.collect();
+    let pairs = restarts.iter().zip(restarts.iter().skip(1));
+    let conflicts = pairs.filter_map(|((_, before, word), (index, at, _))| {
+        let message = if *word == RestartWord::Broken {
+            "no restart can follow `restart: broken`: after a successor that failed, Envoy refuses all others".to_owned()
+        } else if at.saturating_sub(*before) < BETWEEN_RESTARTS {
+            format!(
+                "a restart must be at least {} after the one before: a successor ends the process before its predecessor at \
+                 once, with its requests in flight",
+                humantime::format_duration(BETWEEN_RESTARTS)
+            )
+        } else {
+            return None;
+        };
+        Some((*index, message))
+    });
+    conflicts.collect()
 }
 
 /// Number of origins behind an arm that events can change: those that are configured for the arm alone cannot.

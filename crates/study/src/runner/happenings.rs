@@ -24,8 +24,8 @@ pub(super) struct Happenings<'a> {
     happened: Vec<Happened>,
     /// Stops origins that become silent.
     freezer: Freezer,
-    /// Earlier generations of the first proxy. They end by themselves, or when they are dropped.
-    earlier: Vec<Proxy>,
+    /// The generation before the first proxy's own. It ends by itself, or when it is dropped.
+    earlier: Option<Proxy>,
     /// Number of hot restarts so far.
     epoch: u32,
 }
@@ -39,7 +39,7 @@ impl<'a> Happenings<'a> {
             due: timeline.events.iter(),
             happened: Vec::new(),
             freezer: Freezer::new(),
-            earlier: Vec::new(),
+            earlier: None,
             epoch: 0,
         }
     }
@@ -61,6 +61,9 @@ impl<'a> Happenings<'a> {
     /// Performs the next event. The slice began at `from_ns`.
     pub(super) fn perform(&mut self, subjects: &mut Subjects, from_ns: u64) -> Result<(), RunError> {
         let Some(TimedEvent { at, change }) = self.due.next() else { return Ok(()) };
+        if matches!(change, Change::Restart(_)) {
+            self.wait_for_earlier()?;
+        }
         let since_s = || now_ns().saturating_sub(from_ns) as f64 / 1e9;
         let began_s = since_s();
         let generations_bytes = match change {
@@ -94,6 +97,13 @@ impl<'a> Happenings<'a> {
         Ok(origin.set_default(&default_file(self.setting, number), query)?)
     }
 
+    /// Waits until the generation before the first proxy's own has ended: the start of a successor would end it with its requests
+    /// in flight.
+    fn wait_for_earlier(&mut self) -> Result<(), RunError> {
+        let Some(earlier) = self.earlier.take() else { return Ok(()) };
+        earlier.wait_for_end().map_err(|error| of(self.arm)(error.into()))
+    }
+
     /// Replaces the first proxy by a successor that takes over its sockets, and returns the memory of all generations.
     fn restart(&mut self, subjects: &mut Subjects) -> Result<Vec<u64>, RunError> {
         let arm_error = of(self.arm);
@@ -108,8 +118,8 @@ impl<'a> Happenings<'a> {
         };
         let live = start().map_err(|error| arm_error(error.into()))?;
         self.epoch += 1;
-        self.earlier.push(std::mem::replace(proxy, live));
-        // The one before the last may have ended, and so may the last by the time that it is read.
+        self.earlier = Some(std::mem::replace(proxy, live));
+        // The earlier one may have ended by the time that it is read.
         let generations = self.earlier.iter().chain(subject.proxies.first());
         Ok(generations.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0).collect())
     }

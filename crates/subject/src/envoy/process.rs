@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
 use super::release::Envoy;
 pub use admin::Statistics;
-pub use hot_restart::{BASE_ID, Generation, shared_memory};
+pub use hot_restart::{BASE_ID, Generation, PARENT_SHUTDOWN, shared_memory};
 use watched::Watched;
 
 /// The beginning of a reason that concerns a constraint of a message.
@@ -189,6 +189,14 @@ pub enum ProxyError {
     /// It does not listen.
     #[error("the proxy does not listen after {seconds} s; its log is `{}`", log.display())]
     NotListening {
+        /// The time limit.
+        seconds: u64,
+        /// Its log.
+        log: PathBuf,
+    },
+    /// It does not end.
+    #[error("the proxy still runs {seconds} s after its successor took over; its log is `{}`", log.display())]
+    NotEnded {
         /// The time limit.
         seconds: u64,
         /// Its log.

@@ -5,14 +5,14 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use hoptax_bill::{
-    Answers, LabError, Stubs, Trial, TrialError, Variant, difference, make_folders, write_files,
-};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
 use hoptax_subject::envoy::given::{FilesError, Given};
 use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
+use hoptax_variants::{
+    Answers, LabError, Stubs, Trial, TrialError, Variant, difference, make_folders, write_files,
+};
 use serde_json::Value;
 
 use crate::arguments::PriceArguments;

@@ -1,11 +1,11 @@
 //! What a bill states besides its numbers, from the tries.
 
-use hoptax_bill::Answers;
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::statistics::is_matched;
 use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, BilledRequest, Charge};
 use hoptax_study::bill::Order;
+use hoptax_variants::Answers;
 
 use super::passed::Passed;
 use super::tries::{TriedChange, Tries};
@@ -78,9 +78,8 @@ pub(super) fn activity(part: &Part, whole: &Answers) -> Activity {
     }
     match part.moved(whole.moved.keys()).first() {
         Some(statistic) => Activity::Exercised { statistic: (*statistic).clone() },
-        None => Activity::NotExercised {
-            statistics: part.proof.clone(),
-            exercised_by: part.exercised_by.map(str::to_owned),
-        },
+        None => {
+            Activity::NotExercised { statistics: part.proof.clone(), exercised_by: part.exercised_by.clone() }
+        }
     }
 }

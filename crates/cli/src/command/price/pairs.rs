@@ -1,21 +1,19 @@
 //! The second study of a bill whose parts do not add up: which two parts interact.
 
-use std::fs;
 use std::path::Path;
 
-use hoptax_bill::Variant;
-use hoptax_bill::study_file::{Question, Source, study_file};
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::{BillResult, BilledInteractions};
 use hoptax_study::bill::pairs::{Pair, interactions, suspects};
 use hoptax_subject::envoy::given::Given;
+use hoptax_variants::Variant;
+use hoptax_variants::study_file::{Question, Source, study_file};
 
 use super::laboratory::{Laboratory, Tried, create_folder};
 use super::passed::Passed;
 use super::tries::Tries;
-use super::{PAIRS, TRIES, options};
+use super::{PAIRS, TRIES, run_study};
 use crate::arguments::PriceArguments;
-use crate::command::own_study;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
@@ -48,10 +46,7 @@ pub(super) fn measured(
     let arms: Vec<Variant> = parts.iter().map(|(_, tried)| tried.variant.clone()).chain(variants).collect();
     let text = study_file(source, Question::Pairs, &tries.whole.variant, &arms, arguments.rate);
     let folder = create_folder(&folder.join(PAIRS))?;
-    let file = folder.join("pairs.yaml");
-    fs::write(&file, text)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", file.display())))?;
-    let result = own_study::run(options(arguments, &file), &folder)?;
+    let result = run_study(arguments, &text, &folder.join("pairs.yaml"), &folder)?;
     Ok(result.map(|result| Some(interactions(&result, &pairs))))
 }
 

@@ -1,10 +1,10 @@
 //! What `hoptax price` prints.
 
-use hoptax_bill::Answers;
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
+use hoptax_variants::Answers;
 
 use super::order::activity;
 use super::passed::Passed;

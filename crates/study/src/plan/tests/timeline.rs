@@ -43,6 +43,18 @@ fn events_are_planned_in_the_order_of_time() {
 }
 
 #[test]
+fn restarts_that_would_disturb_each_other_are_refused() {
+    let close = timeline("interval: 500ms\nevents: [{at: 5500ms, restart: broken}, {at: 2s, restart: hot}]");
+    insta::assert_snapshot!(problems(&close), @"test.yaml:5:10: a restart must be at least 4s after the one before: a successor ends the process before its predecessor at once, with its requests in flight");
+    assert!(planned(&close.replace("5500ms", "6s")).is_ok());
+    let after = timeline("spread: a.*\nevents: [{at: 2s, restart: broken}, {at: 8s, restart: hot}]");
+    insta::assert_snapshot!(problems(&after), @r"
+    test.yaml:5:10: `spread` cannot be read after `restart: broken`, which closes the admin interface: remove one of the two
+    test.yaml:5:37: no restart can follow `restart: broken`: after a successor that failed, Envoy refuses all others
+    ");
+}
+
+#[test]
 fn arms_of_a_timeline_are_compared_with_none_and_have_one_slice_per_round() {
     let plan = planned(&timeline("")).unwrap();
     assert!(plan.arms.iter().all(|arm| arm.compared_with.is_none()));

@@ -2,20 +2,25 @@
 //!
 //! The generations share a region of memory in `/dev/shm`, which Envoy does not remove when it ends. Its name follows from the
 //! base id that Envoy chooses and writes into its folder, so what a killed run left behind can be found from there.
+//!
+//! A successor asks its predecessor to close its admin interface before it sets up listeners. The predecessor then ends its own
+//! predecessor at once, even if that has requests in flight.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::{Proxy, ProxyError, ProxySpec, Source, check};
+use super::{POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT, Source, check};
 
 /// The file in the folder of a proxy with the base id of its generations.
 pub const BASE_ID: &str = "base-id";
 /// Time for which an Envoy asks its callers to reconnect after a successor has taken over.
 const DRAIN_S: u32 = 2;
 /// Time after which it ends.
-const SHUTDOWN_S: u32 = 3;
+pub const PARENT_SHUTDOWN: Duration = Duration::from_secs(3);
 /// Factor between a base id and the number in the name of its memory.
 const MEMORY_PER_BASE_ID: u64 = 10;
 
@@ -40,9 +45,8 @@ impl ProxySpec {
             // Many Envoys run side by side; with hot restart they would share one region of memory.
             return vec!["--disable-hot-restart".into()];
         };
-        let times =
-            ["--drain-time-s", &DRAIN_S.to_string(), "--parent-shutdown-time-s", &SHUTDOWN_S.to_string()]
-                .map(OsString::from);
+        let (drain_s, shutdown_s) = (DRAIN_S.to_string(), PARENT_SHUTDOWN.as_secs().to_string());
+        let times = ["--drain-time-s", &drain_s, "--parent-shutdown-time-s", &shutdown_s].map(OsString::from);
         let own = match generation {
             Generation::First => vec![
                 "--use-dynamic-base-id".into(),
@@ -95,6 +99,27 @@ impl ProxySpec {
             Ok(mut live) => {
                 check(&mut live.child)?;
                 Err(ProxyError::Unbroken { config: path })
+            }
+        }
+    }
+}
+
+impl Proxy {
+    /// Waits until it has ended because its successor is live.
+    ///
+    /// # Errors
+    /// When it still runs after 30 s.
+    pub fn wait_for_end(mut self) -> Result<(), ProxyError> {
+        let began = Instant::now();
+        let path = self.child.log().to_owned();
+        loop {
+            match self.child.ended() {
+                Ok(Some(_)) => return Ok(()),
+                Ok(None) if began.elapsed() > START_TIMEOUT => {
+                    return Err(ProxyError::NotEnded { seconds: START_TIMEOUT.as_secs(), log: path });
+                }
+                Ok(None) => thread::sleep(POLL),
+                Err(source) => return Err(ProxyError::File { path, source }),
             }
         }
     }

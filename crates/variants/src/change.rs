@@ -15,7 +15,7 @@ use hoptax_functions::{Catalogue, Context, Fragment, Function, FunctionCall, Kno
 use hoptax_nearest::hint;
 use serde_json::{Map, Value};
 
-use crate::variants::{Variant, short_name};
+use crate::variant::{Variant, short_name};
 
 /// What stands for the part if it is removed.
 const NOTHING: &str = "nothing";

@@ -76,13 +76,13 @@ impl Variant {
 
 /// The name of a part without the beginning that names of extensions of Envoy share.
 pub(crate) fn short_name(name: &str) -> &str {
-    name.rsplit_once('.').filter(|_| name.starts_with("envoy.")).map_or(name, |(_, last)| last)
+    let last = name.rsplit_once('.').map(|(_, last)| last).filter(|last| !last.is_empty());
+    last.filter(|_| name.starts_with("envoy.")).unwrap_or(name)
 }
 
 /// A name as a part of the id of an arm: letters, digits, `-`, `_` and `.`.
 fn id_of(name: &str) -> String {
     let short = short_name(name);
-    let short = if short.is_empty() { "unnamed" } else { short };
     short.chars().map(|c| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' }).collect()
 }
 
@@ -149,12 +149,12 @@ mod tests {
             part(PartKind::HttpFilter, "envoy.filters.http.cors"),
             part(PartKind::UpstreamFilter, "cors"),
             part(PartKind::AccessLog, "to file#2"),
-            part(PartKind::OtherRoutes, ""),
+            part(PartKind::OtherRoutes, "envoy."),
             part(PartKind::DownstreamTls, "tls"),
         ];
         let variants = Variant::of_parts(&parts, &request());
         let arms: Vec<&str> = variants.iter().map(|variant| variant.arm.as_str()).collect();
-        assert_eq!(arms, ["no-cors", "no-cors-2", "no-to-file-2", "no-unnamed", "no-tls"]);
+        assert_eq!(arms, ["no-cors", "no-cors-2", "no-to-file-2", "no-envoy.", "no-tls"]);
         assert_eq!(variants[0].removed, parts[0].pointers);
         assert_eq!(variants[0].request, request());
         assert_eq!(variants[4].request.tls, None, "without TLS the request is plaintext");

@@ -8,7 +8,7 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
 use serde_json::{Map, Value, json};
 
-use crate::variants::Variant;
+use crate::variant::Variant;
 
 /// Name of the study.
 pub const STUDY: &str = "price";

@@ -8,9 +8,9 @@ mod change;
 mod lab;
 pub mod study_file;
 mod trial;
-mod variants;
+mod variant;
 
 pub use change::{Change, Changed};
 pub use lab::{LabError, make_folders, write_files};
 pub use trial::{Answers, Stubs, Trial, TrialError};
-pub use variants::{Variant, difference};
+pub use variant::{Variant, difference};
