@@ -102,9 +102,9 @@ pub(crate) const COLUMNS: [Column; 9] = [
     ("cores", |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
     ("a month", |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
     ("p50, us", |charge, text| charge.response_us.p50.as_ref().map(text)),
-    ("memory, MiB", |charge, text| charge.memory_bytes.map(|bytes| precise(&bytes.times(1.0 / MIB), text))),
-    ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
     ("p90, us", |charge, text| charge.response_us.p90.as_ref().map(text)),
+    ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
+    ("memory, MiB", |charge, text| charge.memory_bytes.map(|bytes| precise(&bytes.times(1.0 / MIB), text))),
     ("start, ms", |charge, text| charge.start_cpu_us.map(|us| text(&us.times(1.0 / US_PER_MS)))),
 ];
 

@@ -44,7 +44,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
 pub(super) const VAGUE: Check<StudyResult> = Check {
     id: "vague-cost",
     protects_from: "a cost whose interval is too wide to be useful",
-    source: "own: half-width of the interval against the level of the arm compared with, or the cost if that is larger",
+    source: "own: half-width of the interval against the level of the arm compared with, or what the cost is at least, if that is larger",
     judge: |result, limits| {
         let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
         let of_p99 = rounds_advice(result, limits);
@@ -59,7 +59,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                     continue;
                 }
                 let name = measure.as_str();
-                let of = if is_of_cost { "the cost".to_owned() } else { format!("the baseline's {name}") };
+                let of = if is_of_cost { "what the cost is at least".to_owned() } else { format!("the baseline's {name}") };
                 let message = format!("the interval of its {name} cost is ±{:.0} % of {of}", share * 100.0);
                 let advice = match measure {
                     _ if result.sittings.len() > 1 => ANOTHER_SITTING,
@@ -89,16 +89,17 @@ const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --aga
 /// The half-width of a cost.
 #[derive(Clone, Copy, Debug)]
 struct Width {
-    /// As a share of the level of the arm compared with, or of the cost if that is larger.
+    /// As a share of the level of the arm compared with, or of the least that the cost is, if that is larger.
     share: f64,
-    /// Whether the cost is larger.
+    /// Whether the least cost is larger.
     is_of_cost: bool,
 }
 
 impl Width {
     fn of(cost: &Interval, level: f64) -> Self {
-        let size = cost.estimate.abs();
-        Self { share: cost.half_width() / level.max(size), is_of_cost: size > level }
+        // Not the estimate, which disturbances inflate together with the interval.
+        let least = cost.estimate.abs() - cost.half_width();
+        Self { share: cost.half_width() / level.max(least), is_of_cost: least > level }
     }
 }
 
@@ -375,10 +376,11 @@ mod tests {
             }
         };
         assert_eq!(fired("vague-cost", cost(30.0)).0, None);
-        let (severity, result) = fired("vague-cost", cost(510.0));
+        assert_eq!(fired("vague-cost", cost(330.0)).0, None);
+        let (severity, result) = fired("vague-cost", cost(340.0));
         assert_eq!(severity, Some(Severity::Info));
         let message = &result.findings.iter().find(|one| one.id == "vague-cost").unwrap().message;
-        assert!(message.ends_with("±51 % of the cost"), "{message}");
+        assert!(message.ends_with("±52 % of what the cost is at least"), "{message}");
     }
 
     #[test]
