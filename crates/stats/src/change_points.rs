@@ -40,7 +40,7 @@ struct Split {
 /// candidate is a change point and the search goes on within the new segments; otherwise it ends.
 ///
 /// Testing the two sides of the best split with Student's test instead, as is common, ignores that the split was searched for:
-/// on 30 values of white noise it finds a change at the 1 % level in one series of seven. A count of `n / 999` can be zero,
+/// on 30 values of white noise it finds a change at the 1 % level in 9 % of series. A count of `n / 999` can be zero,
 /// which no permutation test supports.
 ///
 /// A level has at least [`SHORTEST_LEVEL`] values. A single value apart from all others is therefore no level, and in the
@@ -177,6 +177,8 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngExt;
     use rand_distr::{Distribution, Normal};
+    use serde::Deserialize;
+    use statrs::distribution::{ContinuousCDF, StudentsT};
 
     use super::*;
 
@@ -241,6 +243,82 @@ mod tests {
         // Of 200 series at 5 %: 10 are expected, and more than 21 or fewer than 2 in one of 1,000 such tests.
         assert!((2..=21).contains(&of(0.05)), "{}", of(0.05));
         assert!(of(0.01) <= 8, "{}", of(0.01));
+    }
+
+    /// A series of Apache Otava's own tests, and what Otava finds there. `bench/change-points` writes the file.
+    #[derive(Deserialize)]
+    struct OtavaSeries {
+        name: String,
+        values: Vec<f64>,
+        best_split: OtavaSplit,
+        /// By its permutation test.
+        permutation: OtavaChanges,
+        /// By the same with levels of at least three values, as here. Otava also splits single values off.
+        permutation_of_levels: OtavaChanges,
+    }
+
+    #[derive(Deserialize)]
+    struct OtavaSplit {
+        at: usize,
+        statistic: f64,
+    }
+
+    #[derive(Deserialize)]
+    struct OtavaChanges {
+        every_seed: Vec<usize>,
+        some_seed: Vec<usize>,
+    }
+
+    fn otava() -> Vec<OtavaSeries> {
+        #[derive(Deserialize)]
+        struct File {
+            series: Vec<OtavaSeries>,
+        }
+        serde_json::from_str::<File>(include_str!("../tests/otava.json")).unwrap().series
+    }
+
+    #[test]
+    fn the_best_split_is_that_of_apache_otava_on_its_own_series() {
+        for OtavaSeries { name, values, best_split: theirs, .. } in otava() {
+            let ours = best_split_of(&values).unwrap();
+            assert_eq!(ours.at, theirs.at, "{name}");
+            assert!((ours.statistic / theirs.statistic - 1.0).abs() < 1e-9, "{name}: {ours:?}");
+        }
+    }
+
+    #[test]
+    fn change_points_are_those_of_apache_otava_on_its_own_series() {
+        for OtavaSeries { name, values, permutation, permutation_of_levels, .. } in otava() {
+            let ours = places(&values);
+            for theirs in [&permutation, &permutation_of_levels] {
+                assert!(theirs.every_seed.iter().all(|at| ours.contains(at)), "{name}: {ours:?}");
+            }
+            let some_seed = permutation_of_levels.some_seed;
+            assert!(ours.iter().all(|at| some_seed.contains(at)), "{name}: {ours:?}, {some_seed:?}");
+        }
+    }
+
+    /// The probability of Student's test of the values before and after.
+    fn student(values: &[f64], at: usize) -> f64 {
+        let (left, right) = values.split_at(at);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let squares = |part: &[f64]| part.iter().map(|value| (value - mean(part)).powi(2)).sum::<f64>();
+        let freedom = values.len() as f64 - 2.0;
+        let variance = (squares(left) + squares(right)) / freedom;
+        let error = (variance * (1.0 / left.len() as f64 + 1.0 / right.len() as f64)).sqrt();
+        let t = (mean(left) - mean(right)) / error;
+        2.0 * StudentsT::new(0.0, 1.0, freedom).unwrap().cdf(-t.abs())
+    }
+
+    #[test]
+    fn students_test_of_the_best_split_finds_changes_in_nine_of_a_hundred_series_without_one() {
+        let has_change = |seed: &u64| {
+            let values = series(&[(0.0, 30)], 5_000 + seed);
+            best_split_of(&values).is_some_and(|split| student(&values, split.at) <= 0.01)
+        };
+        let found = (0..2_000u64).filter(has_change).count();
+        // Of 2,000, with a standard error of 13.
+        assert!((150..=220).contains(&found), "{found}");
     }
 
     #[test]
