@@ -34,20 +34,31 @@ pub(crate) fn get(connection: &Connection, content: i64) -> Result<Result<Vec<u8
     })
 }
 
-/// The files of a run, by path. Those before an unreadable page are in the list even if the result is an error.
-pub(crate) fn files(connection: &Connection, run: i64) -> (Vec<StoredFile>, Result<()>) {
+/// The files of a run, by path, and how many were stored; none if the row of the run is lost or removed. Those that can be read are
+/// in the list even if the result is an error.
+pub(crate) fn files(connection: &Connection, run: i64) -> (Vec<StoredFile>, Result<Option<usize>>) {
     let mut found = Vec::new();
-    let mut read = || -> Result<()> {
-        let mut select = connection
+    let mut read = || -> Result<Option<usize>> {
+        // A running study may add files between the two queries.
+        let moment = connection.unchecked_transaction()?;
+        let mut select = moment
             .prepare_cached("SELECT path, content, is_redacted FROM files WHERE run = ?1 ORDER BY path")?;
         let mut rows = select.query([run])?;
         while let Some(row) = rows.next()? {
             found.push(StoredFile { path: row.get(0)?, content: row.get(1)?, is_redacted: row.get(2)? });
         }
-        Ok(())
+        let mut select = moment.prepare_cached("SELECT files FROM runs NOT INDEXED WHERE id = ?1")?;
+        let stored: Option<u32> = select.query_row([run], |row| row.get(0)).optional()?;
+        Ok(stored.map(|stored| stored as usize))
     };
     let outcome = read();
     (found, outcome)
+}
+
+/// A run that has another number of files than were stored.
+pub(crate) fn run_without_files(connection: &Connection) -> Result<Option<i64>> {
+    let sql = "SELECT id FROM runs WHERE files <> (SELECT count(*) FROM files WHERE run = runs.id) LIMIT 1";
+    connection.query_row(sql, [], |row| row.get(0)).optional()
 }
 
 /// Stores a file of a run, in the place of an earlier one.

@@ -7,31 +7,31 @@ use sha2::{Digest, Sha256};
 /// The file with the result.
 pub const RESULT: &str = "result.json";
 /// The file with the study file.
-pub const STUDY: &str = "study.yaml";
+pub(crate) const STUDY: &str = "study.yaml";
 /// The file with everything else that the rounds of a study depend on.
-pub const MANIFEST: &str = "run.json";
+pub(crate) const MANIFEST: &str = "run.json";
 /// The folder with one file for each complete round.
-pub const ROUNDS: &str = "rounds";
+pub(crate) const ROUNDS: &str = "rounds";
 
 /// The columns of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Described {
+pub(crate) struct Described {
     /// Tells whether two descriptions are of the same run. It is the same before and after the result is known.
     pub(crate) identity: String,
     /// A study or a load.
-    pub kind: RunKind,
+    pub(crate) kind: RunKind,
     /// The name of the study, or the URL of the load.
-    pub name: String,
+    pub(crate) name: String,
     /// When it began, RFC 3339 in UTC.
-    pub started_at: String,
+    pub(crate) started_at: String,
     /// Complete rounds.
-    pub rounds: u32,
+    pub(crate) rounds: u32,
     /// The verdict; none without a result.
-    pub verdict: Option<Verdict>,
+    pub(crate) verdict: Option<Verdict>,
     /// Version of the proxy.
-    pub proxy_version: Option<String>,
+    pub(crate) proxy_version: Option<String>,
     /// The machine.
-    pub machine: String,
+    pub(crate) machine: String,
     /// Numbers of the result; none without a result.
     pub(crate) numbers: Option<Vec<NumberRow>>,
 }
@@ -71,7 +71,7 @@ struct ManifestHead {
 ///
 /// # Errors
 /// What the text is instead.
-pub fn result(text: &str) -> Result<Described, String> {
+pub(crate) fn result(text: &str) -> Result<Described, String> {
     let head: Head = serde_json::from_str(text).map_err(|error| format!("not a result: {error}"))?;
     if StudyResult::READABLE.contains(&head.format.as_str()) {
         let result: StudyResult = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -93,7 +93,7 @@ pub fn result(text: &str) -> Result<Described, String> {
 ///
 /// # Errors
 /// Why the text is not a manifest.
-pub fn unfinished(manifest: &str, rounds: u32) -> Result<Described, String> {
+pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, String> {
     let manifest: ManifestHead = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
     let machine = machine(&manifest.cpu_model, manifest.cpus, manifest.memory_bytes);
     Ok(Described {

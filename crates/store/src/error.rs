@@ -95,6 +95,10 @@ fn numbers(runs: &[i64]) -> String {
     runs.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
 }
 
+fn is_short_read(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ)
+}
+
 impl StoreError {
     /// The error of SQLite for the store at `path`.
     pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
@@ -108,6 +112,10 @@ impl StoreError {
         }
         match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, what: source.to_string() },
+            // The file ends within a page.
+            Some(ErrorCode::SystemIoFailure) if is_short_read(&source) => {
+                Self::Damaged { path, what: "its end is missing".to_owned() }
+            }
             Some(ErrorCode::NotADatabase) => {
                 Self::Foreign { path, what: "it is no SQLite file, or its first page is damaged".to_owned() }
             }

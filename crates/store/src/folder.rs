@@ -31,15 +31,15 @@ pub struct Document {
 
 /// The files of a run folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Contents {
+pub(crate) struct Contents {
     /// Those that are kept.
-    pub documents: Vec<Document>,
+    pub(crate) documents: Vec<Document>,
     /// Paths of those that are left out.
-    pub left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Whether a folder is that of a run.
-pub fn is_run(folder: &Path) -> bool {
+pub(crate) fn is_run(folder: &Path) -> bool {
     [RESULT, MANIFEST].iter().any(|name| folder.join(name).is_file())
 }
 
@@ -65,7 +65,7 @@ pub fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn read(folder: &Path) -> Result<Contents, StoreError> {
+pub(crate) fn read(folder: &Path) -> Result<Contents, StoreError> {
     let secrets = secrets(folder)?;
     let mut contents = Contents::default();
     add_folder(&mut contents, folder, "", &secrets)?;
@@ -76,7 +76,7 @@ pub fn read(folder: &Path) -> Result<Contents, StoreError> {
 ///
 /// # Errors
 /// When one cannot be read.
-pub fn read_some(folder: &Path, paths: &[&str]) -> Result<Contents, StoreError> {
+pub(crate) fn read_some(folder: &Path, paths: &[&str]) -> Result<Contents, StoreError> {
     let secrets = secrets(folder)?;
     let mut contents = Contents::default();
     for path in paths.iter().filter(|path| folder.join(path).is_file()) {

@@ -8,7 +8,7 @@
 //! in a value. Secrets are left out ([`secrets`]). A damaged store is salvaged run by run ([`salvage()`]).
 
 mod contents;
-pub mod describe;
+mod describe;
 mod error;
 pub mod folder;
 mod import;
@@ -16,10 +16,11 @@ mod labels;
 mod list;
 mod salvage;
 mod schema;
-pub mod secrets;
+mod secrets;
 mod series;
 mod store;
 
+pub use describe::RESULT;
 pub use error::StoreError;
 pub use folder::Document;
 pub use import::Imported;

@@ -34,7 +34,7 @@ pub struct Salvaged {
     pub copy: PathBuf,
     /// Number of runs in the new one.
     pub runs: usize,
-    /// Those that lost files, with the paths of these.
+    /// Those that lost files, or may have lost some, with the paths of these.
     pub incomplete: Vec<(i64, Vec<String>)>,
     /// Numbers of runs of which nothing could be read.
     pub lost: Vec<i64>,
@@ -187,8 +187,14 @@ fn find(old: &Connection, id: i64) -> Option<Found> {
             Ok(Err(_)) | Err(_) => missing.push(file.path),
         }
     }
-    if outcome.is_err() {
-        missing.push("files whose names cannot be read".to_owned());
+    let read = files.len() + missing.len();
+    match outcome {
+        Ok(Some(stored)) if stored == read => {}
+        Ok(Some(stored)) if stored == read + 1 => missing.push("a file whose name is lost".to_owned()),
+        Ok(Some(stored)) if stored > read => {
+            missing.push(format!("{} files whose names are lost", stored - read));
+        }
+        _ => missing.push("perhaps files whose names are lost".to_owned()),
     }
     let described = describe_files(&files).or(columns)?;
     let labels = old.prepare("SELECT label FROM labels WHERE run = ?1").and_then(|mut select| {

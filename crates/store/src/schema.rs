@@ -7,7 +7,8 @@ pub(crate) const APPLICATION_ID: i32 = 0x686f_7074;
 
 /// The steps: the first creates version 1, the second makes version 2 of it, and so on. A step that was released never changes.
 pub(crate) const STEPS: [&str; 1] = ["
-    -- Columns for lists. `identity` tells whether two imports are the same run. `verdict` is null without a result.
+    -- Columns for lists. `identity` tells whether two imports are the same run. `verdict` is null without a result. `files` is
+    -- the number of files: SQLite may lose rows of a damaged page without an error.
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         identity TEXT NOT NULL UNIQUE,
@@ -18,7 +19,8 @@ pub(crate) const STEPS: [&str; 1] = ["
         verdict TEXT,
         proxy_version TEXT,
         machine TEXT NOT NULL,
-        source TEXT NOT NULL
+        source TEXT NOT NULL,
+        files INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX runs_by_start ON runs (started_at, id);
     CREATE INDEX runs_by_name ON runs (name, started_at, id);
@@ -37,6 +39,10 @@ pub(crate) const STEPS: [&str; 1] = ["
         PRIMARY KEY (run, path)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX files_by_content ON files (content);
+    -- A file is removed only with its run.
+    CREATE TRIGGER number_of_files AFTER INSERT ON files BEGIN
+        UPDATE runs SET files = files + 1 WHERE id = new.run;
+    END;
     CREATE TRIGGER content_of_deleted_file AFTER DELETE ON files BEGIN
         DELETE FROM contents WHERE id = old.content AND NOT EXISTS (SELECT 1 FROM files WHERE content = old.content);
     END;

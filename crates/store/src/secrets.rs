@@ -31,7 +31,7 @@ const UNMISTAKABLE: usize = 8;
 
 /// The secrets of a run.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secrets(BTreeSet<String>);
+pub(crate) struct Secrets(BTreeSet<String>);
 
 /// Tells only how many there are.
 impl std::fmt::Debug for Secrets {
@@ -42,17 +42,17 @@ impl std::fmt::Debug for Secrets {
 
 /// A text without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Masked {
+pub(crate) struct Masked {
     /// The text. Each character of a secret is an `x`.
-    pub text: String,
+    pub(crate) text: String,
     /// Whether it had any.
-    pub had_secrets: bool,
+    pub(crate) had_secrets: bool,
 }
 
 impl Secrets {
     /// The secrets of a study file: values of names such as `authorization`, arguments that follow flags with such names, and
     /// user information of URLs. None if the text is not YAML.
-    pub fn of_study_file(text: &str) -> Option<Self> {
+    pub(crate) fn of_study_file(text: &str) -> Option<Self> {
         let root: Placed = serde_saphyr::from_str(text).ok()?;
         let mut secrets = Self::default();
         secrets.add_node(&root.value, false);
@@ -61,7 +61,7 @@ impl Secrets {
 
     /// The study file without its secrets. None if one is written in a way in which it cannot be found, such as over several
     /// lines; the file must then not be stored.
-    pub fn mask_study_file(&self, text: &str) -> Option<Masked> {
+    pub(crate) fn mask_study_file(&self, text: &str) -> Option<Masked> {
         let mut masked = text.to_owned();
         for secret in self.longest_first() {
             masked = masked.replace(secret, &mask(secret));
@@ -72,7 +72,7 @@ impl Secrets {
     }
 
     /// Another text of the run without the secrets.
-    pub fn mask(&self, text: &str) -> Masked {
+    pub(crate) fn mask(&self, text: &str) -> Masked {
         let mut masked = text.to_owned();
         for secret in self.longest_first() {
             let quoted = serde_json::Value::from(secret.as_str()).to_string();
@@ -152,7 +152,7 @@ impl Secrets {
 }
 
 /// Whether a text holds a private key.
-pub fn has_private_key(text: &str) -> bool {
+pub(crate) fn has_private_key(text: &str) -> bool {
     text.contains(PRIVATE_KEY)
 }
 

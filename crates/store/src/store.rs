@@ -8,13 +8,13 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result as SqlResult, TransactionBehavior, params};
 
 use crate::StoreError;
-use crate::contents;
+use crate::contents::{self, StoredFile};
 use crate::describe::Described;
 use crate::folder::Document;
 use crate::schema::{self, APPLICATION_ID, STEPS};
 
 /// How long a writer waits for another one. A transaction takes less than a second, but there may be several writers.
-const LONGEST_WAIT: Duration = Duration::from_secs(120);
+const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
 /// An open store.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be written; nothing has changed then.
-    pub fn put(
+    pub(crate) fn put(
         &mut self,
         described: &Described,
         source: &str,
@@ -103,7 +103,7 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn find(&self, described: &Described) -> Result<Option<i64>, StoreError> {
+    pub(crate) fn find(&self, described: &Described) -> Result<Option<i64>, StoreError> {
         let found = self
             .connection
             .prepare_cached("SELECT id FROM runs WHERE identity = ?1")
@@ -114,11 +114,9 @@ impl Store {
     /// The files of a run, by path.
     ///
     /// # Errors
-    /// When one cannot be read, or its content has changed.
+    /// When one cannot be read, is lost, or its content has changed.
     pub fn documents(&self, run: i64) -> Result<Vec<Document>, StoreError> {
-        let (files, outcome) = contents::files(&self.connection, run);
-        self.at(outcome)?;
-        let read = files.into_iter().map(|file| {
+        let read = self.files(run)?.into_iter().map(|file| {
             let text = self.text(file.content)?;
             Ok(Document { path: file.path, text, is_redacted: file.is_redacted })
         });
@@ -140,11 +138,9 @@ impl Store {
     /// The paths of the files of a run.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// When they cannot be read, or some are lost.
     pub fn paths(&self, run: i64) -> Result<Vec<String>, StoreError> {
-        let (files, outcome) = contents::files(&self.connection, run);
-        self.at(outcome)?;
-        Ok(files.into_iter().map(|file| file.path).collect())
+        Ok(self.files(run)?.into_iter().map(|file| file.path).collect())
     }
 
     /// Removes a run with its files, numbers and labels.
@@ -161,9 +157,12 @@ impl Store {
     /// When the store is damaged.
     pub(crate) fn verify(&self) -> Result<u64, StoreError> {
         let found: String =
-            self.at(self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+            self.at(self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)))?;
         if found != "ok" {
             return Err(self.damaged(found));
+        }
+        if let Some(run) = self.at(contents::run_without_files(&self.connection))? {
+            self.files(run)?;
         }
         let ids = self
             .connection
@@ -218,6 +217,16 @@ impl Store {
 
     fn damaged(&self, what: String) -> StoreError {
         StoreError::Damaged { path: self.path.clone(), what }
+    }
+
+    fn files(&self, run: i64) -> Result<Vec<StoredFile>, StoreError> {
+        let (files, outcome) = contents::files(&self.connection, run);
+        let (read, stored) = (files.len(), self.at(outcome)?.unwrap_or_default());
+        if read == stored {
+            Ok(files)
+        } else {
+            Err(self.damaged(format!("run {run} has {read} files, and {stored} were stored")))
+        }
     }
 
     fn bytes(&self, content: i64) -> Result<Vec<u8>, StoreError> {

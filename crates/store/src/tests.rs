@@ -16,6 +16,9 @@ use crate::schema::STEPS;
 use crate::store::Store;
 use crate::{Document, StoreError, salvage, series};
 
+/// Length of the first page, without which a file is no store.
+const FIRST_PAGE: usize = 4096;
+
 /// A manifest and a result of a study of one function with this cost.
 pub(crate) fn study_text(name: &str, started_at: &str, cost_us: f64) -> (String, String) {
     let result = sample::study(name, started_at, cost_us);
@@ -356,6 +359,26 @@ fn a_changed_byte_in_a_content_is_noticed_and_costs_that_file_alone() {
 }
 
 #[test]
+fn a_file_that_is_lost_without_an_error_is_noticed() {
+    let folder = Folder::with_runs(3);
+    let path = folder.path();
+    // As SQLite reads a page with zeros in it.
+    Connection::open(&path)
+        .unwrap()
+        .execute("DELETE FROM files WHERE run = 2 AND path = 'run.json'", [])
+        .unwrap();
+    let store = folder.open();
+    let lost = store.paths(2).unwrap_err().to_string();
+    assert!(lost.contains("run 2 has 3 files, and 4 were stored"), "{lost}");
+    assert!(store.documents(2).is_err() && store.verify().is_err());
+    assert_eq!(store.paths(1).unwrap().len(), 4);
+    drop(store);
+    let salvaged = salvage(&path, SystemTime::now()).unwrap().unwrap();
+    assert_eq!(salvaged.incomplete, [(2, vec!["a file whose name is lost".to_owned()])]);
+    assert_eq!(folder.open().paths(2).unwrap().len(), 3);
+}
+
+#[test]
 fn a_truncated_store_keeps_the_runs_at_its_beginning() {
     let folder = Folder::with_runs(40);
     let path = folder.path();
@@ -365,7 +388,8 @@ fn a_truncated_store_keeps_the_runs_at_its_beginning() {
     let outcome = Store::open(&path).and_then(|mut store| store.compact());
     assert!(matches!(outcome, Err(StoreError::Damaged { .. })), "{outcome:?}");
     let salvaged = salvage(&path, SystemTime::now()).unwrap().unwrap();
-    assert!((1..40).contains(&(salvaged.runs - salvaged.incomplete.len())), "{salvaged:?}");
+    assert_eq!(salvaged.runs + salvaged.lost.len(), 40);
+    assert!(salvaged.lost.contains(&40) && !salvaged.lost.contains(&1), "{salvaged:?}");
     let mut store = folder.open();
     store.compact().unwrap();
     let (_, mut expected) = run_of(0);
@@ -385,6 +409,25 @@ fn a_store_in_use_is_not_salvaged() {
     assert_eq!(salvage(&folder.path(), SystemTime::now()).unwrap(), None);
 }
 
+/// Salvages a damaged store of 8 runs, and verifies that it has nothing that was not stored, and reports what it lost.
+fn salvaged_as_stored(folder: &Folder) -> Result<(), TestCaseError> {
+    let salvaged = salvage(&folder.path(), SystemTime::now()).unwrap();
+    let mut store = folder.open();
+    store.compact().unwrap();
+    let listed = store.list(&Filter::default()).unwrap();
+    for run in &listed {
+        let (_, original) = run_of(run.run as u32 - 1);
+        for document in store.documents(run.run).unwrap() {
+            prop_assert!(original.contains(&document), "{}", document.path);
+        }
+    }
+    let (runs, incomplete) = salvaged.map_or((8, 0), |salvaged| (salvaged.runs, salvaged.incomplete.len()));
+    prop_assert_eq!(runs, listed.len());
+    let complete = listed.iter().filter(|run| store.paths(run.run).unwrap().len() == 4).count();
+    prop_assert!(complete >= runs - incomplete, "{complete} of {runs}, {incomplete} said to be incomplete");
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -394,21 +437,18 @@ proptest! {
         let folder = Folder::with_runs(8);
         let path = folder.path();
         let size = fs::metadata(&path).unwrap().len() as usize;
-        let first_page = 4096;
-        damage(&path, first_page + ((size - first_page) as f64 * place) as usize, &vec![byte; length]);
-        let salvaged = salvage(&path, SystemTime::now()).unwrap();
-        let mut store = folder.open();
-        store.compact().unwrap();
-        let listed = store.list(&Filter::default()).unwrap();
-        for run in &listed {
-            let (_, original) = run_of(run.run as u32 - 1);
-            for document in store.documents(run.run).unwrap() {
-                prop_assert!(original.contains(&document), "{}", document.path);
-            }
-        }
-        let (runs, incomplete) = salvaged.map_or((8, 0), |salvaged| (salvaged.runs, salvaged.incomplete.len()));
-        prop_assert_eq!(runs, listed.len());
-        let complete = listed.iter().filter(|run| store.paths(run.run).unwrap().len() == 4).count();
-        prop_assert!(complete >= runs - incomplete, "{complete} of {runs}, {incomplete} said to be incomplete");
+        damage(&path, FIRST_PAGE + ((size - FIRST_PAGE) as f64 * place) as usize, &vec![byte; length]);
+        salvaged_as_stored(&folder)?;
+    }
+
+    /// The same wherever the file ends behind its first page.
+    #[test]
+    fn what_is_salvaged_of_a_truncated_store_is_what_was_stored(place in 0.0..1.0f64) {
+        let folder = Folder::with_runs(8);
+        let path = folder.path();
+        let content = fs::read(&path).unwrap();
+        let end = FIRST_PAGE + ((content.len() - FIRST_PAGE) as f64 * place) as usize;
+        fs::write(&path, &content[..end]).unwrap();
+        salvaged_as_stored(&folder)?;
     }
 }

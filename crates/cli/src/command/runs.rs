@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_report::terminal;
 use hoptax_result::{LoadResult, RunKind, RunsResult, StoredRun};
-use hoptax_store::describe::RESULT;
-use hoptax_store::{Filter, Imported, Store, StoreError, folder};
+use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
 
 use super::own_study;
 use crate::arguments::{RunsAction, RunsArguments};
