@@ -95,7 +95,8 @@ pub(crate) struct StudyArguments {
     pub(crate) resume: Option<PathBuf>,
     /// Put the study into the store, each round when it is complete
     ///
-    /// Without FILE, the store is that of `hoptax runs`. If the variable HOPTAX_STORE names a store, every study is put there.
+    /// Without FILE, the store is that of `hoptax runs`. If the variable `HOPTAX_STORE` names a store, every study is put there.
+    #[allow(clippy::option_option, reason = "the value of the option is optional, too")]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     pub(crate) store: Option<Option<PathBuf>>,
     /// Run every part of the study for seconds, to see that all comes up; the numbers are of no use
