@@ -76,6 +76,12 @@ registry: ## Start the image registry behind Envoy, with its plans enforced by M
 	$(CARGO) build --release --package image-registry
 	target/release/image-registry-lab --mechanism $(MECHANISM)
 
+.PHONY: registry-program
+registry-program: ## Build the image registry as the application of `hoptax study image-registry`
+	@tools/prepare
+	$(CARGO) build --release --package image-registry
+	install -D --mode 755 target/release/image-registry "$(TOOLS)/bin/image-registry"
+
 .PHONY: filters
 filters: ## Build the WebAssembly filters
 	tools/filters
@@ -107,7 +113,7 @@ fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach
 
 .PHONY: schemas
 schemas: build ## Generate schemas/ from the result types
-	for name in study-file study sittings load load-interval calibration crosscheck tune prices comparison bill runs history; do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
+	for name in study-file study sittings load load-interval find calibration crosscheck tune prices comparison bill runs history; do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
 
 $(TOOLS)/bin/cargo-deny:
 	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_DENY_VERSION) cargo-deny

@@ -2,6 +2,7 @@
 
 mod key;
 mod password;
+mod sample;
 mod session;
 mod store;
 mod web;
@@ -20,6 +21,8 @@ use store::Store;
 pub const KEY_FILE: &str = "key";
 /// The file with accounts, sessions, images and pulls.
 const STORE_FILE: &str = "registry.sqlite";
+/// The beginning of the paths of images.
+const IMAGES: &str = "/images/";
 
 /// The prefix of the line with the address that clients use.
 pub const LISTENING: &str = "listening on http://";
@@ -33,15 +36,30 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The address for the data plane, which no client may reach: it states the pulls of every account.
     pub usage_listen: SocketAddr,
-    /// The folder with its key and its storage.
-    pub folder: PathBuf,
+    /// Where its key and its storage are.
+    pub data: Data,
     /// Whether it refuses pulls beyond the plan itself. Otherwise it leaves this to the data plane, and only records them.
     pub enforce: bool,
+}
+
+/// The key and the storage of an application.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// In a folder, which is created if there is none.
+    Folder(PathBuf),
+    /// In memory: an account with the plan Enterprise and an image that are known beforehand, for a study.
+    Sample {
+        /// Pulls per minute of its plan.
+        pulls_per_minute: u32,
+    },
 }
 
 /// Why the application does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The sample cannot be created.
+    #[error("cannot create the sample: {0}; this is a bug in the image registry")]
+    Sample(String),
     /// A file of its folder cannot be used.
     #[error("cannot use `{}`: {source}", path.display())]
     File {
@@ -75,6 +93,8 @@ pub enum StartError {
 pub(crate) struct Application {
     store: Mutex<Store>,
     rules: Rules,
+    /// The beginning of the paths of images.
+    images: &'static str,
     enforce: bool,
 }
 
@@ -92,18 +112,34 @@ impl Application {
 /// # Errors
 /// A file of its folder or an address cannot be used.
 pub async fn run(settings: &Settings, report: impl Fn(&str)) -> Result<(), StartError> {
-    let Settings { listen, usage_listen, folder, enforce } = settings;
-    std::fs::create_dir_all(folder).map_err(|source| StartError::File { path: folder.clone(), source })?;
-    let rules = Rules::of_key(key::load(&folder.join(KEY_FILE))?);
-    let path = folder.join(STORE_FILE);
-    let store = Store::open(&path).map_err(|source| StartError::Store { path, source })?;
-    let application = std::sync::Arc::new(Application { store: Mutex::new(store), rules, enforce: *enforce });
+    let Settings { listen, usage_listen, data, enforce } = settings;
+    let (rules, store, images) = match data {
+        Data::Folder(folder) => {
+            let (rules, store) = in_folder(folder)?;
+            (rules, store, IMAGES)
+        }
+        Data::Sample { pulls_per_minute } => {
+            let store = sample::store().map_err(|error| StartError::Sample(error.to_string()))?;
+            (sample::rules(*pulls_per_minute).map_err(StartError::Sample)?, store, sample::IMAGES)
+        }
+    };
+    let application =
+        std::sync::Arc::new(Application { store: Mutex::new(store), rules, images, enforce: *enforce });
     let (clients, usage) = (bound(*listen).await?, bound(*usage_listen).await?);
     report(&format!("{USAGE}{}", usage.1));
     report(&format!("{LISTENING}{}", clients.1));
     tokio::spawn(axum::serve(usage.0, web::usage(application.clone())).into_future());
     let served = axum::serve(clients.0, web::clients(application)).await;
     served.map_err(|source| StartError::Listen { address: clients.1, source })
+}
+
+/// The key and the storage in a folder.
+fn in_folder(folder: &Path) -> Result<(Rules, Store), StartError> {
+    std::fs::create_dir_all(folder).map_err(|source| StartError::File { path: folder.to_owned(), source })?;
+    let rules = Rules::of_key(key::load(&folder.join(KEY_FILE))?);
+    let path = folder.join(STORE_FILE);
+    let store = Store::open(&path).map_err(|source| StartError::Store { path, source })?;
+    Ok((rules, store))
 }
 
 async fn bound(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {

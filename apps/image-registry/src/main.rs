@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
-use image_registry::application::{self, Settings};
+use clap::{Parser, ValueEnum};
+use image_registry::application::{self, Data, Settings};
 
 /// A registry of images with plans.
 #[derive(Parser)]
@@ -21,14 +21,31 @@ struct Arguments {
     /// Folder of the key and the storage; created if there is none
     #[arg(long, value_name = "FOLDER", default_value = "runs/image-registry")]
     folder: PathBuf,
-    /// Refuse pulls beyond the plan, instead of leaving this to a proxy
+    /// What refuses pulls beyond the plan
+    #[arg(long, value_enum, default_value = "proxy")]
+    enforced_by: Enforcement,
+    /// Serve an account and an image that `hoptax study image-registry` knows, from memory instead of FOLDER
     #[arg(long)]
-    enforce: bool,
+    sample: bool,
+    /// Pulls per minute of the sample's account
+    #[arg(long, value_name = "PULLS", requires = "sample", default_value_t = 1000)]
+    pulls_per_minute: u32,
+}
+
+/// What refuses pulls beyond the plan.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Enforcement {
+    /// A proxy in front of the application, which only records pulls
+    Proxy,
+    /// The application
+    Application,
 }
 
 fn main() -> ExitCode {
-    let Arguments { listen, usage_listen, folder, enforce } = Arguments::parse();
-    let settings = Settings { listen, usage_listen, folder, enforce };
+    let Arguments { listen, usage_listen, folder, enforced_by, sample, pulls_per_minute } =
+        Arguments::parse();
+    let data = if sample { Data::Sample { pulls_per_minute } } else { Data::Folder(folder) };
+    let settings = Settings { listen, usage_listen, data, enforce: enforced_by == Enforcement::Application };
     // The parent process reads the addresses from these lines.
     let report = |line: &str| drop(writeln!(std::io::stdout(), "{line}"));
     // One thread, as the origin of a study has.

@@ -7,6 +7,7 @@ mod support;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 
+use hoptax_functions::{Catalogue, FunctionCall, REQUEST_PATH};
 use hoptax_plans::Plan;
 use image_registry::lab::Mechanism;
 use support::{Client, Response, Setup, in_one_minute, statuses};
@@ -192,13 +193,32 @@ fn a_session_ends_when_its_owner_logs_out() {
 /// Without a proxy, the application enforces the plans itself if asked to.
 #[test]
 fn the_application_can_enforce_the_plans() {
-    let setup = Setup::start_without_proxy(&["--enforce"]);
+    let setup = Setup::start_without_proxy(&["--enforced-by", "application"]);
     in_one_minute(|| {
         let client = setup.client(Plan::Personal);
         client.push(&client.name, b"content");
         let all: Vec<u16> = (0..12).map(|_| client.pull(&client.name).status).collect();
         move || assert_eq!(statuses(&all), [(200, 10), (429, 2)].into())
     });
+}
+
+/// As an arm of `hoptax study image-registry`, with the request that its functions send.
+#[test]
+fn a_sample_is_served_without_signing_up() {
+    let catalogue = Catalogue::load().unwrap();
+    let (function, _) = catalogue.resolve(&FunctionCall::parse("plan-limit/application").unwrap()).unwrap();
+    let headers: Vec<(&str, &[u8])> =
+        function.request.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    for (enforced_by, admitted) in [("proxy", 5), ("application", 3)] {
+        in_one_minute(|| {
+            let flags = ["--sample", "--enforced-by", enforced_by, "--pulls-per-minute", "3"];
+            let setup = Setup::start_without_proxy(&flags);
+            let pull = |headers| setup.send("GET", REQUEST_PATH.as_bytes(), headers, b"").status;
+            let all: Vec<u16> = (0..5).map(|_| pull(&headers)).collect();
+            assert_eq!(pull(&[]), 401);
+            move || assert_eq!(all.iter().filter(|status| **status == 200).count(), admitted, "{all:?}")
+        });
+    }
 }
 
 #[test]

@@ -29,14 +29,14 @@ const STREAM_RESET: &str = "stream-reset-";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
-    metric: Metric,
-    relation: Relation,
-    limit: f64,
+    pub(crate) metric: Metric,
+    pub(crate) relation: Relation,
+    pub(crate) limit: f64,
 }
 
 /// The quantity to compare.
 #[derive(Clone, Debug, PartialEq)]
-enum Metric {
+pub(crate) enum Metric {
     /// A time, us.
     Time(Distribution, Statistic),
     /// Rate of responses, or of requests sent.
@@ -46,7 +46,7 @@ enum Metric {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Distribution {
+pub(crate) enum Distribution {
     Response,
     Service,
     SendLag,
@@ -57,7 +57,7 @@ enum Distribution {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Statistic {
+pub(crate) enum Statistic {
     Min,
     Mean,
     Max,
@@ -66,7 +66,7 @@ enum Statistic {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+pub(crate) enum Kind {
     /// Sent and not answered, for any reason.
     Errors,
     Failed,
@@ -77,7 +77,7 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Relation {
+pub(crate) enum Relation {
     Above,
     AtLeast,
     Below,
@@ -85,7 +85,7 @@ enum Relation {
 }
 
 /// A value, or a lower bound for it.
-type Known = (Option<f64>, Option<f64>);
+pub(crate) type Known = (Option<f64>, Option<f64>);
 
 impl Condition {
     /// The percentile of response or service time that it needs, so that the trial reports it.
@@ -113,7 +113,8 @@ impl Condition {
         FailOn { condition: self.text.clone(), outcome, value, at_least, unit: unit.to_owned() }
     }
 
-    fn known(&self, result: &LoadResult) -> (Known, &'static str) {
+    /// The value that it compares, and its unit.
+    pub(crate) fn known(&self, result: &LoadResult) -> (Known, &'static str) {
         match &self.metric {
             Metric::Time(distribution, statistic) => (time(result, *distribution, *statistic), "us"),
             Metric::Rate { offered: true } => ((Some(result.rate.offered), None), "/s"),
@@ -187,7 +188,12 @@ fn count(result: &LoadResult, kind: &Kind) -> (u64, u64) {
 }
 
 impl Relation {
-    fn holds(self, value: f64, limit: f64) -> bool {
+    /// Whether it holds for small values.
+    pub(crate) fn is_below(self) -> bool {
+        matches!(self, Self::Below | Self::AtMost)
+    }
+
+    pub(crate) fn holds(self, value: f64, limit: f64) -> bool {
         match self {
             Self::Above => value > limit,
             Self::AtLeast => value >= limit,

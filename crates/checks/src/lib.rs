@@ -8,6 +8,7 @@
 
 pub mod fail_on;
 pub mod load;
+pub mod objective;
 pub mod study;
 pub mod thresholds;
 

@@ -2,12 +2,14 @@
 
 mod compare;
 mod crosscheck;
+mod find;
 mod load;
 mod price;
 mod prices;
 mod runs;
 mod security;
 mod study;
+mod traffic;
 mod values;
 
 use std::net::SocketAddr;
@@ -19,12 +21,14 @@ use clap_complete::Shell;
 
 pub(crate) use compare::CompareArguments;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
+pub(crate) use find::{FindArguments, Preset};
 pub(crate) use load::LoadArguments;
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
+pub(crate) use traffic::TrafficArguments;
 pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHalt, ProtocolChoice};
 
 const AFTER_HELP: &str = "\
@@ -57,6 +61,8 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Send load to a server and record the outcome of every request
     Load(Box<LoadArguments>),
+    /// Find the highest rate at which a server holds objectives such as `p99<5ms`
+    Find(Box<FindArguments>),
     /// Create a certificate authority and certificates for tests
     Certs(CertsArguments),
     /// Run a test server that responds with the requested delay, size, status or error
@@ -272,6 +278,8 @@ pub(crate) enum SchemaOf {
     Load,
     /// A line of `hoptax load --every`
     LoadInterval,
+    /// The result of `hoptax find`
+    Find,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`

@@ -7,6 +7,7 @@ pub(crate) mod cleanup;
 pub(crate) mod compare;
 pub(crate) mod crosscheck;
 pub(crate) mod envoy;
+pub(crate) mod find;
 pub(crate) mod functions;
 pub(crate) mod history;
 pub(crate) mod import;

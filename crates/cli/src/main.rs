@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => command::compare::run(&arguments),
         Command::Study(arguments) => command::study::run(&arguments),
         Command::Load(arguments) => command::load::run(&arguments),
+        Command::Find(arguments) => command::find::run(&arguments),
         Command::Certs(arguments) => command::certs::run(&arguments),
         Command::Origin(arguments) => command::origin::run(&arguments),
         Command::Envoy(arguments) => command::envoy::run(&arguments),

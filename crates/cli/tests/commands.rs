@@ -66,7 +66,7 @@ loads:
 }
 
 #[test]
-fn a_front_proxy_that_is_missing_is_named_with_its_arm_and_its_package() {
+fn a_front_proxy_that_is_missing_is_named_with_its_package_before_the_study_begins() {
     let folder = tempfile::tempdir().unwrap();
     let text = "name: fronts
 rounds: 2
@@ -80,7 +80,7 @@ loads: [{name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}
     command.env("PATH", folder.path()).arg("study").arg(folder.path().join("study.yaml"));
     let study = ran(command.arg("--out").arg(folder.path().join("out")));
     assert_eq!(study.code, Some(3), "{}", study.stderr);
-    for words in ["arm `gateway http1 caddy`", "`caddy` is not installed: install the package caddy"] {
-        assert!(study.stderr.contains(words), "{words}: {}", study.stderr);
-    }
+    let words = "the study `fronts` cannot begin: it needs `caddy` of the package caddy";
+    assert!(study.stderr.contains(words), "{}", study.stderr);
+    assert!(!folder.path().join("out").exists());
 }

@@ -191,7 +191,7 @@ fn listening_port(admin: &Path) -> Option<u16> {
 fn start_envoy(config: &Path, admin: &Path) -> (Guarded, u16) {
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     let started = Command::new(&envoy.program)
-        .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--use-dynamic-base-id"])
+        .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--disable-hot-restart"])
         .args(["--admin-address-path", admin.to_str().unwrap()])
         .stderr(Stdio::null())
         .spawn();

@@ -57,6 +57,8 @@ fn the_whole_and_every_variant_answer_and_the_parts_act() {
 
 /// Runs of a study of which one must have numbers.
 const ATTEMPTS: usize = 3;
+/// Width of the interval of the interaction, which is above 100 us, in a study that tests look at.
+const PRECISE_US: f64 = 150.0;
 
 /// One part costs most, and two of them interact: a script that does more if the filter before it adds a header.
 #[test]
@@ -90,16 +92,19 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
             out.to_str().unwrap(),
         ])
     };
-    // Other work on the machine can spoil numbers of a study of three rounds; without a sum of all parts there are no pairs.
+    // Other work on the machine can spoil numbers of a study of three rounds, or widen their intervals.
     let mut attempts = (0..ATTEMPTS).map(|attempt| {
         let out = folder.path().join(attempt.to_string());
         (measured("--out", &out), out)
     });
-    let has_pairs = |ran: &Ran| {
-        let bill: Result<Value, _> = serde_json::from_str(&ran.stdout);
-        bill.is_ok_and(|bill| bill["interactions"]["pairs"].is_array())
+    let is_precise = |ran: &Ran| {
+        let bill: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        let of_parts = &bill["sum"]["interaction_us"];
+        let width_us = of_parts["high"].as_f64().zip(of_parts["low"].as_f64()).map(|(high, low)| high - low);
+        bill["interactions"]["pairs"].is_array() && width_us.is_some_and(|width_us| width_us < PRECISE_US)
     };
-    let (ran, out) = attempts.find(|(ran, _)| has_pairs(ran)).expect("numbers in one of the attempts");
+    let (ran, out) =
+        attempts.find(|(ran, _)| is_precise(ran)).expect("precise numbers in one of the attempts");
     let bill = checked("bill", &ran.stdout);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("bill.json")).unwrap()).unwrap();
@@ -141,7 +146,9 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     fs::remove_file(out.join("bill.json")).unwrap();
     let resumed = measured("--resume", &out);
     assert_eq!(resumed.stderr.matches("all 3 rounds are complete").count(), 2, "{}", resumed.stderr);
-    assert_eq!(serde_json::from_str::<Value>(&resumed.stdout).unwrap(), bill);
+    // The servers that stand in for the user's have other ports.
+    let numbers = |mut bill: Value| bill.as_object_mut().unwrap().remove("replacements").map(|_| bill.take());
+    assert_eq!(numbers(serde_json::from_str(&resumed.stdout).unwrap()), numbers(bill));
     let other = run(["price", &shop(), "--without", "cors", "--resume", out.to_str().unwrap()]);
     assert!(other.code == Some(2) && other.stderr.contains("the study of another bill"), "{}", other.stderr);
 }

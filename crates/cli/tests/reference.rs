@@ -18,6 +18,7 @@ fn schemas_in_the_repository_match_the_types() {
         "comparison",
         "load",
         "load-interval",
+        "find",
         "calibration",
         "crosscheck",
         "tune",
@@ -36,6 +37,7 @@ fn completions_and_man_pages_cover_every_command() {
     for command in [
         "study",
         "load",
+        "find",
         "origin",
         "envoy",
         "functions",

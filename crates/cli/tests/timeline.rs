@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use support::{Guarded, checked, hoptax, is_alive, ran, run, wait_until};
 
@@ -101,6 +101,36 @@ loads:
 }
 
 #[test]
+fn a_balancer_of_connections_leaves_a_restarted_proxy_without_requests() {
+    if Command::new("haproxy").arg("-v").output().is_err() {
+        eprintln!("not tested: this needs haproxy");
+        return;
+    }
+    let result = smoke("l4-imbalance");
+    for arm in ["unlimited", "at-most-1000"] {
+        for course in courses(&result, arm) {
+            let restart = &course["events"][0];
+            assert_eq!(restart["generations_bytes"].as_array().unwrap().len(), 1, "{course:#}");
+            let restart_s = restart["planned_s"].as_f64().unwrap();
+            let is_before = |sample: &&serde_json::Value| sample["at_s"].as_f64().unwrap() < restart_s + 0.01;
+            let (before, after): (Vec<_>, Vec<_>) =
+                course["spread"].as_array().unwrap().iter().partition(is_before);
+            let received = |samples: &[&serde_json::Value]| {
+                let of = |proxy| {
+                    samples.iter().map(|sample| sample["values"][proxy].as_u64().unwrap()).sum::<u64>()
+                };
+                ["proxy", "proxy-2"].map(of)
+            };
+            assert!(received(&before).iter().all(|requests| *requests > 0), "{course:#}");
+            let [one, restarted] = received(&after);
+            assert!(one > restarted, "{course:#}");
+        }
+    }
+    let shares = &result["timelines"][0]["points"][0]["shares"];
+    assert_eq!(shares.as_object().unwrap().len(), 2, "{shares}");
+}
+
+#[test]
 fn nothing_stays_after_a_kill_during_a_hot_restart() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
@@ -112,16 +142,17 @@ fn nothing_stays_after_a_kill_during_a_hot_restart() {
         let arms = fs::read_dir(out.join("arms")).into_iter().flatten().flatten();
         arms.filter_map(|arm| fs::read_to_string(arm.path().join("base-id")).ok()).collect::<Vec<_>>()
     };
-    wait_until("an Envoy with generations", || base_ids().iter().any(|id| !id.trim().is_empty()));
+    let memory = || {
+        let ids = base_ids().into_iter().filter_map(|id| id.trim().parse::<u64>().ok());
+        let paths = ids.map(|id| format!("/dev/shm/envoy_shared_memory_{}", id * 10));
+        paths.filter(|path| Path::new(path).exists()).collect::<Vec<_>>()
+    };
+    wait_until("an Envoy with generations", || !memory().is_empty());
     let children = study.children();
     study.0.kill().unwrap();
     study.0.wait().unwrap();
     wait_until("the end of all processes", || !children.iter().any(|child| is_alive(*child)));
-    let memory = base_ids().into_iter().filter_map(|id| {
-        let number: u64 = id.trim().parse().ok()?;
-        Some(format!("/dev/shm/envoy_shared_memory_{}", number * 10))
-    });
-    let memory: Vec<String> = memory.filter(|path| Path::new(path).exists()).collect();
+    let memory = memory();
     assert!(!memory.is_empty(), "Envoy leaves its shared memory behind");
     let cleaned = run(["cleanup", out.to_str().unwrap()]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);

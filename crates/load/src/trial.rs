@@ -80,6 +80,8 @@ pub struct TrialSpec {
     pub max_error_share: f64,
     /// Percentiles to report in addition to the default ones, above 0 and below 100.
     pub percentiles: Vec<f64>,
+    /// Limits of response time, us, for each of which the responses within it are counted.
+    pub limits_us: Vec<f64>,
 }
 
 impl TrialSpec {
@@ -104,6 +106,7 @@ impl TrialSpec {
             never_halted: false,
             max_error_share: 0.001,
             percentiles: Vec::new(),
+            limits_us: Vec::new(),
         }
     }
 

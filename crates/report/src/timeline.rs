@@ -1,5 +1,7 @@
 //! What callers see over time: tables of the phases and of the intervals, and a picture for each arm.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hoptax_result::{Interval, Phase, StudyResult, Timeline, TimelinePoint};
 use serde::Serialize;
 
@@ -8,6 +10,7 @@ use crate::side::SideTable;
 
 const US_PER_MS: f64 = 1_000.0;
 const MIB: f64 = 1_048_576.0;
+const PERCENT: f64 = 100.0;
 
 /// A column of a phase: its heading, and its text; none without a number.
 type Column = (&'static str, fn(&Phase) -> Option<String>);
@@ -118,31 +121,46 @@ pub(crate) fn courses(result: &StudyResult) -> Vec<SideTable> {
     let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| grouped(us / US_PER_MS, 1));
     let has_spread =
         result.timelines.iter().flat_map(|one| &one.points).any(|point| point.imbalance.is_some());
-    let row = |point: &TimelinePoint| {
-        let imbalance = point.imbalance.map_or_else(|| "-".to_owned(), |multiple| grouped(multiple, 2));
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let row = |point: &TimelinePoint, shared: &BTreeSet<&String>| {
+        let imbalance = or_dash(point.imbalance.map(|multiple| grouped(multiple, 2)));
         let rates = [point.answered_per_second, point.late_per_second, point.failed_per_second];
         let rates = rates.map(|rate| grouped(rate, 1)).into_iter();
+        let share = |one: &&String| {
+            let share = point.shares.get(*one).copied().flatten();
+            or_dash(share.map(|share| grouped(share * PERCENT, 1)))
+        };
         (
             short(point.to_s),
             rates
                 .chain([ms(point.response_p50_us), ms(point.response_p99_us)])
                 .chain(has_spread.then_some(imbalance))
+                .chain(shared.iter().map(share))
                 .collect(),
         )
     };
-    let of = |timeline: &Timeline| SideTable {
-        title: format!(
-            "{} by interval, means over rounds, and medians over rounds of p50 and p99",
-            name(result, timeline)
-        ),
-        header: ["until s", "answered/s", "late/s", "failed/s", "p50 ms", "p99 ms"]
-            .into_iter()
-            .chain(has_spread.then_some("imbalance"))
-            .map(str::to_owned)
-            .collect(),
-        rows: timeline.points.iter().map(row).collect(),
+    let of = |timeline: &Timeline| {
+        let shared = shared(timeline);
+        SideTable {
+            title: format!(
+                "{} by interval, means over rounds, and medians over rounds of p50 and p99",
+                name(result, timeline)
+            ),
+            header: ["until s", "answered/s", "late/s", "failed/s", "p50 ms", "p99 ms"]
+                .into_iter()
+                .chain(has_spread.then_some("imbalance"))
+                .map(str::to_owned)
+                .chain(shared.iter().map(|one| format!("{one} %")))
+                .collect(),
+            rows: timeline.points.iter().map(|point| row(point, &shared)).collect(),
+        }
     };
     result.timelines.iter().map(of).collect()
+}
+
+/// The proxies or workers over which the statistics that should be even are spread.
+fn shared(timeline: &Timeline) -> BTreeSet<&String> {
+    timeline.points.iter().flat_map(|point| point.shares.keys()).collect()
 }
 
 /// What the numbers of a timeline mean, a sentence each; none if the study observed costs.
@@ -167,7 +185,8 @@ pub(crate) fn sentences(result: &StudyResult) -> Option<Vec<String>> {
     ];
     if let Some(spread) = &timeline.spread {
         sentences.push(format!(
-            "the imbalance is the largest of `{spread}` as a multiple of their mean; above 1.2 they are uneven"
+            "the imbalance is the largest of `{spread}` as a multiple of their mean; above 1.2 they are uneven, and a phase that is \
+             uneven to its end has its whole length"
         ));
     }
     Some(sentences)
@@ -217,46 +236,78 @@ pub(crate) struct Mark {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     pub(crate) class: &'static str,
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) points: String,
 }
 
-/// A line of a chart: its style, its name, and its value at a point.
-type Drawn = (&'static str, &'static str, fn(&TimelinePoint) -> Option<f64>);
+/// The value of a line at a point; none where the line has a gap.
+type Value = dyn Fn(&TimelinePoint) -> Option<f64>;
 
-const RATES: [Drawn; 3] = [
-    ("own", "answered in time", |point| Some(point.answered_per_second - point.late_per_second)),
-    ("other", "late", |point| Some(point.late_per_second)),
-    ("failed", "failed", |point| Some(point.failed_per_second)),
-];
-const TIMES: [Drawn; 2] = [
-    ("other", "p50", |point| Some(point.response_p50_us? / US_PER_MS)),
-    ("own", "p99", |point| Some(point.response_p99_us? / US_PER_MS)),
-];
+/// A line of a chart.
+struct Drawn {
+    class: &'static str,
+    name: String,
+    value: Box<Value>,
+}
 
-/// A picture of each arm: its requests per second by outcome, and its response times. All arms have the same axes.
+impl Drawn {
+    fn new(class: &'static str, name: &str, value: impl Fn(&TimelinePoint) -> Option<f64> + 'static) -> Self {
+        Self { class, name: name.to_owned(), value: Box::new(value) }
+    }
+}
+
+/// The title of a chart, and its lines.
+type Chart = (&'static str, Vec<Drawn>);
+
+/// The charts of a timeline.
+fn charts(timeline: &Timeline) -> Vec<Chart> {
+    let rates = vec![
+        Drawn::new("own", "answered in time", |point| {
+            Some(point.answered_per_second - point.late_per_second)
+        }),
+        Drawn::new("other", "late", |point| Some(point.late_per_second)),
+        Drawn::new("failed", "failed", |point| Some(point.failed_per_second)),
+    ];
+    let times = vec![
+        Drawn::new("other", "p50", |point| Some(point.response_p50_us? / US_PER_MS)),
+        Drawn::new("own", "p99", |point| Some(point.response_p99_us? / US_PER_MS)),
+    ];
+    let share = |(number, one): (usize, &String)| {
+        let (class, key) = (if number == 0 { "own" } else { "other" }, one.clone());
+        Drawn::new(class, one, move |point| Some((*point.shares.get(&key)?)? * PERCENT))
+    };
+    let shares: Vec<Drawn> = shared(timeline).into_iter().enumerate().map(share).collect();
+    let usual = vec![("requests/s: in time, late, failed", rates), ("p50 and p99, ms", times)];
+    usual.into_iter().chain((!shares.is_empty()).then_some(("share of each, %", shares))).collect()
+}
+
+/// A picture of each arm: its requests per second by outcome, its response times, and, if the study has a `spread`, shares. All arms
+/// have the same axes.
 pub(crate) fn pictures(result: &StudyResult) -> Vec<Picture> {
-    let charts: [(&'static str, &[Drawn]); 2] =
-        [("requests/s: in time, late, failed", &RATES), ("p50 and p99, ms", &TIMES)];
-    let highest = |drawn: &[Drawn]| {
-        let points = || result.timelines.iter().flat_map(|timeline| &timeline.points);
-        drawn.iter().flat_map(|line| points().filter_map(line.2)).fold(0.0, f64::max)
-    };
-    let picture = |timeline: &Timeline| Picture {
+    let all: Vec<_> = result.timelines.iter().map(|timeline| (timeline, charts(timeline))).collect();
+    let mut highest: BTreeMap<&str, f64> = BTreeMap::new();
+    for (timeline, charts) in &all {
+        for (title, drawn) in charts {
+            let values = drawn.iter().flat_map(|line| timeline.points.iter().filter_map(&line.value));
+            let largest = highest.entry(*title).or_default();
+            *largest = values.fold(*largest, f64::max);
+        }
+    }
+    let picture = |(timeline, charts): &(&Timeline, Vec<Chart>)| Picture {
         name: name(result, timeline),
-        charts: charts.iter().map(|(title, drawn)| chart(timeline, title, drawn, highest(drawn))).collect(),
+        charts: charts.iter().map(|(title, drawn)| chart(timeline, title, drawn, highest[title])).collect(),
     };
-    result.timelines.iter().map(picture).collect()
+    all.iter().map(picture).collect()
 }
 
 fn chart(timeline: &Timeline, title: &'static str, drawn: &[Drawn], highest: f64) -> CourseChart {
     let end_s = timeline.points.last().map_or(1.0, |point| point.to_s);
     let x = |s: f64| LEFT + s / end_s * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| HEIGHT - BOTTOM - value / highest.max(f64::MIN_POSITIVE) * (HEIGHT - TOP - BOTTOM);
-    let line = |(class, name, value): &Drawn| {
+    let line = |Drawn { class, name, value }: &Drawn| {
         let at = |point: &TimelinePoint| Some(format!("{:.1},{:.1}", x(point.to_s), y(value(point)?)));
         let points: Vec<String> = timeline.points.iter().filter_map(at).collect();
-        Line { class, name, points: points.join(" ") }
+        Line { class, name: name.clone(), points: points.join(" ") }
     };
     let begun = timeline.phases.iter().filter(|phase| !phase.events.is_empty());
     CourseChart {
@@ -303,6 +354,28 @@ mod tests {
         let page = html::study(&result).unwrap();
         assert_eq!(page.matches("<svg class=\"multiple\"").count(), 4);
         assert!(page.contains("10 s: origin 2 silent") && page.contains("What callers saw over time"));
+    }
+
+    #[test]
+    fn shares_are_columns_and_a_chart() {
+        let mut result = fixture::timeline();
+        for (number, point) in result.timelines[1].points.iter_mut().enumerate() {
+            let share = if number == 3 { None } else { Some(0.375) };
+            point.shares = [("proxy".to_owned(), share), ("proxy-2".to_owned(), Some(0.625))].into();
+        }
+        let [without, with] = &courses(&result)[..] else { panic!("two arms") };
+        assert_eq!(
+            (without.header.len(), &with.header[6..]),
+            (6, &["proxy %".to_owned(), "proxy-2 %".to_owned()][..])
+        );
+        assert_eq!(
+            (&with.rows[2].1[5..], &with.rows[3].1[5]),
+            (&["37.5".to_owned(), "62.5".to_owned()][..], &"-".to_owned())
+        );
+        let pictures = pictures(&result);
+        assert_eq!(pictures.iter().map(|one| one.charts.len()).collect::<Vec<_>>(), [2, 3]);
+        let lines = &pictures[1].charts[2].lines;
+        assert_eq!(lines.iter().map(|line| line.points.split(' ').count()).collect::<Vec<_>>(), [19, 20]);
     }
 
     #[test]

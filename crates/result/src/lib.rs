@@ -10,6 +10,7 @@ mod comparison;
 mod crosscheck;
 mod digits;
 mod environment;
+mod find;
 mod finding;
 mod load;
 mod machine;
@@ -38,12 +39,13 @@ pub use comparison::{
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use digits::grouped;
 pub use environment::Environment;
+pub use find::{FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, TriedObjective};
 pub use finding::{Finding, Severity, Verdict};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
     InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadInterval, LoadPlan, LoadRate, LoadResult,
     Lookups, Loop, Loosened, LowerBounds, Mode, NetworkPlan, Outliers, Pacing, Percentile, QuantileIntervals,
-    Range, Stage, TlsResult, Waiting, Window,
+    Range, Stage, TlsResult, Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};

@@ -103,6 +103,9 @@ pub struct LoadResult {
     pub latency: LatencySet,
     /// The percentiles requested by `--percentiles` and `--fail-on`, ascending.
     pub percentiles: Vec<Percentile>,
+    /// Responses within limits of response time, if the trial was asked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<Within>,
     /// The conditions of `--fail-on`, with their outcomes.
     pub fail_on: Vec<FailOn>,
     /// 95 % confidence intervals of the quantiles of response time.
@@ -153,6 +156,16 @@ pub struct LoadResult {
 impl LoadResult {
     /// The name of the format that is written.
     pub const FORMAT: &str = "hoptax.load/1";
+}
+
+/// The responses within a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Within {
+    /// The limit of response time, us.
+    pub limit_us: f64,
+    /// Requests that were answered within the limit, to 0.1 % of it.
+    pub answered: u64,
 }
 
 /// The requested load.

@@ -59,6 +59,7 @@ pub fn load() -> LoadResult {
             connect: Latency::default(),
         },
         percentiles: Vec::new(),
+        within: Vec::new(),
         fail_on: Vec::new(),
         response_intervals: QuantileIntervals {
             p50_us: range(100.0),

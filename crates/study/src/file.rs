@@ -16,6 +16,7 @@ mod proxy;
 mod subject;
 mod syntax;
 mod timeline;
+mod word;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,8 @@ pub struct StudyFile {
     #[serde(default)]
     pub profile: bool,
     /// The application behind the proxies: `origin`, `go`, a service in Go (built by `make limiter`) that functions may
-    /// configure to limit requests itself, or a command of yours:
+    /// configure to limit requests itself, `image-registry`, a service in Rust with storage (built by `make registry-program`) that
+    /// functions may configure to enforce plans itself, or a command of yours:
     /// `{command: [./server, --port, "{port}"], ready: /health}`. All but `origin` are called over plain HTTP/1.1.
     #[serde(default)]
     pub application: ApplicationEntry,

@@ -53,8 +53,7 @@ fn hash(program: &Path) -> io::Result<String> {
 
 fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
     let mut needed: Vec<(&str, Option<PathBuf>, &[&str])> = Vec::new();
-    let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
-    for front in hops.filter_map(|hop| hop.proxy.front()) {
+    for front in plan.fronts() {
         needed.push((front.program, in_search_path(front.program, search_path), front.version));
     }
     for caller in plan.loads.iter().filter_map(|load| load.caller.as_ref()) {

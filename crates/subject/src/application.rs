@@ -3,6 +3,7 @@
 //! An application of the user is a command in the study file. Those of `apps/` have a name, and an entry in [`ALL`].
 
 mod go;
+mod image_registry;
 
 use std::env;
 use std::ffi::OsString;
@@ -16,10 +17,10 @@ use hoptax_host::child::{Child, ChildSpec};
 
 use crate::origin::{OriginError, OriginProcess};
 use crate::placeholders::{FOLDER, filled};
-use crate::program::in_search_path;
+use crate::program;
 
 /// The applications that come with hoptax.
-pub static ALL: [&Known; 1] = [&go::GO];
+pub static ALL: [&Known; 2] = [&go::GO, &image_registry::IMAGE_REGISTRY];
 
 /// The folder, below that of the repository, in which applications are built.
 const BUILT: &str = ".tools/bin";
@@ -113,14 +114,9 @@ impl Application {
     /// The path of its program; none if it is missing. `folder` is that of the study file.
     pub fn program(&self, folder: &Path) -> Option<PathBuf> {
         let name = self.program_name();
-        let found = if name.contains('/') || name.contains(FOLDER) {
-            Some(folder.join(filled(name, &[(FOLDER, &*folder.to_string_lossy())])))
-                .filter(|path| path.is_file())
-        } else {
-            let built = self.known.map(|_| Path::new(BUILT).join(name)).filter(|path| path.is_file());
-            built.or_else(|| in_search_path(name, &env::var_os("PATH").unwrap_or_default()))
-        };
-        found?.canonicalize().ok()
+        let built = self.known.map(|_| Path::new(BUILT).join(name)).filter(|path| path.is_file());
+        let search_path = env::var_os("PATH").unwrap_or_default();
+        built.or_else(|| program::of_command(name, folder, &search_path))?.canonicalize().ok()
     }
 
     /// The files among its arguments: a script is as much a part of it as the interpreter.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::placeholders::{FOLDER, filled};
-use crate::program::in_search_path;
+use crate::program;
 
 /// The callers that come with hoptax.
 pub static ALL: [&Known; 1] = [&php::PHP];
@@ -102,12 +102,7 @@ impl Caller {
 
     /// As [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
     pub fn program_in(&self, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
-        let name = self.program_name();
-        if name.contains('/') || name.contains(FOLDER) {
-            let path = folder.join(filled(name, &[(FOLDER, &*folder.to_string_lossy())]));
-            return path.is_file().then_some(path);
-        }
-        in_search_path(name, search_path)
+        program::of_command(self.program_name(), folder, search_path)
     }
 
     /// Arguments with which its program prints its version; none if they are not known.

@@ -1,13 +1,15 @@
-//! Proxies other than Envoy as plain HTTP/1.1 front proxies, for comparison with Envoy on the same work.
+//! Proxies other than Envoy: plain HTTP/1.1 front proxies, for comparison with Envoy on the same work, and a balancer of TCP
+//! connections.
 //!
-//! Each is one process that handles requests on one thread, with as few features as possible, keep-alive connections to the
-//! origin, and no log of requests.
+//! Each is one process that uses one thread, with as few features as possible, and no log of requests
+//! or connections. Front proxies keep their connections to the servers behind them, and distribute requests in turn.
 //!
 //! None can report a port that the kernel chose, so their port is reserved until they listen
 //! ([`hoptax_host::reserved_port`]); each opens it with `SO_REUSEPORT`.
 
 mod caddy;
 mod haproxy;
+mod haproxy_tcp;
 mod nginx;
 
 use std::env;
@@ -25,16 +27,18 @@ use crate::envoy::process::{Proxy, ProxyError};
 use crate::program::in_search_path;
 
 /// The proxies, in the order in which study files list them.
-pub static ALL: [&Front; 3] = [&nginx::NGINX, &haproxy::HAPROXY, &caddy::CADDY];
+pub static ALL: [&Front; 4] = [&nginx::NGINX, &haproxy::HAPROXY, &haproxy_tcp::HAPROXY_TCP, &caddy::CADDY];
 
 /// Time limit for a proxy to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of polling for that.
 const POLL: Duration = Duration::from_millis(4);
 
-/// A front proxy that is not Envoy.
+/// A proxy that is not Envoy.
 pub struct Front {
-    /// The name of its program, which is its name in study files.
+    /// Its name in study files.
+    pub name: &'static str,
+    /// The name of its program.
     pub program: &'static str,
     /// Its name in sentences.
     pub title: &'static str,
@@ -42,9 +46,9 @@ pub struct Front {
     pub package: &'static str,
     /// Arguments with which it prints its version.
     pub version: &'static [&'static str],
-    /// Its configuration, between an address and an origin. It names no path, since a folder may have any characters in its
-    /// name.
-    config: fn(listen: SocketAddr, origin: SocketAddr) -> String,
+    /// Its configuration, between an address and the servers behind it. It names no path, since a folder may have any characters
+    /// in its name.
+    config: fn(listen: SocketAddr, servers: &[SocketAddr]) -> String,
     /// Its arguments, given its folder and its configuration.
     arguments: fn(folder: &Path, config: &Path) -> Vec<OsString>,
     /// Its environment variables in addition to those of hoptax, given its folder.
@@ -59,19 +63,19 @@ impl fmt::Debug for Front {
 
 impl PartialEq for Front {
     fn eq(&self, other: &Self) -> bool {
-        self.program == other.program
+        self.name == other.name
     }
 }
 
 impl Eq for Front {}
 
 impl Front {
-    /// The proxy with this program.
-    pub fn named(program: &str) -> Option<&'static Self> {
-        ALL.into_iter().find(|front| front.program == program)
+    /// The proxy with this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        ALL.into_iter().find(|front| front.name == name)
     }
 
-    /// Starts a proxy between an address and an origin, and waits until it listens.
+    /// Starts a proxy between an address and the servers behind it, and waits until it listens.
     ///
     /// # Errors
     /// When it is not installed, exits instead of listening, or the address cannot be bound.
@@ -79,17 +83,17 @@ impl Front {
         &self,
         directory: &Path,
         listen: SocketAddr,
-        origin: SocketAddr,
+        servers: &[SocketAddr],
         processors: &[u32],
     ) -> Result<Proxy, ProxyError> {
-        self.start_from(directory, listen, origin, (processors, &env::var_os("PATH").unwrap_or_default()))
+        self.start_from(directory, listen, servers, (processors, &env::var_os("PATH").unwrap_or_default()))
     }
 
     fn start_from(
         &self,
         directory: &Path,
         listen: SocketAddr,
-        origin: SocketAddr,
+        servers: &[SocketAddr],
         (processors, search_path): (&[u32], &OsStr),
     ) -> Result<Proxy, ProxyError> {
         let program = in_search_path(self.program, search_path)
@@ -103,7 +107,7 @@ impl Front {
             ReservedPort::bind(listen).map_err(|source| ProxyError::Address { address: listen, source })?;
         let listen = port.address();
         let config = self.config_file(directory);
-        fs::write(&config, (self.config)(listen, origin)).map_err(file(&config))?;
+        fs::write(&config, (self.config)(listen, servers)).map_err(file(&config))?;
         let environment = (self.environment)(directory);
         let spec = ChildSpec {
             program: program.clone(),
@@ -145,7 +149,7 @@ fn no_environment(_: &Path) -> Vec<(&'static str, OsString)> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{Shutdown, TcpListener};
 
     use super::*;
 
@@ -154,14 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_names_both_addresses_and_no_path() {
-        let (listen, origin) = (([127, 0, 0, 1], 4_001).into(), ([127, 0, 0, 1], 4_002).into());
+    fn a_configuration_names_all_addresses_and_no_path() {
+        let [listen, one, other] = [4_001, 4_002, 4_003].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         for front in ALL {
-            let config = (front.config)(listen, origin);
-            assert!(config.contains("127.0.0.1:4001") && config.contains("127.0.0.1:4002"), "{config}");
+            let config = (front.config)(listen, &[one, other]);
+            let names = |address: SocketAddr| config.matches(&address.to_string()).count();
+            assert_eq!([listen, one, other].map(names), [1; 3], "{config}");
             let paths = config.matches('/').count() - 2 * config.matches("://").count();
             assert!(paths == config.matches("location / ").count(), "{front:?}: {config}");
-            assert_eq!(Front::named(front.program), Some(front));
+            assert_eq!(Front::named(front.name), Some(front));
         }
     }
 
@@ -174,13 +179,20 @@ mod tests {
             let origin = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = origin.local_addr().unwrap();
             let answering = std::thread::spawn(move || {
-                let (mut connection, _) = origin.accept().unwrap();
                 let mut request = [0; 1_000];
-                assert!(connection.read(&mut request).unwrap() > 0);
+                // A balancer also opens connections without a request, to see whether its server accepts them.
+                let mut connection = loop {
+                    let (mut connection, _) = origin.accept().unwrap();
+                    if connection.read(&mut request).is_ok_and(|bytes| bytes > 0) {
+                        break connection;
+                    }
+                };
                 connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").unwrap();
+                // A balancer of connections ends one only after its server.
+                connection.shutdown(Shutdown::Write).unwrap();
                 let _ = connection.read(&mut request);
             });
-            let proxy = front.start(&folder, ([127, 0, 0, 1], 0).into(), address, &[]).unwrap();
+            let proxy = front.start(&folder, ([127, 0, 0, 1], 0).into(), &[address], &[]).unwrap();
             let mut connection = TcpStream::connect(proxy.address).unwrap();
             connection.write_all(b"GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").unwrap();
             let mut answer = String::new();
@@ -193,8 +205,8 @@ mod tests {
 
     /// Starts a proxy whose program is an empty script, if it is in the folder.
     fn start_in(folder: &Path, listen: SocketAddr) -> ProxyError {
-        let to = (([127, 0, 0, 1], 1).into(), folder.as_os_str());
-        nginx::NGINX.start_from(folder, listen, to.0, (&[], to.1)).unwrap_err()
+        let server = ([127, 0, 0, 1], 1).into();
+        nginx::NGINX.start_from(folder, listen, &[server], (&[], folder.as_os_str())).unwrap_err()
     }
 
     #[test]

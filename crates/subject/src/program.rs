@@ -1,4 +1,4 @@
-//! Finds installed programs on PATH, and their versions.
+//! Finds installed programs, and their versions.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use hoptax_host::command;
 
+use crate::placeholders::{FOLDER, filled};
+
 /// Time limit for a program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -20,6 +22,16 @@ pub fn in_search_path(name: &str, search_path: &OsStr) -> Option<PathBuf> {
         fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
     };
     env::split_paths(search_path).map(|folder| folder.join(name)).find(is_program)
+}
+
+/// The program with this name in a command of a study file in `folder`: a path from there if it has a slash or the
+/// placeholder `{folder}`, else the first in the folders of `search_path`.
+pub(crate) fn of_command(name: &str, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
+    if name.contains('/') || name.contains(FOLDER) {
+        let path = folder.join(filled(name, &[(FOLDER, &*folder.to_string_lossy())]));
+        return path.is_file().then_some(path);
+    }
+    in_search_path(name, search_path)
 }
 
 /// The first line that a program prints when it is called with `arguments`. None if it fails or prints nothing.

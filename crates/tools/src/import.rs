@@ -59,6 +59,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
             connect: Latency::default(),
         },
         percentiles: Vec::new(),
+        within: Vec::new(),
         fail_on: Vec::new(),
         response_intervals: QuantileIntervals::default(),
         outcomes: BTreeMap::new(),

@@ -185,20 +185,8 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_bootstrap::Place;
-
     use super::*;
-
-    fn part(kind: PartKind, name: &str) -> Part {
-        Part {
-            kind,
-            name: name.to_owned(),
-            place: Place { file: "envoy.yaml".to_owned(), line: 1, pointer: String::new() },
-            pointers: vec![format!("/static_resources/listeners/0/{name}")],
-            proof: Vec::new(),
-            exercised_by: None,
-        }
-    }
+    use crate::variant::tests::part;
 
     fn changed(text: &str) -> Result<Changed, String> {
         let parts = [

@@ -120,12 +120,13 @@ pub fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use hoptax_bootstrap::Place;
 
     use super::*;
 
-    fn part(kind: PartKind, name: &str) -> Part {
+    /// A part without a proof.
+    pub(crate) fn part(kind: PartKind, name: &str) -> Part {
         Part {
             kind,
             name: name.to_owned(),

@@ -54,6 +54,13 @@ impl Store {
         Ok(Self { connection })
     }
 
+    /// An empty storage that ends with the process.
+    pub(crate) fn in_memory() -> Result<Self> {
+        let connection = Connection::open_in_memory()?;
+        connection.execute_batch(TABLES)?;
+        Ok(Self { connection })
+    }
+
     /// Adds an account with the smallest plan; None if the name is taken.
     pub(crate) fn add_account(&self, name: &str, password: &str) -> Result<Option<Account>> {
         let plan = Plan::Personal;

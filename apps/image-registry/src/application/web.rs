@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, SET_COOKIE};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
@@ -39,7 +39,7 @@ pub(crate) fn clients(application: Arc<Application>) -> Router {
         .route("/token", post(token))
         .route("/upgrade", post(upgrade))
         .route("/images", get(images))
-        .route("/images/{name}", get(pull).put(push))
+        .route(&format!("{}{{name}}", application.images), get(pull).put(push))
         .layer(DefaultBodyLimit::max(MAX_IMAGE_BYTES))
         .with_state(application)
 }
@@ -261,7 +261,7 @@ async fn images(State(application): Shared) -> Answer<Json<Vec<ImageView>>> {
 /// What the token of a request grants. The data plane has verified it already; the application needs the account, and does not rely
 /// on being behind a proxy.
 fn granted(application: &Application, headers: &HeaderMap) -> Answer<(Grant, i64)> {
-    let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let header = headers.get(&application.rules.token_header).map(HeaderValue::as_bytes);
     let grant = application.rules.grant(header, now_s());
     let account = grant.and_then(|grant| Some((grant, i64::try_from(grant.account).ok()?)));
     account.ok_or_else(|| Failure::Refused(Refusal::unauthorized()))
@@ -314,7 +314,7 @@ async fn pulls(State(application): Shared, Path((account, minute)): Path<(i64, u
 }
 
 const NAME_RULE: &str =
-    "A name has 1 to 64 characters of a to z, 0 to 9, `.`, `-` and `_`, and begins with a letter or a digit.";
+    "A name has 1 to 64 characters of a to z, 0 to 9, . - _ and begins with a letter or a digit.";
 
 /// Whether a text is valid as the name of an account or an image.
 fn is_name(text: &str) -> bool {

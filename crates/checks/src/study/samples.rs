@@ -59,7 +59,11 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                     continue;
                 }
                 let name = measure.as_str();
-                let of = if is_of_cost { "what the cost is at least".to_owned() } else { format!("the baseline's {name}") };
+                let of = if is_of_cost {
+                    "what the cost is at least".to_owned()
+                } else {
+                    format!("the baseline's {name}")
+                };
                 let message = format!("the interval of its {name} cost is ±{:.0} % of {of}", share * 100.0);
                 let advice = match measure {
                     _ if result.sittings.len() > 1 => ANOTHER_SITTING,

@@ -23,7 +23,7 @@ use hoptax_report::{openmetrics, terminal};
 use hoptax_result::LoadResult;
 
 use super::never_halt;
-use crate::arguments::{ArrivalsChoice, LoadArguments};
+use crate::arguments::{ArrivalsChoice, LoadArguments, TrafficArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::{print, progress, state};
@@ -47,14 +47,13 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
         return Err(Failure::bad_input("`--every` prints to stdout, so give `--json` a file"));
     }
     let mut spec = spec(arguments)?;
-    allow_connections(spec.connections)?;
     let log = arguments.log.as_deref().map(LogFile::create).transpose()?;
     spec.log = log.as_ref().map(LogFile::sender);
     let intervals;
     (intervals, spec.intervals) = IntervalOutputs::begin(arguments)?;
     let interrupt = Interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
-    let spinner = never_halt::spinner_for_servers(servers, arguments.never_halt)?;
+    let spinner = never_halt::spinner_for_servers(servers, arguments.traffic.never_halt)?;
     spec.never_halted = spinner.is_some();
     let environment = state::environment(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);
@@ -90,8 +89,8 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     })
 }
 
-/// Builds the trial from the arguments.
-fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
+/// The trial that the arguments describe without its schedule: a closed loop over their requests and connections.
+pub(super) fn trial_of(arguments: &TrafficArguments) -> Result<TrialSpec, Failure> {
     let traffic = traffic::read(arguments)?;
     if traffic.hosts() > arguments.connections as usize {
         return Err(Failure::bad_input(format!(
@@ -111,7 +110,28 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
             traffic.hosts()
         )));
     }
-    if arguments.ramp_up.is_some() && arguments.connect == Connect::OnDemand {
+    allow_connections(arguments.connections as usize)?;
+    Ok(TrialSpec {
+        connections: arguments.connections as usize,
+        pooling: Pooling {
+            order: arguments.pool,
+            lifetime: Lifetime {
+                connect: arguments.connect,
+                requests: arguments.requests_per_connection,
+                age: arguments.connection_age,
+            },
+            ..Pooling::default()
+        },
+        workers: arguments.workers as usize,
+        timeout: arguments.timeout,
+        seed: arguments.seed,
+        ..TrialSpec::of(traffic)
+    })
+}
+
+/// Builds the trial from the arguments.
+fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
+    if arguments.ramp_up.is_some() && arguments.traffic.connect == Connect::OnDemand {
         return Err(Failure::bad_input(
             "`--ramp-up` opens connections before the load: remove `--connect on-demand`",
         ));
@@ -122,27 +142,15 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
         |length| (length, Duration::ZERO),
     );
     let (duration, warmup) = (arguments.duration.unwrap_or(length), arguments.warmup.unwrap_or(warmup));
+    let spec = trial_of(&arguments.traffic)?;
     Ok(TrialSpec {
         open,
         think: arguments.think,
-        connections: arguments.connections as usize,
-        pooling: Pooling {
-            order: arguments.pool,
-            when_busy: arguments.when_busy,
-            when_late: arguments.when_late,
-            lifetime: Lifetime {
-                connect: arguments.connect,
-                requests: arguments.requests_per_connection,
-                age: arguments.connection_age,
-            },
-        },
-        workers: arguments.workers as usize,
+        pooling: Pooling { when_busy: arguments.when_busy, when_late: arguments.when_late, ..spec.pooling },
         duration,
         requests: arguments.count,
         warmup,
         ramp_up: arguments.ramp_up.unwrap_or_default(),
-        timeout: arguments.timeout,
-        seed: arguments.seed,
         kernel_stamps: arguments.kernel_stamps,
         max_error_share: arguments.max_error_share,
         percentiles: arguments
@@ -151,7 +159,7 @@ fn spec(arguments: &LoadArguments) -> Result<TrialSpec, Failure> {
             .copied()
             .chain(arguments.fail_on.iter().filter_map(Condition::percentile))
             .collect(),
-        ..TrialSpec::of(traffic)
+        ..spec
     })
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 
 use clap::CommandFactory;
 use hoptax_result::{
-    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, HistoryResult, LoadInterval,
-    LoadResult, PricesResult, RunsResult, SittingsResult, StudyResult, TuneResult,
+    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindResult, HistoryResult,
+    LoadInterval, LoadResult, PricesResult, RunsResult, SittingsResult, StudyResult, TuneResult,
 };
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
@@ -22,6 +22,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Comparison => schemars::schema_for!(ComparisonResult).to_value(),
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
+        SchemaOf::Find => schemars::schema_for!(FindResult).to_value(),
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
         SchemaOf::Tune => schemars::schema_for!(TuneResult).to_value(),

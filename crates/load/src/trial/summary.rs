@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use hoptax_result::{
     Drift, EndedBy, Environment, Generator, InFlight, LoadPlan, LoadRate, LoadResult, Loop, Mode,
-    NetworkPlan, Pacing, Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window,
+    NetworkPlan, Pacing, Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window, Within,
 };
 use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
 use hoptax_wire::http2::ERROR_CODES;
@@ -52,6 +52,7 @@ pub(super) fn result(
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         latency: all.latencies(),
         percentiles: percentiles(spec, course.as_deref(), &all),
+        within: within(spec, &all),
         fail_on: Vec::new(),
         response_intervals: course.as_ref().map(|course| intervals(course, &all)).unwrap_or_default(),
         outcomes: outcomes(&all),
@@ -199,6 +200,13 @@ fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording)
         }
     };
     percentiles.into_iter().map(of).collect()
+}
+
+/// The responses within the requested limits.
+fn within(spec: &TrialSpec, recording: &Recording) -> Vec<Within> {
+    let response = recording.response.histogram();
+    let answered = |limit_us: f64| response.count_between(0, (limit_us * 1e3) as u64);
+    spec.limits_us.iter().map(|&limit_us| Within { limit_us, answered: answered(limit_us) }).collect()
 }
 
 /// The interval of a quantile of the response times of answered requests.

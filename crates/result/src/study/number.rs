@@ -172,7 +172,9 @@ fn visit_timeline(timeline: &mut Timeline, visit: &mut dyn FnMut(&Place<'_>, Num
         visit(&place(Measure::ResponseP99), Number::Interval(p99));
     }
     for point in points {
-        visit(&place(Measure::Timeline), Number::Share(&mut point.imbalance));
+        for share in std::iter::once(&mut point.imbalance).chain(point.shares.values_mut()) {
+            visit(&place(Measure::Timeline), Number::Share(share));
+        }
         visit(&place(Measure::ResponseP50), Number::Share(&mut point.response_p50_us));
         visit(&place(Measure::ResponseP99), Number::Share(&mut point.response_p99_us));
     }

@@ -78,6 +78,13 @@ impl SpreadSample {
         let largest = self.values.values().max().filter(|_| sum > 0)?;
         Some(*largest as f64 * self.values.len() as f64 / sum as f64)
     }
+
+    /// Each value as a share of their sum; empty if all are zero.
+    pub fn shares(&self) -> BTreeMap<&str, f64> {
+        let sum: u64 = self.values.values().sum();
+        let shared = self.values.iter().filter(|_| sum > 0);
+        shared.map(|(name, value)| (name.as_str(), *value as f64 / sum as f64)).collect()
+    }
 }
 
 /// The 99th percentile of the response times of each connection, us.
@@ -100,7 +107,7 @@ pub struct Happened {
     pub planned_s: f64,
     /// When it began.
     pub began_s: f64,
-    /// When it was done; for a restart, when the successor was live, or had ended.
+    /// When it was done; for a restart, when the successor or the restarted proxy was live, or the broken one had ended.
     pub done_s: f64,
     /// Resident memory of each generation of a proxy that was restarted, when its successor was live, the oldest first,
     /// bytes; empty for other events.
@@ -196,7 +203,8 @@ pub struct Phase {
     pub imbalance: Option<Interval>,
     /// How long they are uneven: the length of the intervals in which the largest is above 1.2 times the mean, seconds.
     pub uneven_s: Option<Interval>,
-    /// Time from the start of a hot restart until the successor is live, the mean of its restarts, seconds.
+    /// Time from the start of a restart until the successor, or the proxy that was started again, is live, the mean of its
+    /// restarts, seconds.
     pub restart_s: Option<Interval>,
     /// Resident memory of all generations of the proxy together once the successor is live, the mean of its restarts, bytes.
     pub generations_bytes: Option<Interval>,
@@ -221,4 +229,7 @@ pub struct TimelinePoint {
     /// The largest of the statistics that should be even as a multiple of their mean: the mean over rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imbalance: Option<f64>,
+    /// Each of these statistics as a share of their sum, by proxy or worker: the mean over rounds; null where withheld.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shares: BTreeMap<String, Option<f64>>,
 }

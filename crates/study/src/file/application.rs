@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use hoptax_subject::application::{ALL, Application};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+
+use super::word::one_of_words;
 
 /// The word for hoptax's test server.
 pub(crate) const ORIGIN: &str = "origin";
@@ -75,10 +76,8 @@ impl JsonSchema for ApplicationWord {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let word = |word: &str, title: &str| json!({"const": word, "description": title, "type": "string"});
-        let known = ALL.iter().map(|known| word(known.name, known.title));
-        let words: Vec<_> = [word(ORIGIN, "hoptax's test server.")].into_iter().chain(known).collect();
-        json_schema!({"oneOf": words})
+        let known = ALL.iter().map(|known| (known.name, known.title));
+        one_of_words([(ORIGIN, "hoptax's test server.")].into_iter().chain(known))
     }
 }
 

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use hoptax_subject::caller::{ALL, Caller};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+
+use super::word::one_of_words;
 
 /// The word for hoptax's load generator.
 pub(crate) const HOPTAX: &str = "hoptax";
@@ -70,10 +71,8 @@ impl JsonSchema for CallerWord {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let word = |word: &str, title: &str| json!({"const": word, "description": title, "type": "string"});
-        let known = ALL.iter().map(|known| word(known.name, known.title));
-        let words: Vec<_> = [word(HOPTAX, "hoptax's load generator.")].into_iter().chain(known).collect();
-        json_schema!({"oneOf": words})
+        let known = ALL.iter().map(|known| (known.name, known.title));
+        one_of_words([(HOPTAX, "hoptax's load generator.")].into_iter().chain(known))
     }
 }
 

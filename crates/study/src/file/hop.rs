@@ -28,7 +28,8 @@ pub struct HopSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: Option<String>,
-    /// `envoy`, or, for plain HTTP/1.1 without functions, one of the others.
+    /// `envoy`, or, for plain HTTP/1.1 without functions, one of the others. `haproxy-tcp` distributes connections instead of
+    /// requests.
     pub proxy: ProxyWord,
     /// Its functions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -49,8 +50,9 @@ pub struct HopSection {
     /// Nodes that are removed from the configuration, by their JSON pointers in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// Number of copies of it, each with an origin of its own, over which the proxy before it distributes requests in turn.
-    /// Only of the last proxy of an arm. Default: 1.
+    /// Number of copies of it, each with an origin of its own, over which the proxy before it distributes requests in turn, or
+    /// connections if that is `haproxy-tcp`. Copies of `NAME` are `NAME-2`, `NAME-3` and so on. Only of the last proxy of an arm.
+    /// Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub clones: Option<u32>,

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use hoptax_nearest::hint;
 use hoptax_subject::front::{self, Front};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::json;
+
+use super::word::one_of_words;
 
 /// The word for Envoy.
 const ENVOY: &str = "envoy";
@@ -24,10 +25,10 @@ pub enum ProxyWord {
 impl ProxyWord {
     /// Its spelling in study files.
     pub fn as_str(self) -> &'static str {
-        self.front().map_or(ENVOY, |front| front.program)
+        self.front().map_or(ENVOY, |front| front.name)
     }
 
-    /// The front proxy; None for Envoy.
+    /// The proxy that is not Envoy; None for Envoy.
     pub fn front(self) -> Option<&'static Front> {
         match self {
             Self::Envoy => None,
@@ -49,7 +50,7 @@ impl Serialize for ProxyWord {
 impl<'de> Deserialize<'de> for ProxyWord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        let words = front::ALL.iter().map(|front| front.program).chain([ENVOY]);
+        let words = front::ALL.iter().map(|front| front.name).chain([ENVOY]);
         Self::parse(&word)
             .ok_or_else(|| de::Error::custom(format!("unknown proxy `{word}`{}", hint(&word, words))))
     }
@@ -65,15 +66,17 @@ impl JsonSchema for ProxyWord {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let word = |word: &str, title: &str| json!({"const": word, "description": title, "type": "string"});
-        let fronts = front::ALL.iter().map(|front| word(front.program, front.title));
-        let words: Vec<_> = [word(ENVOY, "Envoy.")].into_iter().chain(fronts).collect();
-        json_schema!({"description": "The proxy software.", "oneOf": words})
+        let fronts = front::ALL.iter().map(|front| (front.name, front.title));
+        let mut schema = one_of_words([(ENVOY, "Envoy.")].into_iter().chain(fronts));
+        schema.insert("description".to_owned(), "The proxy software.".into());
+        schema
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -147,7 +147,7 @@ impl fmt::Display for SubjectSection {
             (false, true) => " tls",
             (false, false) => "",
         };
-        let proxy = self.proxy.front().map_or("", |front| front.program);
+        let proxy = self.proxy.front().map_or("", |front| front.name);
         let space = if proxy.is_empty() { "" } else { " " };
         write!(f, "{} {}{secure}{space}{proxy}", self.position.as_str(), self.protocol.as_str())
     }

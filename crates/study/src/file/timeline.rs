@@ -41,10 +41,15 @@ pub struct EventSection {
     /// The origin answers as before the first event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovers: bool,
-    /// The first proxy is restarted: `hot`, by a successor that takes over its sockets (Envoy's hot restart), or `broken`, by
-    /// a successor whose configuration is invalid. It must be at least 4 s after the restart before, and none can follow `broken`.
+    /// A proxy is restarted: `cold`, which ends it with its connections before it is started again, `hot`, by a successor that takes
+    /// over its sockets (Envoy's hot restart), or `broken`, by a successor whose configuration is invalid. A restart must be at least
+    /// 4 s after a hot one of the same proxy, and only `cold` can follow `broken`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartWord>,
+    /// The name of the proxy that is restarted. Default: the first of each arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub proxy: Option<String>,
 }
 
 /// How a proxy is restarted.
@@ -52,6 +57,8 @@ pub struct EventSection {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum RestartWord {
+    /// It ends with its connections, and is started again at the same address.
+    Cold,
     /// By a successor that takes over its sockets.
     Hot,
     /// By a successor whose configuration is invalid.

@@ -137,6 +137,11 @@ impl Chain {
         stages
     }
 
+    /// The index of the proxy with this name, or of the first one; none if there is no such proxy.
+    pub fn number_of(&self, name: Option<&str>) -> Option<usize> {
+        self.hops.iter().position(|hop| name.is_none_or(|name| hop.name == name))
+    }
+
     /// Whether one of its proxies has a given configuration.
     pub fn is_given(&self) -> bool {
         self.hops.iter().any(|hop| hop.given.is_some())

@@ -319,13 +319,6 @@ fn problems_of_clones(hops: &[Hop], tls: &[Option<TlsWord>], sections: &[(String
             (number + 1 < hops.len(), "is not the last proxy: move it to the end"),
             (number == 0, "has no proxy before it that distributes requests: add one"),
             (tls.iter().any(Option::is_some), "does not support TLS in its arm: remove `tls`"),
-            (
-                number
-                    .checked_sub(1)
-                    .and_then(|before| hops.get(before))
-                    .is_some_and(|hop| hop.proxy != ProxyWord::Envoy),
-                "needs Envoy before it, which distributes requests: change `proxy` there",
-            ),
             (section.config.is_some(), "has a `config`: remove one of the two"),
             (
                 hop.functions.upstreams() > 1,

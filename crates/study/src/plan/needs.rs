@@ -2,9 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use hoptax_subject::front::Front;
+
 use super::Plan;
 
 impl Plan {
+    /// The proxies other than Envoy, one for each place that has one.
+    pub fn fronts(&self) -> impl Iterator<Item = &'static Front> {
+        self.arms.iter().flat_map(|arm| &arm.chain.hops).filter_map(|hop| hop.proxy.front())
+    }
+
     /// What must be on the machine, or is installed when it is first needed, one sentence part each.
     pub fn needs(&self) -> Vec<String> {
         let mut needs = Vec::new();
@@ -23,9 +30,8 @@ impl Plan {
         if self.profile {
             needs.push("perf (package linux-perf)".to_owned());
         }
-        let hops = self.arms.iter().flat_map(|arm| &arm.chain.hops);
         let fronts: BTreeSet<(&str, &str)> =
-            hops.filter_map(|hop| hop.proxy.front()).map(|front| (front.program, front.package)).collect();
+            self.fronts().map(|front| (front.program, front.package)).collect();
         needs.extend(fronts.into_iter().map(|(program, package)| format!("{program} (package {package})")));
         let application = self.application.as_ref();
         needs.extend(application.map(|one| format!("{} ({})", one.program_name(), one.remedy())));

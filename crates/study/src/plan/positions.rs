@@ -24,7 +24,7 @@ pub(super) fn subject_arm(
     if let Some(front) = subject.proxy.front().filter(|_| !is_plain_front) {
         return Err(format!(
             "`{}` is supported only as a front proxy of plain HTTP/1.1: set `position: gateway`",
-            front.program
+            front.name
         ));
     }
     if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
@@ -77,6 +77,6 @@ fn summary(subject: SubjectSection) -> String {
         (false, true) => ", TLS on every network link",
         (false, false) => "",
     };
-    let which = subject.proxy.front().map_or_else(String::new, |front| format!(", {}", front.program));
+    let which = subject.proxy.front().map_or_else(String::new, |front| format!(", {}", front.name));
     format!("{proxies}, {protocol}{secure}{which}")
 }

@@ -34,7 +34,7 @@ impl Plan {
 impl Timeline {
     /// Shortens slices of `longest`, and returns their length. Of several restarts of a kind, the first is left.
     fn shorten(&mut self, longest: Duration) -> Duration {
-        let is_restart = |event: &TimedEvent| matches!(event.change, Change::Restart(_));
+        let is_restart = |event: &TimedEvent| matches!(event.change, Change::Restart { .. });
         let mut events: Vec<TimedEvent> = Vec::new();
         for event in &self.events {
             if !is_restart(event) || events.iter().all(|other| other.change != event.change) {

@@ -1,11 +1,12 @@
 //! Turns what a study observes over time into the plan: intervals, the objective, and the events of each slice.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use hoptax_subject::envoy::process::PARENT_SHUTDOWN;
 
-use super::{Arm, Load};
+use super::{Arm, Chain, Hop, Load};
 use crate::file::{
     ApplicationEntry, EventSection, Observe, Positions, Problem, Protocol, ProxyWord, RestartWord, StudyFile,
 };
@@ -17,7 +18,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_mins(1);
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest delay and idle time of an origin.
 const LONGEST_TIME: Duration = Duration::from_hours(1);
-/// Least time between two restarts: the start of a successor, and the end of the process that it replaces.
+/// Least time between a hot restart and the next one: the start of a successor, and the end of the process that it replaces.
 pub(super) const BETWEEN_RESTARTS: Duration = PARENT_SHUTDOWN.saturating_add(Duration::from_secs(1));
 /// Time before the slice.
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -57,8 +58,13 @@ pub enum Change {
         /// What it becomes.
         becomes: Becomes,
     },
-    /// The first proxy of the arm is restarted.
-    Restart(RestartWord),
+    /// A proxy of the arm is restarted.
+    Restart {
+        /// Its name; none for the first one.
+        proxy: Option<String>,
+        /// How.
+        how: RestartWord,
+    },
 }
 
 /// How an origin answers after an event.
@@ -86,8 +92,14 @@ impl fmt::Display for Change {
                     Becomes::Silent => write!(f, "silent"),
                 }
             }
-            Self::Restart(RestartWord::Hot) => write!(f, "hot restart"),
-            Self::Restart(RestartWord::Broken) => write!(f, "restart with a broken configuration"),
+            Self::Restart { proxy, how } => {
+                let of = proxy.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
+                match how {
+                    RestartWord::Cold => write!(f, "restart{of}"),
+                    RestartWord::Hot => write!(f, "hot restart{of}"),
+                    RestartWord::Broken => write!(f, "restart{of} with a broken configuration"),
+                }
+            }
         }
     }
 }
@@ -110,9 +122,13 @@ impl Timeline {
         self.events.iter().any(|event| matches!(event.change, Change::Origin { .. }))
     }
 
-    /// Whether an event restarts a proxy.
-    pub(crate) fn restarts(&self) -> bool {
-        self.events.iter().any(|event| matches!(event.change, Change::Restart(_)))
+    /// How events restart the proxy with this index of a chain, in the order of time.
+    pub(crate) fn restarts(&self, chain: &Chain, number: usize) -> Vec<RestartWord> {
+        let of = |event: &TimedEvent| match &event.change {
+            Change::Restart { proxy, how } if chain.number_of(proxy.as_deref()) == Some(number) => Some(*how),
+            _ => None,
+        };
+        self.events.iter().filter_map(of).collect()
     }
 }
 
@@ -177,7 +193,7 @@ pub(super) fn plan(
     }
     // Events at the same time happen in the order of the file.
     events.sort_by_key(|(_, event)| event.at);
-    for (index, message) in conflicting_restarts(&events) {
+    for (index, message) in conflicting_restarts(&events, arms) {
         problem(&format!("/events/{index}"), message);
     }
     let events = events.into_iter().map(|(_, event)| event).collect();
@@ -201,7 +217,7 @@ fn unaligned(key: &str, time: Duration, interval: Option<Duration>) -> Option<St
 
 /// The event of a section, or what is wrong with it.
 fn event(section: &EventSection) -> Result<TimedEvent, String> {
-    let EventSection { at, origin, slow, status, idle, silent, recovers, restart } = section;
+    let EventSection { at, origin, slow, status, idle, silent, recovers, restart, proxy } = section;
     let at = duration("at", Some(at))?.unwrap_or_default();
     let slow = duration("slow", slow.as_deref())?;
     let idle = duration("idle", idle.as_deref())?;
@@ -226,9 +242,12 @@ fn event(section: &EventSection) -> Result<TimedEvent, String> {
     };
     let number = origin.map(|number| number.saturating_sub(1) as usize);
     let change = match (becomes, restart) {
+        (Some(_), None) if proxy.is_some() => {
+            return Err("`proxy` belongs to `restart`: add it, or remove `proxy`".to_owned());
+        }
         (Some(becomes), None) => Change::Origin { number, becomes },
-        (None, Some(restart)) if origin.is_none() => Change::Restart(*restart),
-        (None, Some(_)) => return Err("`restart` is about the first proxy: remove `origin`".to_owned()),
+        (None, Some(how)) if origin.is_none() => Change::Restart { proxy: proxy.clone(), how: *how },
+        (None, Some(_)) => return Err("`restart` is about a proxy: remove `origin`".to_owned()),
         (Some(_), Some(_)) => {
             return Err("the event changes an origin and a proxy: write two events".to_owned());
         }
@@ -263,15 +282,17 @@ fn misfits(
                 found.push(format!("`{}` has no origin {needed} that can change", arm.id));
             }
         }
-        Change::Restart(word) => {
-            if *word == RestartWord::Broken && file.spread.is_some() {
+        Change::Restart { proxy, how } => {
+            if *how == RestartWord::Broken && file.spread.is_some() {
                 let message = "`spread` cannot be read after `restart: broken`, which closes the admin interface: remove one of \
                                the two";
                 found.push(message.to_owned());
             }
-            if let Some(arm) = arms.iter().find(|arm| !can_restart(arm)) {
+            let which =
+                proxy.as_ref().map_or_else(|| "first proxy".to_owned(), |name| format!("proxy `{name}`"));
+            if let Some(arm) = arms.iter().find(|arm| !can_restart(arm, proxy.as_deref())) {
                 found.push(format!(
-                    "`{}` does not begin with an Envoy whose configuration is generated",
+                    "`{}` has no {which} that is an Envoy whose configuration is generated",
                     arm.id
                 ));
             }
@@ -283,29 +304,39 @@ fn misfits(
     found
 }
 
-/// Restarts that cannot follow the restart before them, and why. Events have the index of their section.
-fn conflicting_restarts(events: &[(usize, TimedEvent)]) -> Vec<(usize, String)> {
-    let restarts = events.iter().filter_map(|(index, event)| match event.change {
-        Change::Restart(word) => Some((*index, event.at, word)),
-        Change::Origin { .. } => None,
-    });
-    let restarts: Vec<(usize, Duration, RestartWord)> = restarts.collect();
-    let pairs = restarts.iter().zip(restarts.iter().skip(1));
-    let conflicts = pairs.filter_map(|((_, before, word), (index, at, _))| {
-        let message = if *word == RestartWord::Broken {
-            "no restart can follow `restart: broken`: after a successor that failed, Envoy refuses all others".to_owned()
-        } else if at.saturating_sub(*before) < BETWEEN_RESTARTS {
-            format!(
-                "a restart must be at least {} after the one before: a successor ends the process before its predecessor at \
-                 once, with its requests in flight",
-                humantime::format_duration(BETWEEN_RESTARTS)
-            )
-        } else {
-            return None;
-        };
-        Some((*index, message))
-    });
-    conflicts.collect()
+/// Restarts that cannot follow the one before of the same proxy, and why. Events have the index of their section.
+fn conflicting_restarts(events: &[(usize, TimedEvent)], arms: &[Arm]) -> BTreeMap<usize, String> {
+    let mut conflicts = BTreeMap::new();
+    for arm in arms {
+        // The last restart of each proxy, by its index in the chain.
+        let mut last: BTreeMap<usize, (Duration, RestartWord)> = BTreeMap::new();
+        for (index, event) in events {
+            let Change::Restart { proxy, how } = &event.change else { continue };
+            let Some(number) = arm.chain.number_of(proxy.as_deref()) else { continue };
+            if let Some((at, before)) = last.insert(number, (event.at, *how))
+                && let Some(message) = conflict(before, *how, event.at.saturating_sub(at))
+            {
+                conflicts.insert(*index, message);
+            }
+        }
+    }
+    conflicts
+}
+
+/// Why a restart cannot follow another of the same proxy after this time.
+fn conflict(before: RestartWord, how: RestartWord, between: Duration) -> Option<String> {
+    match (before, how) {
+        (RestartWord::Broken, RestartWord::Hot | RestartWord::Broken) => Some(
+            "only `restart: cold` can follow `restart: broken`: after a successor that failed, Envoy refuses all others"
+                .to_owned(),
+        ),
+        (RestartWord::Hot, _) if between < BETWEEN_RESTARTS => Some(format!(
+            "a restart must be at least {} after a hot one of the same proxy: it would end the process that still drains, with \
+             its requests in flight",
+            humantime::format_duration(BETWEEN_RESTARTS)
+        )),
+        _ => None,
+    }
 }
 
 /// Number of origins behind an arm that events can change: those that are configured for the arm alone cannot.
@@ -315,7 +346,7 @@ fn origins(arm: &Arm) -> usize {
     if is_usual { arm.upstreams } else { 0 }
 }
 
-fn can_restart(arm: &Arm) -> bool {
-    let is_generated = |hop: &super::Hop| hop.proxy == ProxyWord::Envoy && hop.given.is_none();
-    arm.chain.hops.first().is_some_and(is_generated) && !arm.is_unloaded
+fn can_restart(arm: &Arm, proxy: Option<&str>) -> bool {
+    let hop = arm.chain.number_of(proxy).and_then(|number| arm.chain.hops.get(number));
+    hop.is_some_and(|hop: &Hop| hop.proxy == ProxyWord::Envoy && hop.given.is_none()) && !arm.is_unloaded
 }

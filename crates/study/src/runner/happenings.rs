@@ -1,12 +1,13 @@
-//! Performs the events of a course: changes origins, and restarts the first proxy.
+//! Performs the events of a course: changes origins, and restarts proxies.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_host::accounting::memory_bytes;
 use hoptax_host::freeze::Freezer;
 use hoptax_load::now_ns;
 use hoptax_result::Happened;
-use hoptax_subject::envoy::process::Proxy;
+use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec};
 use hoptax_subject::origin::OriginProcess;
 
 use super::origins::default_file;
@@ -24,10 +25,51 @@ pub(super) struct Happenings<'a> {
     happened: Vec<Happened>,
     /// Stops origins that become silent.
     freezer: Freezer,
-    /// The generation before the first proxy's own. It ends by itself, or when it is dropped.
-    earlier: Option<Proxy>,
-    /// Number of hot restarts so far.
+    /// The generations of the proxies that were restarted, by their index.
+    generations: BTreeMap<usize, Generations>,
+}
+
+/// What hot restarts leave of a proxy besides its live process.
+#[derive(Debug, Default)]
+struct Generations {
+    /// Number of hot restarts since it was started.
     epoch: u32,
+    /// The process that the live one replaced. It ends by itself, or when it is dropped.
+    earlier: Option<Proxy>,
+}
+
+impl Generations {
+    /// Restarts the proxy with this index, and returns the memory of all its processes. The earlier one must have ended.
+    fn restart(
+        &mut self,
+        proxies: &mut Vec<Proxy>,
+        number: usize,
+        spec: &ProxySpec,
+        how: RestartWord,
+    ) -> Result<Vec<u64>, ProxyError> {
+        let Some(proxy) = proxies.get_mut(number) else { return Ok(Vec::new()) };
+        match how {
+            RestartWord::Cold => {
+                *self = Self::default();
+                let live = spec.restart_cold(proxies.remove(number))?;
+                proxies.insert(number, live);
+            }
+            RestartWord::Hot => {
+                let successor = spec.successor(proxy, self.epoch + 1)?;
+                successor.configure()?;
+                let live = successor.start()?.wait()?;
+                self.epoch += 1;
+                self.earlier = Some(std::mem::replace(proxy, live));
+            }
+            RestartWord::Broken => {
+                spec.successor(proxy, self.epoch + 1)?.start_broken()?;
+                return Ok(Vec::new());
+            }
+        }
+        // The earlier one may have ended by the time that it is read.
+        let processes = self.earlier.iter().chain(proxies.get(number));
+        Ok(processes.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0).collect())
+    }
 }
 
 impl<'a> Happenings<'a> {
@@ -39,8 +81,7 @@ impl<'a> Happenings<'a> {
             due: timeline.events.iter(),
             happened: Vec::new(),
             freezer: Freezer::new(),
-            earlier: None,
-            epoch: 0,
+            generations: BTreeMap::new(),
         }
     }
 
@@ -61,8 +102,8 @@ impl<'a> Happenings<'a> {
     /// Performs the next event. The slice began at `from_ns`.
     pub(super) fn perform(&mut self, subjects: &mut Subjects, from_ns: u64) -> Result<(), RunError> {
         let Some(TimedEvent { at, change }) = self.due.next() else { return Ok(()) };
-        if matches!(change, Change::Restart(_)) {
-            self.wait_for_earlier()?;
+        if let Change::Restart { proxy, .. } = change {
+            self.wait_for_earlier(proxy.as_deref())?;
         }
         let since_s = || now_ns().saturating_sub(from_ns) as f64 / 1e9;
         let began_s = since_s();
@@ -75,8 +116,7 @@ impl<'a> Happenings<'a> {
                 }
                 Vec::new()
             }
-            Change::Restart(RestartWord::Hot) => self.restart(subjects)?,
-            Change::Restart(RestartWord::Broken) => self.restart_broken(subjects)?,
+            Change::Restart { proxy, how } => self.restart(subjects, proxy.as_deref(), *how)?,
         };
         self.happened.push(Happened {
             what: change.to_string(),
@@ -97,42 +137,31 @@ impl<'a> Happenings<'a> {
         Ok(origin.set_default(&default_file(self.setting, number), query)?)
     }
 
-    /// Waits until the generation before the first proxy's own has ended: the start of a successor would end it with its requests
-    /// in flight.
-    fn wait_for_earlier(&mut self) -> Result<(), RunError> {
-        let Some(earlier) = self.earlier.take() else { return Ok(()) };
+    /// Waits until the generation before that of a proxy has ended: the start of a successor would end it with its requests in
+    /// flight.
+    fn wait_for_earlier(&mut self, name: Option<&str>) -> Result<(), RunError> {
+        let number = self.arm.chain.number_of(name);
+        let generations = number.and_then(|number| self.generations.get_mut(&number));
+        let Some(earlier) = generations.and_then(|generations| generations.earlier.take()) else {
+            return Ok(());
+        };
         earlier.wait_for_end().map_err(|error| of(self.arm)(error.into()))
     }
 
-    /// Replaces the first proxy by a successor that takes over its sockets, and returns the memory of all generations.
-    fn restart(&mut self, subjects: &mut Subjects) -> Result<Vec<u64>, RunError> {
-        let arm_error = of(self.arm);
-        let Some(subject) = subjects.all.first_mut() else { return Ok(Vec::new()) };
-        let (Some(spec), Some(proxy)) = (&subject.spec, subject.proxies.first_mut()) else {
+    /// Restarts a proxy, and returns the memory of all its generations.
+    fn restart(
+        &mut self,
+        subjects: &mut Subjects,
+        name: Option<&str>,
+        how: RestartWord,
+    ) -> Result<Vec<u64>, RunError> {
+        let (Some(subject), Some(number)) = (subjects.all.first_mut(), self.arm.chain.number_of(name)) else {
             return Ok(Vec::new());
         };
-        let successor = spec.successor(proxy, self.epoch + 1).map_err(|error| arm_error(error.into()))?;
-        let start = || {
-            successor.configure()?;
-            successor.start()?.wait()
-        };
-        let live = start().map_err(|error| arm_error(error.into()))?;
-        self.epoch += 1;
-        self.earlier = Some(std::mem::replace(proxy, live));
-        // The earlier one may have ended by the time that it is read.
-        let generations = self.earlier.iter().chain(subject.proxies.first());
-        Ok(generations.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0).collect())
-    }
-
-    /// Starts a successor of the first proxy whose configuration is invalid, and waits until it has ended.
-    fn restart_broken(&mut self, subjects: &mut Subjects) -> Result<Vec<u64>, RunError> {
-        let arm_error = of(self.arm);
-        let Some(subject) = subjects.all.first() else { return Ok(Vec::new()) };
-        if let (Some(spec), Some(proxy)) = (&subject.spec, subject.proxies.first()) {
-            let successor = spec.successor(proxy, self.epoch + 1).and_then(|spec| spec.start_broken());
-            successor.map_err(|error| arm_error(error.into()))?;
-        }
-        Ok(Vec::new())
+        let Some(spec) = subject.specs.get(&number) else { return Ok(Vec::new()) };
+        let generations = self.generations.entry(number).or_default();
+        let restarted = generations.restart(&mut subject.proxies, number, spec, how);
+        restarted.map_err(|error| of(self.arm)(error.into()))
     }
 
     /// Undoes what would keep processes from ending, and returns what happened.

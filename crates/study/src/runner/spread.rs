@@ -44,7 +44,9 @@ impl<'a> Spread<'a> {
         let now = self.read(subject)?;
         let is_gauge = self.pattern.is_some_and(|pattern| pattern.ends_with(GAUGE));
         let value = |name: &String, now: u64| {
-            if is_gauge { now } else { now.saturating_sub(self.last.get(name).copied().unwrap_or(0)) }
+            let last = self.last.get(name).copied().filter(|_| !is_gauge).unwrap_or(0);
+            // A restarted proxy counts from zero again.
+            now.checked_sub(last).unwrap_or(now)
         };
         let values = now.iter().map(|(name, now)| (name.clone(), value(name, *now))).collect();
         self.samples.push(SpreadSample { at_s, values });

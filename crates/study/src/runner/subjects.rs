@@ -27,8 +27,8 @@ use hoptax_subject::origin::OriginProcess;
 use super::ends::{Ends, networks};
 use super::origins::{start_companion, start_origins};
 use super::{ArmError, RunError, Setting, given, refusal, unloading};
-use crate::file::Protocol;
-use crate::plan::{self, Arm, Hop, Plan, Timeline};
+use crate::file::{Protocol, RestartWord};
+use crate::plan::{self, Arm, Hop, Plan};
 use crate::provenance::{Names, envoy_hash, file_hash};
 use connections::connect_all;
 
@@ -62,8 +62,8 @@ pub(super) struct Subject {
     pub(super) asks_companion: bool,
     /// In the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
-    /// What its first proxy was started with, if events restart it.
-    pub(super) spec: Option<ProxySpec>,
+    /// What the proxies that events restart were started with, by their index.
+    pub(super) specs: BTreeMap<usize, ProxySpec>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) workers: Vec<Option<Worker>>,
     /// The URL for external callers, and the authority to verify its certificate.
@@ -106,8 +106,8 @@ impl Subject {
 struct Started {
     /// In the order of their start: those beside the origin come first.
     proxies: Vec<Proxy>,
-    /// What the first one that a request passes was started with, if events restart it.
-    spec: Option<ProxySpec>,
+    /// What those that events restart were started with, by their index in the order in which a request passes them.
+    specs: BTreeMap<usize, ProxySpec>,
     /// CPU time of each until it was live, us.
     start_cpu_us: Vec<u64>,
     /// The hash of what each was started with. They stay in the order of their start.
@@ -119,6 +119,19 @@ impl Started {
     fn add(&mut self, live: Proxy, start_cpu_us: u64) {
         self.start_cpu_us.push(start_cpu_us);
         self.proxies.push(live);
+    }
+
+    /// Keeps what the proxy with this index is started with if events restart it. If they replace it while it runs, it becomes the
+    /// first of its generations.
+    fn prepare_restarts(&mut self, plan: &Plan, (arm, number): (&Arm, usize), spec: &mut ProxySpec) {
+        let Some(timeline) = &plan.timeline else { return };
+        let restarts = timeline.restarts(&arm.chain, number);
+        if restarts.iter().any(|how| *how != RestartWord::Cold) {
+            spec.generation = Some(Generation::First);
+        }
+        if !restarts.is_empty() {
+            self.specs.insert(number, spec.clone());
+        }
     }
 
     /// The addresses of the proxies that were started last.
@@ -157,7 +170,6 @@ impl Subjects {
         };
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let (mut files, mut generations) = (Vec::new(), Vec::new());
-        let restarts = plan.timeline.as_ref().is_some_and(Timeline::restarts);
         let mut copies: Vec<Started> = plan.subjects.iter().map(|_| Started::default()).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.stages().len()).max().unwrap_or(0);
@@ -192,8 +204,7 @@ impl Subjects {
                     let place = (ends.listening(is_near), processors_of(setting, link, (hop, is_near)));
                     let directory = hop_folder(folder(setting, arm, subject.copy), arm, hop);
                     if let Some(front) = hop.proxy.front() {
-                        let origin = next.first().copied().unwrap_or((place.0, 0).into());
-                        let start = || front.start(&directory, (place.0, 0).into(), origin, &place.1);
+                        let start = || front.start(&directory, (place.0, 0).into(), &next, &place.1);
                         let live = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
                         let names = names.with(live.address, "OWN");
                         copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
@@ -206,11 +217,8 @@ impl Subjects {
                     let place = (place.0, place.1.as_slice());
                     let spec = spec(plan, hop_of_arm, (setting, directory), place, behind, lab.as_ref());
                     let mut spec = spec.map_err(of(arm))?;
-                    if restarts && number == 0 {
-                        spec.generation = Some(Generation::First);
-                        generations.push(spec.directory.clone());
-                        copy.spec = Some(spec.clone());
-                    }
+                    copy.prepare_restarts(plan, (arm, number), &mut spec);
+                    generations.extend(spec.generation.map(|_| spec.directory.clone()));
                     let start = || {
                         spec.configure()?;
                         if is_first {

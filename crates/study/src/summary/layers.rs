@@ -62,10 +62,11 @@ fn by_round<'a>(rounds: &Rounds<'a>, arm: &str, load: &str) -> Vec<ByLayer<'a>> 
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmRound, Sample, StudyRound};
+    use hoptax_result::{ArmRound, StudyRound};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::summary::tests::one_slice;
 
     const LOAD: &str = "full";
 
@@ -73,17 +74,7 @@ mod tests {
     type Profiled<'a> = (&'a str, f64, &'a [(&'a str, u64)]);
 
     fn round(arms: &[Profiled<'_>]) -> StudyRound {
-        let sample = |(arm, cpu_us, _): &Profiled<'_>| Sample {
-            arm: (*arm).to_owned(),
-            load: LOAD.to_owned(),
-            began_s: vec![0.0],
-            block: vec![0],
-            copy: vec![0],
-            set_aside: vec![Vec::new()],
-            slowdown: vec![None],
-            values: BTreeMap::from([(measure::CPU.id.to_string(), vec![Some(*cpu_us)])]),
-            ..Sample::default()
-        };
+        let sample = |(arm, cpu_us, _): &Profiled<'_>| one_slice(arm, LOAD, &[(&measure::CPU, *cpu_us)]);
         let arm = |(arm, cpu_us, layers): &Profiled<'_>| {
             let layers_ns = layers.iter().map(|(layer, ns)| ((*layer).to_owned(), *ns)).collect();
             let profile = RoundProfile { requests: 1_000, cpu_ns: (*cpu_us * 1.1 * 1e6) as u64, layers_ns };

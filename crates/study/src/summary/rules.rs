@@ -101,11 +101,10 @@ fn shape(line: &Line, confidence: f64) -> Shape {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use hoptax_result::{PlannedNetwork, Sample, StudyRound};
+    use hoptax_result::{PlannedNetwork, StudyRound};
 
     use super::*;
+    use crate::summary::tests::one_slice;
 
     const LOAD: &str = "full";
 
@@ -128,19 +127,8 @@ mod tests {
 
     /// A round in which each arm takes this much CPU time per request, us, and receives two packets.
     fn round(cpu_us: &[(&str, f64)]) -> StudyRound {
-        let sample = |(arm, cpu_us): &(&str, f64)| Sample {
-            arm: (*arm).to_owned(),
-            load: LOAD.to_owned(),
-            began_s: vec![0.0],
-            block: vec![0],
-            copy: vec![0],
-            set_aside: vec![Vec::new()],
-            slowdown: vec![None],
-            values: BTreeMap::from([
-                (measure::ALL_CPU.id.to_string(), vec![Some(*cpu_us)]),
-                (measure::RECEIVED_PACKETS.id.to_string(), vec![Some(2.0)]),
-            ]),
-            ..Sample::default()
+        let sample = |(arm, cpu_us): &(&str, f64)| {
+            one_slice(arm, LOAD, &[(&measure::ALL_CPU, *cpu_us), (&measure::RECEIVED_PACKETS, 2.0)])
         };
         StudyRound { samples: cpu_us.iter().map(sample).collect(), ..StudyRound::default() }
     }

@@ -1,9 +1,10 @@
 use hoptax_functions::Catalogue;
 use hoptax_load::Recording;
-use hoptax_result::{Book, Cost, ResponseCost};
+use hoptax_result::{Book, Cost, ResponseCost, Sample};
 
 use super::*;
 use crate::file;
+use crate::measure;
 use crate::precision;
 use crate::record::SliceRecord;
 
@@ -19,6 +20,21 @@ loads:
 fn plan() -> Plan {
     let (file, positions) = file::read("test.yaml", TEXT).unwrap();
     Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+}
+
+/// One slice of an arm with these values of measures, undisturbed.
+pub(super) fn one_slice(arm: &str, load: &str, values: &[(&measure::Measure, f64)]) -> Sample {
+    Sample {
+        arm: arm.to_owned(),
+        load: load.to_owned(),
+        began_s: vec![0.0],
+        block: vec![0],
+        copy: vec![0],
+        set_aside: vec![Vec::new()],
+        slowdown: vec![None],
+        values: values.iter().map(|(measure, value)| (measure.id.to_string(), vec![Some(*value)])).collect(),
+        ..Sample::default()
+    }
 }
 
 fn slice(load: usize, block: u32, arm: usize) -> SliceRecord {

@@ -189,7 +189,14 @@ impl Of<'_> {
             .iter()
             .filter_map(|course| course.spread.get(number).and_then(SpreadSample::imbalance))
             .collect();
+        let mut shares: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for sample in self.courses.iter().filter_map(|course| course.spread.get(number)) {
+            for (name, share) in sample.shares() {
+                shares.entry(name.to_owned()).or_default().push(share);
+            }
+        }
         TimelinePoint {
+            shares: shares.into_iter().map(|(name, shares)| (name, Some(mean(&shares)))).collect(),
             imbalance: (!imbalances.is_empty()).then(|| mean(&imbalances)),
             to_s: (number + 1) as f64 * length_s,
             answered_per_second: per_second(|interval| interval.answered),
@@ -337,5 +344,8 @@ mod tests {
         let third = &timeline.points[2];
         assert_eq!((third.answered_per_second, third.failed_per_second), (85.0, 15.0));
         assert_eq!((third.response_p99_us, third.imbalance), (Some(3_000.0), Some(2.0)));
+        let shares =
+            |number: usize| timeline.points[number].shares.values().flatten().copied().collect::<Vec<f64>>();
+        assert_eq!((shares(0), shares(2), shares(3)), (vec![0.75, 0.25], vec![1.0, 0.0], Vec::new()));
     }
 }

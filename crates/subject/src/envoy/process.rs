@@ -299,7 +299,7 @@ impl ProxySpec {
     /// Starts Envoy with the written configuration, without waiting.
     ///
     /// # Errors
-    /// When it cannot be executed.
+    /// When it cannot be executed, or a file of its folder cannot be written.
     pub fn start(&self) -> Result<StartingProxy, ProxyError> {
         let admin_address_file = self.admin_address_file();
         match fs::remove_file(&admin_address_file) {
@@ -309,7 +309,7 @@ impl ProxySpec {
             _ => {}
         }
         let mut arguments = self.common_arguments();
-        arguments.extend(self.generation_arguments());
+        arguments.extend(self.generation_arguments()?);
         arguments.extend([
             "--admin-address-path".into(),
             admin_address_file.clone().into(),

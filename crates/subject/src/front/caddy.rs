@@ -7,6 +7,7 @@ use serde_json::json;
 use super::Front;
 
 pub(super) static CADDY: Front = Front {
+    name: "caddy",
     program: "caddy",
     title: "Caddy",
     package: "caddy",
@@ -23,11 +24,13 @@ pub(super) static CADDY: Front = Front {
     },
 };
 
-fn config(listen: SocketAddr, origin: SocketAddr) -> String {
+fn config(listen: SocketAddr, servers: &[SocketAddr]) -> String {
     let keep_alive = json!({"max_idle_conns": 1024, "max_idle_conns_per_host": 1024, "idle_timeout": "5m"});
     let proxy = json!({
         "handler": "reverse_proxy",
-        "upstreams": [{"dial": origin.to_string()}],
+        "upstreams": servers.iter().map(|server| json!({"dial": server.to_string()})).collect::<Vec<_>>(),
+        // It chooses at random otherwise.
+        "load_balancing": {"selection_policy": {"policy": "round_robin"}},
         "transport": {"protocol": "http", "compression": false, "versions": ["1.1"], "keep_alive": keep_alive},
     });
     let server = json!({

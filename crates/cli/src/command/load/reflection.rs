@@ -6,7 +6,7 @@ use hoptax_load::{
 use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
 use hoptax_wire::grpc::{self, framed};
 
-use crate::arguments::LoadArguments;
+use crate::arguments::TrafficArguments;
 use crate::exit::Failure;
 use crate::security;
 
@@ -15,7 +15,7 @@ const UNIMPLEMENTED: u16 = 12;
 
 /// The definitions of the services that the URLs call, from their server.
 pub(super) fn services(
-    arguments: &LoadArguments,
+    arguments: &TrafficArguments,
     resolver: &Resolver,
     dial: &Dial,
 ) -> Result<Services, Failure> {

@@ -13,7 +13,7 @@ use hoptax_wire::grpc::framed;
 use super::data::Table;
 use super::requests::{Listed, Request};
 use super::{reflection, requests};
-use crate::arguments::{DataOrder, GivenUrl, GrpcStream, LoadArguments, ProtocolChoice};
+use crate::arguments::{DataOrder, GivenUrl, GrpcStream, ProtocolChoice, TrafficArguments};
 use crate::exit::Failure;
 use crate::{print, security};
 
@@ -21,7 +21,7 @@ use crate::{print, security};
 const DEFAULT_BYTES: usize = 64;
 
 /// Builds the traffic from the arguments. With `--protocol auto`, the server chooses the protocol.
-pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
+pub(super) fn read(arguments: &TrafficArguments) -> Result<Traffic, Failure> {
     let (resolver, dial) = (resolver(arguments), dial(arguments)?);
     let services = match &arguments.proto {
         Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
@@ -103,7 +103,7 @@ pub(super) fn read(arguments: &LoadArguments) -> Result<Traffic, Failure> {
 }
 
 /// The requests of the list given by `--requests`, or one for each URL.
-fn listed(arguments: &LoadArguments) -> Result<Vec<Listed>, Failure> {
+fn listed(arguments: &TrafficArguments) -> Result<Vec<Listed>, Failure> {
     let body = body(arguments)?;
     let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
     if let Some(path) = &arguments.requests {
@@ -130,7 +130,7 @@ fn negotiated(
     first: &Target,
     dial: &Dial,
     alpn: Option<&[u8]>,
-    arguments: &LoadArguments,
+    arguments: &TrafficArguments,
 ) -> Result<Protocol, Failure> {
     let security = security::client(&arguments.security, alpn)?;
     match negotiate(first, dial, &security, arguments.timeout) {
@@ -162,7 +162,7 @@ fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
 }
 
 /// Which messages of gRPC calls are timed.
-fn timed_messages(arguments: &LoadArguments, protocol: Protocol) -> Result<Option<MessageTimes>, Failure> {
+fn timed_messages(arguments: &TrafficArguments, protocol: Protocol) -> Result<Option<MessageTimes>, Failure> {
     Ok(match arguments.grpc_stream {
         None => None,
         Some(_) if !protocol.is_grpc() => {
@@ -213,7 +213,7 @@ fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure>
 }
 
 /// The resolver of host names.
-fn resolver(arguments: &LoadArguments) -> Resolver {
+fn resolver(arguments: &TrafficArguments) -> Resolver {
     if arguments.unix_socket.is_some() {
         return Resolver::unused();
     }
@@ -231,7 +231,7 @@ fn resolver(arguments: &LoadArguments) -> Resolver {
 }
 
 /// How connections reach the servers.
-fn dial(arguments: &LoadArguments) -> Result<Dial, Failure> {
+fn dial(arguments: &TrafficArguments) -> Result<Dial, Failure> {
     Ok(Dial {
         sources: Sources::new(arguments.source_addresses.clone()).map_err(Failure::bad_input)?,
         unix_socket: arguments.unix_socket.clone(),
@@ -256,7 +256,7 @@ fn with_data(
     table: &Table,
     requests: Vec<Listed>,
     target: impl Fn(&Request) -> Result<Target, String>,
-    arguments: &LoadArguments,
+    arguments: &TrafficArguments,
 ) -> Result<Traffic, Failure> {
     let (weights, order) = (&arguments.weights, arguments.data_order);
     if !weights.is_empty() && order == DataOrder::InTurn {
@@ -320,7 +320,7 @@ fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>
     call.encode(&json).map_err(|error| error.to_string())
 }
 
-fn body(arguments: &LoadArguments) -> Result<Vec<u8>, Failure> {
+fn body(arguments: &TrafficArguments) -> Result<Vec<u8>, Failure> {
     if let Some(path) = &arguments.body_file {
         return fs::read(path).map_err(|error| {
             Failure::bad_input(format!("cannot read the body `{}`: {error}", path.display()))

@@ -1,4 +1,4 @@
-//! What the networks and profiles of a study need of this machine, checked before it begins: programs and privileges.
+//! What the proxies, networks and profiles of a study need of this machine, checked before it begins: programs and privileges.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -41,9 +41,10 @@ fn may_sample_kernel() -> bool {
     rustix::process::geteuid().is_root() || (is_allowed && setting("kptr_restrict") == Some(0))
 }
 
-/// The missing programs of networks and profiles, by package.
+/// The missing programs of proxies, networks and profiles, by package.
 fn missing(plan: &Plan, search_path: &OsStr) -> Vec<String> {
     let mut needs = plan.network_needs();
+    needs.extend(plan.fronts().map(|front| Needed { program: front.program, package: front.package }));
     if plan.profile {
         needs.insert(Needed { program: "perf", package: "linux-perf" });
     }
@@ -83,5 +84,7 @@ mod tests {
             found[1].contains("`ipset` of the package ipset") && found[1].contains("apt-get install ipset")
         );
         assert!(found[0].contains("`ip` of the package iproute2"), "{found:?}");
+        let found = missing(&plan(", {name: x, hops: [{proxy: haproxy-tcp}, {clones: 2}]}"), none);
+        assert!(found.len() == 1 && found[0].contains("`haproxy` of the package haproxy"), "{found:?}");
     }
 }

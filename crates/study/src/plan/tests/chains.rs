@@ -85,9 +85,14 @@ fn an_arm_is_the_same_only_with_the_same_envoy() {
 #[test]
 fn clones_share_a_stage_and_have_an_origin_each() {
     let plan = plan(
-        "baseline, {name: mesh, hops: [edge, front, {name: service, clones: 3, workers: 1, pinned: false}]}",
+        "baseline, {name: mesh, hops: [edge, front, {name: service, clones: 3, workers: 1, pinned: false}]}, \
+         {name: balanced, hops: [{name: balancer, proxy: haproxy-tcp}, {name: service, clones: 2}]}",
     )
     .unwrap();
+    let balanced = &plan.arms[2].chain;
+    assert_eq!(balanced.to_string(), "balancer -> 2 clones of service");
+    let names = [None, Some("service-2"), Some("service-3")];
+    assert_eq!(names.map(|name| balanced.number_of(name)), [Some(0), Some(2), None]);
     let arm = &plan.arms[1];
     let names: Vec<&str> = arm.chain.hops.iter().map(|hop| hop.name.as_str()).collect();
     assert_eq!(names, ["edge", "front", "service", "service-2", "service-3"]);
@@ -102,7 +107,6 @@ fn a_proxy_that_cannot_have_clones_is_refused_with_the_reason() {
     let found = plan(
         "baseline, {name: first, hops: [{clones: 2}]}, {name: middle, hops: [a, {name: b, clones: 2}, c]}, \
          {name: secure, hops: [{name: a, tls: {upstream: mtls}}, {name: b, clones: 2}]}, \
-         {name: behind-nginx, hops: [{proxy: nginx}, {name: b, clones: 2}]}, \
          {name: spread, hops: [a, {name: b, clones: 2, functions: [balance/maglev]}]}",
     );
     insta::assert_snapshot!(found.unwrap_err().to_string());

@@ -1,6 +1,9 @@
 //! Tests of conditions of a study and of an arm, and of points of functions.
 
+use std::collections::BTreeMap;
+
 use hoptax_functions::Function;
+use hoptax_subject::application::Application;
 
 use super::*;
 
@@ -128,20 +131,26 @@ fn points_come_from_the_file_of_the_function_one_condition_at_a_time() {
 #[test]
 fn every_point_of_the_catalogue_can_be_planned() {
     let catalogue = Catalogue::load().unwrap();
-    let runs_in_application = |function: &&Function| {
-        function.application(&function.default_knobs()).is_ok_and(|flags| !flags.is_empty())
-    };
-    let (in_application, in_proxy): (Vec<&Function>, Vec<&Function>) =
-        catalogue.iter().partition(runs_in_application);
-    assert!(!in_application.is_empty() && !in_proxy.is_empty());
-    let plan_of = |before: &str, functions: &[&Function]| {
+    // By the application that performs them; none for those of the proxy.
+    let mut by_application: BTreeMap<Option<String>, Vec<&Function>> = BTreeMap::new();
+    for function in catalogue.iter() {
+        let flags = function.application(&function.default_knobs()).unwrap();
+        let flags: Vec<String> = flags.into_iter().map(|(flag, _)| flag).collect();
+        let application = (!flags.is_empty()).then(|| Application::with_flags(&flags).unwrap().name());
+        by_application.entry(application).or_default().push(function);
+    }
+    let names: Vec<Option<&str>> = by_application.keys().map(Option::as_deref).collect();
+    assert_eq!(names, [None, Some("go"), Some("image-registry")]);
+    let plan_of = |(application, functions): (&Option<String>, &Vec<&Function>)| {
         let names: Vec<&str> = functions.iter().map(|function| function.id.as_str()).collect();
-        planned_with(&format!("points: true\n{before}"), &format!("baseline, {}", names.join(", ")))
+        let application = application.as_deref().unwrap_or("origin");
+        let before = format!("points: true\napplication: {application}");
+        planned_with(&before, &format!("baseline, {}", names.join(", ")))
     };
-    let plans = [plan_of("", &in_proxy), plan_of("application: go", &in_application)];
+    let plans: Vec<Plan> = by_application.iter().map(plan_of).collect();
     let is_of =
         |arm: &&Arm, id: &str| arm.functions.only().is_some_and(|component| component.function.id == id);
-    for function in in_proxy.into_iter().chain(in_application) {
+    for function in by_application.into_values().flatten() {
         let points: usize = function
             .points
             .iter()

@@ -91,7 +91,10 @@ arms: [baseline, tls/originate, rate-limit/library]
     let found = lines(&mistyped);
     assert!(found[0].contains("unknown key `redy`; did you mean `ready`?"), "{found:?}");
     let found = lines(&format!("name: test\napplication: orign\narms: [baseline, lua]\n{LOADS}"));
-    assert!(found[0].contains("one of `origin`, `go`, not `orign`; did you mean `origin`?"), "{found:?}");
+    assert!(
+        found[0].contains("one of `origin`, `go`, `image-registry`, not `orign`; did you mean `origin`?"),
+        "{found:?}"
+    );
 }
 
 #[test]

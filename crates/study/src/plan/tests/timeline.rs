@@ -16,7 +16,8 @@ fn timeline(keys: &str) -> String {
 #[test]
 fn events_are_planned_in_the_order_of_time() {
     let plan = planned(&timeline(
-        "interval: 500ms\nobjective: 20ms\nevents:\n  - {at: 8s, restart: hot}\n  - {at: 0s, idle: 5s}\n  \
+        "interval: 500ms\nobjective: 20ms\nevents:\n  - {at: 4s, restart: hot}\n  \
+         - {at: 9s, proxy: gateway, restart: cold}\n  - {at: 0s, idle: 5s}\n  \
          - {at: 2s, origin: 1, slow: 500ms, status: 503}\n  - {at: 2s, origin: 1, silent: true}\n",
     ))
     .unwrap();
@@ -33,25 +34,55 @@ fn events_are_planned_in_the_order_of_time() {
             "0ns all origins idle 5000ms",
             "2s origin 1 delay 500ms, status 503",
             "2s origin 1 silent",
-            "8s hot restart"
+            "4s hot restart",
+            "9s restart of gateway"
         ]
     );
-    assert_eq!(timeline.events[3].change, Change::Restart(RestartWord::Hot));
+    assert_eq!(timeline.events[3].change, Change::Restart { proxy: None, how: RestartWord::Hot });
     let phases: Vec<(u64, usize)> =
         timeline.phases().into_iter().map(|(at, changes)| (at.as_secs(), changes.len())).collect();
-    assert_eq!(phases, [(0, 1), (2, 2), (8, 1)]);
+    assert_eq!(phases, [(0, 1), (2, 2), (4, 1), (9, 1)]);
+    let chain = &plan.arms[0].chain;
+    assert_eq!(timeline.restarts(chain, 0), [RestartWord::Hot, RestartWord::Cold]);
+    assert!(timeline.restarts(chain, 1).is_empty());
 }
 
 #[test]
 fn restarts_that_would_disturb_each_other_are_refused() {
     let close = timeline("interval: 500ms\nevents: [{at: 5500ms, restart: broken}, {at: 2s, restart: hot}]");
-    insta::assert_snapshot!(problems(&close), @"test.yaml:5:10: a restart must be at least 4s after the one before: a successor ends the process before its predecessor at once, with its requests in flight");
+    insta::assert_snapshot!(problems(&close), @"test.yaml:5:10: a restart must be at least 4s after a hot one of the same proxy: it would end the process that still drains, with its requests in flight");
     assert!(planned(&close.replace("5500ms", "6s")).is_ok());
     let after = timeline("spread: a.*\nevents: [{at: 2s, restart: broken}, {at: 8s, restart: hot}]");
     insta::assert_snapshot!(problems(&after), @r"
     test.yaml:5:10: `spread` cannot be read after `restart: broken`, which closes the admin interface: remove one of the two
-    test.yaml:5:37: no restart can follow `restart: broken`: after a successor that failed, Envoy refuses all others
+    test.yaml:5:37: only `restart: cold` can follow `restart: broken`: after a successor that failed, Envoy refuses all others
     ");
+}
+
+#[test]
+fn a_cold_restart_may_follow_any_but_a_hot_one_that_drains() {
+    let of = |events: &str| timeline(&format!("events: [{events}]"));
+    for sound in [
+        "{at: 2s, restart: broken}, {at: 3s, restart: cold}, {at: 4s, restart: hot}",
+        "{at: 2s, restart: cold}, {at: 3s, restart: cold}",
+    ] {
+        assert!(planned(&of(sound)).is_ok(), "{sound}");
+    }
+    // The first proxy, once by its name.
+    let close = of("{at: 2s, proxy: gateway, restart: hot}, {at: 3s, restart: cold}");
+    insta::assert_snapshot!(problems(&close), @"test.yaml:4:50: a restart must be at least 4s after a hot one of the same proxy: it would end the process that still drains, with its requests in flight");
+}
+
+#[test]
+fn restarts_of_different_proxies_may_be_close() {
+    let events = "events: [{at: 2s, restart: hot}, {at: 3s, proxy: gateway, restart: hot}]";
+    let with = |arm: &str| {
+        let arms = format!("arms: [{{name: two, hops: [edge, gateway]}}, {arm}]");
+        planned(&timeline(events).replace(ARMS, &arms))
+    };
+    with("{name: three, hops: [edge, gateway, inner]}").unwrap();
+    let problems = with("baseline").unwrap_err().problems;
+    assert_eq!(problems.len(), 1, "the gateway is the first proxy of one arm: {problems:?}");
 }
 
 #[test]
@@ -83,6 +114,8 @@ events:
   - {at: 2s, silent: true, recovers: true}
   - {at: 2s, origin: 1, restart: hot}
   - {at: 2s, restart: hot}
+  - {at: 2s, proxy: other, restart: cold}
+  - {at: 2s, proxy: gateway, silent: true}
 loads:
   - {name: saturation, loop: closed, slice: 10s}
   - {name: short, loop: open, slice: 100ms, blocks: 3}

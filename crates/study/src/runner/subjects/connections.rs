@@ -52,7 +52,7 @@ pub(super) fn connect_all(
 fn subject(
     plan: &Plan,
     arm: &Arm,
-    Started { proxies, spec, start_cpu_us, configurations }: Started,
+    Started { proxies, specs, start_cpu_us, configurations }: Started,
     (address, network): (Option<SocketAddr>, Option<Rc<Network>>),
     lab: (Option<&Lab>, Option<&Answer>),
 ) -> Result<Subject, RunError> {
@@ -73,7 +73,7 @@ fn subject(
     Ok(Subject {
         asks_companion,
         proxies,
-        spec,
+        specs,
         workers,
         target,
         start_cpu_us,

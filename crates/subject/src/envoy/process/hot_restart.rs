@@ -1,17 +1,21 @@
-//! Hot restart: a successor takes over the sockets of an Envoy, which finishes its requests and ends.
+//! Restarts of an Envoy. In a hot restart, a successor takes over its sockets, and it finishes its requests and ends. In a cold one,
+//! it ends before it is started again.
 //!
-//! The generations share a region of memory in `/dev/shm`, which Envoy does not remove when it ends. Its name follows from the
-//! base id that Envoy chooses and writes into its folder, so what a killed run left behind can be found from there.
+//! The generations share a region of memory in `/dev/shm`, which Envoy does not remove when it ends. Its name follows from their
+//! base id, which is in the folder of the proxy before Envoy starts, so what a killed run left behind can always be found.
 //!
 //! A successor asks its predecessor to close its admin interface before it sets up listeners. The predecessor then ends its own
 //! predecessor at once, even if that has requests in flight.
 
 use std::ffi::OsString;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use hoptax_host::reserved_port::ReservedPort;
 
 use super::{POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT, Source, check};
 
@@ -23,11 +27,13 @@ const DRAIN_S: u32 = 2;
 pub const PARENT_SHUTDOWN: Duration = Duration::from_secs(3);
 /// Factor between a base id and the number in the name of its memory.
 const MEMORY_PER_BASE_ID: u64 = 10;
+/// Number of base ids of which one is chosen. The numbers of their memories fit into 32 bits, as Envoy demands.
+const BASE_IDS: u64 = 400_000_000;
 
 /// A generation of an Envoy that can be replaced by hot restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
-    /// It chooses the base id.
+    /// It has a new base id.
     First,
     /// It takes over from the generation before.
     Successor {
@@ -40,45 +46,76 @@ pub enum Generation {
 
 impl ProxySpec {
     /// The flags of its generation; those that disable hot restart if it has none.
-    pub(super) fn generation_arguments(&self) -> Vec<OsString> {
-        let Some(generation) = self.generation else {
+    ///
+    /// # Errors
+    /// When the base id of a first generation cannot be written.
+    pub(super) fn generation_arguments(&self) -> Result<Vec<OsString>, ProxyError> {
+        let (base_id, epoch) = match self.generation {
             // Many Envoys run side by side; with hot restart they would share one region of memory.
-            return vec!["--disable-hot-restart".into()];
+            None => return Ok(vec!["--disable-hot-restart".into()]),
+            Some(Generation::First) => (self.choose_base_id()?, 0),
+            Some(Generation::Successor { base_id, epoch }) => (base_id, epoch),
         };
-        let (drain_s, shutdown_s) = (DRAIN_S.to_string(), PARENT_SHUTDOWN.as_secs().to_string());
-        let times = ["--drain-time-s", &drain_s, "--parent-shutdown-time-s", &shutdown_s].map(OsString::from);
-        let own = match generation {
-            Generation::First => vec![
-                "--use-dynamic-base-id".into(),
-                "--base-id-path".into(),
-                self.directory.join(BASE_ID).into(),
-            ],
-            Generation::Successor { base_id, epoch } => {
-                ["--base-id", &base_id.to_string(), "--restart-epoch", &epoch.to_string()]
-                    .map(OsString::from)
-                    .to_vec()
-            }
-        };
-        own.into_iter().chain(times).collect()
+        let flags = [
+            ("--base-id", u64::from(base_id)),
+            ("--restart-epoch", u64::from(epoch)),
+            ("--drain-time-s", u64::from(DRAIN_S)),
+            ("--parent-shutdown-time-s", PARENT_SHUTDOWN.as_secs()),
+        ];
+        Ok(flags.into_iter().flat_map(|(flag, value)| [flag.into(), value.to_string().into()]).collect())
+    }
+
+    /// Chooses a base id that no Envoy of this machine has, and writes it into the folder. Envoy could choose it
+    /// (`--use-dynamic-base-id`), but a kill before it has written its choice would leave memory that nobody can find.
+    fn choose_base_id(&self) -> Result<u32, ProxyError> {
+        // A new state has new keys, so its hashes are random numbers.
+        let random = RandomState::new();
+        let ids = (0_u32..).map(|attempt| (random.hash_one(attempt) % BASE_IDS) as u32);
+        let free = |id: &u32| !memory_of(*id).exists();
+        let base_id = ids.into_iter().find(free).unwrap_or_default();
+        let path = self.directory.join(BASE_ID);
+        match fs::write(&path, base_id.to_string()) {
+            Ok(()) => Ok(base_id),
+            Err(source) => Err(ProxyError::File { path, source }),
+        }
     }
 
     /// The specification of the successor number `epoch` of a live proxy that was started with this specification. It
     /// listens at the same address.
     ///
     /// # Errors
-    /// When the proxy has not written its base id, which it does if its generation is [`Generation::First`].
+    /// When its folder has no base id: its generation was not [`Generation::First`].
     pub fn successor(&self, live: &Proxy, epoch: u32) -> Result<Self, ProxyError> {
         let path = self.directory.join(BASE_ID);
         let base_id = base_id(&path).map_err(|source| ProxyError::File { path, source })?;
-        let source = match &self.source {
-            Source::Plan(plan) => {
-                let mut plan = plan.clone();
-                plan.listen = live.address;
-                Source::Plan(plan)
-            }
-            given @ Source::Given { .. } => given.clone(),
-        };
-        Ok(Self { source, generation: Some(Generation::Successor { base_id, epoch }), ..self.clone() })
+        Ok(Self { generation: Some(Generation::Successor { base_id, epoch }), ..self.at_address_of(live) })
+    }
+
+    /// Ends a live proxy that was started with this specification, with its connections, and starts it again at the same address.
+    /// Waits until it is live. Earlier generations must have ended.
+    ///
+    /// # Errors
+    /// When it cannot be started again, or does not become live.
+    pub fn restart_cold(&self, live: Proxy) -> Result<Proxy, ProxyError> {
+        let again = self.at_address_of(&live);
+        // Nobody else gets the port meanwhile. It cannot be reserved if the proxy opened it without `SO_REUSEPORT`.
+        let _port = ReservedPort::bind(live.address).ok();
+        live.end()?;
+        if let Some(path) = shared_memory(&self.directory) {
+            // The first generation of a proxy has a new base id.
+            fs::remove_file(&path).map_err(|source| ProxyError::File { path, source })?;
+        }
+        again.configure()?;
+        again.start()?.wait()
+    }
+
+    /// The same specification with the address of a live proxy.
+    fn at_address_of(&self, live: &Proxy) -> Self {
+        let mut same = self.clone();
+        if let Source::Plan(plan) = &mut same.source {
+            plan.listen = live.address;
+        }
+        same
     }
 
     /// Starts this successor with a configuration that Envoy rejects, and waits until it has ended.
@@ -134,9 +171,12 @@ fn base_id(path: &Path) -> io::Result<u32> {
 
 /// The shared memory of the generations of a proxy in `folder`; none if it had no generations, or if it was removed.
 pub fn shared_memory(folder: &Path) -> Option<PathBuf> {
-    let base_id = u64::from(base_id(&folder.join(BASE_ID)).ok()?);
-    let path = PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", base_id * MEMORY_PER_BASE_ID));
+    let path = memory_of(base_id(&folder.join(BASE_ID)).ok()?);
     path.exists().then_some(path)
+}
+
+fn memory_of(base_id: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", u64::from(base_id) * MEMORY_PER_BASE_ID))
 }
 
 #[cfg(test)]

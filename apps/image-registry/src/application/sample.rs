@@ -1,0 +1,60 @@
+//! One account and one image that are known beforehand and kept in memory, so that every process of `hoptax study image-registry`
+//! begins with the same.
+
+use hoptax_functions::REQUEST_PATH;
+use hoptax_plans::{Plan, Rules};
+use rusqlite::Result;
+use serde_json::json;
+
+use super::store::Store;
+
+/// The beginning of the paths of images: the requests of a study have one path, which is no other of the application.
+pub(crate) const IMAGES: &str = "/";
+/// The key of the token that the functions `plan-limit/*` of the catalogue send.
+const KEY: &str = "aG9wdGF4LXRlc3Qta2V5LW9mLTMyLWJ5dGVzLS0tLS0";
+/// The header with that token.
+const TOKEN_HEADER: &str = "x-hoptax-registry-token";
+/// The content of the image: of the usual size of a response in studies.
+const CONTENT: [u8; 64] = [b'x'; 64];
+
+/// The rules for the token, with this number of pulls per minute for the plan of its account.
+pub(crate) fn rules(enterprise: u32) -> std::result::Result<Rules, String> {
+    let settings =
+        json!({"key": KEY, "images": IMAGES, "token_header": TOKEN_HEADER, "enterprise": enterprise});
+    Rules::read(&settings.to_string())
+}
+
+/// A storage with the account that the token names, and its image.
+pub(crate) fn store() -> Result<Store> {
+    let store = Store::in_memory()?;
+    // No password has this hash.
+    if let Some(account) = store.add_account("sample", "")? {
+        store.set_plan(account.id, Plan::Enterprise)?;
+        store.push(account.id, REQUEST_PATH.trim_start_matches(IMAGES), &CONTENT)?;
+    }
+    Ok(store)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::{Catalogue, FunctionCall};
+
+    use super::*;
+
+    const NOW_S: u64 = 1_800_000_000;
+
+    #[test]
+    fn the_token_of_every_plan_limit_names_the_account() {
+        let catalogue = Catalogue::load().unwrap();
+        for place in ["application", "module", "native", "wasm"] {
+            let call = FunctionCall::parse(&format!("plan-limit/{place}")).unwrap();
+            let (function, _) = catalogue.resolve(&call).unwrap();
+            let token = &function.request.headers[TOKEN_HEADER];
+            let grant = rules(5).unwrap().grant(Some(token.as_bytes()), NOW_S).unwrap();
+            let account = store().unwrap().account_with_password("sample").unwrap().unwrap().0;
+            let expected = (account.id.unsigned_abs(), account.plan);
+            assert_eq!((grant.account, grant.plan), expected, "{place}");
+        }
+        assert_eq!(rules(5).unwrap().limit(Plan::Enterprise), 5);
+    }
+}

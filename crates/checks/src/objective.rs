@@ -1,0 +1,206 @@
+//! Objectives of a search, such as `p99<5ms`: conditions that a load must hold, with losses counted as users see them.
+//!
+//! A condition of `--fail-on` compares a number of the result, and its percentiles are those of the answered requests. A search
+//! overloads its subject on purpose, where answered requests say the least. Objectives therefore count every scheduled
+//! request: one that failed, timed out, was never sent or was answered too late is lost, as a lost packet is to RFC 2544.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hoptax_result::{LoadResult, Severity};
+
+use crate::fail_on::{Condition, Distribution, Kind, Metric, Statistic};
+
+/// Checks whose failure means that the generator or its machine was the limit, or spoilt the trial.
+const OF_GENERATOR: [&str; 7] =
+    ["send-lag", "generator-saturated", "generator-exhausted", "run-delay", "steal", "throttled", "clock"];
+
+/// A condition that must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective(Condition);
+
+/// What a load says about an objective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// Whether the objective holds. One whose value is not known does not.
+    pub holds: bool,
+    /// Share of the scheduled requests that were lost, 0 to 1: without a complete response, or later than the objective
+    /// permits.
+    pub loss_ratio: f64,
+    /// The value that the objective names; None if not known.
+    pub value: Option<f64>,
+    /// Unit of the value: `us`, `%` or `requests`.
+    pub unit: &'static str,
+}
+
+impl Objective {
+    /// The percentile that a trial must report for it.
+    pub fn percentile(&self) -> Option<f64> {
+        self.0.percentile()
+    }
+
+    /// The limit of response time for which a trial must count the responses within it, us.
+    pub fn limit_us(&self) -> Option<f64> {
+        self.late().map(|(_, limit_us)| limit_us)
+    }
+
+    /// Judges a load whose numbers are not withheld yet: a short trial supports no quantile, and a search needs none, since
+    /// it relies on many trials.
+    pub fn judge(&self, result: &LoadResult) -> Held {
+        let book = &result.book;
+        let share = |answered: u64| {
+            let lost = book.planned.saturating_sub(answered);
+            if book.planned == 0 { 1.0 } else { lost as f64 / book.planned as f64 }
+        };
+        let ((value, _), unit) = self.0.known(result);
+        if let Some((percentile, limit_us)) = self.late() {
+            let is_it = |one: &&hoptax_result::Within| one.limit_us.to_bits() == limit_us.to_bits();
+            let loss_ratio = share(result.within.iter().find(is_it).map_or(0, |one| one.answered));
+            // The share that the percentile permits is a decimal fraction, which binary numbers approximate.
+            let holds = loss_ratio <= 1.0 - percentile / 100.0 + 1e-9;
+            return Held { holds, loss_ratio, value, unit };
+        }
+        let loss_ratio = share(book.answered);
+        let value = match &self.0.metric {
+            Metric::Requests { kind: Kind::Errors, as_percent: true } => Some(loss_ratio * 100.0),
+            Metric::Requests { kind: Kind::Errors, as_percent: false } => {
+                Some(book.planned.saturating_sub(book.answered) as f64)
+            }
+            _ => value,
+        };
+        let holds = value.is_some_and(|value| self.0.relation.holds(value, self.0.limit));
+        Held { holds, loss_ratio, value, unit }
+    }
+
+    /// The percentile of response time and its limit in us, if that is what it limits.
+    fn late(&self) -> Option<(f64, f64)> {
+        match self.0.metric {
+            Metric::Time(Distribution::Response, Statistic::Percentile(percentile)) => {
+                Some((percentile, self.0.limit))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for Objective {
+    type Err = String;
+
+    /// Parses `METRIC<VALUE` or `METRIC<=VALUE`, with the metrics of `--fail-on` that describe the subject.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains(['<', '>']) {
+            return Err("write it as `p99<5ms` or `errors<0.1%`".to_owned());
+        }
+        let condition: Condition = text.parse()?;
+        if matches!(condition.metric, Metric::Rate { .. }) {
+            return Err("the search sets the rate: limit a time or failures, as `p99<5ms` or `errors<0.1%`"
+                .to_owned());
+        }
+        if matches!(condition.metric, Metric::Time(Distribution::OwnLag, _)) {
+            return Err("`own-lag` is the generator's: limit a time of the server, as `p99<5ms`".to_owned());
+        }
+        if !condition.relation.is_below() {
+            return Err("an objective states what must hold, with `<` or `<=`, as `p99<5ms`".to_owned());
+        }
+        Ok(Self(condition))
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Why a judged load says nothing about its subject: the findings that blame the generator or its machine, as `id: message`.
+pub fn generator_limits(result: &LoadResult) -> Vec<String> {
+    let blames = |id: &str| OF_GENERATOR.contains(&id);
+    result
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Fail && blames(&finding.id))
+        .map(|finding| format!("{}: {}", finding.id, finding.message))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Within, sample};
+
+    use super::*;
+    use crate::judge_load;
+    use crate::load::ALL;
+    use crate::thresholds::Limits;
+
+    fn held(objective: &str, change: impl FnOnce(&mut LoadResult)) -> Held {
+        let mut result = sample::load();
+        change(&mut result);
+        objective.parse::<Objective>().unwrap().judge(&result)
+    }
+
+    fn within(limit_us: f64, answered: u64) -> impl FnOnce(&mut LoadResult) {
+        move |result| result.within = vec![Within { limit_us, answered }]
+    }
+
+    #[test]
+    fn a_percentile_holds_if_enough_of_the_scheduled_requests_are_in_time() {
+        // 200,000 requests are scheduled.
+        let at = |answered| held("p99<5ms", within(5_000.0, answered));
+        assert!(at(198_000).holds && !at(197_999).holds);
+        assert!((at(190_000).loss_ratio - 0.05).abs() < 1e-12);
+        assert_eq!((at(200_000).value, at(200_000).unit), (Some(200.0), "us"));
+        assert!(!held("p99<5ms", |_| {}).holds, "nothing was counted");
+    }
+
+    #[test]
+    fn requests_that_were_never_sent_are_lost() {
+        let unsent = |result: &mut LoadResult| {
+            (result.book.sent, result.book.answered, result.book.unsent) = (199_000, 199_000, 1_000);
+        };
+        assert!(!held("errors<0.5%", unsent).holds && held("errors<=0.5%", unsent).holds);
+        assert!(!held("errors<1000", unsent).holds && held("errors<1001", unsent).holds);
+        assert!((held("errors<0.1%", unsent).loss_ratio - 0.005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn other_metrics_hold_by_their_value_and_not_if_it_is_unknown() {
+        assert!(held("service.mean<96us", |_| {}).holds && !held("service.mean<95us", |_| {}).holds);
+        assert!(!held("service.mean<96us", |result| result.latency.service.mean_us = None).holds);
+        assert!(held("reset<=0", |_| {}).holds);
+    }
+
+    #[test]
+    fn an_objective_that_could_not_limit_a_search_is_refused() {
+        for (text, expected) in [
+            ("p99", "write it as `p99<5ms`"),
+            ("p99>5ms", "with `<` or `<=`"),
+            ("rate<100", "the search sets the rate"),
+            ("own-lag.p99<1ms", "generator's"),
+            ("p100<5ms", "below 100"),
+        ] {
+            let error = text.parse::<Objective>().unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_failure_of_the_generator_is_a_limit_and_an_overloaded_subject_is_not() {
+        let limits = |change: fn(&mut LoadResult)| {
+            let mut result = sample::load();
+            change(&mut result);
+            judge_load(&mut result, &Limits::default());
+            generator_limits(&result)
+        };
+        let lag = limits(|result| result.latency.own_lag.p99_us = Some(5_000.0));
+        assert!(lag.len() == 1 && lag[0].starts_with("send-lag: "), "{lag:?}");
+        let overloaded = limits(|result| {
+            (result.book.sent, result.book.answered, result.book.unsent) = (150_000, 150_000, 50_000);
+        });
+        assert_eq!(overloaded, Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_checks_of_the_generator_exist() {
+        assert!(OF_GENERATOR.iter().all(|id| ALL.iter().any(|check| check.id == *id)));
+    }
+}

@@ -1,0 +1,181 @@
+//! Arguments that describe requests, connections and servers, which `hoptax load` and `hoptax find` share.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use hoptax_load::{Connect, Expectation, PoolOrder, RequestsPerConnection, Source, StaticAddress};
+
+use super::security::SecurityArguments;
+use super::values::{
+    self, DataOrder, GivenUrl, GrpcStream, Headers, NeverHalt, ProtocolChoice, ProxyVersion,
+};
+
+/// Headings of the help.
+pub(super) const REQUESTS: &str = "Requests";
+pub(super) const CONNECTIONS: &str = "Connections";
+pub(super) const CHECKS: &str = "Checks";
+
+#[expect(clippy::struct_excessive_bools, reason = "command-line flags are independent of each other")]
+#[derive(Debug, Args)]
+pub(crate) struct TrafficArguments {
+    /// Target, `SCHEME://HOST:PORT/PATH`; several URLs are requested in turn
+    ///
+    /// Schemes: `http` (HTTP/1.1) and `https` (HTTP/2 or HTTP/1.1), unless --protocol selects another protocol; `grpc` and
+    /// `grpcs`; `tcp` and `tls` (send the body, receive --response-size bytes); `ws` and `wss` (send the body as a WebSocket
+    /// message, receive its echo).
+    ///
+    /// `{counter}` in a URL, a header value or a body is replaced by a request counter of twelve digits, `{random}` by sixteen
+    /// random hexadecimal digits.
+    ///
+    /// User information (`http://joe:secret@HOST/`) is sent as basic authentication. Results and messages never show it, but
+    /// other users can read the command line in the process list. To keep credentials out of it, write the header
+    /// `Authorization: ...` to a file and give `-H @FILE`.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url, required = true)]
+    pub(crate) urls: Vec<GivenUrl>,
+    /// Use ADDRESS for HOST:PORT instead of the system resolver: `shop.test:443:127.0.0.1`; repeatable
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = CONNECTIONS)]
+    pub(crate) resolve: Vec<StaticAddress>,
+    /// Use IPv4 addresses only
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = CONNECTIONS)]
+    pub(crate) ipv4: bool,
+    /// Use IPv6 addresses only
+    #[arg(short = '6', long, help_heading = CONNECTIONS)]
+    pub(crate) ipv6: bool,
+    /// Spread connections over all addresses of a host, in turn [default: its first address]
+    #[arg(long, help_heading = CONNECTIONS)]
+    pub(crate) resolve_all: bool,
+    /// Look up host names again during the load, at this interval of 100ms or more [default: once, before the load]
+    ///
+    /// New connections use the new addresses. Connections to addresses that a name no longer has are drained: requests in
+    /// flight finish, and later ones open new connections. A failed lookup changes nothing. Hosts of --resolve keep their
+    /// addresses.
+    #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = CONNECTIONS)]
+    pub(crate) resolve_every: Option<Duration>,
+    /// Connect to this Unix socket instead of the hosts of the URLs
+    ///
+    /// The URLs still set the `Host` header, the path and the server name.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with_all = ["resolve", "ipv4", "ipv6", "resolve_all", "resolve_every", "source_addresses"], help_heading = CONNECTIONS)]
+    pub(crate) unix_socket: Option<PathBuf>,
+    /// Source address of connections, or a network such as `127.0.1.0/24`; repeatable
+    ///
+    /// Connections use the addresses in turn. Each address has its own ephemeral ports, about 28,000 for each port of a server.
+    #[arg(long = "source-address", value_name = "ADDRESS", help_heading = CONNECTIONS)]
+    pub(crate) source_addresses: Vec<Source>,
+    /// Start each connection with a PROXY protocol header, before TLS
+    ///
+    /// The header names the addresses of the connection itself.
+    #[arg(long, value_name = "VERSION", value_enum, help_heading = CONNECTIONS)]
+    pub(crate) proxy_protocol: Option<ProxyVersion>,
+    /// Relative frequency of each URL, in the order of the URLs: `3,1`
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', help_heading = REQUESTS)]
+    pub(crate) weights: Vec<f64>,
+    /// Read requests from a file, one per line, and send them in turn
+    ///
+    /// A line is a path (`/path`), a whole URL, a method with a path and an optional body (`POST /path BODY`), or a JSON object
+    /// with `url`, `method`, `header` and `body` (base64), the target format of vegeta. Paths are requested from the host of
+    /// the URL. Blank lines and lines that begin with `#` are ignored.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["weights", "body", "body_file", "body_size"], help_heading = REQUESTS)]
+    pub(crate) requests: Option<PathBuf>,
+    /// Fill `{{field}}` in URLs, header values and bodies from the rows of a CSV file
+    ///
+    /// The first row names the fields. Requests of --requests are filled in too. All rows are encoded before the load starts, in
+    /// at most 1 GiB.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = REQUESTS)]
+    pub(crate) data: Option<PathBuf>,
+    /// Order of the rows of --data
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t = DataOrder::InTurn, requires = "data", help_heading = REQUESTS)]
+    pub(crate) data_order: DataOrder,
+    /// Protocol: `auto`, `http1`, `http2`, `http3`, `grpc` or `grpc-http3`
+    ///
+    /// With `auto`, the server of an `https://` URL chooses between HTTP/2 and HTTP/1.1 (ALPN) in a handshake before the load,
+    /// and `http://` is HTTP/1.1. If the handshake fails, the load ends with an error; with --connect on-demand, it uses HTTP/1.1
+    /// (with several --streams, HTTP/2) and counts the failures. `http2` and `grpc` with `http://` are HTTP/2 without TLS (h2c
+    /// with prior knowledge, no upgrade). HTTP/3 requires TLS. `grpc://` and `grpcs://` are gRPC over HTTP/2; `grpcs://` with
+    /// `http3` is gRPC over HTTP/3, which is `grpc-http3` for `https://`.
+    #[arg(long, value_name = "PROTOCOL", default_value_t = ProtocolChoice::default(), help_heading = REQUESTS)]
+    pub(crate) protocol: ProtocolChoice,
+    /// Concurrent requests on each connection, for HTTP/2, HTTP/3 and gRPC
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = CONNECTIONS)]
+    pub(crate) streams: u32,
+    /// Response size in bytes, for TCP
+    #[arg(long, alias = "answer-size", value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..), help_heading = REQUESTS)]
+    pub(crate) response_size: u64,
+    /// Proto file of the gRPC service; the body is then the message as JSON
+    ///
+    /// Without --proto and --reflection, the body is the encoded message.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = REQUESTS)]
+    pub(crate) proto: Option<PathBuf>,
+    /// Get the service definition from the server instead of --proto, by gRPC reflection over HTTP/2
+    #[arg(long, conflicts_with = "proto", help_heading = REQUESTS)]
+    pub(crate) reflection: bool,
+    /// Messages per gRPC call, for methods that accept a stream; the body is repeated
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = REQUESTS)]
+    pub(crate) messages: u32,
+    /// Measure the time per message of gRPC streams
+    #[arg(long, value_name = "SIDES", value_enum, help_heading = REQUESTS)]
+    pub(crate) grpc_stream: Option<GrpcStream>,
+    /// Number of connections
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..), help_heading = CONNECTIONS)]
+    pub(crate) connections: u32,
+    /// Assignment of requests to connections: `least-recent`, `most-recent`, `round-robin`, `random` or `pinned`
+    ///
+    /// `least-recent` takes the connection that has been free for longest. With `pinned`, each connection has its own requests,
+    /// which wait for it.
+    #[arg(long, value_name = "ORDER", default_value_t = PoolOrder::default(), help_heading = CONNECTIONS)]
+    pub(crate) pool: PoolOrder,
+    /// When to open connections: `ahead` of the first request, or `on-demand`
+    #[arg(long, value_name = "WHEN", default_value_t = Connect::default(), help_heading = CONNECTIONS)]
+    pub(crate) connect: Connect,
+    /// Reopen a connection after this many requests: a number, or a range such as `500-1500`
+    ///
+    /// `1` opens a new connection for each request.
+    #[arg(long, value_name = "NUMBER", help_heading = CONNECTIONS)]
+    pub(crate) requests_per_connection: Option<RequestsPerConnection>,
+    /// Reopen a connection at this age, after the response that is in flight
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = CONNECTIONS)]
+    pub(crate) connection_age: Option<Duration>,
+    /// Time limit of a request
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration, help_heading = REQUESTS)]
+    pub(crate) timeout: Duration,
+    /// Number of worker threads
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) workers: u32,
+    /// Seed of all random choices
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Request method
+    #[arg(short = 'X', long, default_value = "GET", help_heading = REQUESTS)]
+    pub(crate) method: String,
+    /// Request header `Name: value`, or `@FILE` with one header per line; repeatable
+    ///
+    /// `@FILE` keeps credentials out of the process list.
+    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS)]
+    pub(crate) headers: Vec<Headers>,
+    /// Store cookies that responses set, and send them on the same connection; for HTTP/1.1, HTTP/2 and HTTP/3
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) cookies: bool,
+    /// Request body
+    #[arg(long, value_name = "TEXT", group = "content", help_heading = REQUESTS)]
+    pub(crate) body: Option<String>,
+    /// Read the request body from a file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "content", help_heading = REQUESTS)]
+    pub(crate) body_file: Option<PathBuf>,
+    /// Send a body of this many bytes
+    #[arg(long, value_name = "BYTES", group = "content", value_parser = clap::value_parser!(u32).range(1..=67_108_864), help_heading = REQUESTS)]
+    pub(crate) body_size: Option<u32>,
+    /// Expected response; others count as failed: `status=200`, `contains=TEXT`, `json=/POINTER=VALUE`; repeatable
+    ///
+    /// Also `size=1024` (body bytes), `sha256=HEX` (of the body), `header=NAME`, `header=NAME:VALUE` and `json=/POINTER`. Separate
+    /// several expectations by commas; `contains` and `json` extend to the end of their argument. All must hold. Without a
+    /// `status`, any status below 400 is accepted.
+    #[arg(long, value_name = "EXPECTATION", help_heading = CHECKS)]
+    pub(crate) expect: Vec<Expectation>,
+    /// Keep idle processors from halting, so that wake-ups are fast
+    ///
+    /// `auto` has no effect if the server is on this machine.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
+    #[command(flatten)]
+    pub(crate) security: SecurityArguments,
+}

@@ -1,0 +1,242 @@
+//! `hoptax find`: finds the highest rate at which a server holds objectives.
+
+mod trials;
+
+use std::time::{Duration, Instant};
+
+use hoptax_checks::objective::Objective;
+use hoptax_load::MAX_RATE;
+use hoptax_report::terminal;
+use hoptax_result::{FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal};
+use hoptax_search::{
+    Ending, Goal, GoalResult, Limits, Measured, Outcome, Planned, Search, SearchError, State, Step,
+};
+
+use super::load::{thresholds, trial_of};
+use super::never_halt;
+use crate::arguments::{FindArguments, Preset};
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use crate::{print, state};
+use trials::Trials;
+
+/// The highest rate without `--max-rate`, as a multiple of the rate of the closed loop. An open loop on as many connections
+/// carries hardly more than a closed one.
+const ABOVE_CLOSED_LOOP: f64 = 2.0;
+/// The lowest rate without `--min-rate`, as a share of the highest.
+const LOWEST_SHARE: f64 = 1e-3;
+/// The lowest rate that sends a request in the shortest trial, requests per second.
+const LOWEST_RATE: f64 = 1.0;
+
+/// What a preset stands for.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    goal: Goal,
+    /// Time before the record of each trial.
+    warmup: Duration,
+    /// Time after a trial that failed, in which the server empties its queues.
+    settle: Duration,
+    budget: Duration,
+}
+
+impl Settings {
+    fn of(preset: Preset) -> Self {
+        match preset {
+            Preset::Quick => Self {
+                goal: Goal::QUICK,
+                warmup: Duration::from_millis(300),
+                settle: Duration::from_millis(200),
+                budget: Duration::from_mins(5),
+            },
+            Preset::Careful => Self {
+                goal: Goal::CAREFUL,
+                warmup: Duration::from_secs(1),
+                settle: Duration::from_secs(1),
+                budget: Duration::from_mins(90),
+            },
+            // RFC 2544, section 23: two seconds for the last frames, and five for the device to settle.
+            Preset::Rfc2544 => Self {
+                goal: Goal::RFC2544,
+                warmup: Duration::from_secs(1),
+                settle: Duration::from_secs(7),
+                budget: Duration::from_hours(3),
+            },
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
+    let begun = Instant::now();
+    let limits = thresholds(&arguments.thresholds)?;
+    let settings = Settings::of(arguments.preset);
+    let mut spec = trial_of(&arguments.traffic)?;
+    spec.percentiles = arguments.objectives.iter().filter_map(Objective::percentile).collect();
+    spec.limits_us = arguments.objectives.iter().filter_map(Objective::limit_us).collect();
+    let interrupt = Interrupt::listen()?;
+    let servers = spec.traffic.addresses().map(|address| address.ip());
+    let spinner = never_halt::spinner_for_servers(servers, arguments.traffic.never_halt)?;
+    spec.never_halted = spinner.is_some();
+    let environment = state::environment(spec.never_halted);
+    let mut trials = Trials::new(arguments, settings, spec, environment, limits, &interrupt);
+    let Some((plan, closed_loop_rate)) = trials.closed_loop()? else { return Ok(Code::Interrupted) };
+
+    let max_rate = arguments.max_rate.unwrap_or((closed_loop_rate * ABOVE_CLOSED_LOOP).min(MAX_RATE));
+    let min_rate = arguments.min_rate.unwrap_or((max_rate * LOWEST_SHARE).max(LOWEST_RATE));
+    let budget = arguments.budget.unwrap_or(settings.budget);
+    let goals = goals(arguments);
+    let mut search =
+        search(&goals, settings, &trials, [min_rate, closed_loop_rate, max_rate], budget, begun)?;
+    print::note(&format!(
+        "search from {} to {} requests/s: about {} if trials agree, at most {}",
+        terminal::rate(min_rate),
+        terminal::rate(max_rate),
+        seconds(begun.elapsed() + search.expected_duration()),
+        seconds(budget)
+    ));
+    let mut tried: Vec<(Planned, FindTrial)> = Vec::new();
+    while let Step::Trial(planned) = search.next() {
+        let Some(trial) = trials.run(&planned)? else { break };
+        print::note(&terminal::find_trial(&trial));
+        search.record(&planned, measured(&trial, &goals));
+        tried.push((planned, trial));
+    }
+    drop(spinner);
+    let ended_by = match search.next() {
+        _ if interrupt.is_requested() => FindEnd::Interrupt,
+        Step::Done(Ending::Complete) => FindEnd::Complete,
+        _ => FindEnd::Budget,
+    };
+    let found =
+        search.results().iter().zip(&goals).map(|(result, goal)| found(result, goal, &tried)).collect();
+    let result = FindResult {
+        format: "hoptax.find/1".to_owned(),
+        ended_by,
+        goals: found,
+        evidence: FindEvidence {
+            preset: arguments.preset.as_str().to_owned(),
+            final_trial_s: settings.goal.final_trial.as_secs_f64(),
+            duration_sum_s: settings.goal.duration_sum.as_secs_f64(),
+            exceed_ratio: settings.goal.exceed_ratio,
+            width: settings.goal.width,
+        },
+        min_rate,
+        max_rate,
+        closed_loop_rate,
+        budget_s: budget.as_secs_f64(),
+        took_s: begun.elapsed().as_secs_f64(),
+        trials: tried.into_iter().map(|(_, trial)| trial).collect(),
+        plan,
+        environment: trials.into_environment(),
+    };
+    print::table_or_json(arguments.json.as_deref(), &result, || terminal::find(&result, print::style()))?;
+    Ok(code(&result))
+}
+
+/// The objectives of each goal, as indices: one goal for all objectives, or one for each.
+fn goals(arguments: &FindArguments) -> Vec<Vec<usize>> {
+    let all = 0..arguments.objectives.len();
+    if arguments.each { all.map(|one| vec![one]).collect() } else { vec![all.collect()] }
+}
+
+/// The search, in the time that is left.
+fn search(
+    goals: &[Vec<usize>],
+    settings: Settings,
+    trials: &Trials<'_>,
+    [min, start, max]: [f64; 3],
+    budget: Duration,
+    begun: Instant,
+) -> Result<Search, Failure> {
+    if min < LOWEST_RATE {
+        return Err(Failure::bad_input(format!(
+            "--min-rate must be at least {LOWEST_RATE}: the shortest trials last {:?} and need a request",
+            settings.goal.first_trial
+        )));
+    }
+    let limits = Limits {
+        min,
+        max,
+        start: start.min(max),
+        // The last trial may wait for its last responses.
+        budget: budget.saturating_sub(begun.elapsed() + trials.timeout()),
+        overhead: settings.warmup,
+    };
+    Search::new(&vec![settings.goal; goals.len()], limits).map_err(|error| {
+        Failure::bad_input(match error {
+            SearchError::Range { min, max } => format!(
+                "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
+            ),
+            SearchError::Budget { .. } => {
+                format!(
+                    "--budget leaves no time for one trial: {error}; raise it, or choose a shorter --preset"
+                )
+            }
+            other => other.to_string(),
+        })
+    })
+}
+
+/// What a trial tells the search.
+fn measured(trial: &FindTrial, goals: &[Vec<usize>]) -> Measured {
+    let outcome = |goal: &Vec<usize>| {
+        let objectives = goal.iter().filter_map(|one| trial.objectives.get(*one));
+        objectives.fold(Outcome { holds: true, loss_ratio: 0.0 }, |all, one| Outcome {
+            holds: all.holds && one.holds,
+            loss_ratio: all.loss_ratio.max(one.loss_ratio),
+        })
+    };
+    Measured {
+        took: Duration::from_secs_f64(trial.took_s),
+        carried: trial.answered_rate,
+        outcomes: trial.generator_limits.is_empty().then(|| goals.iter().map(outcome).collect()),
+    }
+}
+
+fn found(result: &GoalResult, goal: &[usize], tried: &[(Planned, FindTrial)]) -> FoundGoal {
+    let is_upper =
+        |planned: &Planned| result.upper.is_some_and(|upper| planned.load.to_bits() == upper.to_bits());
+    let at_upper: Vec<&FindTrial> = tried
+        .iter()
+        .filter(|(planned, trial)| is_upper(planned) && trial.generator_limits.is_empty())
+        .map(|(_, trial)| trial)
+        .collect();
+    let fails = |objective: usize| {
+        let failed = |trial: &&&FindTrial| trial.objectives.get(objective).is_some_and(|one| !one.holds);
+        2 * at_upper.iter().filter(failed).count() > at_upper.len()
+    };
+    let name = |objective: usize| {
+        tried.first().and_then(|(_, trial)| trial.objectives.get(objective)).map(|one| one.objective.clone())
+    };
+    FoundGoal {
+        objectives: goal.iter().filter_map(|one| name(*one)).collect(),
+        state: match result.state {
+            State::Regular => FindState::Found,
+            State::MaximumHeld => FindState::MaximumHeld,
+            State::MinimumFailed => FindState::MinimumFailed,
+            State::GeneratorLimited => FindState::GeneratorLimited,
+            State::Unfinished => FindState::Unfinished,
+        },
+        rate: result.lower,
+        upper_rate: result.upper,
+        conditional_throughput: result.conditional_throughput,
+        limited_by: goal.iter().filter(|one| fails(**one)).filter_map(|one| name(*one)).collect(),
+    }
+}
+
+fn code(result: &FindResult) -> Code {
+    let any = |state: FindState| result.goals.iter().any(|goal| goal.state == state);
+    if result.ended_by == FindEnd::Interrupt {
+        Code::Interrupted
+    } else if any(FindState::GeneratorLimited) || any(FindState::Unfinished) {
+        Code::Void
+    } else if any(FindState::MinimumFailed) {
+        Code::ConditionFailed
+    } else {
+        Code::Success
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(duration.as_secs_f64().ceil() as u64)).to_string()
+}

@@ -1,0 +1,77 @@
+//! `hoptax find` against an origin whose capacity is known.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use serde_json::Value;
+use support::{checked, origin, run};
+
+/// A search in a narrow range, so that it takes seconds.
+fn find(url: &str, options: &[&str]) -> (Option<i32>, Value, String) {
+    let ran = run(["find", "--json", "-"].into_iter().chain(options.iter().copied()).chain([url]));
+    let result = if ran.stdout.is_empty() { Value::Null } else { checked("find", &ran.stdout) };
+    (ran.code, result, ran.stderr)
+}
+
+#[test]
+fn the_capacity_of_a_server_with_a_known_service_time_is_found() {
+    // One request takes 2 ms, and the next waits: 500 requests per second. Above that, the queue grows as long as a trial lasts.
+    let (_origin, url) = origin(&["--default", "service=2ms"]);
+    let range = ["--min-rate", "250", "--max-rate", "1000"];
+    let (code, result, stderr) =
+        find(&url, &[&range[..], &["--slo", "p90<20ms", "--slo", "errors<0.1%"]].concat());
+    let goal = &result["goals"][0];
+    assert_eq!((code, goal["state"].as_str()), (Some(0), Some("found")), "{result:#}\n{stderr}");
+    let (rate, upper) = (goal["rate"].as_f64().unwrap(), goal["upper_rate"].as_f64().unwrap());
+    // At 510/s, 13 requests wait at the end of the warm-up and a trial: 26 ms.
+    assert!(
+        (485.0..=510.0).contains(&rate) && upper > rate && upper <= 1.0205 * rate,
+        "{rate} {upper}\n{stderr}"
+    );
+    assert_eq!(goal["limited_by"], serde_json::json!(["p90<20ms"]));
+    assert!(stderr.contains("if trials agree, at most 5m"), "{stderr}");
+    let trials = result["trials"].as_array().unwrap();
+    assert!(trials.iter().all(|trial| (250.0..=1_000.0).contains(&trial["rate"].as_f64().unwrap())));
+    assert_eq!(stderr.lines().filter(|line| line.contains("/s for 1 s: p90<20ms: ")).count(), trials.len());
+}
+
+#[test]
+fn objectives_that_never_hold_and_a_generator_that_is_the_limit_are_told_apart() {
+    let (_origin, url) = origin(&["--default", "delay=5ms"]);
+    let options = ["--slo", "p50<1ms", "--min-rate", "100", "--max-rate", "101"];
+    let (code, result, stderr) = find(&url, &options);
+    assert_eq!((code, result["goals"][0]["state"].as_str()), (Some(1), Some("minimum-failed")), "{stderr}");
+    assert_eq!(result["goals"][0]["rate"], Value::Null);
+    // With this threshold, no generator is good enough.
+    let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
+    let (code, result, stderr) = find(&url, &[&options[..], &strict[..]].concat());
+    assert_eq!(
+        (code, result["goals"][0]["state"].as_str()),
+        (Some(4), Some("generator-limited")),
+        "{stderr}"
+    );
+    assert!(stderr.contains("does not count (send-lag: "), "{stderr}");
+}
+
+#[test]
+fn searches_that_cannot_begin_are_refused_with_the_reason() {
+    let (_origin, url) = origin(&[]);
+    for (options, code, expected) in [
+        (vec!["--slo", "p99>5ms"], 2, "with `<` or `<=`"),
+        (vec!["--slo", "rate<100"], 2, "the search sets the rate"),
+        (vec![], 2, "--slo"),
+        (vec!["--slo", "p99<5ms", "--min-rate", "0.5"], 2, "must be at least 1"),
+        (
+            vec!["--slo", "p99<5ms", "--min-rate", "20", "--max-rate", "10"],
+            2,
+            "set --min-rate and --max-rate",
+        ),
+        (vec!["--slo", "p99<5ms", "--budget", "1s"], 2, "leaves no time for one trial"),
+    ] {
+        let (found, _, stderr) = find(&url, &options);
+        assert!(found == Some(code) && stderr.contains(expected), "{options:?}: {found:?} {stderr}");
+    }
+    let (code, _, stderr) = find("http://127.0.0.1:1/", &["--slo", "p99<5ms"]);
+    assert_eq!(code, Some(3), "{stderr}");
+}

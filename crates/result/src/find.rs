@@ -1,0 +1,138 @@
+//! The result of a search: the highest rate at which a server holds objectives.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Environment, LoadPlan};
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FindEnd {
+    /// Every goal has its result.
+    Complete,
+    /// The next trial did not fit into the budget.
+    Budget,
+    /// It was interrupted.
+    Interrupt,
+}
+
+/// How far a search got for a goal. MLRsearch calls all results irregular that are not `found`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindState {
+    /// The bounds are as close as requested.
+    Found,
+    /// The objectives hold at the highest rate of the search: the server may carry more.
+    MaximumHeld,
+    /// The objectives do not hold at the lowest rate of the search.
+    MinimumFailed,
+    /// The generator cannot produce the upper rate: the server may carry more than the lower one.
+    GeneratorLimited,
+    /// The search ended before the bounds were close.
+    Unfinished,
+}
+
+/// The result of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FindResult {
+    /// Name and version of this format: `hoptax.find/1`.
+    pub format: String,
+    /// Why it ended: `complete`, `budget` or `interrupt`.
+    pub ended_by: FindEnd,
+    /// The goals, each with its result: one for all objectives, or one for each of them with `--each`.
+    pub goals: Vec<FoundGoal>,
+    /// How much evidence makes a rate a bound.
+    pub evidence: FindEvidence,
+    /// The lowest rate of the search, requests per second.
+    pub min_rate: f64,
+    /// The highest rate of the search, requests per second.
+    pub max_rate: f64,
+    /// Responses per second of a closed loop before the search, where it began.
+    pub closed_loop_rate: f64,
+    /// Time limit of the search, seconds.
+    pub budget_s: f64,
+    /// Time that it took, seconds.
+    pub took_s: f64,
+    /// The trials, in order.
+    pub trials: Vec<FindTrial>,
+    /// The closed loop. All trials have its requests and connections.
+    pub plan: LoadPlan,
+    /// The machine.
+    pub environment: Environment,
+}
+
+/// How much evidence makes a rate a bound, by the terms of MLRsearch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FindEvidence {
+    /// The preset: `quick`, `careful` or `rfc2544`.
+    pub preset: String,
+    /// Duration of a full trial, seconds; shorter ones come first and count less.
+    pub final_trial_s: f64,
+    /// Total duration of the trials that decide about a rate, seconds.
+    pub duration_sum_s: f64,
+    /// Share of that duration for which trials may fail at a lower bound.
+    pub exceed_ratio: f64,
+    /// Requested difference of the bounds, as a share of the upper one.
+    pub width: f64,
+}
+
+/// The result for a goal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FoundGoal {
+    /// The objectives that must hold together, as they were given.
+    pub objectives: Vec<String>,
+    /// How far the search got.
+    pub state: FindState,
+    /// The highest rate at which the objectives hold (the relevant lower bound), requests per second.
+    pub rate: Option<f64>,
+    /// The lowest rate at which they do not (the relevant upper bound); with `generator-limited`, at which the generator is the limit.
+    pub upper_rate: Option<f64>,
+    /// Useful responses per second at `rate`, in the worst trial that the result needs (the conditional throughput).
+    pub conditional_throughput: Option<f64>,
+    /// The objectives that failed in most trials at `upper_rate`.
+    pub limited_by: Vec<String>,
+}
+
+/// One trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FindTrial {
+    /// Requested requests per second.
+    pub rate: f64,
+    /// Recorded time, seconds.
+    pub duration_s: f64,
+    /// Time with connecting, warm-up and the last responses, seconds.
+    pub took_s: f64,
+    /// Requests that were scheduled.
+    pub planned: u64,
+    /// Of these, answered in full and as expected.
+    pub answered: u64,
+    /// Responses per second.
+    pub answered_rate: f64,
+    /// Each objective.
+    pub objectives: Vec<TriedObjective>,
+    /// Failed checks of the generator and its machine, if they make the trial say nothing about the server; empty for a trial
+    /// that counts.
+    pub generator_limits: Vec<String>,
+}
+
+/// An objective in a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TriedObjective {
+    /// The objective, as it was given.
+    pub objective: String,
+    /// Whether it held.
+    pub holds: bool,
+    /// The value that it limits; null if not known. Percentiles are those of the responses; the objective also counts requests
+    /// without one.
+    pub value: Option<f64>,
+    /// Unit of the value: `us`, `%` or `requests`.
+    pub unit: String,
+    /// Share of the scheduled requests that failed, were never sent, or were answered later than the objective permits.
+    pub loss_ratio: f64,
+}
