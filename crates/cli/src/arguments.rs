@@ -3,6 +3,7 @@
 mod compare;
 mod crosscheck;
 mod find;
+mod gate;
 mod load;
 mod price;
 mod prices;
@@ -22,6 +23,7 @@ use clap_complete::Shell;
 pub(crate) use compare::CompareArguments;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use find::{FindArguments, Preset};
+pub(crate) use gate::GateArguments;
 pub(crate) use load::LoadArguments;
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
@@ -39,7 +41,7 @@ Examples:
 
 Exit codes:
   0    success
-  1    a condition of --fail-on holds or is unknown
+  1    a condition of --fail-on holds; of `hoptax load`, also if it is unknown
   2    invalid input
   3    a requirement is missing, such as Envoy, memory or a port
   4    the result is void: its evidence does not support its numbers
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Study(StudyArguments),
     /// Decide whether proxies differ, measured side by side
     Compare(CompareArguments),
+    /// Fail if a candidate, such as a new release of Envoy, exceeds limits
+    Gate(GateArguments),
     /// Send load to a server and record the outcome of every request
     Load(Box<LoadArguments>),
     /// Find the highest rate at which a server holds objectives such as `p99<5ms`
@@ -274,6 +278,8 @@ pub(crate) enum SchemaOf {
     Bill,
     /// The result of `hoptax compare`
     Comparison,
+    /// The result of `hoptax gate`
+    Gate,
     /// The result of `hoptax load`
     Load,
     /// A line of `hoptax load --every`

@@ -9,6 +9,7 @@ pub(crate) mod crosscheck;
 pub(crate) mod envoy;
 pub(crate) mod find;
 pub(crate) mod functions;
+pub(crate) mod gate;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod load;

@@ -11,7 +11,7 @@ use hoptax_result::Verdict;
 pub(crate) enum Code {
     /// Success.
     Success = 0,
-    /// A condition of `--fail-on` holds or is unknown.
+    /// A condition of `--fail-on` holds, or of a load is unknown.
     ConditionFailed = 1,
     /// Invalid input: arguments, a study file, a URL.
     BadInput = 2,

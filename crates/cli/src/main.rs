@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Compare(arguments) => command::compare::run(&arguments),
+        Command::Gate(arguments) => command::gate::run(&arguments),
         Command::Study(arguments) => command::study::run(&arguments),
         Command::Load(arguments) => command::load::run(&arguments),
         Command::Find(arguments) => command::find::run(&arguments),

@@ -1,11 +1,13 @@
 //! A study as Markdown, for issues and web pages.
 
-use hoptax_result::{BillResult, ComparisonResult, Measure, PricesResult, SittingsResult, StudyResult};
+use hoptax_result::{
+    BillResult, ComparisonResult, GateResult, Measure, PricesResult, SittingsResult, StudyResult,
+};
 
 use crate::findings::{self, FindingGroup, Lead};
 use crate::rows::{Columns, Row, rows};
 use crate::side::{SideTable, levels_by_load, side_tables, work};
-use crate::{bill, by_load, comparison, known, levels, prices, sittings, words};
+use crate::{bill, by_load, comparison, gate, known, levels, prices, sittings, words};
 
 /// The study as Markdown.
 pub fn study(result: &StudyResult) -> String {
@@ -112,7 +114,6 @@ pub fn bill(result: &BillResult) -> String {
     text
 }
 
-/// The failed checks, what helps, and what to run next.
 /// The decisions of the comparisons of one study; none if there are none.
 pub fn decisions(comparisons: &[ComparisonResult]) -> Option<String> {
     let first = comparisons.first()?;
@@ -125,6 +126,23 @@ pub fn decisions(comparisons: &[ComparisonResult]) -> Option<String> {
     ))
 }
 
+/// A gate as Markdown, for a job summary.
+pub fn gate(result: &GateResult) -> String {
+    let mut text = format!(
+        "# {}\n\n**{}.**\n\n",
+        escape(&result.study),
+        escape(&words::capitalised(&gate::outcome(result)))
+    );
+    if let Some(warning) = gate::warning(result) {
+        text += &format!("{}.\n\n", words::capitalised(warning));
+    }
+    text.extend(gate::sentences(result).iter().map(|line| format!("- {}\n", escape_around_code(line))));
+    text += &format!("\n{}", side(&gate::table(result)));
+    text.extend(gate::method(result).iter().map(|line| format!("- {}\n", escape(&words::capitalised(line)))));
+    text
+}
+
+/// The failed checks, what helps, and what to run next.
 fn lead(lead: &Lead<'_>) -> String {
     let mut text = String::new();
     if let Some(cut) = &lead.cut {
@@ -224,6 +242,14 @@ fn cells(table: &SideTable) -> String {
     text + "\n"
 }
 
+/// Escapes markup outside of code spans, in which it has no effect and escapes would be visible.
+fn escape_around_code(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let escaped: Vec<String> =
+        parts.map(|(index, part)| if index % 2 == 0 { escape(part) } else { part.to_owned() }).collect();
+    escaped.join("`")
+}
+
 /// Escapes markup in text from a file.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -254,6 +280,15 @@ mod tests {
         result.name = "<script>alert(1)</script> *x*".to_owned();
         let text = study(&result);
         assert!(!text.contains("<script>") && text.contains("\\*x\\*"), "{text}");
+    }
+
+    #[test]
+    fn a_gate_as_markdown() {
+        insta::assert_snapshot!(gate(&crate::gate::fixture::gate()));
+        let mut rate = crate::gate::fixture::gate();
+        rate.limits[3].limit = "rate<-2%".to_owned();
+        let text = gate(&rate);
+        assert!(text.contains("`rate<-2%`") && text.contains("lua&lt;&>: "), "{text}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod digits;
 mod environment;
 mod find;
 mod finding;
+mod gate;
 mod load;
 mod machine;
 mod prices;
@@ -41,6 +42,7 @@ pub use digits::grouped;
 pub use environment::Environment;
 pub use find::{FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, TriedObjective};
 pub use finding::{Finding, Severity, Verdict};
+pub use gate::{GateLimit, GateOutcome, GateResult};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
     InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadInterval, LoadPlan, LoadRate, LoadResult,

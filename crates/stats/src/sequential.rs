@@ -13,7 +13,7 @@ use crate::critical::two_sided_t;
 pub const LOOK_CONFIDENCE: f64 = 0.96;
 
 /// Rounds before the first look. With fewer, the spread of rounds is a guess.
-const FIRST_LOOK: u32 = 8;
+pub(crate) const FIRST_LOOK: u32 = 8;
 
 /// Rounds until the next look, as a share of those measured.
 const GROWTH: f64 = 0.25;

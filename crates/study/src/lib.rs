@@ -14,6 +14,7 @@
 //! | summary: slices to a [`hoptax_result::StudyResult`] | [`summary`] | yes |
 //! | bill: what the parts of a given configuration cost | [`mod@bill`] | yes |
 //! | comparison: which arms differ from a reference | [`comparison`] | yes |
+//! | gate: whether a candidate exceeds limits | [`mod@gate`] | yes |
 //! | sittings: combine the results of several sittings of one study | [`sittings`] | yes |
 
 pub mod bill;
@@ -22,6 +23,7 @@ pub mod configurations;
 pub mod disturbance;
 pub mod event;
 pub mod file;
+pub mod gate;
 pub mod length;
 pub mod measure;
 pub mod placement;

@@ -34,6 +34,7 @@ use crate::configurations::Configurations;
 use crate::file::{Observe, Positions, Problems, ProxyWord, StudyFile};
 
 pub use arms::External;
+pub(crate) use arms::number_of_same;
 pub use chain::{Chain, Hop};
 pub use conditions::{Conditions, USUAL_BYTES};
 pub use copies::Subject;

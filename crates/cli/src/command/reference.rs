@@ -4,7 +4,7 @@ use std::fs;
 
 use clap::CommandFactory;
 use hoptax_result::{
-    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindResult, HistoryResult,
+    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindResult, GateResult, HistoryResult,
     LoadInterval, LoadResult, PricesResult, RunsResult, SittingsResult, StudyResult, TuneResult,
 };
 
@@ -20,6 +20,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Sittings => schemars::schema_for!(SittingsResult).to_value(),
         SchemaOf::Bill => schemars::schema_for!(BillResult).to_value(),
         SchemaOf::Comparison => schemars::schema_for!(ComparisonResult).to_value(),
+        SchemaOf::Gate => schemars::schema_for!(GateResult).to_value(),
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
         SchemaOf::Find => schemars::schema_for!(FindResult).to_value(),

@@ -50,7 +50,7 @@ pub struct FunctionEntry {
 }
 
 /// An arm with a name and a chain of proxies: one, unless it lists `hops`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainEntry {
     /// Its name, which is not that of a function: letters, digits, `-`, `_` and `.`.

@@ -457,7 +457,7 @@ fn name_folders(arms: &mut [Arm]) {
 }
 
 /// The number of an A/A arm: 1 for `same`, 2 for `same#2` and so on if a study has several. None for other names.
-fn number_of_same(name: &str) -> Option<u32> {
+pub(crate) fn number_of_same(name: &str) -> Option<u32> {
     match name.strip_prefix(SAME)? {
         "" => Some(1),
         rest => rest.strip_prefix('#')?.parse().ok().filter(|number| *number > 1),

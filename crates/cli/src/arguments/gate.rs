@@ -1,0 +1,83 @@
+//! Arguments of `hoptax gate`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use hoptax_study::gate::{Candidate, Limit};
+
+use super::values::{self, NeverHalt};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every arm of the study runs twice, as it is and with the candidate, side by side in one study. The
+first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name an Envoy
+of their own, are left out.
+
+A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm as it is. Measures:
+  cpu                    CPU time per request of all proxies
+  p50, p90, p99          response time under the first open loop of the study
+  rate                   maximum rate
+  memory                 resident memory of all proxies
+  memory-per-connection  resident memory per connection
+
+A limit fails only if the whole 95 % interval of the change lies beyond it. The intervals of all limits
+hold together, so more limits and arms do not fail more often by chance. If the limit lies within the
+interval, it is undecided: the output states how much longer it takes.
+
+Examples:
+  hoptax gate quick --candidate envoy=1.41.0 --fail-on 'cpu>+3%'
+  hoptax gate edge.yaml --candidate envoy=./envoy-next --fail-on 'cpu>+3%' --fail-on 'p99>+10%'
+  hoptax gate edge.yaml --candidate config=new.yaml --fail-on 'cpu>+2%' --until-decided 15m
+  hoptax gate edge.yaml --candidate envoy=1.41.0 --fail-on 'cpu>+3%' --junit gate.xml --markdown gate.md
+
+The run folder holds the study file, its result and report, and gate.json.
+
+Exit codes:
+  0    no limit is certainly exceeded
+  1    a limit is exceeded
+  2    invalid input
+  3    a requirement is missing, such as Envoy or memory
+  4    the study is void, or no limit can be judged
+  130  interrupted; `hoptax study --resume DIR` continues the study")]
+pub(crate) struct GateArguments {
+    /// The study: name of a built-in study, or path of a study file
+    #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]
+    pub(crate) study: String,
+    /// What takes the place of the usual Envoy (`envoy=VERSION|PATH`) or of the configuration (`config=FILE`)
+    #[arg(long, value_name = "envoy=VERSION|config=FILE")]
+    pub(crate) candidate: Candidate,
+    /// A change that the candidate must not exceed, such as `cpu>+3%`; may be repeated
+    #[arg(long, value_name = "LIMIT", required = true)]
+    pub(crate) fail_on: Vec<Limit>,
+    /// Measure until limits of CPU time are decided, for at most this time
+    ///
+    /// The study ends when the intervals of CPU time reach at most a third of its smallest limit to each side. It never looks at
+    /// the estimates. A change near the limit stays undecided.
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
+    pub(crate) until_decided: Option<Duration>,
+    /// Number of rounds [default: that of the study file, or 12]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) rounds: Option<u32>,
+    /// Run folder [default: runs/NAME-gate-TIME]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Envoy that the candidate is compared with: version, path to an Envoy binary (with a `/`), or name of a program on PATH
+    #[arg(long, value_name = "VERSION|PATH")]
+    pub(crate) envoy: Option<String>,
+    /// Keep idle processors from halting, so that wake-ups are fast
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
+    /// Write the outcome as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the outcome as Markdown to a file, for a job summary
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write the outcome as JUnit XML to a file, one test case for each limit of each arm
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the limits that did not pass as SARIF to a file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) sarif: Option<PathBuf>,
+}

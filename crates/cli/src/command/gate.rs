@@ -1,0 +1,123 @@
+//! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with what it would replace.
+
+use std::env;
+use std::fs;
+use std::path::{self, Path};
+
+use hoptax_report::{junit, markdown, sarif, terminal};
+use hoptax_result::{CostMeasure, GateResult, Verdict};
+use hoptax_stats::half_width_for_limit;
+use hoptax_study::file;
+use hoptax_study::gate::{SideBySide, judge, side_by_side};
+
+use super::own_study::{self, MAX_ROUNDS};
+use super::study::{self, library};
+use crate::arguments::GateArguments;
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// Rounds if neither the arguments nor the study file state them.
+const ROUNDS: u32 = 12;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
+    let (name, text) = library::read(&arguments.study)?;
+    let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
+    let absolute = |config: &str| {
+        path::absolute(config).map_or_else(|_| config.to_owned(), |path| path.display().to_string())
+    };
+    let candidate = arguments.candidate.clone().with_absolute_path(absolute);
+    let side_by_side = side_by_side(&given, &candidate).map_err(Failure::bad_input)?;
+    if !side_by_side.unchanged.is_empty() {
+        let arms = side_by_side.unchanged.join("`, `");
+        print::note(&format!("not measured, because the candidate does not change them: `{arms}`"));
+    }
+    // Relative paths in a study file start at its folder; a built-in study has none.
+    let is_built_in = name != arguments.study;
+    let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
+    let study_file = write_study(&folder_of_study, &side_by_side)?;
+    let folder = study::run_folder_path(arguments.out.as_deref(), &side_by_side.file.name);
+    let options =
+        options(arguments, (study_file.path(), given.rounds), side_by_side.comparisons(&arguments.fail_on))?;
+    let result = match own_study::run(&options, &folder)? {
+        Ok(result) => result,
+        Err(code) => return Ok(code),
+    };
+    let gate = judge(&result, (&candidate, &side_by_side), &arguments.fail_on);
+    print::write_json(Some(&folder.join("gate.json")), &gate)?;
+    write_reports(arguments, &name, &gate)?;
+    print::table_or_json(arguments.json.as_deref(), &gate, || terminal::gate(&gate, print::style()))?;
+    Ok(code(&gate))
+}
+
+fn code(gate: &GateResult) -> Code {
+    if gate.verdict == Verdict::Void || gate.is_unknown() {
+        Code::Void
+    } else if gate.has_failed() {
+        Code::ConditionFailed
+    } else {
+        Code::Success
+    }
+}
+
+/// Writes the study to a temporary file in `folder`.
+fn write_study(folder: &Path, side_by_side: &SideBySide) -> Result<tempfile::NamedTempFile, Failure> {
+    // JSON is YAML.
+    let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
+    let failed = |error: std::io::Error| {
+        Failure::environment(format!("cannot write the study of the gate to `{}`: {error}", folder.display()))
+    };
+    let file = tempfile::Builder::new()
+        .prefix(".hoptax-gate-")
+        .suffix(".yaml")
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    fs::write(file.path(), text).map_err(failed)?;
+    Ok(file)
+}
+
+/// The options of `hoptax study` for the study file with its number of rounds.
+fn options(
+    arguments: &GateArguments,
+    (study_file, rounds_of_file): (&Path, Option<u32>),
+    comparisons: usize,
+) -> Result<Vec<String>, Failure> {
+    let mut options = vec![study_file.display().to_string()];
+    let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
+    match arguments.until_decided {
+        None => {
+            option("--rounds", arguments.rounds.or(rounds_of_file).unwrap_or(ROUNDS).to_string());
+        }
+        Some(budget) => {
+            let of_cpu = arguments.fail_on.iter().filter(|limit| limit.measure == CostMeasure::CpuUs);
+            let smallest = of_cpu.map(|limit| limit.share.abs()).fold(f64::INFINITY, f64::min);
+            let target = half_width_for_limit(smallest, comparisons).ok_or_else(|| {
+                Failure::bad_input(
+                    "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and none of 0 %",
+                )
+            })?;
+            option("--rounds", MAX_ROUNDS.to_string());
+            option("--budget", format!("{}ms", budget.as_millis()));
+            option("--until", format!("{}%", 100.0 * target));
+        }
+    }
+    if let Some(envoy) = &arguments.envoy {
+        option("--envoy", envoy.clone());
+    }
+    option("--never-halt", arguments.never_halt.as_str().to_owned());
+    Ok(options)
+}
+
+fn write_reports(arguments: &GateArguments, study: &str, gate: &GateResult) -> Result<(), Failure> {
+    let write = |path: &Path, text: String| {
+        fs::write(path, text)
+            .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
+    };
+    if let Some(path) = &arguments.markdown {
+        write(path, markdown::gate(gate))?;
+    }
+    if let Some(path) = &arguments.junit {
+        write(path, junit::gate(gate).map_err(Failure::environment)?)?;
+    }
+    print::write_json(arguments.sarif.as_deref(), &sarif::gate(gate, study, env!("CARGO_PKG_VERSION")))
+}

@@ -1,0 +1,215 @@
+//! A gate: one sentence for its outcome and one for each limit that did not pass, and a table of all limits.
+
+use hoptax_result::{GateLimit, GateOutcome, GateResult};
+
+use crate::numbers::{decimals, grouped, percent_difference};
+use crate::side::SideTable;
+use crate::sittings::{scaled, unit};
+use crate::words;
+
+/// The outcome of the gate in one sentence.
+pub(crate) fn outcome(result: &GateResult) -> String {
+    let of = |outcome| result.limits.iter().filter(|limit| limit.outcome == outcome).count();
+    let all = result.limits.len();
+    let limits = |count: usize| if count == 1 { "1 limit".to_owned() } else { format!("{count} limits") };
+    let (failed, undecided, unknown) =
+        (of(GateOutcome::Failed), of(GateOutcome::Undecided), of(GateOutcome::Unknown));
+    let candidate = &result.candidate;
+    let rest: Vec<String> = [(undecided, "undecided"), (unknown, "unknown")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let rest = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
+    if failed > 0 {
+        format!("failed: {candidate} exceeds {failed} of {}{rest}", limits(all))
+    } else if result.is_unknown() {
+        format!("unknown: no number of {candidate} is available, see the findings of the study")
+    } else if rest.is_empty() {
+        format!(
+            "passed: {candidate} is within {}",
+            if all == 1 { "the limit".to_owned() } else { format!("all {all} limits") }
+        )
+    } else {
+        format!("not decided: {candidate} is not shown to exceed any of {}{rest}", limits(all))
+    }
+}
+
+/// A sentence for each limit that did not pass, failures first.
+pub(crate) fn sentences(result: &GateResult) -> Vec<String> {
+    let of = |outcome| result.limits.iter().filter(move |limit| limit.outcome == outcome);
+    let kinds = [GateOutcome::Failed, GateOutcome::Undecided, GateOutcome::Unknown];
+    kinds.into_iter().flat_map(of).map(|limit| sentence(result, limit)).collect()
+}
+
+/// One limit in a sentence.
+pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
+    let GateLimit { arm, limit: text, .. } = limit;
+    let measure = name(limit);
+    let Some(change) = &limit.change_share else {
+        return format!(
+            "{arm}: {measure} is withheld or was not measured, so `{text}` is unknown; the findings of the study say why"
+        );
+    };
+    let change = percent_difference(change);
+    match limit.outcome {
+        GateOutcome::Failed => format!("{arm}: {measure} changes by {change}, which exceeds `{text}`"),
+        GateOutcome::Passed => format!("{arm}: {measure} changes by {change}, within `{text}`"),
+        GateOutcome::Undecided | GateOutcome::Unknown => {
+            format!(
+                "{arm}: {measure} changes by {change}, so `{text}` is undecided; {}",
+                remedy(result, limit)
+            )
+        }
+    }
+}
+
+/// What decides a limit.
+fn remedy(result: &GateResult, limit: &GateLimit) -> String {
+    match limit.rounds_until_decided {
+        Some(rounds) => {
+            let of_one_s = result.wall_seconds / f64::from(result.rounds.max(1));
+            let more_s = f64::from(rounds.saturating_sub(result.rounds)) * of_one_s;
+            format!(
+                "`--rounds {rounds}` probably decides it, {} are measured: {} s more",
+                result.rounds,
+                grouped(more_s, 0)
+            )
+        }
+        None => "more rounds are out of reach: use a quieter machine or a wider limit".to_owned(),
+    }
+}
+
+/// The measure without its unit.
+fn name(limit: &GateLimit) -> &'static str {
+    limit.measure.words().split(',').next().unwrap_or_default()
+}
+
+/// All limits, and those of the A/A arm.
+pub(crate) fn table(result: &GateResult) -> SideTable {
+    let row = |limit: &GateLimit, name: String| {
+        let level = limit.reference.map(|reference| {
+            let half_width = limit.change_share.map_or(reference, |change| {
+                let in_unit = hoptax_result::Interval {
+                    estimate: change.estimate * reference,
+                    low: change.low * reference,
+                    high: change.high * reference,
+                };
+                scaled(in_unit, limit.measure).half_width()
+            });
+            grouped(reference * unit(limit.measure), decimals(half_width))
+        });
+        let dash = || "-".to_owned();
+        let cells = vec![
+            limit.limit.clone(),
+            limit.measure.words().to_owned(),
+            level.unwrap_or_else(dash),
+            limit.change_share.as_ref().map_or_else(dash, percent_difference),
+            limit.outcome.as_str().to_owned(),
+        ];
+        (name, cells)
+    };
+    let own = result.limits.iter().map(|limit| row(limit, limit.arm.clone()));
+    let same = result.same.iter().map(|limit| row(limit, format!("{} (A/A)", limit.arm)));
+    SideTable {
+        title: "limits".to_owned(),
+        header: ["arm", "limit", "measure", "reference", "change", "outcome"].map(str::to_owned).to_vec(),
+        rows: own.chain(same).collect(),
+    }
+}
+
+/// How limits are judged, and what was left out.
+pub(crate) fn method(result: &GateResult) -> Vec<String> {
+    let mut lines = vec![format!(
+        "failed: the whole interval lies beyond the limit; passed: within it; undecided: neither. All intervals hold together \
+         with a confidence of {:.0} % (Bonferroni). {} interleaved rounds; the A/A arm is a second copy of the first arm, and its true \
+         change is zero",
+        100.0 * result.confidence,
+        result.rounds
+    )];
+    if !result.unchanged.is_empty() {
+        lines.push(format!(
+            "not measured, because the candidate does not change them: {}",
+            result.unchanged.join(", ")
+        ));
+    }
+    lines
+}
+
+/// That the numbers cannot be used, if so.
+pub(crate) fn warning(result: &GateResult) -> Option<&'static str> {
+    words::warning(result.verdict, "the study is void: nothing can be judged")
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    use hoptax_result::{CostMeasure, Interval, Verdict};
+
+    use super::*;
+
+    fn limit(
+        arm: &str,
+        text: &str,
+        measure: CostMeasure,
+        change: Option<(f64, f64)>,
+        outcome: GateOutcome,
+    ) -> GateLimit {
+        let change_share = change.map(|(estimate, half_width)| Interval {
+            estimate,
+            low: estimate - half_width,
+            high: estimate + half_width,
+        });
+        GateLimit {
+            arm: arm.to_owned(),
+            limit: text.to_owned(),
+            measure,
+            limit_share: 0.03,
+            reference: change.map(|_| if measure == CostMeasure::CpuUs { 52.4 } else { 812.0 }),
+            change_share,
+            outcome,
+            rounds_until_decided: (outcome == GateOutcome::Undecided).then_some(40),
+        }
+    }
+
+    /// A gate of two arms with two limits: one fails, one passes, one is undecided and one unknown.
+    pub(crate) fn gate() -> GateResult {
+        let (cpu, p99) = (CostMeasure::CpuUs, CostMeasure::ResponseP99Us);
+        GateResult {
+            format: GateResult::FORMAT.to_owned(),
+            study: "edge-gate".to_owned(),
+            verdict: Verdict::Sound,
+            candidate: "envoy=1.41.0".to_owned(),
+            confidence: 0.95,
+            rounds: 12,
+            wall_seconds: 96.0,
+            limits: vec![
+                limit("baseline", "cpu>+3%", cpu, Some((0.052, 0.011)), GateOutcome::Failed),
+                limit("baseline", "p99>+10%", p99, Some((0.06, 0.09)), GateOutcome::Undecided),
+                limit("lua<&>", "cpu>+3%", cpu, Some((0.004, 0.013)), GateOutcome::Passed),
+                limit("lua<&>", "p99>+10%", p99, None, GateOutcome::Unknown),
+            ],
+            same: vec![limit("baseline", "cpu>+3%", cpu, Some((-0.001, 0.012)), GateOutcome::Passed)],
+            unchanged: vec!["pinned".to_owned()],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sentence_is_the_outcome() {
+        let mut result = fixture::gate();
+        assert_eq!(outcome(&result), "failed: envoy=1.41.0 exceeds 1 of 4 limits, 1 undecided, 1 unknown");
+        result.limits.remove(0);
+        assert_eq!(
+            outcome(&result),
+            "not decided: envoy=1.41.0 is not shown to exceed any of 3 limits, 1 undecided, 1 unknown"
+        );
+        result.limits.retain(|limit| limit.outcome == GateOutcome::Passed);
+        assert_eq!(outcome(&result), "passed: envoy=1.41.0 is within the limit");
+        result.limits[0].outcome = GateOutcome::Unknown;
+        assert!(outcome(&result).starts_with("unknown: "), "{}", outcome(&result));
+    }
+}

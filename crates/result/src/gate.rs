@@ -1,0 +1,96 @@
+//! Whether a candidate exceeds limits, measured side by side with what it would replace.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CostMeasure, Interval, Verdict};
+
+/// The result of a gate: each limit for each arm of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GateResult {
+    /// Version of this format.
+    pub format: String,
+    /// Name of the study.
+    pub study: String,
+    /// Verdict of the study.
+    pub verdict: Verdict,
+    /// The candidate as the user gave it, for example `envoy=1.41.0`.
+    pub candidate: String,
+    /// Confidence that all intervals hold together, 0 to 1.
+    pub confidence: f64,
+    /// Rounds completed.
+    pub rounds: u32,
+    /// Duration of the study, seconds.
+    pub wall_seconds: f64,
+    /// Each limit for each arm, arm by arm.
+    pub limits: Vec<GateLimit>,
+    /// The same for the A/A arm, a second copy of the first arm: its true change is zero. It decides nothing.
+    pub same: Vec<GateLimit>,
+    /// Arms of the study that the candidate does not change, and which are therefore not measured.
+    pub unchanged: Vec<String>,
+}
+
+impl GateResult {
+    /// The current format.
+    pub const FORMAT: &'static str = "hoptax.gate/1";
+
+    /// Whether a limit is exceeded.
+    pub fn has_failed(&self) -> bool {
+        self.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed)
+    }
+
+    /// Whether no limit could be judged.
+    pub fn is_unknown(&self) -> bool {
+        self.limits.iter().all(|limit| limit.outcome == GateOutcome::Unknown)
+    }
+}
+
+/// A limit for one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GateLimit {
+    /// The arm, as the study names it.
+    pub arm: String,
+    /// The limit as the user gave it, for example `cpu>+3%`.
+    pub limit: String,
+    /// The measure that it limits.
+    pub measure: CostMeasure,
+    /// The limit as a share of the reference: 0.03 for +3 %.
+    pub limit_share: f64,
+    /// The measure of the reference, in its unit; null if it is withheld.
+    pub reference: Option<f64>,
+    /// The change as a share of the reference, with the interval that decides: those of all limits hold together; null if it
+    /// is withheld.
+    pub change_share: Option<Interval>,
+    /// The outcome.
+    pub outcome: GateOutcome,
+    /// Total number of rounds after which it is probably decided; null if it is decided, or out of reach.
+    pub rounds_until_decided: Option<u32>,
+}
+
+/// Whether a limit is exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateOutcome {
+    /// The whole interval lies beyond the limit.
+    Failed,
+    /// The whole interval lies within the limit.
+    Passed,
+    /// The limit lies within the interval.
+    Undecided,
+    /// The number is withheld or was not measured.
+    Unknown,
+}
+
+impl GateOutcome {
+    /// Its name in outputs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Passed => "passed",
+            Self::Undecided => "undecided",
+            Self::Unknown => "unknown",
+        }
+    }
+}

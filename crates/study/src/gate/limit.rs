@@ -1,0 +1,132 @@
+//! Limits of a gate, such as `cpu>+3%`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hoptax_nearest::hint;
+use hoptax_result::{CostMeasure, GateOutcome, Interval};
+
+/// The measures that can be limited, with their names.
+const MEASURES: [(&str, CostMeasure); 7] = [
+    ("cpu", CostMeasure::CpuUs),
+    ("p50", CostMeasure::ResponseP50Us),
+    ("p90", CostMeasure::ResponseP90Us),
+    ("p99", CostMeasure::ResponseP99Us),
+    ("rate", CostMeasure::MaxRate),
+    ("memory", CostMeasure::MemoryBytes),
+    ("memory-per-connection", CostMeasure::MemoryPerConnectionBytes),
+];
+
+/// A change that the candidate must not exceed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    text: String,
+    /// The measure that it limits.
+    pub measure: CostMeasure,
+    /// Whether changes above `share` exceed it, rather than changes below.
+    is_upper: bool,
+    /// The largest permitted change, as a share of the reference; negative for a decrease.
+    pub share: f64,
+}
+
+impl Limit {
+    /// The outcome for a change with this interval.
+    pub fn judge(&self, change: &Interval) -> GateOutcome {
+        let (nearest, farthest) =
+            if self.is_upper { (change.low, change.high) } else { (-change.high, -change.low) };
+        let share = if self.is_upper { self.share } else { -self.share };
+        if nearest > share {
+            GateOutcome::Failed
+        } else if farthest <= share {
+            GateOutcome::Passed
+        } else {
+            GateOutcome::Undecided
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    /// Parses `MEASURE>CHANGE%` or `MEASURE<CHANGE%`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let place = text.find(['<', '>']).ok_or("write it as `cpu>+3%` or `rate<-2%`")?;
+        let (name, rest) = text.split_at(place);
+        let name = name.trim();
+        let names = MEASURES.map(|(name, _)| name);
+        let (_, measure) = MEASURES.into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let hint = hint(name, names);
+            format!("there is no measure `{name}`{hint}; measures are `{}`", names.join("`, `"))
+        })?;
+        let change = rest.get(1..).unwrap_or_default().trim();
+        let percent = change.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
+        let percent = percent.filter(|percent| percent.is_finite()).ok_or_else(|| {
+            format!("`{change}` is not a change: write it in percent of the reference, as `+3%` or `-2%`")
+        })?;
+        let is_upper = rest.starts_with('>');
+        if (percent < 0.0 && is_upper) || (percent > 0.0 && !is_upper) {
+            return Err(format!("no change would exceed it too: write `{name}>+3%` or `{name}<-3%`"));
+        }
+        Ok(Self { text: text.to_owned(), measure, is_upper, share: percent / 100.0 })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn outcome(limit: &str, low: f64, high: f64) -> GateOutcome {
+        let change = Interval { estimate: f64::midpoint(low, high), low, high };
+        limit.parse::<Limit>().unwrap().judge(&change)
+    }
+
+    #[test]
+    fn only_a_whole_interval_beyond_the_limit_fails() {
+        for (limit, low, high, expected) in [
+            ("cpu>+3%", 0.031, 0.05, GateOutcome::Failed),
+            ("cpu>3%", 0.03, 0.05, GateOutcome::Undecided),
+            ("cpu > +3 %", -0.01, 0.03, GateOutcome::Passed),
+            ("cpu>+3%", -0.01, 0.031, GateOutcome::Undecided),
+            ("cpu>+0%", 0.001, 0.01, GateOutcome::Failed),
+            ("rate<-2%", -0.05, -0.021, GateOutcome::Failed),
+            ("rate<-2%", -0.02, 0.05, GateOutcome::Passed),
+            ("rate<-2%", -0.03, -0.01, GateOutcome::Undecided),
+        ] {
+            assert_eq!(outcome(limit, low, high), expected, "{limit} [{low}, {high}]");
+        }
+    }
+
+    #[test]
+    fn invalid_limits_are_errors() {
+        for (text, expected) in [
+            ("cpu", "write it as `cpu>+3%`"),
+            ("cqu>3%", "did you mean `cpu`"),
+            ("p95>3%", "measures are `cpu`, `p50`"),
+            ("cpu>3", "is not a change"),
+            ("cpu>=3%", "is not a change"),
+            ("cpu>-3%", "`cpu<-3%`"),
+            ("rate<2%", "`rate<-3%`"),
+            ("p99>infinity%", "is not a change"),
+        ] {
+            let error = text.parse::<Limit>().unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_mirrored_limit_has_the_same_outcome(percent in 0.0..50.0_f64, low in -1.0..1.0_f64, width in 0.0..1.0_f64) {
+            let high = low + width;
+            let upper = outcome(&format!("cpu>{percent}%"), low, high);
+            prop_assert_eq!(outcome(&format!("cpu<-{percent}%"), -high, -low), upper);
+        }
+    }
+}
