@@ -27,9 +27,8 @@ interval, it is undecided: the output states how much longer it takes.
 
 Examples:
   hoptax gate quick --candidate envoy=1.41.0 --fail-on 'cpu>+3%'
-  hoptax gate edge.yaml --candidate envoy=./envoy-next --fail-on 'cpu>+3%' --fail-on 'p99>+10%'
   hoptax gate edge.yaml --candidate config=new.yaml --fail-on 'cpu>+2%' --until-decided 15m
-  hoptax gate edge.yaml --candidate envoy=1.41.0 --fail-on 'cpu>+3%' --junit gate.xml --markdown gate.md
+  hoptax gate edge.yaml --candidate envoy=./envoy-next --fail-on 'cpu>+3%' --fail-on 'p99>+10%' --junit gate.xml
 
 The run folder holds the study file, its result and report, and gate.json.
 
