@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use support::{checked, hoptax, ran};
 
 /// An executable script.
@@ -61,7 +61,9 @@ loads:
     assert!(!own.is_empty());
     for sample in own {
         let book = if sample["book"]["answered"] == 0 { &sample["set_aside_book"] } else { &sample["book"] };
-        assert_eq!((&book["answered"], &book["failed"]), (&json!(2), &json!(1)), "{sample}");
+        // A disturbed slice is repeated, and has its calls once more.
+        let [answered, failed] = ["answered", "failed"].map(|outcome| book[outcome].as_u64().unwrap());
+        assert!(failed > 0 && answered == 2 * failed, "{sample}");
     }
 }
 

@@ -205,7 +205,7 @@ mod tests {
     fn a_filter_or_a_log_of_the_catalogue_stands_for_one_of_the_configuration() {
         let filter = changed("jwt_authn -> add-header/lua").unwrap();
         let (pointer, node) = filter.variant.replaced.first_key_value().unwrap();
-        assert_eq!(pointer, "/static_resources/listeners/0/envoy.filters.http.jwt_authn");
+        assert_eq!(pointer, "/HTTP filter/envoy.filters.http.jwt_authn");
         assert_eq!(node["name"], "envoy.filters.http.lua");
         assert_eq!(filter.proof, ["http.*.lua.add_header.executions"]);
         assert!(filter.variant.removed.is_empty());
