@@ -238,6 +238,9 @@ impl Worker {
             }
             self.handle_epoll_events(&mut current, &events);
         }
+        if self.traffic.protocol.has_datagrams() {
+            self.acknowledge(&mut current, &mut events)?;
+        }
         self.finish(&mut current);
         let used = used_after.map_or_else(thread_use, Ok)?;
         Ok(used - used_before.unwrap_or(used))

@@ -3,11 +3,17 @@
 use std::cmp::Reverse;
 
 use hoptax_host::clock::now_ns;
+use rustix::event::epoll;
+use rustix::io::Errno;
 
 use super::Worker;
 use crate::connection::{ConnectionId, Event, State};
 use crate::current::Current;
 use crate::recording::Unsent;
+
+/// Time after the last response in which all acknowledgements are sent and received: the longest delay of one, 25 ms (RFC
+/// 9000, section 18.2), and time for the peer.
+const ACKNOWLEDGED_NS: u64 = 30_000_000;
 
 impl Worker {
     /// Times out requests without a response and connections that are not established in time.
@@ -34,6 +40,25 @@ impl Worker {
             }
         }
         self.perform(current, now);
+    }
+
+    /// Sends the acknowledgements that QUIC delays. A server that is frozen after a slice takes their absence for a broken
+    /// path, and closes the connection when it is thawed.
+    pub(super) fn acknowledge(
+        &mut self,
+        current: &mut Current,
+        events: &mut Vec<epoll::Event>,
+    ) -> Result<(), Errno> {
+        let end_ns = now_ns() + ACKNOWLEDGED_NS;
+        loop {
+            let now = now_ns();
+            self.tick(current, now);
+            if now >= end_ns {
+                return Ok(());
+            }
+            self.wait(events, (end_ns - now).min(super::SCAN_NS))?;
+            self.handle_epoll_events(current, events);
+        }
     }
 
     /// Records unfinished and unsent requests, and leaves the connections ready for another run.

@@ -46,6 +46,9 @@ const TICK_NS: f64 = 1e7;
 /// Time for the proxy to go to sleep after its last response: the kernel's CPU accounting of a thread is exact once it
 /// sleeps.
 pub(super) const SETTLE: Duration = Duration::from_micros(500);
+/// The same for a proxy with QUIC connections: peers delay acknowledgements by up to 25 ms (RFC 9000, section 18.2). A
+/// proxy that is frozen before one arrives takes the path for broken when it is thawed, and closes the connection.
+const SETTLE_QUIC: Duration = Duration::from_millis(30);
 
 /// Measures the slices of one round and records them.
 pub(super) struct Meter<'a> {
@@ -103,7 +106,8 @@ impl<'a> Meter<'a> {
             for load in 0..self.plan.loads.len() {
                 self.send_unrecorded(subject, load, WARM_UP_NS / self.plan.loads.len().max(1) as u64, stop)?;
             }
-            thread::sleep(SETTLE);
+            let arm = self.plan.subjects.get(number).and_then(|planned| self.plan.arms.get(planned.arm));
+            thread::sleep(settle(arm));
             let reading = self.read(subject)?;
             self.end_unmeasured(number, reading);
         }
@@ -223,7 +227,7 @@ impl<'a> Meter<'a> {
         } else {
             subject.send(block.load, run, &mut self.recording, stop)?.ok_or_else(not_planned)?
         };
-        thread::sleep(SETTLE);
+        thread::sleep(settle(self.plan.arms.get(arm)));
         let after = self.read(subject)?;
         let closed = self.close(subject, block.load)?;
         self.freezer.freeze(&proxies)?;
@@ -431,6 +435,11 @@ impl<'a> Meter<'a> {
             None => slice.is_incomplete = true,
         }
     }
+}
+
+/// Time for the proxies of an arm to go to sleep after a slice.
+fn settle(arm: Option<&Arm>) -> Duration {
+    if arm.is_some_and(Arm::uses_quic) { SETTLE_QUIC } else { SETTLE }
 }
 
 /// Adds the values of one copy to the sums of an arm.
