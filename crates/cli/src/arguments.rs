@@ -7,6 +7,7 @@ mod gate;
 mod load;
 mod price;
 mod prices;
+mod scale;
 mod security;
 mod study;
 mod traffic;
@@ -26,6 +27,7 @@ pub(crate) use gate::GateArguments;
 pub(crate) use load::LoadArguments;
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
+pub(crate) use scale::ScaleArguments;
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
 pub(crate) use traffic::TrafficArguments;
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     Prices(PricesArguments),
     /// Measure what an Envoy configuration costs per request, and what each of its parts adds
     Price(Box<PriceArguments>),
+    /// Fit how the rate grows with connections, workers or clones, in the result of a study
+    Scale(ScaleArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
     /// Measure the errors of the load generator on this machine
@@ -280,6 +284,8 @@ pub(crate) enum SchemaOf {
     LoadInterval,
     /// The result of `hoptax find`
     Find,
+    /// The result of `hoptax scale`
+    Scale,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`

@@ -19,5 +19,6 @@ mod own_study;
 pub(crate) mod price;
 pub(crate) mod prices;
 pub(crate) mod reference;
+pub(crate) mod scale;
 pub(crate) mod study;
 pub(crate) mod tune;

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Tune(arguments) => command::tune::run(&arguments),
         Command::Prices(arguments) => command::prices::run(&arguments),
         Command::Price(arguments) => command::price::run(&arguments),
+        Command::Scale(arguments) => command::scale::run(&arguments),
         Command::Cleanup(arguments) => command::cleanup::run(&arguments),
         Command::Checks(arguments) => command::checks::run(&arguments),
         Command::Log(arguments) => command::log::run(&arguments),

@@ -1,4 +1,6 @@
-//! A load result without findings, for tests of checks and outputs.
+//! Results without findings, for tests of checks and outputs.
+
+mod study;
 
 use std::collections::BTreeMap;
 
@@ -7,6 +9,8 @@ use crate::{
     LoadRate, LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Verdict,
     Waiting, Window,
 };
+
+pub use study::{arm, closed_loop, study};
 
 /// A distribution of 200,000 times around a median.
 pub fn latency(p50_us: f64) -> Latency {
