@@ -7,6 +7,7 @@ mod gate;
 mod load;
 mod price;
 mod prices;
+mod runs;
 mod scale;
 mod security;
 mod study;
@@ -27,6 +28,7 @@ pub(crate) use gate::GateArguments;
 pub(crate) use load::LoadArguments;
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
+pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};
 pub(crate) use scale::ScaleArguments;
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
@@ -79,6 +81,10 @@ pub(crate) enum Command {
     Prices(PricesArguments),
     /// Measure what an Envoy configuration costs per request, and what each of its parts adds
     Price(Box<PriceArguments>),
+    /// Keep results: list, label, export and import them
+    Runs(RunsArguments),
+    /// Find changes of a number over all kept runs
+    History(HistoryArguments),
     /// Fit how the rate grows with connections, workers or clones, in the result of a study
     Scale(ScaleArguments),
     /// Remove files that killed studies left behind
@@ -294,6 +300,10 @@ pub(crate) enum SchemaOf {
     Tune,
     /// The result of `hoptax prices --json`
     Prices,
+    /// The result of `hoptax runs list --json`
+    Runs,
+    /// The result of `hoptax history --json`
+    History,
 }
 
 #[derive(Debug, Args)]

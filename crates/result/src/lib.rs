@@ -19,6 +19,7 @@ mod prices;
 mod scale;
 mod sittings;
 mod speeds;
+mod stored;
 mod study;
 mod tune;
 
@@ -49,7 +50,7 @@ pub use load::{
     Lookups, Loop, Loosened, LowerBounds, Mode, NetworkPlan, Outliers, Pacing, Percentile, QuantileIntervals,
     Range, Stage, TlsResult, Waiting, Window, Within,
 };
-pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
+pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};
 pub use scale::{
     PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePeak, ScalePoint, ScaleResult, ScaleSeries,
@@ -59,13 +60,14 @@ pub use sittings::{
     SittingsResult,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
+pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunKind, RunsResult, StoredRun};
 pub use study::{
     Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99, Cost, Course,
     CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopUse, HostUse, Interval, KnownAnswer,
-    LayerUse, LinkPlan, LoadSpec, Measure, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
-    PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest,
-    PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundProfile, RuleCost, Sample,
-    SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline,
-    TimelinePlan, TimelinePoint,
+    LayerUse, LinkPlan, LoadSpec, Measure, NamedNumber, Number, Opened, PartCounts, Parts, Phase, Place,
+    PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase,
+    PlannedRequest, PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundProfile, RuleCost,
+    Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound,
+    Timeline, TimelinePlan, TimelinePoint,
 };
 pub use tune::{TuneResult, TuneStep};

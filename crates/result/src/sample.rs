@@ -1,16 +1,16 @@
-//! Results without findings, for tests of checks and outputs.
+//! Results without findings, for tests of other crates.
 
-mod study;
+mod rates;
 
 use std::collections::BTreeMap;
 
 use crate::{
-    Book, Drift, EndedBy, Environment, Generator, GeneratorWorker, InFlight, Latency, LatencySet, LoadPlan,
-    LoadRate, LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Verdict,
-    Waiting, Window,
+    ArmKind, ArmResult, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
+    InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds,
+    Mode, NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
 };
 
-pub use study::{arm, closed_loop, study};
+pub use rates::{arm, closed_loop, study_of_rates};
 
 /// A distribution of 200,000 times around a median.
 pub fn latency(p50_us: f64) -> Latency {
@@ -41,7 +41,7 @@ pub fn load() -> LoadResult {
         connections: Some(16),
     };
     LoadResult {
-        format: "hoptax.load/1".to_owned(),
+        format: LoadResult::FORMAT.to_owned(),
         verdict: Verdict::Sound,
         findings: Vec::new(),
         plan: plan(),
@@ -138,5 +138,71 @@ fn plan() -> LoadPlan {
         seed: 1,
         never_halted: false,
         max_error_share: 0.001,
+    }
+}
+
+/// A study of four rounds, of plain proxying and one function, `lua`, that adds `cost_us` of CPU time per request.
+pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
+    let around = |estimate: f64| Some(Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 });
+    let baseline = ArmResult {
+        id: "baseline".to_owned(),
+        kind: ArmKind::Baseline,
+        cpu_us_per_request: around(50.0),
+        ..ArmResult::default()
+    };
+    let lua = ArmResult {
+        id: "lua".to_owned(),
+        kind: ArmKind::Function,
+        compared_with: Some("baseline".to_owned()),
+        cpu_us_per_request: around(50.0 + cost_us),
+        cost: Cost { cpu_us_per_request: around(cost_us), ..Cost::default() },
+        ..ArmResult::default()
+    };
+    StudyResult {
+        format: StudyResult::FORMAT.to_owned(),
+        name: name.to_owned(),
+        summary: "What does it cost?".to_owned(),
+        verdict: Verdict::Sound,
+        findings: Vec::new(),
+        loosened: Vec::new(),
+        environment: Environment {
+            started_at: started_at.to_owned(),
+            proxy_version: Some("1.40.0".to_owned()),
+            cpu_model: "Test CPU".to_owned(),
+            cpus: 2,
+            memory_bytes: 1 << 32,
+            ..Environment::default()
+        },
+        plan: study_plan(),
+        generator: Vec::new(),
+        host: HostUse::default(),
+        arms: vec![baseline, lua],
+        timelines: Vec::new(),
+        machine: None,
+        speeds: None,
+        rule_costs: Vec::new(),
+        rounds: Vec::new(),
+        sittings: Vec::new(),
+    }
+}
+
+fn study_plan() -> StudyPlan {
+    StudyPlan {
+        seed: 1,
+        baseline: "baseline".to_owned(),
+        rounds_planned: 4,
+        rounds_completed: 4,
+        confidence: 0.95,
+        budget_s: None,
+        sequential: None,
+        set_aside_rule: String::new(),
+        link: None,
+        never_halted: false,
+        loads: vec![closed_loop("saturation", 16)],
+        wall_seconds: 60.0,
+        ended_early: None,
+        resumed_after_rounds: Vec::new(),
+        max_error_share: 0.001,
+        timeline: None,
     }
 }

@@ -1,8 +1,8 @@
 //! A study whose rates are given, with one slice of each arm under each closed loop in each round.
 
 use crate::{
-    ArmKind, ArmLoad, ArmResult, ArmRound, Environment, GeneratorUse, HopUse, HostUse, Interval, LoadSpec,
-    Loop, PlannedHop, PlannedSubject, Sample, StudyPlan, StudyResult, StudyRound, Verdict,
+    ArmKind, ArmLoad, ArmResult, ArmRound, Environment, GeneratorUse, HopUse, Interval, LoadSpec, Loop,
+    PlannedHop, PlannedSubject, Sample, StudyPlan, StudyResult, StudyRound,
 };
 
 /// Share of a core that the generator uses.
@@ -44,14 +44,14 @@ pub fn closed_loop(name: &str, connections: u32) -> LoadSpec {
         requests_per_connection: None,
         expect: Vec::new(),
         caller: "hoptax".to_owned(),
-        blocks: 1,
+        blocks: 4,
         slice_s: 0.2,
     }
 }
 
 /// A sound study of these arms under these loads. `rate_of` is the rate of an arm under a load in a round, requests per second.
 /// The proxies are busy all the time, and the generator is not.
-pub fn study(
+pub fn study_of_rates(
     arms: Vec<ArmResult>,
     loads: Vec<LoadSpec>,
     rounds: u32,
@@ -76,49 +76,25 @@ pub fn study(
             ..arm.clone()
         })
         .collect();
+    let usual = super::study("sample", "2026-01-01T00:00:00Z", 0.0);
     StudyResult {
-        format: StudyResult::FORMAT.to_owned(),
-        name: "sample".to_owned(),
         summary: "How do rates grow?".to_owned(),
-        verdict: Verdict::Sound,
-        findings: Vec::new(),
-        loosened: Vec::new(),
         environment: Environment {
             proxy_cpus: vec![1],
             generator_cpus: vec![0],
-            ..Environment::default()
+            ..usual.environment.clone()
         },
         generator: loads.iter().map(generator).collect(),
-        plan: plan(&arms, loads, rounds.len() as u32),
-        host: HostUse::default(),
+        plan: StudyPlan {
+            baseline: arms.first().map(|arm| arm.id.clone()).unwrap_or_default(),
+            rounds_planned: rounds.len() as u32,
+            rounds_completed: rounds.len() as u32,
+            loads,
+            ..usual.plan.clone()
+        },
         arms,
-        timelines: Vec::new(),
-        machine: None,
-        speeds: None,
-        rule_costs: Vec::new(),
         rounds,
-        sittings: Vec::new(),
-    }
-}
-
-fn plan(arms: &[ArmResult], loads: Vec<LoadSpec>, rounds: u32) -> StudyPlan {
-    StudyPlan {
-        seed: 1,
-        baseline: arms.first().map(|arm| arm.id.clone()).unwrap_or_default(),
-        rounds_planned: rounds,
-        rounds_completed: rounds,
-        confidence: 0.95,
-        budget_s: None,
-        sequential: None,
-        set_aside_rule: String::new(),
-        link: None,
-        never_halted: false,
-        loads,
-        wall_seconds: 60.0,
-        ended_early: None,
-        resumed_after_rounds: Vec::new(),
-        max_error_share: 0.001,
-        timeline: None,
+        ..usual
     }
 }
 
