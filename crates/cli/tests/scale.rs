@@ -15,7 +15,8 @@ fn study(sizes: &[u32]) -> StudyResult {
     let loads = sizes.iter().map(|size| sample::closed_loop(&format!("full-{size}"), *size)).collect();
     sample::study_of_rates(vec![sample::arm("baseline")], loads, 6, |_, load, round| {
         let size = f64::from(load.connections);
-        (1.0 + 0.001 * f64::from(round)) * 1_000.0 * size / (1.0 + 0.05 * (size - 1.0) + 0.0015 * size * (size - 1.0))
+        (1.0 + 0.001 * f64::from(round)) * 1_000.0 * size
+            / (1.0 + 0.05 * (size - 1.0) + 0.0015 * size * (size - 1.0))
     })
 }
 
@@ -39,14 +40,20 @@ fn a_law_is_fitted_to_the_rates_of_a_run() {
     write(folder.path(), &study);
     let ran = scale(folder.path(), &["--over", "connections"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for words in ["sigma   0.05", "left out: 256 (baseline under full-256", "the generator used 97 % of its core"] {
+    for words in
+        ["sigma   0.05", "left out: 256 (baseline under full-256", "the generator used 97 % of its core"]
+    {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
     let file = folder.path().join("result.json");
     let json = checked("scale", &scale(&file, &["--over", "connections", "--json", "-"]).stdout);
     let fit = &json["series"][0]["fit"];
-    let is_near = |value: &serde_json::Value, truth: f64| (value.as_f64().unwrap() / truth - 1.0).abs() < 1e-6;
-    assert!(is_near(&fit["kappa"]["estimate"], 0.0015) && is_near(&fit["peak"]["size"]["estimate"], 25.166_115), "{fit}");
+    let is_near =
+        |value: &serde_json::Value, truth: f64| (value.as_f64().unwrap() / truth - 1.0).abs() < 1e-6;
+    assert!(
+        is_near(&fit["kappa"]["estimate"], 0.0015) && is_near(&fit["peak"]["size"]["estimate"], 25.166_115),
+        "{fit}"
+    );
     assert_eq!(json["series"][0]["left_out"][0]["size"], 256);
 }
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     ArmKind, ArmResult, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
-    InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds,
-    Mode, NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
+    InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds, Mode,
+    NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};

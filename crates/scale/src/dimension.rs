@@ -123,7 +123,8 @@ mod tests {
         let subject = arm.subject.as_mut().unwrap();
         let named = |name: String| PlannedHop { name, ..subject.hops[0].clone() };
         let clones = (2..=number).map(|clone| named(format!("sidecar-{clone}")));
-        let hops = [named("front".to_owned()), named("sidecar".to_owned())].into_iter().chain(clones).collect();
+        let hops =
+            [named("front".to_owned()), named("sidecar".to_owned())].into_iter().chain(clones).collect();
         subject.hops = hops;
         subject.tls = vec![hoptax_result::ConnectionTls::None; number + 2];
         subject.upstreams = number as u32;
@@ -135,7 +136,10 @@ mod tests {
         let of = |id: &str| without_condition(id, "connections");
         assert_eq!(of("jwt @ http2, connections=64"), ("jwt @ http2".to_owned(), Some(64)));
         assert_eq!(of("jwt @ connections=64 unloaded"), ("jwt".to_owned(), Some(64)));
-        assert_eq!(of("connection-limit{connections=5}"), ("connection-limit{connections=5}".to_owned(), None));
+        assert_eq!(
+            of("connection-limit{connections=5}"),
+            ("connection-limit{connections=5}".to_owned(), None)
+        );
         assert_eq!(of("jwt @ http2"), ("jwt @ http2".to_owned(), None));
     }
 
@@ -148,12 +152,18 @@ mod tests {
             compared_with: Some(format!("baseline{{connections={least},PRECISE=1}}")),
             ..sample::arm("fault/delay")
         };
-        assert_eq!([16, 100].map(|least| size(ScaleDimension::Connections, &delayed(least))), [Some(64), Some(100)]);
+        assert_eq!(
+            [16, 100].map(|least| size(ScaleDimension::Connections, &delayed(least))),
+            [Some(64), Some(100)]
+        );
     }
 
     #[test]
     fn clones_are_counted_by_their_names_and_must_be_alike() {
-        assert_eq!([1, 2, 10].map(|number| size(ScaleDimension::Clones, &with_clones(number))), [1, 2, 10].map(Some));
+        assert_eq!(
+            [1, 2, 10].map(|number| size(ScaleDimension::Clones, &with_clones(number))),
+            [1, 2, 10].map(Some)
+        );
         let mut unlike = with_clones(3);
         unlike.subject.as_mut().unwrap().hops[3].workers = Some(2);
         assert_eq!(size(ScaleDimension::Clones, &unlike), Some(1));
@@ -172,7 +182,8 @@ mod tests {
             let mut arm = sample::arm("workers");
             let subject = arm.subject.as_mut().unwrap();
             let hop = subject.hops[0].clone();
-            subject.hops = workers.iter().map(|workers| PlannedHop { workers: *workers, ..hop.clone() }).collect();
+            subject.hops =
+                workers.iter().map(|workers| PlannedHop { workers: *workers, ..hop.clone() }).collect();
             of(ScaleDimension::Workers, &arm, &sample::closed_loop("full", 64), 2).unwrap()
         };
         assert_eq!([with(&[None]).0, with(&[Some(4)]).0], [2, 4]);

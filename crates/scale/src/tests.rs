@@ -42,7 +42,10 @@ fn connections() -> StudyResult {
 /// Sets what the slices of a load measured, beside the rate.
 fn set(study: &mut StudyResult, load: &str, proxy: f64, generator: f64) {
     for arm in &mut study.arms {
-        arm.loads.iter_mut().filter(|one| one.load == load).for_each(|one| one.proxy_core_share = Some(proxy));
+        arm.loads
+            .iter_mut()
+            .filter(|one| one.load == load)
+            .for_each(|one| one.proxy_core_share = Some(proxy));
     }
     let samples = study.rounds.iter_mut().flat_map(|round| &mut round.samples);
     for sample in samples.filter(|sample| sample.load == load) {

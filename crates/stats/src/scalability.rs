@@ -102,11 +102,12 @@ pub fn scalability(points: &[SizedRates], confidence: f64) -> Result<Scalability
     let curve = Curve::fit(&sizes, &means).ok_or(NoScalability::OutOfRange)?;
     let reach = Reach::of(&sizes);
     let resampled = resampled(&sizes, &rounds, reach);
-    let mut intervals = curve.numbers(&sizes, &means, reach).into_iter().zip(resampled).map(|(estimate, values)| {
-        let [low, high] = ends(values, tail);
-        // The estimate of a bounded number can lie at the very end of its resamples.
-        Interval { estimate, low: low.min(estimate), high: high.max(estimate) }
-    });
+    let mut intervals =
+        curve.numbers(&sizes, &means, reach).into_iter().zip(resampled).map(|(estimate, values)| {
+            let [low, high] = ends(values, tail);
+            // The estimate of a bounded number can lie at the very end of its resamples.
+            Interval { estimate, low: low.min(estimate), high: high.max(estimate) }
+        });
     let mut next = || intervals.next().ok_or(NoScalability::OutOfRange);
     let fit = ScaleFit {
         lambda: next()?,
@@ -163,9 +164,8 @@ fn resampled(sizes: &[f64], rounds: &[Vec<f64>], reach: Reach) -> Vec<Vec<f64>> 
     let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
     let mut values: Vec<Vec<f64>> = Vec::new();
     for _ in 0..RESAMPLES {
-        let drawn: Vec<&Vec<f64>> = (0..rounds.len())
-            .filter_map(|_| rounds.get(random.random_range(0..rounds.len())))
-            .collect();
+        let drawn: Vec<&Vec<f64>> =
+            (0..rounds.len()).filter_map(|_| rounds.get(random.random_range(0..rounds.len()))).collect();
         let means = mean(drawn.into_iter(), sizes.len());
         let Some(curve) = Curve::fit(sizes, &means) else { continue };
         let numbers = curve.numbers(sizes, &means, reach);
@@ -413,7 +413,8 @@ mod tests {
 
     #[test]
     fn a_round_without_one_of_the_rates_is_left_out() {
-        let mut points = points(|size| law([100.0, 0.1, 0.01], size), &SIZES, &[1.0, 1.0, 1.0, 1.0, 1.0, 5.0]);
+        let mut points =
+            points(|size| law([100.0, 0.1, 0.01], size), &SIZES, &[1.0, 1.0, 1.0, 1.0, 1.0, 5.0]);
         points[3].1[5] = None;
         let fit = scalability(&points, 0.95).unwrap().fit;
         assert!(is_near(fit.lambda.high, 100.0) && fit.rounds == 5, "{fit:?}");

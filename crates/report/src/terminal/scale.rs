@@ -1,8 +1,6 @@
 //! How rates grow with a size: a table of measured and fitted rates for each series, its law, and the points left out of it.
 
-use hoptax_result::{
-    Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScaleResult, ScaleSeries,
-};
+use hoptax_result::{Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScaleResult, ScaleSeries};
 
 use super::rows::Rows;
 use super::{Paint, Style};
@@ -45,8 +43,7 @@ fn table(series: &ScaleSeries, over: ScaleDimension) -> String {
 
 /// How far the measured rate is from the fitted one, in percent of the latter.
 fn deviation(share: &Interval) -> String {
-    let [estimate, low, high] =
-        [share.estimate, share.low, share.high].map(|share| signed(100.0 * share, 1));
+    let [estimate, low, high] = [share.estimate, share.low, share.high].map(|share| signed(100.0 * share, 1));
     format!("{estimate} % ({low} to {high})")
 }
 
@@ -157,7 +154,8 @@ mod tests {
                 arm: "baseline".to_owned(),
                 load: "full-32".to_owned(),
                 rate: Some(about(4_500.0, 0.01)),
-                reason: "the generator used 99 % of its core, and the proxies were busy 80 % of the time".to_owned(),
+                reason: "the generator used 99 % of its core, and the proxies were busy 80 % of the time"
+                    .to_owned(),
             }],
             fit: Some(fit(PeakPlace::Within, about(20.0, 0.3))),
             no_fit: None,
@@ -198,6 +196,9 @@ mod tests {
     fn an_interval_without_width_keeps_the_digits_of_its_estimate() {
         assert_eq!(range(&Interval { estimate: 0.1, low: 0.1, high: 0.1 }), "0.10 (0.10 to 0.10)");
         assert_eq!(range(&Interval { estimate: 0.0, low: 0.0, high: 0.0 }), "0 (0 to 0)");
-        assert_eq!(range(&Interval { estimate: 0.0, low: 0.0, high: 0.000_24 }), "0.00000 (0.00000 to 0.00024)");
+        assert_eq!(
+            range(&Interval { estimate: 0.0, low: 0.0, high: 0.000_24 }),
+            "0.00000 (0.00000 to 0.00024)"
+        );
     }
 }
