@@ -114,7 +114,7 @@ pub struct ScaleLeftOut {
     pub reason: String,
 }
 
-/// The law as fitted. Intervals are those of the bootstrap over rounds.
+/// The law as fitted. Intervals are over rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleFit {
@@ -126,6 +126,9 @@ pub struct ScaleFit {
     pub kappa: Interval,
     /// Where the rate is highest.
     pub peak: ScalePeak,
+    /// Whether the measured rates deviate from the law by more than chance explains, over all sizes together. The law then does not
+    /// hold, and its numbers describe no more than the curve that is nearest to the rates.
+    pub is_refuted: bool,
     /// Rounds with a rate at every size of the fit.
     pub rounds: u32,
 }

@@ -144,6 +144,8 @@ fn no_fit(why: NoScalability, are_left_out: bool) -> String {
         NoScalability::TooFewSizes(_) if are_left_out => "remove what limited the other points, or add sizes",
         NoScalability::TooFewSizes(_) => "add sizes to the study",
         NoScalability::TooFewRounds(_) => "add rounds to the study",
+        NoScalability::TooCloseSizes => "add sizes further apart",
+        NoScalability::Unlimited(_) => "add sizes nearer to it, or rounds",
         NoScalability::OutOfRange => "a size of 0 and a rate of 0 have no place in the law",
     };
     format!("{why}; {remedy}")

@@ -15,7 +15,7 @@
 //! |---|---|---|
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
 //! | cost per unit of a quantity that differs between arms, and its bend | slope and sag over the costs of the round | [`line()`] |
-//! | rate over a size that differs between arms or loads | the rate at each size | bootstrap over rounds, [`scalability()`] |
+//! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |

@@ -1,6 +1,8 @@
 //! How rates grow with a size: a table of measured and fitted rates for each series, its law, and the points left out of it.
 
-use hoptax_result::{Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScaleResult, ScaleSeries};
+use hoptax_result::{
+    Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries,
+};
 
 use super::rows::Rows;
 use super::{Paint, Style};
@@ -51,6 +53,7 @@ fn deviation(share: &Interval) -> String {
 fn sentences(series: &ScaleSeries, over: ScaleDimension) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(fit) = &series.fit {
+        sentences.extend(misfit(series, fit, over));
         sentences.push(format!("lambda  {} requests/s: rate at size 1", range(&fit.lambda)));
         sentences.push(format!("sigma   {}: contention", range(&fit.sigma)));
         sentences.push(format!("kappa   {}: coherency", range(&fit.kappa)));
@@ -59,6 +62,22 @@ fn sentences(series: &ScaleSeries, over: ScaleDimension) -> Vec<String> {
     sentences.extend(series.no_fit.iter().map(|why| format!("no fit: {why}")));
     sentences.extend(series.left_out.iter().map(left_out));
     sentences
+}
+
+/// That the law does not hold, with its largest deviation.
+fn misfit(series: &ScaleSeries, fit: &ScaleFit, over: ScaleDimension) -> Option<String> {
+    let share = |point: &ScalePoint| point.deviation_share.map_or(0.0, |share| share.estimate);
+    let largest =
+        series.points.iter().max_by(|one, other| share(one).abs().total_cmp(&share(other).abs()))?;
+    fit.is_refuted.then(|| {
+        format!(
+            "the law does not fit: rates deviate from it by up to {:.1} % (at {} {}), more than chance explains. Use the \
+             measured rates. The numbers below describe the nearest curve, not contention, coherency or a peak of the proxies.",
+            100.0 * share(largest).abs(),
+            grouped(f64::from(largest.size), 0),
+            over.as_str(),
+        )
+    })
 }
 
 fn peak(fit: &ScaleFit, over: ScaleDimension) -> String {
@@ -91,10 +110,11 @@ fn left_out(point: &ScaleLeftOut) -> String {
 fn method(result: &ScaleResult) -> String {
     let fits: Vec<&ScaleFit> = result.series.iter().filter_map(|series| series.fit.as_ref()).collect();
     let rounds = fits.iter().map(|fit| fit.rounds).min();
-    let rounds = rounds.map_or_else(String::new, |rounds| format!(", resampled from {rounds} rounds"));
+    let rounds = rounds.map_or_else(String::new, |rounds| format!(" over {rounds} rounds"));
     format!(
         "X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)). Intervals are those of {:.0} %{rounds}. They assume that \
-         rates follow the law; a deviation whose interval excludes 0 speaks against it. Nothing is stated beyond twice the largest size of a fit.",
+         rates follow the law; a deviation whose interval excludes 0 speaks against it, and by chance one in twenty does. Nothing \
+         is stated beyond twice the largest size of a fit.",
         100.0 * result.confidence
     )
 }
@@ -107,15 +127,18 @@ fn range(interval: &Interval) -> String {
     format!("{estimate} ({low} to {high})")
 }
 
-/// Decimals for two digits of half the width; of the estimate if the interval has no width.
+/// Share of the estimate below which the width of an interval is not shown.
+const LEAST_WIDTH: f64 = 1e-3;
+
+/// Decimals for two digits of half the width, and for at most four of the estimate.
 fn decimals(interval: &Interval) -> usize {
-    let width = [interval.half_width(), interval.estimate.abs()].into_iter().find(|width| *width > 0.0);
-    width.map_or(0, |width| (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize)
+    let width = interval.half_width().max(LEAST_WIDTH * interval.estimate.abs());
+    if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ScalePeak, ScalePoint, Verdict};
+    use hoptax_result::{ScalePeak, Verdict};
 
     use super::*;
 
@@ -133,6 +156,7 @@ mod tests {
             sigma: about(0.1014, 0.05),
             kappa: about(0.000_225_4, 0.2),
             peak: ScalePeak { place, size, rate: about(5_326.0, 0.02) },
+            is_refuted: false,
             rounds: 6,
         }
     }
@@ -183,6 +207,18 @@ mod tests {
     }
 
     #[test]
+    fn a_law_that_does_not_fit_says_so_before_its_numbers() {
+        let mut result = result();
+        result.series.truncate(1);
+        let series = &mut result.series[0];
+        series.points[1].rate = about(3_895.0, 0.02);
+        series.points[1].deviation_share = Some(around(-0.26, 0.04));
+        series.left_out.clear();
+        series.fit.iter_mut().for_each(|fit| fit.is_refuted = true);
+        insta::assert_snapshot!(scale(&result, Style { width: 110, colour: false }));
+    }
+
+    #[test]
     fn a_peak_outside_of_the_measured_sizes_says_so() {
         let ends = |low: f64, estimate: f64, high: f64| Interval { estimate, low, high };
         let sentences = [
@@ -193,8 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_without_width_keeps_the_digits_of_its_estimate() {
-        assert_eq!(range(&Interval { estimate: 0.1, low: 0.1, high: 0.1 }), "0.10 (0.10 to 0.10)");
+    fn an_interval_without_width_keeps_four_digits_of_its_estimate() {
+        assert_eq!(range(&Interval { estimate: 0.1, low: 0.1, high: 0.1 }), "0.10000 (0.10000 to 0.10000)");
         assert_eq!(range(&Interval { estimate: 0.0, low: 0.0, high: 0.0 }), "0 (0 to 0)");
         assert_eq!(
             range(&Interval { estimate: 0.0, low: 0.0, high: 0.000_24 }),
