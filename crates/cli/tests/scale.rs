@@ -13,7 +13,7 @@ use support::{Ran, checked, run};
 /// A study whose rate grows with its connections by a known law.
 fn study(sizes: &[u32]) -> StudyResult {
     let loads = sizes.iter().map(|size| sample::closed_loop(&format!("full-{size}"), *size)).collect();
-    sample::study_of_rates(vec![sample::arm("baseline")], loads, 6, |_, load, round| {
+    sample::study_of_rates(&[sample::arm("baseline")], loads, 6, |_, load, round| {
         let size = f64::from(load.connections);
         (1.0 + 0.001 * f64::from(round)) * 1_000.0 * size
             / (1.0 + 0.05 * (size - 1.0) + 0.0015 * size * (size - 1.0))

@@ -29,7 +29,7 @@ fn loads() -> Vec<LoadSpec> {
 }
 
 fn capped(most: f64) -> StudyResult {
-    sample::study_of_rates(vec![sample::arm("baseline")], loads(), ROUNDS, |_, load, round| {
+    sample::study_of_rates(&[sample::arm("baseline")], loads(), ROUNDS, |_, load, round| {
         law(load.connections).min(most) * noise(load.connections, round)
     })
 }
@@ -171,7 +171,7 @@ fn clones(numbers: &[usize]) -> StudyResult {
     let same = ArmResult { kind: ArmKind::Same, ..of(1) };
     let mut arms = vec![sample::arm("baseline"), ArmResult { id: "same".to_owned(), ..same }];
     arms.extend(numbers.iter().map(|number| of(*number)));
-    sample::study_of_rates(arms, vec![sample::closed_loop("full", 64)], ROUNDS, |arm, _, round| {
+    sample::study_of_rates(&arms, vec![sample::closed_loop("full", 64)], ROUNDS, |arm, _, round| {
         let clones = arm.subject.as_ref().unwrap().upstreams;
         5_000.0 / f64::from(clones).sqrt() * noise(clones, round)
     })

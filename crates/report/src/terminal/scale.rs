@@ -93,10 +93,13 @@ fn peak(fit: &ScaleFit, over: ScaleDimension) -> String {
         PeakPlace::Beyond => format!(
             "peak    beyond {size} {over} (from {from}), twice the largest size measured; the law reaches {rate} requests/s there"
         ),
-        PeakPlace::Below => format!(
-            "peak    at the smallest size, {size} {over} (to {to}), or below it: {rate} requests/s; from there on, the rate \
-             does not rise"
-        ),
+        PeakPlace::Below => {
+            let to = if to == size { String::new() } else { format!(" to {to}") };
+            format!(
+                "peak    at the smallest size or below it ({over}: {size}{to}): {rate} requests/s; from there on, the rate does \
+                 not rise"
+            )
+        }
     }
 }
 
@@ -128,7 +131,7 @@ fn range(interval: &Interval) -> String {
 }
 
 /// Share of the estimate below which the width of an interval is not shown.
-const LEAST_WIDTH: f64 = 1e-3;
+const LEAST_WIDTH: f64 = 1e-2;
 
 /// Decimals for two digits of half the width, and for at most four of the estimate.
 fn decimals(interval: &Interval) -> usize {
@@ -230,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_interval_without_width_keeps_four_digits_of_its_estimate() {
-        assert_eq!(range(&Interval { estimate: 0.1, low: 0.1, high: 0.1 }), "0.10000 (0.10000 to 0.10000)");
+        assert_eq!(range(&Interval { estimate: 0.1, low: 0.1, high: 0.1 }), "0.1000 (0.1000 to 0.1000)");
         assert_eq!(range(&Interval { estimate: 0.0, low: 0.0, high: 0.0 }), "0 (0 to 0)");
         assert_eq!(
             range(&Interval { estimate: 0.0, low: 0.0, high: 0.000_24 }),

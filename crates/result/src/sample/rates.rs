@@ -52,12 +52,12 @@ pub fn closed_loop(name: &str, connections: u32) -> LoadSpec {
 /// A sound study of these arms under these loads. `rate_of` is the rate of an arm under a load in a round, requests per second.
 /// The proxies are busy all the time, and the generator is not.
 pub fn study_of_rates(
-    arms: Vec<ArmResult>,
+    arms: &[ArmResult],
     loads: Vec<LoadSpec>,
     rounds: u32,
     rate_of: impl Fn(&ArmResult, &LoadSpec, u32) -> f64,
 ) -> StudyResult {
-    let rounds: Vec<StudyRound> = (0..rounds).map(|number| round(number, &arms, &loads, &rate_of)).collect();
+    let rounds: Vec<StudyRound> = (0..rounds).map(|number| round(number, arms, &loads, &rate_of)).collect();
     let of_load = |arm: &ArmResult, load: &LoadSpec| {
         let rates: Vec<f64> = (0..rounds.len() as u32).map(|round| rate_of(arm, load, round)).collect();
         let estimate = rates.iter().sum::<f64>() / rates.len() as f64;
