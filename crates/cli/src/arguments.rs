@@ -8,6 +8,7 @@ mod load;
 mod price;
 mod prices;
 mod runs;
+mod scale;
 mod security;
 mod study;
 mod traffic;
@@ -28,6 +29,7 @@ pub(crate) use load::LoadArguments;
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};
+pub(crate) use scale::ScaleArguments;
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
 pub(crate) use traffic::TrafficArguments;
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Runs(RunsArguments),
     /// Find changes of a number over all kept runs
     History(HistoryArguments),
+    /// Fit how the rate grows with connections, workers or clones, in the result of a study
+    Scale(ScaleArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
     /// Measure the errors of the load generator on this machine
@@ -286,6 +290,8 @@ pub(crate) enum SchemaOf {
     LoadInterval,
     /// The result of `hoptax find`
     Find,
+    /// The result of `hoptax scale`
+    Scale,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`

@@ -21,5 +21,6 @@ pub(crate) mod price;
 pub(crate) mod prices;
 pub(crate) mod reference;
 pub(crate) mod runs;
+pub(crate) mod scale;
 pub(crate) mod study;
 pub(crate) mod tune;

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Price(arguments) => command::price::run(&arguments),
         Command::Runs(arguments) => command::runs::run(&arguments),
         Command::History(arguments) => command::history::run(&arguments),
+        Command::Scale(arguments) => command::scale::run(&arguments),
         Command::Cleanup(arguments) => command::cleanup::run(&arguments),
         Command::Checks(arguments) => command::checks::run(&arguments),
         Command::Log(arguments) => command::log::run(&arguments),

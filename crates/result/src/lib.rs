@@ -16,6 +16,7 @@ mod gate;
 mod load;
 mod machine;
 mod prices;
+mod scale;
 mod sittings;
 mod speeds;
 mod stored;
@@ -51,6 +52,9 @@ pub use load::{
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};
+pub use scale::{
+    PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePeak, ScalePoint, ScaleResult, ScaleSeries,
+};
 pub use sittings::{
     CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord, SittingsMachine,
     SittingsResult,

@@ -1,12 +1,16 @@
 //! Results without findings, for tests of other crates.
 
+mod rates;
+
 use std::collections::BTreeMap;
 
 use crate::{
     ArmKind, ArmResult, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
-    InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, LoadSpec, Loop, LowerBounds,
-    Mode, NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
+    InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds, Mode,
+    NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
 };
+
+pub use rates::{arm, closed_loop, study_of_rates};
 
 /// A distribution of 200,000 times around a median.
 pub fn latency(p50_us: f64) -> Latency {
@@ -195,19 +199,7 @@ pub fn study_plan() -> StudyPlan {
         set_aside_rule: String::new(),
         link: None,
         never_halted: false,
-        loads: vec![LoadSpec {
-            name: "saturation".to_owned(),
-            loop_: Loop::Closed,
-            rate: None,
-            utilisation: None,
-            arrivals: None,
-            connections: 16,
-            requests_per_connection: None,
-            expect: Vec::new(),
-            caller: "hoptax".to_owned(),
-            blocks: 4,
-            slice_s: 0.2,
-        }],
+        loads: vec![closed_loop("saturation", 16)],
         wall_seconds: 60.0,
         ended_early: None,
         resumed_after_rounds: Vec::new(),

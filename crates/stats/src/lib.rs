@@ -5,7 +5,8 @@
 //!
 //! # Which interval is used where
 //!
-//! A study uses one kind of interval: Student's, over rounds. A round starts every process afresh, and a process keeps
+//! A study uses one kind of interval: Student's, over rounds. Only numbers that are not a mean over rounds, such as a tail
+//! quantile or a fitted law, need another one, over the same rounds. A round starts every process afresh, and a process keeps
 //! its own level of CPU time for as long as it lives. Rounds are therefore the topmost replicate and the only
 //! independent observations of a study. Everything below them, blocks, slices and requests, is first reduced to one
 //! number per round.
@@ -14,6 +15,7 @@
 //! |---|---|---|
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
 //! | cost per unit of a quantity that differs between arms, and its bend | slope and sag over the costs of the round | [`line()`] |
+//! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
@@ -62,6 +64,7 @@ mod quantile;
 mod quantile_cost;
 mod random_effects;
 mod rank_correlation;
+mod scalability;
 mod sequential;
 mod share_cost;
 mod simultaneous;
@@ -85,6 +88,9 @@ pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
+pub use scalability::{
+    FittedPoint, MIN_ROUNDS, MIN_SIZES, NoScalability, Scalability, SizedRates, scalability,
+};
 pub use sequential::{LOOK_CONFIDENCE, half_width_after, looks, precise_enough, rounds_needed};
 pub use share_cost::{share_cost, slow_share};
 pub use simultaneous::{half_width_for_limit, simultaneous};

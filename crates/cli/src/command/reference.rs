@@ -5,7 +5,7 @@ use std::fs;
 use clap::CommandFactory;
 use hoptax_result::{
     BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindResult, GateResult, HistoryResult,
-    LoadInterval, LoadResult, PricesResult, RunsResult, SittingsResult, StudyResult, TuneResult,
+    LoadInterval, LoadResult, PricesResult, RunsResult, ScaleResult, SittingsResult, StudyResult, TuneResult,
 };
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
@@ -24,6 +24,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
         SchemaOf::Find => schemars::schema_for!(FindResult).to_value(),
+        SchemaOf::Scale => schemars::schema_for!(ScaleResult).to_value(),
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
         SchemaOf::Tune => schemars::schema_for!(TuneResult).to_value(),
