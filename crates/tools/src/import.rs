@@ -40,6 +40,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         verdict: Verdict::Caution,
         findings: vec![finding],
         plan: plan(&reported),
+        recorded_from_unix_s: None,
         recorded_s: reported.seconds.unwrap_or_default(),
         ended_by: EndedBy::Plan,
         book: Book { planned: sent, sent, answered, failed, ..Book::default() },
@@ -78,8 +79,10 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         drift: None,
         generator: Generator::default(),
         imported: Some(Imported { tool: tool.name.to_owned(), unknown: not_reported }),
+        merged: None,
         loosened: Vec::new(),
         environment: Environment::default(),
+        histograms: None,
     })
 }
 

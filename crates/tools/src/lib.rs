@@ -1,8 +1,10 @@
-//! Adapters of load generators: the command line for a load, which loads are unsupported, and a parser of the output.
+//! Adapters of load generators: the command line for a load, which loads are unsupported, and a parser of the output; and
+//! results in the formats of others ([`export`]).
 //!
 //! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Nothing here starts a process or reads a file.
 
 mod adapters;
+pub mod export;
 mod import;
 mod text;
 

@@ -1,5 +1,7 @@
 //! The summary of a load.
 
+mod merged;
+
 use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, TlsResult};
 
 use super::rows::Rows;
@@ -17,6 +19,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     text += &coverage(result);
     text += &shape(result);
     text += &stages(result);
+    text += &result.merged.as_ref().map(merged::runs).unwrap_or_default();
     let generator = &result.generator;
     if result.imported.is_none() {
         text += &format!(
@@ -48,10 +51,11 @@ fn heading(result: &LoadResult, style: Style) -> String {
         _ => "closed loop".to_owned(),
     };
     let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
-    let tool = result
-        .imported
-        .as_ref()
-        .map_or_else(String::new, |imported| format!("imported from {}: ", imported.tool));
+    let tool = match (&result.imported, &result.merged) {
+        (Some(imported), _) => format!("imported from {}: ", imported.tool),
+        (None, Some(merged)) => format!("merged from {} run(s): ", merged.runs.len()),
+        (None, None) => String::new(),
+    };
     // For HTTP/1.1 the method is enough.
     let what = match plan.protocol.as_str() {
         "http2" => format!("HTTP/2 {}", plan.method),
@@ -356,7 +360,6 @@ fn stages(result: &LoadResult) -> String {
     let mut rows =
         Rows::new(&["stage", "for s", "answered/s", "errors", "unsent", "p50 us", "p99 us", "p99.9 us"]);
     for stage in &result.stages {
-        let rate = |rate: f64| grouped(rate, 0);
         let name = if (stage.from_rate - stage.to_rate).abs() < f64::EPSILON {
             format!("{}/s", rate(stage.to_rate))
         } else {
@@ -408,6 +411,10 @@ fn cell(known: Option<f64>, at_least: Option<f64>, count: u64) -> String {
         // Without requests there is no value; otherwise a missing value was withheld.
         (None, None) => if count == 0 { "-" } else { "withheld" }.to_owned(),
     }
+}
+
+fn rate(rate: f64) -> String {
+    grouped(rate, 0)
 }
 
 fn us(us: f64) -> String {

@@ -1,0 +1,34 @@
+//! Reads results of `hoptax load`.
+
+use std::fs;
+use std::path::Path;
+
+use hoptax_result::LoadResult;
+use serde_json::Value;
+
+/// Name and version of the format.
+const FORMAT: &str = "hoptax.load/1";
+
+/// Why a file has no result. The text follows its name.
+#[derive(Debug)]
+pub(super) enum NoResult {
+    /// It is missing or damaged.
+    Lost(String),
+    /// It is a file of another kind.
+    Other(String),
+}
+
+/// Reads a result.
+pub(super) fn read(path: &Path) -> Result<LoadResult, NoResult> {
+    let text =
+        fs::read_to_string(path).map_err(|error| NoResult::Lost(format!("it cannot be read: {error}")))?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| NoResult::Lost(format!("it is not complete JSON: {error}")))?;
+    let format = value.get("format").and_then(Value::as_str);
+    if format != Some(FORMAT) {
+        let found = format.map_or_else(|| "another JSON file".to_owned(), |format| format!("`{format}`"));
+        return Err(NoResult::Other(format!("is {found}, not a result of `hoptax load --json`")));
+    }
+    serde_json::from_value(value)
+        .map_err(|error| NoResult::Other(format!("is not a result of this version of hoptax: {error}")))
+}
