@@ -44,7 +44,7 @@ pub use finding::{Finding, Severity, Verdict};
 pub use gate::{GateLimit, GateOutcome, GateResult};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
-    InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadHistograms, LoadInterval, LoadPlan,
+    ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadHistograms, LoadInterval, LoadPlan,
     LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun, Mode, NetworkPlan,
     Outliers, Pacing, Percentile, QuantileIntervals, Range, RunLeftOut, Stage, TlsResult, Waiting, Window,
     Within,

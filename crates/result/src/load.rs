@@ -14,7 +14,7 @@ mod latency;
 mod merged;
 
 pub use evidence::{
-    Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Outliers, Pacing,
+    Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened, Outliers, Pacing,
     TlsResult, Window,
 };
 pub use histograms::LoadHistograms;
@@ -378,7 +378,7 @@ impl Book {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadRate {
-    /// Requested; absent in a closed loop.
+    /// Requested; absent in a closed loop, unless another tool paced it.
     pub target: Option<f64>,
     /// Sent.
     pub offered: f64,

@@ -79,6 +79,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         network_note(&plan.network),
         plan.workers,
         match (result.ended_by, plan.request_limit) {
+            _ if result.merged.is_some() => format!("{} s at the same time", seconds(result.recorded_s)),
             (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
             (EndedBy::Requests, Some(limit)) => {
                 format!("{} requests in {:.1} s", grouped(limit as f64, 0), result.recorded_s)
@@ -243,7 +244,7 @@ fn latencies(result: &LoadResult) -> String {
             rows.add(name, empty().chain(cells).chain(std::iter::once(String::new())).collect());
         }
     }
-    rows.add("service time", quantiles(&latency.service));
+    rows.add("service time", service(result));
     rows.add("send lag", quantiles(&latency.send_lag));
     rows.add("first byte", quantiles(&latency.first_byte));
     rows.add("last byte", quantiles(&latency.last_byte));
@@ -388,6 +389,20 @@ fn stages(result: &LoadResult) -> String {
         1 => format!("{text}the last stage did not start\n"),
         more => format!("{text}the last {more} stages did not start\n"),
     }
+}
+
+/// The quantiles of service time; the range of its bucket where an imported result has only that.
+fn service(result: &LoadResult) -> Vec<String> {
+    let mut cells = quantiles(&result.latency.service);
+    // After minimum and mean.
+    let columns = [50.0, 90.0, 99.0, 99.9].into_iter().zip(cells.iter_mut().skip(2));
+    for (percentile, cell) in columns {
+        let mut ranges = result.imported.iter().flat_map(|imported| &imported.ranges);
+        if let Some(range) = ranges.find(|range| (range.percentile - percentile).abs() < 1e-9) {
+            *cell = format!("{} to {}", us(range.low_us), us(range.high_us));
+        }
+    }
+    cells
 }
 
 fn quantiles(latency: &Latency) -> Vec<String> {

@@ -210,12 +210,12 @@ mod tests {
                 (service.standard_deviation_us, expected.standard_deviation_us),
                 (service.max_us, expected.max_us),
             ] {
-                prop_assert!(is_near(one, other, 1e-6), "{:?} {:?}", one, other);
+                prop_assert!(is_near(one, other, 1e-6), "{one:?} {other:?}");
             }
             for (read, p) in [(service.p50_us, 0.5), (service.p90_us, 0.9), (service.p99_us, 0.99)] {
                 let rank = (p * all.len() as f64).ceil() as usize;
                 let ns = all[rank - 1] as f64;
-                prop_assert!(is_near(read, Some(ns / 1e3), 1.0 / 1_024.0), "{:?} {}", read, ns);
+                prop_assert!(is_near(read, Some(ns / 1e3), 1.0 / 1_024.0), "{read:?} {ns}");
             }
         }
     }

@@ -1,4 +1,4 @@
-use hoptax_result::{FailOn, LoadRate, Lookups, Merged, MergedRun, Percentile, RunLeftOut};
+use hoptax_result::{FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile, RunLeftOut};
 
 use super::*;
 use crate::fixture;
@@ -164,4 +164,14 @@ fn a_merged_load_has_a_row_for_each_run() {
     assert!(text.contains("\nmerged from 2 run(s): GET http://127.0.0.1:8080/ and 2 more\n"), "{text}");
     let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("run ")).take(4).collect();
     insta::assert_snapshot!(table.join("\n"));
+}
+
+#[test]
+fn a_quantile_of_which_only_the_bucket_is_known_is_printed_as_a_range() {
+    let mut result = fixture::load();
+    let ranges = vec![ImportedRange { percentile: 50.0, low_us: 13.0, high_us: 1_000.0 }];
+    result.imported = Some(Imported { tool: "fortio".to_owned(), unknown: Vec::new(), ranges });
+    let text = load(&result, Style { width: 100, colour: false });
+    let line = text.lines().find(|line| line.starts_with("service time")).unwrap();
+    assert!(line.contains("95.0") && line.contains("13.0 to 1,000 "), "{line}");
 }
