@@ -8,6 +8,7 @@ mod load;
 mod merge;
 mod price;
 mod prices;
+mod runs;
 mod security;
 mod study;
 mod traffic;
@@ -28,6 +29,7 @@ pub(crate) use load::LoadArguments;
 pub(crate) use merge::{ExportArguments, ExportFormat, MergeArguments};
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
+pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use study::StudyArguments;
 pub(crate) use traffic::TrafficArguments;
@@ -79,6 +81,10 @@ pub(crate) enum Command {
     Prices(PricesArguments),
     /// Measure what an Envoy configuration costs per request, and what each of its parts adds
     Price(Box<PriceArguments>),
+    /// Keep results: list, label, export and import them
+    Runs(RunsArguments),
+    /// Find changes of a number over all kept runs
+    History(HistoryArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
     /// Measure the errors of the load generator on this machine
@@ -294,6 +300,10 @@ pub(crate) enum SchemaOf {
     Tune,
     /// The result of `hoptax prices --json`
     Prices,
+    /// The result of `hoptax runs list --json`
+    Runs,
+    /// The result of `hoptax history --json`
+    History,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod print;
 mod progress;
 mod security;
 mod state;
+mod stored;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
         Command::Tune(arguments) => command::tune::run(&arguments),
         Command::Prices(arguments) => command::prices::run(&arguments),
         Command::Price(arguments) => command::price::run(&arguments),
+        Command::Runs(arguments) => command::runs::run(&arguments),
+        Command::History(arguments) => command::history::run(&arguments),
         Command::Cleanup(arguments) => command::cleanup::run(&arguments),
         Command::Checks(arguments) => command::checks::run(&arguments),
         Command::Log(arguments) => command::log::run(&arguments),

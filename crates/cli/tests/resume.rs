@@ -50,7 +50,10 @@ fn exists(path: &Path) -> bool {
 #[test]
 fn a_killed_study_resumes_after_its_last_complete_round() {
     let folder = Folder::new(&small_study("baseline, same, access-log/file", 5));
-    let mut running = folder.start();
+    let store = folder.0.path().join("store.sqlite");
+    let mut study = folder.study();
+    study.arg(format!("--store={}", store.display()));
+    let mut running = Guarded(study.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     wait_until("two rounds", || exists(&folder.out().join("rounds/1.json")));
     // Kill it in the third round.
     wait_until("a log is written", || exists(&folder.out().join("arms/access-log-file/files/access.log")));
@@ -60,6 +63,20 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     wait_until("nothing runs", || children.iter().all(|child| !is_alive(*child)));
     let kept = fs::read_dir(folder.out().join("rounds")).unwrap().count();
     let first = fs::read_to_string(folder.out().join("rounds/0.json")).unwrap();
+    // The store has the complete rounds, at most without the last, which was being written to both.
+    let runs = |arguments: &[&str]| ran(hoptax().arg("runs").args(arguments).arg("--store").arg(&store));
+    let exported = folder.0.path().join("exported");
+    let export = runs(&["export", "1", exported.to_str().unwrap()]);
+    assert_eq!(export.code, Some(0), "{}", export.stderr);
+    let in_store = fs::read_dir(exported.join("rounds")).unwrap().count();
+    assert!(in_store == kept || in_store + 1 == kept, "{in_store} of {kept}");
+    for name in ["rounds/0.json", "study.yaml", "run.json"] {
+        assert_eq!(
+            fs::read(exported.join(name)).unwrap(),
+            fs::read(folder.out().join(name)).unwrap(),
+            "{name}"
+        );
+    }
     let leftover = folder.out().join("arms/access-log-file/files");
     assert!(exists(&leftover));
     let cleaned = ran(hoptax().arg("cleanup").arg(folder.0.path()));
@@ -73,6 +90,20 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     assert!((2..=kept as u64).contains(&after), "{after}, {kept}");
     assert_eq!(result["plan"]["seed"], 1);
     assert!(resumed.stdout.contains(&format!("resumed after round {after}")), "{}", resumed.stdout);
+    // The same from the store alone, as after the loss of the folder.
+    let to_store = format!("--store={}", store.display());
+    let from_store = ran(hoptax().arg("study").arg("--resume").arg(&exported).arg(&to_store));
+    assert!(
+        from_store.stdout.contains(&format!("resumed after round {in_store}")),
+        "{}{}",
+        from_store.stdout,
+        from_store.stderr
+    );
+    assert!(from_store.stderr.contains("stored as run 1 in"), "{}", from_store.stderr);
+    let listed = checked("runs", &runs(&["list", "--json"]).stdout);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["runs"][0]["rounds"], 5);
+    assert_eq!(fs::read_to_string(exported.join("rounds/0.json")).unwrap(), first);
     // Earlier rounds are unchanged.
     assert_eq!(fs::read_to_string(folder.out().join("rounds/0.json")).unwrap(), first);
     let slices = fs::read_to_string(folder.out().join("slices.csv")).unwrap();

@@ -2,110 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{ArmLoad, ArmResult, Cost, Disturbance, HopUse, Interval, Phase, Sample, StudyResult};
+use hoptax_result::{Disturbance, Interval, Sample, StudyResult};
 
 /// Columns before those of the measures.
 const COLUMNS: [&str; 8] = ["round", "load", "block", "arm", "copy", "began_s", "set_aside", "slowdown"];
 
-/// Numbers with intervals, each with its name and unit.
-type Named<T> = (&'static str, fn(&T) -> Option<Interval>);
-
-const OF_ARM: [Named<ArmResult>; 7] = [
-    ("cpu_us_per_request", |arm| arm.cpu_us_per_request),
-    ("companion_cpu_us_per_request", |arm| arm.companion_cpu_us_per_request),
-    ("max_rate", |arm| arm.max_rate),
-    ("response_p50_us", |arm| arm.response_us.p50),
-    ("response_p90_us", |arm| arm.response_us.p90),
-    ("response_p99_us", |arm| arm.response_us.p99),
-    ("cost_max_rate", |arm| arm.cost.max_rate),
-];
-
-const OF_PROXY: [Named<HopUse>; 4] = [
-    ("cpu_us_per_request", |hop| hop.cpu_us_per_request),
-    ("memory_bytes", |hop| hop.memory_bytes),
-    ("memory_per_connection_bytes", |hop| hop.memory_per_connection_bytes),
-    ("start_cpu_us", |hop| hop.start_cpu_us),
-];
-
-const OF_LOAD: [Named<ArmLoad>; 8] = [
-    ("cpu_us_per_request", |load| load.cpu_us_per_request),
-    ("rate", |load| load.rate),
-    ("connections_per_second", |load| load.connections_per_second),
-    ("full_handshakes_per_second", |load| load.full_handshakes_per_second),
-    ("resumed_handshakes_per_second", |load| load.resumed_handshakes_per_second),
-    ("response_p50_us", |load| load.response_us.p50),
-    ("response_p90_us", |load| load.response_us.p90),
-    ("response_p99_us", |load| load.response_us.p99),
-];
-
-/// Costs of an arm, overall or under a load.
-const OF_COST: [Named<Cost>; 9] = [
-    ("cost_cpu_us_per_request", |cost| cost.cpu_us_per_request),
-    ("cost_cpu_share", |cost| cost.cpu_share),
-    ("cost_response_p50_us", |cost| cost.response_us.p50),
-    ("cost_response_p90_us", |cost| cost.response_us.p90),
-    ("cost_response_p99_us", |cost| cost.response_us.p99),
-    ("cost_over_1_ms_share", |cost| cost.over_1_ms_share),
-    ("cost_memory_bytes", |cost| cost.memory_bytes),
-    ("cost_memory_per_connection_bytes", |cost| cost.memory_per_connection_bytes),
-    ("cost_start_cpu_us", |cost| cost.start_cpu_us),
-];
-
-/// Numbers of a phase of a timeline, and of its whole slice.
-const OF_PHASE: [Named<Phase>; 8] = [
-    ("failed_per_million", |phase| phase.failed_per_million),
-    ("late_per_million", |phase| phase.late_per_million),
-    ("hurt_s", |phase| phase.hurt_s),
-    ("worst_p99_us", |phase| phase.worst_p99_us),
-    ("imbalance", |phase| phase.imbalance),
-    ("uneven_s", |phase| phase.uneven_s),
-    ("restart_s", |phase| phase.restart_s),
-    ("generations_bytes", |phase| phase.generations_bytes),
-];
-
-/// One line for each number of each arm, with its interval. The prefix `cost_` marks a difference from the arm that it
-/// is compared with. In a timeline, the suffix `_from_10_s` marks the phase that begins then; numbers of the whole slice have
-/// none. `load` is empty for numbers that belong to no load or come from the default one. `proxy` names the
+/// One line for each number of each arm, with its interval: [`StudyResult::named_numbers`]. The prefix `cost_` marks a difference
+/// from the arm that it is compared with. In a timeline, the suffix `_from_10_s` marks the phase that begins then; numbers of the
+/// whole slice have none. `load` is empty for numbers that belong to no load or come from the default one. `proxy` names the
 /// proxy that the number describes, and is empty for all proxies together.
 pub fn numbers(result: &StudyResult) -> String {
     let mut text = "arm,compared_with,load,proxy,number,estimate,low,high\n".to_owned();
-    for arm in &result.arms {
-        let other = arm.compared_with.as_deref().map(quoted).unwrap_or_default();
-        let arm_and_other = format!("{},{other}", quoted(&arm.id));
-        text += &of(&OF_ARM, arm, &format!("{arm_and_other},,"));
-        text += &of(&OF_COST, &arm.cost, &format!("{arm_and_other},,"));
-        for hop in &arm.hops {
-            text += &of(&OF_PROXY, hop, &format!("{arm_and_other},,{}", quoted(&hop.name)));
-        }
-        for load in &arm.loads {
-            let place = format!("{arm_and_other},{},", quoted(&load.load));
-            text += &of(&OF_LOAD, load, &place);
-            text += &of(&OF_COST, &load.cost, &place);
-        }
-    }
-    for timeline in &result.timelines {
-        let place = format!("{},,{},", quoted(&timeline.arm), quoted(&timeline.load));
-        text += &of(&OF_PHASE, &timeline.whole, &place);
-        for phase in &timeline.phases {
-            let suffix = format!("_from_{}_s", phase.from_s);
-            text += &with_suffix(&OF_PHASE, phase, (&place, &suffix));
-        }
+    for number in result.named_numbers() {
+        let places = [Some(number.arm), number.compared_with, number.load, number.proxy];
+        let places = places.map(|place| place.map(quoted).unwrap_or_default()).join(",");
+        let Interval { estimate, low, high } = number.interval;
+        text += &format!("{places},{},{estimate},{low},{high}\n", number.name);
     }
     text
-}
-
-/// The lines of those numbers that are present.
-fn of<T>(numbers: &[Named<T>], whole: &T, place: &str) -> String {
-    with_suffix(numbers, whole, (place, ""))
-}
-
-/// The same, with a suffix of each name.
-fn with_suffix<T>(numbers: &[Named<T>], whole: &T, (place, suffix): (&str, &str)) -> String {
-    let line = |(name, number): &Named<T>| {
-        let Interval { estimate, low, high } = number(whole)?;
-        Some(format!("{place},{name}{suffix},{estimate},{low},{high}\n"))
-    };
-    numbers.iter().filter_map(line).collect()
 }
 
 /// One line for each slice of the complete rounds, in chronological order; only the header if there are none. The

@@ -18,6 +18,7 @@ mod machine;
 mod prices;
 mod sittings;
 mod speeds;
+mod stored;
 mod study;
 mod tune;
 
@@ -56,13 +57,14 @@ pub use sittings::{
     SittingsResult,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
+pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunKind, RunsResult, StoredRun};
 pub use study::{
     Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99, Cost, Course,
     CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopUse, HostUse, Interval, KnownAnswer,
-    LayerUse, LinkPlan, LoadSpec, Measure, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
-    PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest,
-    PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundProfile, RuleCost, Sample,
-    SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline,
-    TimelinePlan, TimelinePoint,
+    LayerUse, LinkPlan, LoadSpec, Measure, NamedNumber, Number, Opened, PartCounts, Parts, Phase, Place,
+    PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase,
+    PlannedRequest, PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundProfile, RuleCost,
+    Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound,
+    Timeline, TimelinePlan, TimelinePoint,
 };
 pub use tune::{TuneResult, TuneStep};

@@ -170,6 +170,11 @@ pub struct LoadResult {
     pub histograms: Option<LoadHistograms>,
 }
 
+impl LoadResult {
+    /// The name of the format that is written.
+    pub const FORMAT: &str = "hoptax.load/1";
+}
+
 /// The responses within a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

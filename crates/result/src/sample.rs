@@ -1,11 +1,11 @@
-//! A load result without findings, for tests of checks and outputs.
+//! Results without findings, for tests of other crates.
 
 use std::collections::BTreeMap;
 
 use crate::{
-    Book, Drift, EndedBy, Environment, Generator, GeneratorWorker, InFlight, Latency, LatencySet, LoadPlan,
-    LoadRate, LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Verdict,
-    Waiting, Window,
+    ArmKind, ArmResult, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
+    InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, LoadSpec, Loop, LowerBounds,
+    Mode, NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
 };
 
 /// A distribution of 200,000 times around a median.
@@ -37,7 +37,7 @@ pub fn load() -> LoadResult {
         connections: Some(16),
     };
     LoadResult {
-        format: "hoptax.load/1".to_owned(),
+        format: LoadResult::FORMAT.to_owned(),
         verdict: Verdict::Sound,
         findings: Vec::new(),
         plan: plan(),
@@ -137,5 +137,83 @@ fn plan() -> LoadPlan {
         seed: 1,
         never_halted: false,
         max_error_share: 0.001,
+    }
+}
+
+/// A study of four rounds, of plain proxying and one function, `lua`, that adds `cost_us` of CPU time per request.
+pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
+    let around = |estimate: f64| Some(Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 });
+    let baseline = ArmResult {
+        id: "baseline".to_owned(),
+        kind: ArmKind::Baseline,
+        cpu_us_per_request: around(50.0),
+        ..ArmResult::default()
+    };
+    let lua = ArmResult {
+        id: "lua".to_owned(),
+        kind: ArmKind::Function,
+        compared_with: Some("baseline".to_owned()),
+        cpu_us_per_request: around(50.0 + cost_us),
+        cost: Cost { cpu_us_per_request: around(cost_us), ..Cost::default() },
+        ..ArmResult::default()
+    };
+    StudyResult {
+        format: StudyResult::FORMAT.to_owned(),
+        name: name.to_owned(),
+        summary: "What does it cost?".to_owned(),
+        verdict: Verdict::Sound,
+        findings: Vec::new(),
+        loosened: Vec::new(),
+        environment: Environment {
+            started_at: started_at.to_owned(),
+            proxy_version: Some("1.40.0".to_owned()),
+            cpu_model: "Test CPU".to_owned(),
+            cpus: 2,
+            memory_bytes: 1 << 32,
+            ..Environment::default()
+        },
+        plan: study_plan(),
+        generator: Vec::new(),
+        host: HostUse::default(),
+        arms: vec![baseline, lua],
+        timelines: Vec::new(),
+        machine: None,
+        speeds: None,
+        rule_costs: Vec::new(),
+        rounds: Vec::new(),
+        sittings: Vec::new(),
+    }
+}
+
+fn study_plan() -> StudyPlan {
+    StudyPlan {
+        seed: 1,
+        baseline: "baseline".to_owned(),
+        rounds_planned: 4,
+        rounds_completed: 4,
+        confidence: 0.95,
+        budget_s: None,
+        sequential: None,
+        set_aside_rule: String::new(),
+        link: None,
+        never_halted: false,
+        loads: vec![LoadSpec {
+            name: "saturation".to_owned(),
+            loop_: Loop::Closed,
+            rate: None,
+            utilisation: None,
+            arrivals: None,
+            connections: 16,
+            requests_per_connection: None,
+            expect: Vec::new(),
+            caller: "hoptax".to_owned(),
+            blocks: 4,
+            slice_s: 0.2,
+        }],
+        wall_seconds: 60.0,
+        ended_early: None,
+        resumed_after_rounds: Vec::new(),
+        max_error_share: 0.001,
+        timeline: None,
     }
 }

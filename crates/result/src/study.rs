@@ -6,6 +6,7 @@
 mod arm;
 mod histogram;
 mod machine;
+mod named;
 mod number;
 mod parts;
 mod plan;
@@ -25,6 +26,7 @@ pub use arm::{
 };
 pub use histogram::ResponseHistogram;
 pub use machine::{GeneratorUse, HostUse};
+pub use named::NamedNumber;
 pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};

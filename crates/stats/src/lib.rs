@@ -1,6 +1,6 @@
 //! Statistics of recorded numbers: estimates and their confidence intervals.
 //!
-//! All functions are pure: they read no file, clock or random number. Each documents its method, source and degenerate
+//! All functions are pure: they read no file or clock, and their random numbers have a fixed seed. Each documents its method, source and degenerate
 //! cases, and returns `None` where no valid result exists.
 //!
 //! # Which interval is used where
@@ -26,7 +26,7 @@
 //! A single load has no rounds. Its quantiles get the interval of [`quantile_ranks`], from batches of its duration.
 //!
 //! A quantile of a sample is reported only if [`quantile_supported`] allows it. [`meets()`] tests whether two studies
-//! agree.
+//! agree. [`change_points()`] finds lasting changes over many of them.
 //!
 //! `tests/coverage.rs` simulates studies with levels that live as long as a process (normal, and in two modes as
 //! measured), drift, slices with heavy tails and slices set aside, from 6 rounds of 4 blocks to 12 of 12. The 95 %
@@ -47,6 +47,7 @@
 
 mod batches;
 mod chance;
+mod change_points;
 mod critical;
 mod decision;
 mod event_share;
@@ -70,6 +71,7 @@ mod stepped;
 
 pub use batches::quantile_ranks;
 pub use chance::{chance_of_difference, standard_error};
+pub use change_points::{ChangePoint, LONGEST_SERIES, SHORTEST_LEVEL, change_points};
 pub use decision::{DECISIVE, decide};
 pub use event_share::event_share;
 pub use exponential::exponential_distance;

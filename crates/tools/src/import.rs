@@ -40,7 +40,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
     };
     let sent = answered + failed;
     Ok(LoadResult {
-        format: "hoptax.load/1".to_owned(),
+        format: LoadResult::FORMAT.to_owned(),
         verdict: Verdict::Caution,
         findings: vec![finding],
         plan: plan(&reported),

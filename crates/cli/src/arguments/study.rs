@@ -73,7 +73,7 @@ pub(crate) struct StudyArguments {
         value_name = "DIR",
         num_args = 1..,
         value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "thresholds", "with_speeds", "resume", "again"]
+        conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "thresholds", "with_speeds", "resume", "again", "store"]
     )]
     pub(crate) combine: Vec<PathBuf>,
     /// Keep idle processors from halting, so that wake-ups are fast
@@ -93,11 +93,17 @@ pub(crate) struct StudyArguments {
     /// Continue an interrupted, killed or finished study after the last complete round in its run folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "seed"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Put the study into the store, each round when it is complete
+    ///
+    /// Without FILE, the store is that of `hoptax runs`. If the variable `HOPTAX_STORE` names a store, every study is put there.
+    #[allow(clippy::option_option, reason = "the value of the option is optional, too")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
+    pub(crate) store: Option<Option<PathBuf>>,
     /// Run every part of the study for seconds, to see that all comes up; the numbers are of no use
     ///
     /// Two rounds with a short slice of each arm under each load. The result is named `NAME-smoke`, and its verdict does not
     /// determine the exit code.
-    #[arg(long, conflicts_with_all = ["rounds", "budget", "until", "resume", "again", "combine"])]
+    #[arg(long, conflicts_with_all = ["rounds", "budget", "until", "resume", "again", "combine", "store"])]
     pub(crate) smoke: bool,
     /// Print loads, arms, baselines, and the expected time and memory, without measuring
     #[arg(long)]

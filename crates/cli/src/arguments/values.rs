@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
 use hoptax_bootstrap::request::StatedRequest;
@@ -164,6 +164,28 @@ pub(crate) fn file_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// A label of a run, which cannot be taken for the number of one.
+pub(crate) fn label(text: &str) -> Result<String, String> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a number names a run: add a letter".to_owned());
+    }
+    file_name(text)
+}
+
+/// The start of a time that lasts until now, by its date or its length, RFC 3339 in UTC.
+pub(crate) fn since(text: &str) -> Result<String, String> {
+    let form =
+        || "write a date as `2026-11-01` or `2026-11-01T08:00:00`, in UTC, or a time as `30d`".to_owned();
+    let text = text.trim();
+    let is_date = |text: &str| humantime::parse_rfc3339_weak(text).ok();
+    let start = is_date(text)
+        .or_else(|| is_date(&format!("{text}T00:00:00")))
+        .or_else(|| SystemTime::now().checked_sub(humantime::parse_duration(text).ok()?))
+        .filter(|start| *start >= SystemTime::UNIX_EPOCH)
+        .ok_or_else(form)?;
+    Ok(humantime::format_rfc3339_seconds(start).to_string())
+}
+
 pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     let hint = || format!("write it with its unit: `{}s` or `{}ms`", text.trim(), text.trim());
     humantime::parse_duration(text).map_err(|error| match text.trim().parse::<f64>() {
@@ -317,6 +339,18 @@ mod tests {
         assert!(percent("0%").is_err() && percent("101%").is_err() && percent("nan%").is_err());
         assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
         assert!(header("A").is_err());
+    }
+
+    #[test]
+    fn a_start_is_a_date_or_a_time_before_now() {
+        assert_eq!(since("2026-11-01"), Ok("2026-11-01T00:00:00Z".to_owned()));
+        assert_eq!(since("2026-11-01 08:30:00"), Ok("2026-11-01T08:30:00Z".to_owned()));
+        assert!(since("1h").unwrap() < since("1min").unwrap());
+        assert!(since("yesterday").unwrap_err().contains("`30d`"));
+        assert!(since("10000000y").is_err() && since("").is_err());
+        assert_eq!(label("nightly-2"), Ok("nightly-2".to_owned()));
+        assert!(label("12").unwrap_err().contains("add a letter"));
+        assert!(label("").is_err() && label("a b").is_err());
     }
 
     #[test]

@@ -6,9 +6,6 @@ use std::path::Path;
 use hoptax_result::LoadResult;
 use serde_json::Value;
 
-/// Name and version of the format.
-const FORMAT: &str = "hoptax.load/1";
-
 /// Why a file has no result. The text follows its name.
 #[derive(Debug)]
 pub(super) enum NoResult {
@@ -25,7 +22,7 @@ pub(super) fn read(path: &Path) -> Result<LoadResult, NoResult> {
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| NoResult::Lost(format!("it is not complete JSON: {error}")))?;
     let format = value.get("format").and_then(Value::as_str);
-    if format != Some(FORMAT) {
+    if format != Some(LoadResult::FORMAT) {
         let found = format.map_or_else(|| "another JSON file".to_owned(), |format| format!("`{format}`"));
         return Err(NoResult::Other(format!("is {found}, not a result of `hoptax load --json`")));
     }

@@ -4,8 +4,8 @@ use std::fs;
 
 use clap::CommandFactory;
 use hoptax_result::{
-    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindResult, GateResult, LoadInterval,
-    LoadResult, PricesResult, SittingsResult, StudyResult, TuneResult,
+    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindResult, GateResult, HistoryResult,
+    LoadInterval, LoadResult, PricesResult, RunsResult, SittingsResult, StudyResult, TuneResult,
 };
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
@@ -28,6 +28,8 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
         SchemaOf::Tune => schemars::schema_for!(TuneResult).to_value(),
         SchemaOf::Prices => schemars::schema_for!(PricesResult).to_value(),
+        SchemaOf::Runs => schemars::schema_for!(RunsResult).to_value(),
+        SchemaOf::History => schemars::schema_for!(HistoryResult).to_value(),
     };
     print::result(&format!("{schema:#}"))?;
     Ok(Code::Success)

@@ -5,6 +5,7 @@ mod flames;
 mod forecast;
 pub(crate) mod library;
 mod outputs;
+mod recorder;
 mod requirements;
 pub(crate) mod run_folder;
 mod session;
@@ -12,7 +13,6 @@ mod sittings;
 
 use std::cell::Cell;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -47,6 +47,7 @@ use crate::progress::StudyProgress;
 use crate::{print, state};
 use estimate::Estimate;
 use outputs::write_all;
+use recorder::Recorder;
 use run_folder::{CompleteRounds, Manifest, Programs, RunFolder};
 use session::Session;
 
@@ -90,7 +91,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let estimate = Estimate::of(&plan);
     estimate::check_memory(&estimate, arguments.yes)?;
     load::allow_connections(estimate.connections)?;
-    let directory = create_folder(&directory)?;
+    let directory = run_folder::create(&directory)?;
+    let mut recorder = Recorder::open(arguments, &directory)?;
     let placement = placement()?;
     let speeds = speeds(arguments, &placement)?;
     let (machine, spinner) =
@@ -143,12 +145,17 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         print::note(&text);
     }
     let session = Session::begin(&plan, length, estimate, &rounds);
-    let (outcome, course) = measure(&plan, &setting, &folder, (rounds.earlier, session), &interrupt);
+    let (outcome, course) =
+        measure(&plan, &setting, (&folder, &mut recorder), (rounds.earlier, session), &interrupt);
     if plan.profile {
         flames::write(&plan, &directory);
     }
     let result = judged_result(plan, &manifest, environment, (&outcome, &course), &limits);
-    let code = finish(&directory, &result, &outcome.ending)?;
+    let code = finish(&directory, &result, &outcome.ending);
+    if result.plan.rounds_completed > 0 {
+        recorder.finish();
+    }
+    let code = code?;
     if arguments.smoke && matches!(outcome.ending, Ending::Complete) && code == Code::Void {
         print::note("every part of the study came up; its numbers are of no use");
         return Ok(Code::Success);
@@ -378,32 +385,10 @@ pub(super) fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
     )
 }
 
-/// Creates the run folder and returns its absolute path, because Envoy writes there too. Its configuration is JSON, which
-/// has no other text than UTF-8.
-fn create_folder(path: &Path) -> Result<PathBuf, Failure> {
-    if path.to_str().is_none() {
-        return Err(Failure::bad_input(format!(
-            "the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
-            path.display()
-        )));
-    }
-    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
-    let folder = created.map_err(|error| {
-        Failure::environment(format!("cannot create the folder `{}`: {error}", path.display()))
-    })?;
-    if folder.to_str().is_some() {
-        return Ok(folder);
-    }
-    Err(Failure::bad_input(format!(
-        "the folder `{}` is in one whose name is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
-        path.display()
-    )))
-}
-
 fn measure(
     plan: &Plan,
     setting: &Setting<'_>,
-    folder: &RunFolder,
+    (folder, recorder): (&RunFolder, &mut Recorder),
     (earlier, mut session): (Earlier, Session<'_>),
     interrupt: &Interrupt,
 ) -> (Outcome, Course) {
@@ -421,7 +406,10 @@ fn measure(
     let mut on_event = |event: &Event<'_>| {
         progress.on_event(event);
         if let Event::RoundEnded { round, record, elapsed_s } = event {
-            store_error = store_error.take().or(folder.store_round(*round, record, *elapsed_s).err());
+            match folder.store_round(*round, record, *elapsed_s) {
+                Ok(()) => recorder.add_round(*round),
+                Err(error) => store_error = store_error.take().or(Some(error)),
+            }
         }
     };
     let mut control =

@@ -19,10 +19,13 @@ pub(crate) struct Ran {
     pub stderr: String,
 }
 
-/// The program, without a stored calibration.
+/// The program, without a stored calibration and without the user's store.
 pub(crate) fn hoptax() -> Command {
     let mut command = Command::new(program());
-    command.env("XDG_STATE_HOME", "/nonexistent");
+    command
+        .env("XDG_STATE_HOME", "/nonexistent")
+        .env("XDG_DATA_HOME", "/nonexistent")
+        .env_remove("HOPTAX_STORE");
     command
 }
 

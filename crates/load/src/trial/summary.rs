@@ -41,7 +41,7 @@ pub(super) fn result(
         EndedBy::Interrupt | EndedBy::Backlog | EndedBy::Requests => pace.mean_rate_in(recorded.time),
     });
     LoadResult {
-        format: "hoptax.load/1".to_owned(),
+        format: LoadResult::FORMAT.to_owned(),
         verdict: Verdict::Sound,
         findings: Vec::new(),
         plan: plan(spec, generator.workers.len()),

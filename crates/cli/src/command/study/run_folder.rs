@@ -274,6 +274,28 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
+/// Creates the run folder and returns its absolute path, because Envoy writes there too. Its configuration is JSON, which
+/// has no other text than UTF-8.
+pub(crate) fn create(path: &Path) -> Result<PathBuf, Failure> {
+    if path.to_str().is_none() {
+        return Err(Failure::bad_input(format!(
+            "the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
+            path.display()
+        )));
+    }
+    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
+    let folder = created.map_err(|error| {
+        Failure::environment(format!("cannot create the folder `{}`: {error}", path.display()))
+    })?;
+    if folder.to_str().is_some() {
+        return Ok(folder);
+    }
+    Err(Failure::bad_input(format!(
+        "the folder `{}` is in one whose name is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
+        path.display()
+    )))
+}
+
 /// Refuses a folder whose results or rounds a study would overwrite, unless `force` is set.
 pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     let exists = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();

@@ -1,0 +1,129 @@
+//! Arguments of `hoptax runs` and `hoptax history`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::values;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax runs import runs            put all run folders in `runs` into the store
+  hoptax runs list --study quick --since 30d
+  hoptax runs export nightly old     the files of the run labelled `nightly`, in the folder `old`
+
+The store is one SQLite file: --store, or the variable HOPTAX_STORE, or hoptax/store.sqlite in
+$XDG_DATA_HOME (default: ~/.local/share). `hoptax study --store` puts a study in, round by round.
+A run is named by its number, or by a label that no other run has.
+
+Exit codes:
+  0    success
+  2    invalid input: no such run or store, not a run folder
+  3    the store cannot be used")]
+pub(crate) struct RunsArguments {
+    #[command(subcommand)]
+    pub(crate) action: RunsAction,
+    /// Store to use
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, global = true)]
+    pub(crate) store: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// List runs, the latest first
+    List {
+        /// Only this study; of loads, this URL
+        #[arg(long, value_name = "NAME")]
+        study: Option<String>,
+        /// Only runs with this label
+        #[arg(long)]
+        label: Option<String>,
+        /// Only runs that began since this date (`2026-11-01`, UTC) or within this time (`30d`)
+        #[arg(long, value_name = "DATE|DURATION", value_parser = values::since)]
+        since: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the result of a run
+    Show {
+        /// Number or label
+        run: String,
+        /// Print the JSON of the result, as it was stored
+        #[arg(long)]
+        json: bool,
+    },
+    /// Label a run
+    Label {
+        /// Number or label
+        run: String,
+        /// The label
+        #[arg(value_parser = values::label)]
+        label: String,
+        /// Take the label from all other runs, so that it names this one
+        #[arg(long, conflicts_with = "remove")]
+        only: bool,
+        /// Remove the label from the run
+        #[arg(long)]
+        remove: bool,
+    },
+    /// Remove runs from the store; their folders stay
+    Rm {
+        /// Numbers or labels
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
+    /// Write the files of a run to a folder, as they were
+    Export {
+        /// Number or label
+        run: String,
+        /// The folder; it must be empty or not exist
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+    },
+    /// Put run folders, all run folders in a folder, or result files into the store
+    Import {
+        /// Folders, and results of `hoptax study` or `hoptax load --json`
+        #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+    },
+    /// Verify the store, and give the space of removed runs back
+    Gc,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax history cost_cpu_us_per_request
+  hoptax history response_p99_us --study quick --arm jwt --load fixed-rate
+  hoptax history max_rate --json history.json
+
+Runs are compared on one machine, by study, arm and load. A change is a lasting one, of at least three
+runs: a single spike is none. docs/store.md describes the method. The numbers have the names of
+numbers.csv; `hoptax history list` prints those of the store.
+
+Exit codes:
+  0    success, with or without changes
+  2    invalid input: no such number or store
+  3    the store cannot be used")]
+pub(crate) struct HistoryArguments {
+    /// Name of a number, as in numbers.csv; `list` prints all names
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: String,
+    /// Only this study; of loads, this URL
+    #[arg(long, value_name = "NAME")]
+    pub(crate) study: Option<String>,
+    /// Only this arm
+    #[arg(long)]
+    pub(crate) arm: Option<String>,
+    /// Under this load, instead of the usual one of the number
+    #[arg(long)]
+    pub(crate) load: Option<String>,
+    /// Write the series as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+    /// Store to use
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) store: Option<PathBuf>,
+}

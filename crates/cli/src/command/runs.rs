@@ -1,0 +1,180 @@
+//! `hoptax runs`: lists, prints, labels, removes, exports and imports the runs of the store.
+
+use std::path::{Path, PathBuf};
+
+use hoptax_report::terminal;
+use hoptax_result::{LoadResult, RunKind, RunsResult, StoredRun};
+use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
+
+use super::own_study;
+use crate::arguments::{RunsAction, RunsArguments};
+use crate::exit::{Code, Failure};
+use crate::{print, stored};
+
+/// Runs the command.
+pub(crate) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
+    let path = stored::path(arguments.store.as_deref())?;
+    match &arguments.action {
+        RunsAction::List { study, label, since, json } => {
+            let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
+            list(&path, &filter, *json)?;
+        }
+        RunsAction::Show { run, json } => show(&path, run, *json)?,
+        RunsAction::Label { run, label, only, remove } => {
+            self::label(&path, run, label, (*only, *remove))?;
+        }
+        RunsAction::Rm { runs } => remove(&path, runs)?,
+        RunsAction::Export { run, folder } => export(&path, run, folder)?,
+        RunsAction::Import { paths } => import(&path, paths)?,
+        RunsAction::Gc => {
+            let compacted = stored::with(&path, Store::compact)?;
+            let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+            print::result(&format!(
+                "{}: {} contents verified, {:.1} MiB before, {:.1} MiB now",
+                path.display(),
+                compacted.verified,
+                mebibytes(compacted.before_bytes),
+                mebibytes(compacted.after_bytes)
+            ))?;
+        }
+    }
+    Ok(Code::Success)
+}
+
+fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
+    let runs = stored::with(path, |store| store.list(filter))?;
+    let result = RunsResult { format: RunsResult::FORMAT.to_owned(), runs };
+    if json {
+        return print::table_or_json(Some(Path::new("-")), &result, String::new);
+    }
+    if result.runs.is_empty() {
+        print::note("no run");
+        return Ok(());
+    }
+    print::result(&terminal::runs(&result))
+}
+
+fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
+    let (run, paths, text) = stored::with(path, |store| {
+        let id = store.resolve(name)?;
+        Ok((store.run(id)?, store.paths(id)?, store.document(id, RESULT)?))
+    })?;
+    let Some(text) = text else {
+        print::note(&terminal::run(&run, &paths));
+        return Err(Failure::bad_input(format!(
+            "run {id} has no result: it has {rounds} complete rounds. `hoptax runs export {id} DIR`, then `hoptax study --resume DIR` \
+             continues it",
+            id = run.run,
+            rounds = run.rounds
+        )));
+    };
+    if json {
+        return print::result(&text);
+    }
+    print::note(&terminal::run(&run, &paths));
+    print::result(&table(&run, &text)?)
+}
+
+/// The table of a result.
+fn table(run: &StoredRun, text: &str) -> Result<String, Failure> {
+    let what = format!("the result of run {}", run.run);
+    match run.kind {
+        RunKind::Study => Ok(terminal::study(&own_study::parse(&what, text)?, print::style())),
+        RunKind::Load => {
+            let result: LoadResult = serde_json::from_str(text)
+                .map_err(|error| Failure::bad_input(format!("{what} cannot be read: {error}")))?;
+            Ok(terminal::load(&result, print::style()))
+        }
+    }
+}
+
+fn label(path: &Path, run: &str, label: &str, (only, remove): (bool, bool)) -> Result<(), Failure> {
+    let (id, had_it) = stored::with(path, |store| {
+        let id = store.resolve(run)?;
+        if remove {
+            return Ok((id, store.unlabel(id, label)?));
+        }
+        store.label(id, label, only)?;
+        Ok((id, true))
+    })?;
+    if had_it { Ok(()) } else { Err(Failure::bad_input(format!("run {id} has no label `{label}`"))) }
+}
+
+fn remove(path: &Path, names: &[String]) -> Result<(), Failure> {
+    let ids = stored::with(path, |store| {
+        // All names are resolved first, so that a wrong one removes nothing.
+        let ids = names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()?;
+        ids.iter().try_for_each(|id| store.remove(*id))?;
+        Ok(ids)
+    })?;
+    for id in ids {
+        print::result(&format!("removed run {id}"))?;
+    }
+    Ok(())
+}
+
+fn export(path: &Path, run: &str, target: &Path) -> Result<(), Failure> {
+    let (id, documents) = stored::with(path, |store| {
+        let id = store.resolve(run)?;
+        Ok((id, store.documents(id)?))
+    })?;
+    folder::write(target, &documents)?;
+    print::result(&format!("run {id}: {} files in {}", documents.len(), target.display()))?;
+    let redacted = documents.iter().filter(|document| document.is_redacted);
+    let redacted: Vec<&str> = redacted.map(|document| document.path.as_str()).collect();
+    if !redacted.is_empty() {
+        print::note(&format!("without the secrets that they had: {}", redacted.join(", ")));
+    }
+    Ok(())
+}
+
+/// Imports all that can be imported, and fails if anything cannot.
+fn import(path: &Path, paths: &[PathBuf]) -> Result<(), Failure> {
+    let outcomes = stored::with_new(path, |store| {
+        let mut outcomes = Vec::new();
+        for given in paths {
+            if given.is_file() {
+                outcomes.push((given.clone(), imported(store.import_file(given))?));
+                continue;
+            }
+            let found = folder::runs_in(given)?;
+            if found.is_empty() {
+                let why = "there is no run folder in it".to_owned();
+                outcomes.push((given.clone(), Err(StoreError::NotARun { path: given.clone(), why })));
+            }
+            for run in found {
+                let outcome = imported(store.import_folder(&run))?;
+                outcomes.push((run, outcome));
+            }
+        }
+        Ok(outcomes)
+    })?;
+    let mut problems = Vec::new();
+    for (given, outcome) in outcomes {
+        match outcome {
+            Ok(imported) => print::result(&text(&given, &imported))?,
+            Err(problem) => problems.push(problem.to_string()),
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Failure::bad_input(problems.join("\n"))) }
+}
+
+/// Separates what is wrong with a run, which others do not have, from what is wrong with the store.
+fn imported(outcome: Result<Imported, StoreError>) -> Result<Result<Imported, StoreError>, StoreError> {
+    match outcome {
+        Err(problem @ (StoreError::NotARun { .. } | StoreError::File { .. })) => Ok(Err(problem)),
+        outcome => outcome.map(Ok),
+    }
+}
+
+fn text(given: &Path, imported: &Imported) -> String {
+    let new = if imported.is_new { "" } else { " (was there already)" };
+    let mut text = format!("run {}{new}: {}", imported.run, given.display());
+    if !imported.redacted.is_empty() {
+        text += &format!("; secrets masked in {}", imported.redacted.join(", "));
+    }
+    if !imported.left_out.is_empty() {
+        text += &format!("; left out: {} logs and other files", imported.left_out.len());
+    }
+    text
+}

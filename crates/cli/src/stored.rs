@@ -1,0 +1,123 @@
+//! The store of the user: where it is, and what to do when it is damaged.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hoptax_store::{Salvaged, Store, StoreError, salvage};
+
+use crate::exit::Failure;
+use crate::print;
+
+/// The variable that names the store.
+const VARIABLE: &str = "HOPTAX_STORE";
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoRun { .. }
+            | StoreError::SeveralRuns { .. }
+            | StoreError::NotARun { .. }
+            | StoreError::Foreign { .. } => Self::bad_input(error),
+            _ => Self::environment(error),
+        }
+    }
+}
+
+/// The store that the environment names, if it does.
+pub(crate) fn of_environment() -> Option<PathBuf> {
+    variable(VARIABLE)
+}
+
+/// The path of the store: as given, of the environment, or in the user's data directory (XDG Base Directory Specification).
+///
+/// # Errors
+/// Without a home directory.
+pub(crate) fn path(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let data = || {
+        let data = variable("XDG_DATA_HOME").or_else(|| Some(variable("HOME")?.join(".local/share")))?;
+        Some(data.join("hoptax/store.sqlite"))
+    };
+    given.map(Path::to_owned).or_else(of_environment).or_else(data).ok_or_else(|| {
+        Failure::environment(format!(
+            "there is no home directory for the store: name a file with --store or {VARIABLE}"
+        ))
+    })
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Works with a store that exists. A damaged one is salvaged, and the work is done again.
+///
+/// # Errors
+/// When there is no store, or the work fails.
+pub(crate) fn with<T>(
+    path: &Path,
+    work: impl FnMut(&mut Store) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    if !path.exists() {
+        return Err(Failure::bad_input(format!(
+            "there is no store `{}` yet: `hoptax runs import DIR` and `hoptax study --store` create it",
+            path.display()
+        )));
+    }
+    with_new(path, work)
+}
+
+/// Works with a store, which is created if there is none.
+///
+/// # Errors
+/// When the work fails.
+pub(crate) fn with_new<T>(
+    path: &Path,
+    mut work: impl FnMut(&mut Store) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    let mut attempt = || work(&mut Store::open(path)?);
+    match attempt() {
+        Err(error @ StoreError::Damaged { .. }) => {
+            print::error(&error.to_string());
+            if let Some(salvaged) = salvage(path, SystemTime::now())? {
+                print::note(&text(&salvaged));
+            }
+            Ok(attempt()?)
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
+/// What was salvaged, for people.
+fn text(salvaged: &Salvaged) -> String {
+    let Salvaged { copy, runs, incomplete, lost } = salvaged;
+    let mut text = format!("a copy of it is `{}`; salvaged: {runs} runs", copy.display());
+    for (run, files) in incomplete {
+        text += &format!("\n  run {run} lost {}", files.join(", "));
+    }
+    if !lost.is_empty() {
+        let lost: Vec<String> = lost.iter().map(i64::to_string).collect();
+        text += &format!("\n  lost: runs {}", lost.join(", "));
+    }
+    if incomplete.is_empty() && lost.is_empty() {
+        text += ", all that it had";
+    } else {
+        text += "\n`hoptax runs import DIR` puts runs in again whose folders still exist";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_is_named() {
+        let mut salvaged =
+            Salvaged { copy: "s.damaged-1".into(), runs: 3, incomplete: Vec::new(), lost: Vec::new() };
+        assert!(text(&salvaged).ends_with("3 runs, all that it had"));
+        salvaged.incomplete = vec![(2, vec!["result.json".to_owned()])];
+        salvaged.lost = vec![4, 5];
+        let named = text(&salvaged);
+        assert!(named.contains("run 2 lost result.json") && named.contains("lost: runs 4, 5"), "{named}");
+    }
+}

@@ -1,0 +1,142 @@
+//! What `hoptax runs` and `hoptax history` report of the store.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Verdict;
+
+/// The kind of a stored run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunKind {
+    /// A study.
+    Study,
+    /// A single load.
+    Load,
+}
+
+impl RunKind {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Study => "study",
+            Self::Load => "load",
+        }
+    }
+}
+
+/// A run in the store, without its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoredRun {
+    /// Its number in the store.
+    pub run: i64,
+    /// Whether it is a study or a load.
+    pub kind: RunKind,
+    /// The name of the study, or the URL of the load.
+    pub name: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// Complete rounds; 0 for a load.
+    pub rounds: u32,
+    /// The verdict; null while there is no result, because the study runs or was killed.
+    pub verdict: Option<Verdict>,
+    /// Version of the proxy; null without one.
+    pub proxy_version: Option<String>,
+    /// The machine: processor model, number of processors, and memory.
+    pub machine: String,
+    /// The folder or file that it was stored from.
+    pub source: String,
+    /// Its labels, in alphabetical order.
+    pub labels: Vec<String>,
+}
+
+/// The output of `hoptax runs list --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunsResult {
+    /// Name and version of this format: `hoptax.runs/1`.
+    pub format: String,
+    /// The runs, the latest first.
+    pub runs: Vec<StoredRun>,
+}
+
+impl RunsResult {
+    /// The name of the format that is written.
+    pub const FORMAT: &str = "hoptax.runs/1";
+}
+
+/// The output of `hoptax history --json`: a number over all runs of the store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryResult {
+    /// Name and version of this format: `hoptax.history/1`.
+    pub format: String,
+    /// The number, by its name in `numbers.csv`.
+    pub number: String,
+    /// Probability of a change that is found where there is none, for each series.
+    pub significance: f64,
+    /// The series: those with changes first.
+    pub series: Vec<HistorySeries>,
+}
+
+impl HistoryResult {
+    /// The name of the format that is written.
+    pub const FORMAT: &str = "hoptax.history/1";
+}
+
+/// A number of one arm under one load of one study on one machine, run by run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistorySeries {
+    /// The name of the study, or the URL of a load.
+    pub name: String,
+    /// The machine.
+    pub machine: String,
+    /// The arm; null for a load.
+    pub arm: Option<String>,
+    /// The arm that the number is a difference from; null for a level.
+    pub compared_with: Option<String>,
+    /// The load; null if the number belongs to none, or to the usual one.
+    pub load: Option<String>,
+    /// The proxy that the number describes; null for all together.
+    pub proxy: Option<String>,
+    /// The number in each run that states it, in chronological order.
+    pub points: Vec<HistoryPoint>,
+    /// Where its level changes, in chronological order.
+    pub changes: Vec<HistoryChange>,
+}
+
+/// The number in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryPoint {
+    /// The run.
+    pub run: i64,
+    /// When it began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// Version of the proxy; null without one.
+    pub proxy_version: Option<String>,
+    /// The estimate.
+    pub estimate: f64,
+    /// The lower end of its interval; null without one.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+}
+
+/// A change of the level of a series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryChange {
+    /// The first run at the new level.
+    pub run: i64,
+    /// The index of that run in `points`.
+    pub point: usize,
+    /// The median of the runs since the change before it, or since the first.
+    pub before: f64,
+    /// The median of the runs until the change after it, or until the latest.
+    pub after: f64,
+    /// The probability of a split as clear as this in a series without a change, by a permutation test.
+    pub chance: f64,
+}

@@ -1,0 +1,76 @@
+//! Contents of files: each is stored once, and verified when it is read.
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use sha2::{Digest, Sha256};
+
+/// A file of a run as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredFile {
+    pub(crate) path: String,
+    pub(crate) content: i64,
+    pub(crate) is_redacted: bool,
+}
+
+/// Stores a content, and returns its number.
+pub(crate) fn put(connection: &Connection, bytes: &[u8]) -> Result<i64> {
+    let sha256 = Sha256::digest(bytes);
+    let mut find = connection.prepare_cached("SELECT id FROM contents WHERE sha256 = ?1")?;
+    if let Some(id) = find.query_row([sha256.as_slice()], |row| row.get(0)).optional()? {
+        return Ok(id);
+    }
+    let mut insert = connection.prepare_cached("INSERT INTO contents (sha256, bytes) VALUES (?1, ?2)")?;
+    insert.insert(params![sha256.as_slice(), bytes])
+}
+
+/// A content. The error says that it is damaged if it is missing or has changed.
+pub(crate) fn get(connection: &Connection, content: i64) -> Result<Result<Vec<u8>, String>> {
+    let mut select = connection.prepare_cached("SELECT sha256, bytes FROM contents WHERE id = ?1")?;
+    let found: Option<(Vec<u8>, Vec<u8>)> =
+        select.query_row([content], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    Ok(match found {
+        None => Err(format!("content {content} is missing")),
+        Some((sha256, bytes)) if Sha256::digest(&bytes).as_slice() == sha256 => Ok(bytes),
+        Some(_) => Err(format!("content {content} does not have its SHA-256")),
+    })
+}
+
+/// The files of a run, by path, and how many were stored; none if the row of the run is lost or removed. Those that can be read are
+/// in the list even if the result is an error.
+pub(crate) fn files(connection: &Connection, run: i64) -> (Vec<StoredFile>, Result<Option<usize>>) {
+    let mut found = Vec::new();
+    let mut read = || -> Result<Option<usize>> {
+        // A running study may add files between the two queries.
+        let moment = connection.unchecked_transaction()?;
+        let mut select = moment
+            .prepare_cached("SELECT path, content, is_redacted FROM files WHERE run = ?1 ORDER BY path")?;
+        let mut rows = select.query([run])?;
+        while let Some(row) = rows.next()? {
+            found.push(StoredFile { path: row.get(0)?, content: row.get(1)?, is_redacted: row.get(2)? });
+        }
+        let mut select = moment.prepare_cached("SELECT files FROM runs NOT INDEXED WHERE id = ?1")?;
+        let stored: Option<u32> = select.query_row([run], |row| row.get(0)).optional()?;
+        Ok(stored.map(|stored| stored as usize))
+    };
+    let outcome = read();
+    (found, outcome)
+}
+
+/// A run that has another number of files than were stored.
+pub(crate) fn run_without_files(connection: &Connection) -> Result<Option<i64>> {
+    let sql = "SELECT id FROM runs WHERE files <> (SELECT count(*) FROM files WHERE run = runs.id) LIMIT 1";
+    connection.query_row(sql, [], |row| row.get(0)).optional()
+}
+
+/// Stores a file of a run, in the place of an earlier one.
+pub(crate) fn put_file(
+    connection: &Connection,
+    run: i64,
+    (path, bytes, is_redacted): (&str, &[u8], bool),
+) -> Result<()> {
+    let content = put(connection, bytes)?;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO files (run, path, content, is_redacted) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (run, path) DO UPDATE SET content = excluded.content, is_redacted = excluded.is_redacted",
+    )?;
+    insert.execute(params![run, path, content, is_redacted]).map(drop)
+}

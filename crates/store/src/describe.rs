@@ -1,0 +1,247 @@
+//! Derives the columns and numbers of a run from the texts of its files: a result, or the manifest of a study without one.
+
+use hoptax_result::{Environment, LoadResult, RunKind, StudyResult, Verdict};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+/// The file with the result.
+pub const RESULT: &str = "result.json";
+/// The file with the study file.
+pub(crate) const STUDY: &str = "study.yaml";
+/// The file with everything else that the rounds of a study depend on.
+pub(crate) const MANIFEST: &str = "run.json";
+/// The folder with one file for each complete round.
+pub(crate) const ROUNDS: &str = "rounds";
+
+/// The columns of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Described {
+    /// Tells whether two descriptions are of the same run. It is the same before and after the result is known.
+    pub(crate) identity: String,
+    /// A study or a load.
+    pub(crate) kind: RunKind,
+    /// The name of the study, or the URL of the load.
+    pub(crate) name: String,
+    /// When it began, RFC 3339 in UTC.
+    pub(crate) started_at: String,
+    /// Complete rounds.
+    pub(crate) rounds: u32,
+    /// The verdict; none without a result.
+    pub(crate) verdict: Option<Verdict>,
+    /// Version of the proxy.
+    pub(crate) proxy_version: Option<String>,
+    /// The machine.
+    pub(crate) machine: String,
+    /// Numbers of the result; none without a result.
+    pub(crate) numbers: Option<Vec<NumberRow>>,
+}
+
+/// A number of a result. Texts that do not apply are empty.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NumberRow {
+    pub(crate) number: String,
+    pub(crate) arm: String,
+    pub(crate) compared_with: String,
+    pub(crate) load: String,
+    pub(crate) proxy: String,
+    pub(crate) estimate: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+/// What every result begins with.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+}
+
+/// What the manifest of a study says about it.
+#[derive(Deserialize)]
+struct ManifestHead {
+    study: String,
+    seed: u64,
+    started_at: String,
+    envoy_version: String,
+    cpu_model: String,
+    cpus: u32,
+    memory_bytes: u64,
+}
+
+/// Describes a result of a study or of a load.
+///
+/// # Errors
+/// What the text is instead.
+pub(crate) fn result(text: &str) -> Result<Described, String> {
+    let head: Head = serde_json::from_str(text).map_err(|error| format!("not a result: {error}"))?;
+    if StudyResult::READABLE.contains(&head.format.as_str()) {
+        let result: StudyResult = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        Ok(study(&result, text))
+    } else if head.format == LoadResult::FORMAT {
+        let result: LoadResult = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        Ok(load(&result, text))
+    } else {
+        Err(format!(
+            "format `{}`; supported are `{}` and `{}`",
+            head.format,
+            StudyResult::READABLE.join("`, `"),
+            LoadResult::FORMAT
+        ))
+    }
+}
+
+/// Describes a study that has no result yet, by its manifest and the number of its complete rounds.
+///
+/// # Errors
+/// Why the text is not a manifest.
+pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, String> {
+    let manifest: ManifestHead = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
+    let machine = machine(&manifest.cpu_model, manifest.cpus, manifest.memory_bytes);
+    Ok(Described {
+        identity: study_identity(&manifest.study, manifest.seed, &manifest.started_at, &machine),
+        kind: RunKind::Study,
+        name: manifest.study,
+        started_at: manifest.started_at,
+        rounds,
+        verdict: None,
+        proxy_version: Some(manifest.envoy_version).filter(|version| !version.is_empty()),
+        machine,
+        numbers: None,
+    })
+}
+
+fn study(result: &StudyResult, text: &str) -> Described {
+    let here = of_environment(&result.environment);
+    let is_combined = result.sittings.len() > 1;
+    let numbers = result.named_numbers().into_iter().map(|number| {
+        let is_cost = number.name.starts_with("cost_");
+        let owned = |name: Option<&str>| name.unwrap_or_default().to_owned();
+        NumberRow {
+            arm: number.arm.to_owned(),
+            compared_with: owned(number.compared_with.filter(|_| is_cost)),
+            load: owned(number.load),
+            proxy: owned(number.proxy),
+            number: number.name,
+            estimate: number.interval.estimate,
+            low: Some(number.interval.low),
+            high: Some(number.interval.high),
+        }
+    });
+    Described {
+        // Combined sittings begin when the first of them does.
+        identity: if is_combined {
+            content_identity(text)
+        } else {
+            study_identity(&result.name, result.plan.seed, &result.environment.started_at, &here)
+        },
+        kind: RunKind::Study,
+        name: result.name.clone(),
+        started_at: result.environment.started_at.clone(),
+        rounds: result.plan.rounds_completed,
+        verdict: Some(result.verdict),
+        proxy_version: result.environment.proxy_version.clone(),
+        machine: here,
+        numbers: Some(numbers.filter(NumberRow::is_finite).collect()),
+    }
+}
+
+fn load(result: &LoadResult, text: &str) -> Described {
+    let response = &result.latency.response;
+    let numbers = [
+        ("rate", result.rate.achieved),
+        ("response_p50_us", response.p50_us),
+        ("response_p90_us", response.p90_us),
+        ("response_p99_us", response.p99_us),
+        ("response_p99_9_us", response.p99_9_us),
+    ];
+    let numbers = numbers.into_iter().filter_map(|(name, estimate)| {
+        Some(NumberRow {
+            number: name.to_owned(),
+            arm: String::new(),
+            compared_with: String::new(),
+            load: String::new(),
+            proxy: String::new(),
+            estimate: estimate?,
+            low: None,
+            high: None,
+        })
+    });
+    let numbers = numbers.filter(|_| result.verdict != Verdict::Void).filter(NumberRow::is_finite).collect();
+    Described {
+        // Loads may begin in the same second with the same seed.
+        identity: content_identity(text),
+        kind: RunKind::Load,
+        name: result.plan.url.clone(),
+        started_at: result.environment.started_at.clone(),
+        rounds: 0,
+        verdict: Some(result.verdict),
+        proxy_version: result.environment.proxy_version.clone(),
+        machine: of_environment(&result.environment),
+        numbers: Some(numbers),
+    }
+}
+
+impl NumberRow {
+    fn is_finite(&self) -> bool {
+        [Some(self.estimate), self.low, self.high].into_iter().flatten().all(f64::is_finite)
+    }
+}
+
+fn of_environment(environment: &Environment) -> String {
+    machine(&environment.cpu_model, environment.cpus, environment.memory_bytes)
+}
+
+/// The name of a machine, the same for all its runs.
+fn machine(cpu_model: &str, cpus: u32, memory_bytes: u64) -> String {
+    let gibibytes = memory_bytes as f64 / f64::from(1 << 30);
+    format!("{cpu_model}, {cpus} processors, {gibibytes:.1} GiB")
+}
+
+fn study_identity(name: &str, seed: u64, started_at: &str, machine: &str) -> String {
+    format!("study {started_at} {seed} {name} on {machine}")
+}
+
+fn content_identity(text: &str) -> String {
+    let digits = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("sha256 {digits}")
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::sample;
+
+    use super::*;
+    use crate::store::tests::study_text;
+
+    #[test]
+    fn a_study_is_the_same_run_before_and_after_its_result() {
+        let (manifest, text) = study_text("ours", "2026-11-01T00:00:00Z", 5.0);
+        let (before, after) = (unfinished(&manifest, 3).unwrap(), result(&text).unwrap());
+        assert_eq!((&before.identity, &before.machine), (&after.identity, &after.machine));
+        assert_eq!((before.verdict, before.rounds, after.verdict), (None, 3, Some(Verdict::Sound)));
+        let (_, later) = study_text("ours", "2026-11-01T00:00:01Z", 5.0);
+        assert_ne!(result(&later).unwrap().identity, after.identity);
+    }
+
+    #[test]
+    fn loads_of_the_same_second_are_different_runs_unless_they_are_equal() {
+        let text = |rate: f64| {
+            let mut load = sample::load();
+            load.rate.achieved = Some(rate);
+            serde_json::to_string(&load).unwrap()
+        };
+        let [one, other] = [100.0, 101.0].map(|rate| result(&text(rate)).unwrap());
+        assert_ne!(one.identity, other.identity);
+        assert_eq!(one, result(&text(100.0)).unwrap());
+        assert_eq!(one.numbers.unwrap().len(), 5);
+    }
+
+    #[test]
+    fn void_loads_state_no_numbers_and_other_formats_are_refused() {
+        let mut load = sample::load();
+        load.verdict = Verdict::Void;
+        assert_eq!(result(&serde_json::to_string(&load).unwrap()).unwrap().numbers, Some(Vec::new()));
+        let refused = result("{\"format\": \"hoptax.sittings/1\"}").unwrap_err();
+        assert!(refused.contains("hoptax.sittings/1") && refused.contains("hoptax.study/1"), "{refused}");
+        assert!(result("[]").is_err() && unfinished("{}", 0).is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! Why a store cannot be used.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite failed.
+    #[error("cannot use the store `{}`: {source}", path.display())]
+    Sqlite {
+        /// The store.
+        path: PathBuf,
+        /// The cause.
+        source: rusqlite::Error,
+    },
+    /// Its content contradicts itself; [`crate::salvage()`] helps.
+    #[error("the store `{}` is damaged: {what}", path.display())]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// A later version of hoptax wrote it.
+    #[error(
+        "the store `{}` has version {found}, and this hoptax reads versions up to {supported}: use the newer hoptax that wrote \
+         it, or another file with --store",
+        path.display()
+    )]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: usize,
+        /// The latest version that can be read.
+        supported: usize,
+    },
+    /// It is not a store. It is never changed.
+    #[error(
+        "`{}` is not a store of hoptax: {what}; name another file with --store, or move this one away",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        what: String,
+    },
+    /// Another process has it open, so it cannot be salvaged now.
+    #[error("the store `{}` is damaged, and another hoptax uses it: run this again when that has ended", path.display())]
+    InUse {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A file cannot be read or written.
+    #[error("cannot {what} `{}`: {source}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// What was to be imported is not a run.
+    #[error("`{}` cannot be imported: {why}", path.display())]
+    NotARun {
+        /// The folder or file.
+        path: PathBuf,
+        /// What it is instead, or what it lacks.
+        why: String,
+    },
+    /// There is no such run.
+    #[error("the store `{}` has no run `{run}`: `hoptax runs list` lists the runs", path.display())]
+    NoRun {
+        /// The store.
+        path: PathBuf,
+        /// The number or label.
+        run: String,
+    },
+    /// A label does not name one run.
+    #[error("the label `{label}` has several runs ({runs}): name one of them by its number", runs = numbers(runs))]
+    SeveralRuns {
+        /// The label.
+        label: String,
+        /// The runs that have it.
+        runs: Vec<i64>,
+    },
+}
+
+fn numbers(runs: &[i64]) -> String {
+    runs.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn is_short_read(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ)
+}
+
+impl StoreError {
+    /// The error of SQLite for the store at `path`.
+    pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
+        use rusqlite::Error;
+        let path = path.to_owned();
+        if let Error::FromSqlConversionFailure(..)
+        | Error::InvalidColumnType(..)
+        | Error::IntegralValueOutOfRange(..) = source
+        {
+            return Self::Damaged { path, what: source.to_string() };
+        }
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, what: source.to_string() },
+            // The file ends within a page.
+            Some(ErrorCode::SystemIoFailure) if is_short_read(&source) => {
+                Self::Damaged { path, what: "its end is missing".to_owned() }
+            }
+            Some(ErrorCode::NotADatabase) => {
+                Self::Foreign { path, what: "it is no SQLite file, or its first page is damaged".to_owned() }
+            }
+            _ => Self::Sqlite { path, source },
+        }
+    }
+
+    /// The error of a file.
+    pub(crate) fn file(what: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File { what, path: path.to_owned(), source }
+    }
+}

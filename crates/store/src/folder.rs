@@ -1,0 +1,261 @@
+//! Reads what the store keeps of a run folder, and writes it back.
+//!
+//! Kept are the texts that hoptax itself writes: the study file, the manifest, the rounds, the result, the reports and the
+//! configurations of the proxies, as they were. Left out are logs and the files of functions, which hold whatever passed
+//! through the proxies, and certificates with their keys.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::StoreError;
+use crate::describe::{MANIFEST, RESULT, STUDY};
+use crate::secrets::{Secrets, has_private_key};
+
+/// Endings of the files that are kept.
+const KEPT: [&str; 8] = ["json", "yaml", "csv", "md", "html", "svg", "txt", "folded"];
+/// Folders that are left out: certificates, the tries of a bill, and files that functions write.
+const LEFT_OUT: [&str; 3] = ["certificates", "tries", "files"];
+/// Files with the study file of a run: of a study, and of a bill.
+const STUDY_FILES: [&str; 2] = [STUDY, "price.yaml"];
+
+/// A file of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Its path in the run folder, with `/` between the parts.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+    /// Whether secrets in it were masked.
+    pub is_redacted: bool,
+}
+
+/// The files of a run folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// Those that are kept.
+    pub(crate) documents: Vec<Document>,
+    /// Paths of those that are left out.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// Whether a folder is that of a run.
+pub(crate) fn is_run(folder: &Path) -> bool {
+    [RESULT, MANIFEST].iter().any(|name| folder.join(name).is_file())
+}
+
+/// The run folders in `folder` and below it, itself included, in the order of their paths.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut found = Vec::new();
+    if is_run(folder) {
+        found.push(folder.to_owned());
+    }
+    for path in entries(folder)? {
+        let is_left_out = path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|left| name == *left));
+        if path.is_dir() && !path.is_symlink() && !is_left_out {
+            found.extend(runs_in(&path)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Reads a run folder. Run folders in it are runs of their own.
+///
+/// # Errors
+/// When a file cannot be read.
+pub(crate) fn read(folder: &Path) -> Result<Contents, StoreError> {
+    let secrets = secrets(folder)?;
+    let mut contents = Contents::default();
+    add_folder(&mut contents, folder, "", &secrets)?;
+    Ok(contents)
+}
+
+/// Reads some files of a run folder, those that exist.
+///
+/// # Errors
+/// When one cannot be read.
+pub(crate) fn read_some(folder: &Path, paths: &[&str]) -> Result<Contents, StoreError> {
+    let secrets = secrets(folder)?;
+    let mut contents = Contents::default();
+    for path in paths.iter().filter(|path| folder.join(path).is_file()) {
+        add_file(&mut contents, &folder.join(path), (*path).to_owned(), &secrets)?;
+    }
+    Ok(contents)
+}
+
+/// Writes documents to a folder that does not exist or is empty.
+///
+/// # Errors
+/// When the folder has files, or a file cannot be written.
+pub fn write(folder: &Path, documents: &[Document]) -> Result<(), StoreError> {
+    let cannot = |path: &Path, error| StoreError::file("write", path, error);
+    fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
+    if !entries(folder)?.is_empty() {
+        let error = std::io::Error::new(std::io::ErrorKind::AlreadyExists, "the folder is not empty");
+        return Err(cannot(folder, error));
+    }
+    for document in documents {
+        let inside = Path::new(&document.path);
+        let path = folder.join(inside);
+        // A store that somebody else made may name any path.
+        if !inside.components().all(|part| matches!(part, Component::Normal(_))) {
+            let error =
+                std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path leads out of the folder");
+            return Err(cannot(&path, error));
+        }
+        let parent = path.parent().unwrap_or(folder);
+        let written = fs::create_dir_all(parent).and_then(|()| fs::write(&path, &document.text));
+        written.map_err(|error| cannot(&path, error))?;
+    }
+    Ok(())
+}
+
+/// The secrets of the study files of a run folder. A study file that cannot be parsed is left out, and the others are taken to
+/// have none of its secrets.
+fn secrets(folder: &Path) -> Result<Secrets, StoreError> {
+    let mut all = Secrets::default();
+    for name in STUDY_FILES {
+        let path = folder.join(name);
+        if path.is_file() {
+            let text = read_text(&path)?.unwrap_or_default();
+            all.extend(Secrets::of_study_file(&text).unwrap_or_default());
+        }
+    }
+    Ok(all)
+}
+
+fn add_folder(
+    contents: &mut Contents,
+    folder: &Path,
+    prefix: &str,
+    secrets: &Secrets,
+) -> Result<(), StoreError> {
+    for path in entries(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let inside = format!("{prefix}{name}");
+        let is_folder = path.is_dir() && !path.is_symlink();
+        if is_folder && is_run(&path) {
+            continue;
+        }
+        if is_folder && !LEFT_OUT.contains(&name.as_str()) {
+            add_folder(contents, &path, &format!("{inside}/"), secrets)?;
+        } else {
+            add_file(contents, &path, inside, secrets)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds a file if it is kept.
+fn add_file(
+    contents: &mut Contents,
+    path: &Path,
+    inside: String,
+    secrets: &Secrets,
+) -> Result<(), StoreError> {
+    let is_kept = path.extension().is_some_and(|ending| KEPT.iter().any(|kept| ending == *kept));
+    if !is_kept || !path.is_file() || path.is_symlink() {
+        contents.left_out.push(inside);
+        return Ok(());
+    }
+    let text = read_text(path)?.filter(|text| !has_private_key(text));
+    let masked = text.and_then(|text| {
+        if STUDY_FILES.contains(&inside.as_str()) {
+            secrets.mask_study_file(&text)
+        } else {
+            Some(secrets.mask(&text))
+        }
+    });
+    match masked {
+        Some(masked) => contents.documents.push(Document {
+            path: inside,
+            text: masked.text,
+            is_redacted: masked.had_secrets,
+        }),
+        None => contents.left_out.push(inside),
+    }
+    Ok(())
+}
+
+/// The text of a file; none if it is not UTF-8.
+fn read_text(path: &Path) -> Result<Option<String>, StoreError> {
+    let bytes = fs::read(path).map_err(|error| StoreError::file("read", path, error))?;
+    Ok(String::from_utf8(bytes).ok())
+}
+
+/// The entries of a folder, by name.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let cannot = |error| StoreError::file("read", folder, error);
+    let found = fs::read_dir(folder).map_err(cannot)?;
+    let mut paths = found
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<std::io::Result<Vec<PathBuf>>>()
+        .map_err(cannot)?;
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(folder: &Path, path: &str, text: &str) {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn run_folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        file(at, STUDY, "name: a\narms:\n  - env: {MY_TOKEN: abcdefgh1}\n");
+        file(at, RESULT, "{\"env\": \"abcdefgh1\"}");
+        file(at, "rounds/0.json", "{}");
+        file(at, "arms/lua/bootstrap.json", "{\"admin\": {}}");
+        file(at, "arms/lua/envoy.log", "authorization: abc");
+        file(at, "arms/lua/files/access.json", "{}");
+        file(at, "certificates/ca.txt", "-----BEGIN CERTIFICATE-----");
+        file(at, "notes.txt", "-----BEGIN PRIVATE KEY-----");
+        file(at, "pairs/result.json", "{}");
+        folder
+    }
+
+    #[test]
+    fn texts_of_hoptax_are_kept_without_secrets_and_all_else_is_left_out() {
+        let folder = run_folder();
+        let contents = read(folder.path()).unwrap();
+        let kept: Vec<(&str, bool)> =
+            contents.documents.iter().map(|one| (one.path.as_str(), one.is_redacted)).collect();
+        let expected =
+            [("arms/lua/bootstrap.json", false), (RESULT, true), ("rounds/0.json", false), (STUDY, true)];
+        assert_eq!(kept, expected);
+        assert_eq!(contents.left_out, ["arms/lua/envoy.log", "arms/lua/files", "certificates", "notes.txt"]);
+        assert!(contents.documents.iter().all(|one| !one.text.contains("abcdefgh1")));
+        assert_eq!(runs_in(folder.path()).unwrap(), [folder.path().to_owned(), folder.path().join("pairs")]);
+        let some = read_some(folder.path(), &["rounds/0.json", "rounds/1.json"]).unwrap();
+        assert_eq!(some.documents.len(), 1);
+    }
+
+    #[test]
+    fn documents_are_written_back_byte_for_byte_into_an_empty_folder_only() {
+        let folder = run_folder();
+        let documents = read(folder.path()).unwrap().documents;
+        let out = tempfile::tempdir().unwrap();
+        let target = out.path().join("a/b");
+        write(&target, &documents).unwrap();
+        assert_eq!(read(&target).unwrap().documents.len(), documents.len());
+        assert_eq!(fs::read(target.join("rounds/0.json")).unwrap(), b"{}");
+        let again = write(&target, &documents).unwrap_err().to_string();
+        assert!(again.contains("is not empty"), "{again}");
+    }
+
+    #[test]
+    fn a_path_that_leads_out_of_the_folder_is_refused() {
+        let out = tempfile::tempdir().unwrap();
+        let document = Document { path: "../escaped".to_owned(), text: String::new(), is_redacted: false };
+        assert!(write(&out.path().join("in"), &[document]).is_err());
+        assert!(!out.path().join("escaped").exists());
+    }
+}

@@ -1,0 +1,65 @@
+//! Labels of runs, and finding a run by its number or its label.
+
+use rusqlite::{Connection, OptionalExtension, Result as SqlResult};
+
+use crate::{Store, StoreError};
+
+impl Store {
+    /// The run with this number, or else the only one with this label.
+    ///
+    /// # Errors
+    /// When there is none, or several runs have the label.
+    pub fn resolve(&self, run: &str) -> Result<i64, StoreError> {
+        if let Some(id) =
+            run.parse().ok().map(|id: i64| self.at(exists(self.connection(), id))).transpose()?.flatten()
+        {
+            return Ok(id);
+        }
+        let found = self.at(labelled(self.connection(), run))?;
+        match found.as_slice() {
+            [one] => Ok(*one),
+            [] => Err(StoreError::NoRun { path: self.path().to_owned(), run: run.to_owned() }),
+            _ => Err(StoreError::SeveralRuns { label: run.to_owned(), runs: found }),
+        }
+    }
+
+    /// Gives a run a label. If it is to be the only one with it, the others lose it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn label(&mut self, run: i64, label: &str, is_only: bool) -> Result<(), StoreError> {
+        self.change(|connection| {
+            if is_only {
+                connection.execute("DELETE FROM labels WHERE label = ?1", [label])?;
+            }
+            add(connection, run, label)
+        })
+    }
+
+    /// Takes a label from a run; false if it did not have it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn unlabel(&mut self, run: i64, label: &str) -> Result<bool, StoreError> {
+        self.change(|connection| {
+            let removed =
+                connection.execute("DELETE FROM labels WHERE label = ?1 AND run = ?2", (label, run))?;
+            Ok(removed > 0)
+        })
+    }
+}
+
+/// Adds a label to a run.
+pub(crate) fn add(connection: &Connection, run: i64, label: &str) -> SqlResult<()> {
+    connection.execute("INSERT OR IGNORE INTO labels (label, run) VALUES (?1, ?2)", (label, run)).map(drop)
+}
+
+fn exists(connection: &Connection, run: i64) -> SqlResult<Option<i64>> {
+    connection.query_row("SELECT id FROM runs WHERE id = ?1", [run], |row| row.get(0)).optional()
+}
+
+/// The runs with a label, in their order.
+fn labelled(connection: &Connection, label: &str) -> SqlResult<Vec<i64>> {
+    let mut select = connection.prepare_cached("SELECT run FROM labels WHERE label = ?1 ORDER BY run")?;
+    select.query_map([label], |row| row.get(0))?.collect()
+}

@@ -1,0 +1,264 @@
+//! Salvages a damaged store: copies it aside, and builds a new one of all runs and files that can still be read.
+//!
+//! SQLite stops at the first damaged page of a table. Runs are therefore looked up one by one, by the numbers that the table
+//! and its indexes still name, so a damaged page costs only what is on it. Every content is verified by its SHA-256. Columns
+//! and numbers are derived anew where the result is intact.
+
+use std::collections::BTreeSet;
+use std::fs::{self, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rusqlite::{Connection, OptionalExtension, Result as SqlResult, params};
+
+use crate::contents;
+use crate::describe::{self, Described, MANIFEST, NumberRow, RESULT, ROUNDS};
+use crate::list::{self, Filter};
+use crate::store::{beside, connect, create, lock_file, put_columns};
+use crate::{Store, StoreError, labels};
+
+/// The largest gap between runs whose numbers can be read in which every number is tried.
+const LARGEST_GAP: i64 = 1_000_000;
+/// Where the numbers of runs can be read: the table, its indexes, and the files.
+const NUMBERS_OF_RUNS: [&str; 4] = [
+    "SELECT id FROM runs NOT INDEXED ORDER BY id",
+    "SELECT id FROM runs INDEXED BY runs_by_start WHERE started_at > '' ORDER BY started_at",
+    "SELECT id FROM runs INDEXED BY runs_by_name WHERE name > '' ORDER BY name",
+    "SELECT DISTINCT run FROM files ORDER BY run",
+];
+
+/// What was salvaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Salvaged {
+    /// The copy of the damaged store.
+    pub copy: PathBuf,
+    /// Number of runs in the new one.
+    pub runs: usize,
+    /// Those that lost files, or may have lost some, with the paths of these.
+    pub incomplete: Vec<(i64, Vec<String>)>,
+    /// Numbers of runs of which nothing could be read.
+    pub lost: Vec<i64>,
+}
+
+/// A run of a damaged store.
+struct Found {
+    described: Described,
+    source: String,
+    files: Vec<(String, Vec<u8>, bool)>,
+    missing: Vec<String>,
+    labels: Vec<String>,
+}
+
+/// Salvages the store at `path` if it is damaged; none if it is sound.
+///
+/// # Errors
+/// When another process uses it, when it is no store, or when the copy or the new store cannot be written.
+pub fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, StoreError> {
+    let lock = lock_file(path)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(error)) => return Err(StoreError::file("lock", path, error)),
+    }
+    // Another process may have salvaged it meanwhile.
+    match connect(path).and_then(|connection| {
+        let store = Store::of(path, connection);
+        store.verify()?;
+        store.list(&Filter::default())
+    }) {
+        Ok(_) => return Ok(None),
+        Err(StoreError::Damaged { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let time = humantime::format_rfc3339_seconds(now).to_string().replace([':', '-'], "");
+    let copy = copy_aside(path, &format!("damaged-{time}"))?;
+    let new = beside(path, "salvage");
+    if new.exists() {
+        fs::remove_file(&new).map_err(|error| StoreError::file("remove", &new, error))?;
+    }
+    create(&new)?;
+    let (runs, incomplete, lost) = copy_runs(path, &new)?;
+    for ending in ["-wal", "-shm"] {
+        let log = with_suffix(path, ending);
+        if log.exists() {
+            fs::remove_file(&log).map_err(|error| StoreError::file("remove", &log, error))?;
+        }
+    }
+    fs::rename(&new, path).map_err(|error| StoreError::file("replace", path, error))?;
+    Ok(Some(Salvaged { copy, runs, incomplete, lost }))
+}
+
+/// Copies a store, and what is in its log, to a new name.
+fn copy_aside(path: &Path, ending: &str) -> Result<PathBuf, StoreError> {
+    let copy = beside(path, ending);
+    for suffix in ["", "-wal"] {
+        let (from, to) = (with_suffix(path, suffix), with_suffix(&copy, suffix));
+        if from.exists() {
+            fs::copy(&from, &to).map_err(|error| StoreError::file("write", &to, error))?;
+        }
+    }
+    Ok(copy)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The number of copied runs, those that lost files, and those that are lost.
+type Copied = (usize, Vec<(i64, Vec<String>)>, Vec<i64>);
+
+/// Copies all runs that can be read.
+fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
+    let of = |error| StoreError::of(from, error);
+    let old = Connection::open(from).map_err(of)?;
+    // With this, SQLite reads a file that is shorter than it says.
+    old.execute_batch("PRAGMA writable_schema = ON").map_err(of)?;
+    let mut new = Store::of(to, connect(to)?);
+    let (mut runs, mut incomplete, mut lost) = (0, Vec::new(), Vec::new());
+    let named = numbers_of_runs(&old);
+    for id in with_gaps(&named) {
+        let Some(found) = find(&old, id) else {
+            // A number in a gap may belong to a run that was removed.
+            if named.contains(&id) {
+                lost.push(id);
+            }
+            continue;
+        };
+        new.change(|connection| {
+            put_columns(connection, Some(id), &found.described, &found.source)?;
+            for (path, bytes, is_redacted) in &found.files {
+                contents::put_file(connection, id, (path, bytes, *is_redacted))?;
+            }
+            found.labels.iter().try_for_each(|label| labels::add(connection, id, label))
+        })?;
+        runs += 1;
+        if !found.missing.is_empty() {
+            incomplete.push((id, found.missing));
+        }
+    }
+    new.close()?;
+    Ok((runs, incomplete, lost))
+}
+
+/// The numbers of runs that can be read anywhere, from both ends of each index: a damaged page ends a scan.
+fn numbers_of_runs(old: &Connection) -> BTreeSet<i64> {
+    let mut all = BTreeSet::new();
+    for query in NUMBERS_OF_RUNS {
+        for query in [query.to_owned(), format!("{query} DESC")] {
+            let mut scan = || -> SqlResult<()> {
+                let mut select = old.prepare(&query)?;
+                let mut rows = select.query([])?;
+                while let Some(row) = rows.next()? {
+                    all.insert(row.get(0)?);
+                }
+                Ok(())
+            };
+            // What was read before the damaged page counts.
+            let _ = scan();
+        }
+    }
+    all
+}
+
+/// The numbers, and those between them.
+fn with_gaps(named: &BTreeSet<i64>) -> Vec<i64> {
+    let mut all = Vec::new();
+    let mut next = 1;
+    for &id in named {
+        if id - next <= LARGEST_GAP {
+            all.extend(next..id);
+        }
+        all.push(id);
+        next = id + 1;
+    }
+    all
+}
+
+/// A run with its files, as far as they can be read.
+fn find(old: &Connection, id: i64) -> Option<Found> {
+    let (columns, source) = columns(old, id).ok().flatten().unzip();
+    let (stored, outcome) = contents::files(old, id);
+    let (mut files, mut missing) = (Vec::new(), Vec::new());
+    for file in stored {
+        match contents::get(old, file.content) {
+            Ok(Ok(bytes)) => files.push((file.path, bytes, file.is_redacted)),
+            Ok(Err(_)) | Err(_) => missing.push(file.path),
+        }
+    }
+    let read = files.len() + missing.len();
+    match outcome {
+        Ok(Some(stored)) if stored == read => {}
+        Ok(Some(stored)) if stored == read + 1 => missing.push("a file whose name is lost".to_owned()),
+        Ok(Some(stored)) if stored > read => {
+            missing.push(format!("{} files whose names are lost", stored - read));
+        }
+        _ => missing.push("perhaps files whose names are lost".to_owned()),
+    }
+    let described = describe_files(&files).or(columns)?;
+    let labels = old.prepare("SELECT label FROM labels WHERE run = ?1").and_then(|mut select| {
+        let labels = select.query_map([id], |row| row.get(0))?.map_while(Result::ok).collect();
+        Ok(labels)
+    });
+    Some(Found {
+        described,
+        source: source.unwrap_or_else(|| "salvaged".to_owned()),
+        files,
+        missing,
+        labels: labels.unwrap_or_default(),
+    })
+}
+
+/// The columns that follow from the files.
+fn describe_files(files: &[(String, Vec<u8>, bool)]) -> Option<Described> {
+    let text = |wanted: &str| {
+        let (_, bytes, _) = files.iter().find(|(path, ..)| path == wanted)?;
+        std::str::from_utf8(bytes).ok()
+    };
+    let rounds =
+        files.iter().filter(|(path, ..)| path.strip_prefix(ROUNDS).is_some_and(|rest| rest.starts_with('/')));
+    text(RESULT)
+        .and_then(|text| describe::result(text).ok())
+        .or_else(|| describe::unfinished(text(MANIFEST)?, rounds.count() as u32).ok())
+}
+
+/// The columns and numbers of a run as they are in the tables.
+fn columns(old: &Connection, id: i64) -> SqlResult<Option<(Described, String)>> {
+    let sql = format!("SELECT {}, identity FROM runs NOT INDEXED WHERE id = ?1", list::COLUMNS);
+    let found = old
+        .query_row(&sql, [id], |row| Ok((list::stored_run(row)?, row.get::<_, String>("identity")?)))
+        .optional()?;
+    let Some((run, identity)) = found else { return Ok(None) };
+    let described = Described {
+        identity,
+        kind: run.kind,
+        name: run.name,
+        started_at: run.started_at,
+        rounds: run.rounds,
+        verdict: run.verdict,
+        proxy_version: run.proxy_version,
+        machine: run.machine,
+        numbers: numbers(old, id).ok(),
+    };
+    Ok(Some((described, run.source)))
+}
+
+fn numbers(old: &Connection, id: i64) -> SqlResult<Vec<NumberRow>> {
+    let sql =
+        "SELECT number, arm, compared_with, load, proxy, estimate, low, high FROM numbers WHERE run = ?1";
+    let mut select = old.prepare(sql)?;
+    let rows = select.query_map(params![id], |row| {
+        Ok(NumberRow {
+            number: row.get(0)?,
+            arm: row.get(1)?,
+            compared_with: row.get(2)?,
+            load: row.get(3)?,
+            proxy: row.get(4)?,
+            estimate: row.get(5)?,
+            low: row.get(6)?,
+            high: row.get(7)?,
+        })
+    })?;
+    Ok(rows.map_while(Result::ok).collect())
+}

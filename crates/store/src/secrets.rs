@@ -1,0 +1,250 @@
+//! Finds the secrets that a user wrote into a study file, and masks them in every text that the store keeps.
+//!
+//! Everything else that hoptax writes into a run folder is free of secrets already, or is not stored: given configurations
+//! have those of a lab, results never hold the values of headers, and logs and certificates are left out
+//! ([`crate::folder`]). What is left is the study file itself (headers, environment variables, command lines, user
+//! information in URLs) and the texts that repeat it.
+
+use std::collections::BTreeSet;
+
+use hoptax_yaml::{Node, Placed};
+
+/// Parts of names whose values are secret; `-` counts as `_`, and case does not matter.
+const NAMES: [&str; 11] = [
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "authorization",
+    "cookie",
+    "api_key",
+    "apikey",
+    "access_key",
+    "private_key",
+    "credential",
+];
+/// What begins a private key in PEM.
+const PRIVATE_KEY: &str = "PRIVATE KEY-----";
+/// Length from which a secret is masked wherever it occurs. A shorter one may be part of words and numbers, and is masked
+/// only where it is a whole string of JSON.
+const UNMISTAKABLE: usize = 8;
+
+/// The secrets of a run.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Secrets(BTreeSet<String>);
+
+/// Tells only how many there are.
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Secrets({})", self.0.len())
+    }
+}
+
+/// A text without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Masked {
+    /// The text. Each character of a secret is an `x`.
+    pub(crate) text: String,
+    /// Whether it had any.
+    pub(crate) had_secrets: bool,
+}
+
+impl Secrets {
+    /// The secrets of a study file: values of names such as `authorization`, arguments that follow flags with such names, and
+    /// user information of URLs. None if the text is not YAML.
+    pub(crate) fn of_study_file(text: &str) -> Option<Self> {
+        let root: Placed = serde_saphyr::from_str(text).ok()?;
+        let mut secrets = Self::default();
+        secrets.add_node(&root.value, false);
+        Some(secrets)
+    }
+
+    /// The study file without its secrets. None if one is written in a way in which it cannot be found, such as over several
+    /// lines; the file must then not be stored.
+    pub(crate) fn mask_study_file(&self, text: &str) -> Option<Masked> {
+        let mut masked = text.to_owned();
+        for secret in self.longest_first() {
+            masked = masked.replace(secret, &mask(secret));
+        }
+        let left = Self::of_study_file(&masked)?;
+        let is_masked = left.0.iter().all(|secret| secret.chars().all(|letter| letter == 'x'));
+        is_masked.then_some(Masked { had_secrets: masked != text, text: masked })
+    }
+
+    /// Another text of the run without the secrets.
+    pub(crate) fn mask(&self, text: &str) -> Masked {
+        let mut masked = text.to_owned();
+        for secret in self.longest_first() {
+            let quoted = serde_json::Value::from(secret.as_str()).to_string();
+            masked = masked.replace(&quoted, &format!("\"{}\"", mask(secret)));
+            if secret.len() >= UNMISTAKABLE {
+                masked = masked.replace(secret, &mask(secret));
+                let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+                masked = masked.replace(inner, &mask(secret));
+            }
+        }
+        Masked { had_secrets: masked != text, text: masked }
+    }
+
+    /// Adds those of another file.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// A secret may contain another.
+    fn longest_first(&self) -> Vec<&String> {
+        let mut all: Vec<&String> = self.0.iter().collect();
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all
+    }
+
+    fn add_node(&mut self, node: &Node, is_secret: bool) {
+        match node {
+            Node::Scalar(value) => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                if is_secret && !value.is_null() {
+                    self.add(&text);
+                }
+                self.add_user_of_urls(&text);
+            }
+            Node::Sequence(items) => {
+                let mut follows_secret_flag = false;
+                for item in items {
+                    self.add_node(&item.value, is_secret || follows_secret_flag);
+                    follows_secret_flag = self.add_flag(&item.value);
+                }
+            }
+            Node::Mapping(entries) => {
+                for (key, value) in entries {
+                    self.add_node(&value.value, is_secret || is_name_of_secret(&key.value));
+                }
+            }
+        }
+    }
+
+    /// Whether an argument is a flag whose value follows it and is secret. The value of `--password=VALUE` is added.
+    fn add_flag(&mut self, argument: &Node) -> bool {
+        let Node::Scalar(value) = argument else { return false };
+        let Some(flag) = value.as_str().filter(|text| text.starts_with('-')) else { return false };
+        match flag.split_once('=') {
+            Some((name, value)) if is_name_of_secret(name) => self.add(value),
+            Some(_) => {}
+            None => return is_name_of_secret(flag),
+        }
+        false
+    }
+
+    fn add_user_of_urls(&mut self, text: &str) {
+        for (start, _) in text.match_indices("://") {
+            let rest = text.get(start + 3..).unwrap_or_default();
+            let authority = rest.split(['/', '?', '#', ' ', '"', '\'']).next().unwrap_or_default();
+            if let Some((user, _)) = authority.rsplit_once('@') {
+                self.add(user);
+            }
+        }
+    }
+
+    fn add(&mut self, secret: &str) {
+        if !secret.is_empty() {
+            self.0.insert(secret.to_owned());
+        }
+    }
+}
+
+/// Whether a text holds a private key.
+pub(crate) fn has_private_key(text: &str) -> bool {
+    text.contains(PRIVATE_KEY)
+}
+
+fn is_name_of_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    NAMES.iter().any(|part| name.contains(part))
+}
+
+fn mask(secret: &str) -> String {
+    "x".repeat(secret.chars().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STUDY: &str = r#"name: ours
+arms:
+  - name: on-mesh
+    url: http://joe:hunter2hunter2@127.0.0.1:15001/
+    request: {headers: {Authorization: "Bearer abc.def.ghi", accept: text/html}}
+  - name: own
+    env: {DB_PASSWORD: s3cr3t, LEVEL: debug}
+application: {command: [./server, --api-key, k-123456789, --session-token=t-1, --port, "{port}"]}
+"#;
+
+    #[test]
+    fn secrets_of_a_study_file_are_masked_and_all_else_stays() {
+        let secrets = Secrets::of_study_file(STUDY).unwrap();
+        let masked = secrets.mask_study_file(STUDY).unwrap();
+        assert!(masked.had_secrets);
+        for secret in ["joe", "hunter2", "abc.def", "s3cr3t", "k-123", "t-1,"] {
+            assert!(!masked.text.contains(secret), "{secret}: {}", masked.text);
+        }
+        for kept in [
+            "Authorization: \"xxxxxxxxxxxxxxxxxx\", accept: text/html",
+            "LEVEL: debug",
+            "--port",
+            "@127.0.0.1",
+        ] {
+            assert!(masked.text.contains(kept), "{kept}: {}", masked.text);
+        }
+        assert_eq!(masked.text.len(), STUDY.len());
+        assert_eq!(format!("{secrets:?}"), "Secrets(5)");
+    }
+
+    #[test]
+    fn secrets_are_masked_wherever_a_result_repeats_them() {
+        let secrets = Secrets::of_study_file(STUDY).unwrap();
+        let result = r#"{"environment": {"DB_PASSWORD": "s3cr3t"}, "flags": ["--session-token=t-1"], "n": "k-123456789 b"}"#;
+        let masked = secrets.mask(result).text;
+        assert!(masked.contains(r#""DB_PASSWORD": "xxxxxx""#) && !masked.contains("k-123"), "{masked}");
+        assert_eq!(
+            secrets.mask("{\"rate\": 1}"),
+            Masked { text: "{\"rate\": 1}".to_owned(), had_secrets: false }
+        );
+    }
+
+    #[test]
+    fn a_file_without_secrets_stays_as_it_was() {
+        let text = "name: plain # a comment\narms: [baseline, {function: jwt}]\n";
+        let masked = Secrets::of_study_file(text).unwrap().mask_study_file(text).unwrap();
+        assert_eq!(masked, Masked { text: text.to_owned(), had_secrets: false });
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_found_in_the_text_keeps_the_file_out() {
+        let folded = "arms:\n  - request:\n      headers:\n        cookie: >\n          one two\n          three four\n";
+        let secrets = Secrets::of_study_file(folded).unwrap();
+        assert_eq!(secrets.mask_study_file(folded), None);
+        assert_eq!(Secrets::of_study_file("a: [unclosed"), None);
+        assert!(has_private_key("-----BEGIN EC PRIVATE KEY-----\nMHc"));
+    }
+
+    proptest! {
+        /// However a value is quoted, either it is masked or the file is kept out.
+        #[test]
+        fn no_secret_is_left_in_a_masked_file(secret in "[ -~]{4,40}", style in 0..3) {
+            let value = match style {
+                0 => serde_json::Value::from(secret.as_str()).to_string(),
+                1 => format!("'{}'", secret.replace('\'', "''")),
+                _ => secret.clone(),
+            };
+            let text = format!("name: a\narms:\n  - env:\n      MY_TOKEN: {value}\n");
+            if let Some(secrets) = Secrets::of_study_file(&text)
+                && let Some(masked) = secrets.mask_study_file(&text)
+            {
+                let again = Secrets::of_study_file(&masked.text).unwrap();
+                prop_assert!(again.0.iter().all(|left| left.chars().all(|letter| letter == 'x')), "{}", masked.text);
+            }
+        }
+    }
+}

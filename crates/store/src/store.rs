@@ -1,0 +1,353 @@
+//! Opens a store, and puts runs in.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Result as SqlResult, TransactionBehavior, params};
+
+use crate::StoreError;
+use crate::contents::{self, StoredFile};
+use crate::describe::Described;
+use crate::folder::Document;
+use crate::schema::{self, APPLICATION_ID, STEPS};
+
+/// How long a writer waits for another one. A transaction takes less than a second, but there may be several writers.
+const LONGEST_WAIT: Duration = Duration::from_mins(2);
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    connection: Connection,
+    /// Shared by all that have the store open, so that none of them loses it while it is salvaged; none while it is salvaged.
+    _lock: Option<File>,
+}
+
+/// The outcome of [`Store::compact`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// Number of contents that were verified.
+    pub verified: u64,
+    /// Size of the file before, bytes.
+    pub before_bytes: u64,
+    /// Size after.
+    pub after_bytes: u64,
+}
+
+impl Store {
+    /// Opens a store, and creates it if there is none.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is damaged, of a later version, or no store.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            create(path)?;
+        }
+        Self::open_existing(path)
+    }
+
+    /// Opens a store that exists.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and when there is none.
+    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        if let Err(error) = fs::metadata(path) {
+            return Err(StoreError::file("open", path, error));
+        }
+        let lock = lock_file(path)?;
+        lock.lock_shared().map_err(|error| StoreError::file("lock", path, error))?;
+        let connection = connect(path)?;
+        Ok(Self { path: path.to_owned(), connection, _lock: Some(lock) })
+    }
+
+    /// The store of a connection whose owner has the lock.
+    pub(crate) fn of(path: &Path, connection: Connection) -> Self {
+        Self { path: path.to_owned(), connection, _lock: None }
+    }
+
+    /// Closes it, so that its log is part of its file.
+    pub(crate) fn close(self) -> Result<(), StoreError> {
+        let Self { path, connection, .. } = self;
+        connection.close().map_err(|(_, error)| StoreError::of(&path, error))
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts a run in, or adds files to it, in one transaction, and returns its number. A run that is there already gets the
+    /// columns of `described`; its files stay unless `documents` has others in their place.
+    ///
+    /// # Errors
+    /// When it cannot be written; nothing has changed then.
+    pub(crate) fn put(
+        &mut self,
+        described: &Described,
+        source: &str,
+        documents: &[Document],
+    ) -> Result<i64, StoreError> {
+        self.change(|connection| {
+            let run = put_columns(connection, None, described, source)?;
+            for document in documents {
+                let file = (document.path.as_str(), document.text.as_bytes(), document.is_redacted);
+                contents::put_file(connection, run, file)?;
+            }
+            Ok(run)
+        })
+    }
+
+    /// Whether the store has a run with this description, with its number.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn find(&self, described: &Described) -> Result<Option<i64>, StoreError> {
+        let found = self
+            .connection
+            .prepare_cached("SELECT id FROM runs WHERE identity = ?1")
+            .and_then(|mut select| select.query_row([&described.identity], |row| row.get(0)).optional());
+        self.at(found)
+    }
+
+    /// The files of a run, by path.
+    ///
+    /// # Errors
+    /// When one cannot be read, is lost, or its content has changed.
+    pub fn documents(&self, run: i64) -> Result<Vec<Document>, StoreError> {
+        let read = self.files(run)?.into_iter().map(|file| {
+            let text = self.text(file.content)?;
+            Ok(Document { path: file.path, text, is_redacted: file.is_redacted })
+        });
+        read.collect()
+    }
+
+    /// One file of a run; none if it has no such file.
+    ///
+    /// # Errors
+    /// As [`Self::documents`].
+    pub fn document(&self, run: i64, path: &str) -> Result<Option<String>, StoreError> {
+        let found = self
+            .connection
+            .prepare_cached("SELECT content FROM files WHERE run = ?1 AND path = ?2")
+            .and_then(|mut select| select.query_row(params![run, path], |row| row.get(0)).optional());
+        self.at(found)?.map(|content| self.text(content)).transpose()
+    }
+
+    /// The paths of the files of a run.
+    ///
+    /// # Errors
+    /// When they cannot be read, or some are lost.
+    pub fn paths(&self, run: i64) -> Result<Vec<String>, StoreError> {
+        Ok(self.files(run)?.into_iter().map(|file| file.path).collect())
+    }
+
+    /// Removes a run with its files, numbers and labels.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn remove(&mut self, run: i64) -> Result<(), StoreError> {
+        self.change(|connection| connection.execute("DELETE FROM runs WHERE id = ?1", [run]).map(drop))
+    }
+
+    /// Verifies every page and every content, and returns the number of contents.
+    ///
+    /// # Errors
+    /// When the store is damaged.
+    pub(crate) fn verify(&self) -> Result<u64, StoreError> {
+        let found: String =
+            self.at(self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)))?;
+        if found != "ok" {
+            return Err(self.damaged(found));
+        }
+        if let Some(run) = self.at(contents::run_without_files(&self.connection))? {
+            self.files(run)?;
+        }
+        let ids = self
+            .connection
+            .prepare("SELECT id FROM contents")
+            .and_then(|mut select| select.query_map([], |row| row.get(0))?.collect::<SqlResult<Vec<i64>>>());
+        let ids = self.at(ids)?;
+        for id in &ids {
+            self.bytes(*id)?;
+        }
+        Ok(ids.len() as u64)
+    }
+
+    /// Verifies the whole store, and gives the space of removed runs back to the file system.
+    ///
+    /// # Errors
+    /// When it is damaged, or cannot be written.
+    pub fn compact(&mut self) -> Result<Compacted, StoreError> {
+        let verified = self.verify()?;
+        // The log becomes part of the file, so that its size is that of the store.
+        let size = || -> Result<u64, StoreError> {
+            self.at(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))?;
+            Ok(fs::metadata(&self.path).map_or(0, |file| file.len()))
+        };
+        let before_bytes = size()?;
+        self.at(self.connection.execute_batch("VACUUM"))?;
+        Ok(Compacted { verified, before_bytes, after_bytes: size()? })
+    }
+
+    /// Makes a change, all of it or nothing. Another writer is waited for.
+    pub(crate) fn change<T>(
+        &mut self,
+        change: impl FnOnce(&Connection) -> SqlResult<T>,
+    ) -> Result<T, StoreError> {
+        let run = || {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = change(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        let outcome = run();
+        self.at(outcome)
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// An outcome of SQLite as one of this store.
+    pub(crate) fn at<T>(&self, outcome: SqlResult<T>) -> Result<T, StoreError> {
+        outcome.map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    fn damaged(&self, what: String) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what }
+    }
+
+    fn files(&self, run: i64) -> Result<Vec<StoredFile>, StoreError> {
+        let (files, outcome) = contents::files(&self.connection, run);
+        let (read, stored) = (files.len(), self.at(outcome)?.unwrap_or_default());
+        if read == stored {
+            Ok(files)
+        } else {
+            Err(self.damaged(format!("run {run} has {read} files, and {stored} were stored")))
+        }
+    }
+
+    fn bytes(&self, content: i64) -> Result<Vec<u8>, StoreError> {
+        self.at(contents::get(&self.connection, content))?.map_err(|what| self.damaged(what))
+    }
+
+    fn text(&self, content: i64) -> Result<String, StoreError> {
+        let text = String::from_utf8(self.bytes(content)?);
+        text.map_err(|_| self.damaged(format!("content {content} is not UTF-8")))
+    }
+}
+
+/// The file that locks a store. It is another file because SQLite loses its own locks when a process closes the store's file.
+pub(crate) fn lock_file(path: &Path) -> Result<File, StoreError> {
+    let path = beside(path, "lock");
+    let opened = File::options().create(true).truncate(false).write(true).open(&path);
+    opened.map_err(|error| StoreError::file("open", &path, error))
+}
+
+/// The path of a file beside a store: `store.sqlite.ENDING`.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Creates a store, complete or not at all: of two processes that create it at once, the second finds it.
+pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|error| StoreError::file("create", folder, error))?;
+    // Only the owner may read it.
+    let file = tempfile::Builder::new().prefix(".store-").tempfile_in(folder);
+    let file = file.map_err(|error| StoreError::file("create a file in", folder, error))?;
+    let of = |error| StoreError::of(path, error);
+    let mut connection = Connection::open(file.path()).map_err(of)?;
+    schema::migrate(&mut connection, &STEPS).map_err(of)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
+    connection.close().map_err(|(_, error)| of(error))?;
+    match file.persist_noclobber(path) {
+        Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(StoreError::file("create", path, error.error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Connects to a store that exists, and brings it to this version.
+pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let of = |error| StoreError::of(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    connection.busy_timeout(LONGEST_WAIT).map_err(of)?;
+    let header = schema::header(&mut connection).map_err(of)?;
+    if header.application_id != APPLICATION_ID {
+        let what = "it is empty, or a database of another program".to_owned();
+        return Err(StoreError::Foreign { path: path.to_owned(), what });
+    }
+    if header.version > STEPS.len() {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: header.version,
+            supported: STEPS.len(),
+        });
+    }
+    // FULL: a round that was reported as stored is there after a power failure, too.
+    let settings = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;";
+    connection.execute_batch(settings).map_err(of)?;
+    schema::migrate(&mut connection, &STEPS).map_err(of)?;
+    Ok(connection)
+}
+
+/// Puts the columns and numbers of a run in, and returns its number: `id`, or a new one.
+pub(crate) fn put_columns(
+    connection: &Connection,
+    id: Option<i64>,
+    run: &Described,
+    source: &str,
+) -> SqlResult<i64> {
+    let mut upsert = connection.prepare_cached(
+        "INSERT INTO runs (id, identity, kind, name, started_at, rounds, verdict, proxy_version, machine, source) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+         ON CONFLICT (identity) DO UPDATE SET name = excluded.name, rounds = excluded.rounds, \
+         verdict = excluded.verdict, proxy_version = excluded.proxy_version, source = excluded.source \
+         RETURNING id",
+    )?;
+    let values = params![
+        id,
+        run.identity,
+        run.kind.as_str(),
+        run.name,
+        run.started_at,
+        run.rounds,
+        run.verdict.map(hoptax_result::Verdict::as_str),
+        run.proxy_version,
+        run.machine,
+        source
+    ];
+    let id: i64 = upsert.query_row(values, |row| row.get(0))?;
+    if let Some(numbers) = &run.numbers {
+        connection.execute("DELETE FROM numbers WHERE run = ?1", [id])?;
+        // A result with two arms of one name states the first.
+        let mut insert = connection
+            .prepare_cached("INSERT OR IGNORE INTO numbers VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+        for row in numbers {
+            insert.execute(params![
+                row.number,
+                row.arm,
+                row.compared_with,
+                row.load,
+                row.proxy,
+                id,
+                row.estimate,
+                row.low,
+                row.high
+            ])?;
+        }
+    }
+    Ok(id)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+pub(crate) mod tests;

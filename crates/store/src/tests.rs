@@ -1,0 +1,454 @@
+//! Tests of the store on real files: what comes back, who waits, what is refused, and what is salvaged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use hoptax_result::{Verdict, sample};
+use proptest::prelude::*;
+use rusqlite::Connection;
+
+use crate::describe::{self, Described, MANIFEST, RESULT};
+use crate::list::{Filter, query};
+use crate::schema::STEPS;
+use crate::store::Store;
+use crate::{Document, StoreError, salvage, series};
+
+/// Length of the first page, without which a file is no store.
+const FIRST_PAGE: usize = 4096;
+
+/// A manifest and a result of a study of one function with this cost.
+pub(crate) fn study_text(name: &str, started_at: &str, cost_us: f64) -> (String, String) {
+    let result = sample::study(name, started_at, cost_us);
+    let here = &result.environment;
+    let manifest = serde_json::json!({
+        "study": name, "seed": 1, "started_at": started_at, "envoy_version": "1.40.0",
+        "cpu_model": here.cpu_model, "cpus": here.cpus, "memory_bytes": here.memory_bytes,
+    });
+    (manifest.to_string(), serde_json::to_string_pretty(&result).unwrap())
+}
+
+fn document(path: &str, text: &str) -> Document {
+    Document { path: path.to_owned(), text: text.to_owned(), is_redacted: false }
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("deep/store.sqlite")
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.path()).unwrap()
+    }
+
+    /// A store of runs a second apart, each with rounds of its own and a text that all share.
+    fn with_runs(runs: u32) -> Self {
+        let folder = Self::new();
+        let mut store = folder.open();
+        for run in 0..runs {
+            let (described, documents) = run_of(run);
+            store.put(&described, "runs/a", &documents).unwrap();
+        }
+        folder
+    }
+}
+
+fn run_of(number: u32) -> (Described, Vec<Document>) {
+    let started_at = format!("2026-11-01T00:{:02}:{:02}Z", number / 60, number % 60);
+    let (manifest, text) = study_text("ours", &started_at, f64::from(number));
+    let round = format!("{{\"round\": {number}}}").repeat(400);
+    let documents = vec![
+        document(RESULT, &text),
+        document(MANIFEST, &manifest),
+        document("rounds/0.json", &round),
+        document("study.yaml", "name: ours\n"),
+    ];
+    (describe::result(&text).unwrap(), documents)
+}
+
+fn count(store: &Store, table: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    store.connection().query_row(&sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_run_comes_back_as_it_was_and_shares_equal_contents() {
+    let folder = Folder::with_runs(2);
+    let mut store = folder.open();
+    assert_eq!(store.documents(1).unwrap().len(), 4);
+    let (_, mut expected) = run_of(1);
+    expected.sort_by(|a, b| a.path.cmp(&b.path));
+    assert_eq!(store.documents(2).unwrap(), expected);
+    assert_eq!(store.document(2, "none").unwrap(), None);
+    assert_eq!((count(&store, "files"), count(&store, "contents")), (8, 7), "both have one study file");
+    store.remove(1).unwrap();
+    assert_eq!(["runs", "files", "contents"].map(|table| count(&store, table)), [1, 4, 4]);
+    assert_eq!(count(&store, "numbers"), 3);
+    assert_eq!(store.documents(2).unwrap(), expected);
+    store.remove(2).unwrap();
+    assert_eq!(["contents", "numbers"].map(|table| count(&store, table)), [0, 0]);
+    // The number of a removed run is not given to another.
+    let (described, documents) = run_of(3);
+    assert_eq!(store.put(&described, "", &documents).unwrap(), 3);
+}
+
+#[test]
+fn a_study_grows_by_rounds_into_one_run() {
+    let folder = Folder::new();
+    let mut store = folder.open();
+    let (described, documents) = run_of(1);
+    let manifest = &documents[1];
+    for rounds in 1..=3 {
+        let unfinished = describe::unfinished(&manifest.text, rounds).unwrap();
+        let round = document(&format!("rounds/{}.json", rounds - 1), "{}");
+        assert_eq!(store.put(&unfinished, "runs/a", &[manifest.clone(), round]).unwrap(), 1);
+    }
+    let listed = store.list(&Filter::default()).unwrap();
+    assert_eq!((listed[0].verdict, listed[0].rounds), (None, 3));
+    assert_eq!(store.find(&described).unwrap(), Some(1));
+    assert_eq!(store.put(&described, "runs/a", &documents).unwrap(), 1);
+    let run = store.run(1).unwrap();
+    assert_eq!((run.verdict, run.rounds, run.name.as_str()), (Some(Verdict::Sound), 4, "ours"));
+    assert_eq!(store.paths(1).unwrap().len(), 6);
+}
+
+#[test]
+fn filters_hold_together_and_the_latest_run_is_first() {
+    let folder = Folder::with_runs(5);
+    let mut store = folder.open();
+    let (_, other) = study_text("other", "2026-11-02T00:00:00Z", 1.0);
+    store.put(&describe::result(&other).unwrap(), "", &[]).unwrap();
+    store.label(3, "nightly", false).unwrap();
+    store.label(6, "nightly", false).unwrap();
+    store.label(6, "a", false).unwrap();
+    let of = |name: Option<&str>, label: Option<&str>, since: Option<&str>| {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let filter = Filter { name: owned(name), label: owned(label), since: owned(since) };
+        store.list(&filter).unwrap().into_iter().map(|run| run.run).collect::<Vec<i64>>()
+    };
+    assert_eq!(of(None, None, None), [6, 5, 4, 3, 2, 1]);
+    assert_eq!(of(Some("ours"), None, Some("2026-11-01T00:00:03Z")), [5, 4]);
+    assert_eq!(of(None, Some("nightly"), None), [6, 3]);
+    assert_eq!(of(Some("ours"), Some("nightly"), None), [3]);
+    assert_eq!(of(Some("none"), None, None), [0i64; 0]);
+    assert_eq!(store.run(6).unwrap().labels, ["a", "nightly"]);
+    assert_eq!(store.list(&Filter::default()).unwrap()[0].labels, ["a", "nightly"]);
+}
+
+#[test]
+fn a_label_names_a_run_if_only_one_has_it() {
+    let folder = Folder::with_runs(3);
+    let mut store = folder.open();
+    store.label(1, "main", false).unwrap();
+    assert_eq!((store.resolve("main").unwrap(), store.resolve("2").unwrap()), (1, 2));
+    store.label(2, "main", false).unwrap();
+    let several = store.resolve("main").unwrap_err().to_string();
+    assert!(several.contains("(1, 2)"), "{several}");
+    store.label(3, "main", true).unwrap();
+    assert_eq!(store.resolve("main").unwrap(), 3);
+    assert!(store.unlabel(3, "main").unwrap() && !store.unlabel(3, "main").unwrap());
+    for missing in ["main", "9"] {
+        assert!(matches!(store.resolve(missing), Err(StoreError::NoRun { .. })));
+    }
+    assert!(matches!(store.run(9), Err(StoreError::NoRun { .. })));
+    assert!(store.label(9, "main", false).is_err(), "no such run");
+}
+
+#[test]
+fn a_number_is_a_series_over_runs() {
+    let folder = Folder::with_runs(3);
+    let store = folder.open();
+    let series = store.series("cost_cpu_us_per_request").unwrap();
+    assert_eq!(series.len(), 1);
+    assert_eq!((series[0].arm.as_str(), series[0].compared_with.as_str()), ("lua", "baseline"));
+    let points: Vec<(i64, f64)> = series[0].points.iter().map(|point| (point.run, point.estimate)).collect();
+    assert_eq!(points, [(1, 0.0), (2, 1.0), (3, 2.0)]);
+    let levels = store.series("cpu_us_per_request").unwrap();
+    let arms: Vec<(&str, &str)> =
+        levels.iter().map(|one| (one.arm.as_str(), one.compared_with.as_str())).collect();
+    assert_eq!(arms, [("baseline", ""), ("lua", "")]);
+    assert_eq!(store.numbers().unwrap(), ["cost_cpu_us_per_request", "cpu_us_per_request"]);
+    assert!(store.series("none").unwrap().is_empty());
+}
+
+#[test]
+fn two_writers_wait_for_each_other() {
+    let folder = Folder::new();
+    let path = folder.path();
+    let writer = |first: u32, path: PathBuf| {
+        thread::spawn(move || {
+            // Both create it.
+            let mut store = Store::open(&path).unwrap();
+            for number in first..first + 20 {
+                let (described, documents) = run_of(number);
+                store.put(&described, "", &documents).unwrap();
+            }
+        })
+    };
+    let writers = [writer(0, path.clone()), writer(100, path.clone())];
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    assert_eq!(folder.open().list(&Filter::default()).unwrap().len(), 40);
+}
+
+#[test]
+fn a_writer_waits_until_another_has_finished() {
+    let folder = Folder::with_runs(1);
+    let (mut other, mut store) = (folder.open(), folder.open());
+    let (begun, has_begun) = mpsc::channel();
+    let writing = thread::spawn(move || {
+        other.change(|connection| {
+            connection.execute("DELETE FROM runs", [])?;
+            begun.send(()).unwrap();
+            thread::sleep(Duration::from_millis(300));
+            Ok(())
+        })
+    });
+    has_begun.recv().unwrap();
+    // The other transaction is open: its change is not seen, and this one waits for its end.
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
+    let (described, documents) = run_of(2);
+    store.put(&described, "", &documents).unwrap();
+    writing.join().unwrap().unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
+}
+
+#[test]
+fn a_later_version_and_other_files_are_refused_and_stay_as_they_are() {
+    let folder = Folder::with_runs(1);
+    let path = folder.path();
+    let version = STEPS.len() as u32 + 1;
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", version).unwrap();
+    let refused = Store::open(&path).unwrap_err().to_string();
+    assert!(refused.contains("has version 2") && refused.contains("versions up to 1"), "{refused}");
+    assert!(salvage(&path, SystemTime::now()).is_err());
+
+    let others = tempfile::tempdir().unwrap();
+    let (text, database) = (others.path().join("notes.txt"), others.path().join("other.sqlite"));
+    fs::write(&text, "not a database, and longer than the header of one: ".repeat(20)).unwrap();
+    Connection::open(&database).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
+    for other in [text, database] {
+        let before = fs::read(&other).unwrap();
+        let refused = Store::open(&other).unwrap_err();
+        assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+        assert!(matches!(salvage(&other, SystemTime::now()), Err(StoreError::Foreign { .. })));
+        assert_eq!(fs::read(&other).unwrap(), before);
+    }
+    let missing = Store::open_existing(&others.path().join("none")).unwrap_err().to_string();
+    assert!(missing.contains("cannot open"), "{missing}");
+}
+
+#[test]
+fn only_the_owner_may_read_a_store() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::with_runs(1);
+    assert_eq!(fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn compacting_gives_the_space_of_removed_runs_back() {
+    let folder = Folder::with_runs(60);
+    let mut store = folder.open();
+    for run in 1..60 {
+        store.remove(run).unwrap();
+    }
+    let compacted = store.compact().unwrap();
+    assert_eq!(compacted.verified, 4);
+    assert!(compacted.after_bytes < compacted.before_bytes / 2, "{compacted:?}");
+    assert_eq!(compacted.after_bytes, fs::metadata(folder.path()).unwrap().len());
+    assert_eq!(store.documents(60).unwrap().len(), 4);
+}
+
+/// The plan of a query, one line for each table.
+fn plan_of(store: &Store, sql: &str, values: &[&str]) -> String {
+    let mut explain = store.connection().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let values = rusqlite::params_from_iter(values);
+    let lines = explain.query_map(values, |row| row.get::<_, String>("detail")).unwrap();
+    lines.map(|line| line.unwrap() + "\n").collect()
+}
+
+#[test]
+fn a_hundred_thousand_runs_are_listed_by_indexes() {
+    let folder = Folder::with_runs(1);
+    let mut store = folder.open();
+    let copies = "
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
+        INSERT INTO runs (identity, kind, name, started_at, rounds, verdict, machine, source)
+        SELECT 'copy ' || i, kind, 'study-' || (i % 40), datetime('2026-01-01', '+' || i || ' minutes'), rounds, verdict,
+            machine, source FROM runs, n WHERE id = 1";
+    store.change(|connection| connection.execute(copies, [])).unwrap();
+    store
+        .change(|connection| {
+            connection.execute("INSERT INTO labels SELECT 'l', id FROM runs WHERE id % 1000 = 0", [])
+        })
+        .unwrap();
+    let filter = |name: bool, since: bool, label: bool| Filter {
+        name: name.then(|| "study-7".to_owned()),
+        since: since.then(|| "2026-02-01".to_owned()),
+        label: label.then(|| "l".to_owned()),
+    };
+    let all = Filter::default();
+    for (filter, index) in [
+        (&all, "SCAN runs USING INDEX runs_by_start\n"),
+        (&filter(true, false, false), "SEARCH runs USING INDEX runs_by_name (name=?)\n"),
+        (&filter(false, true, false), "SEARCH runs USING INDEX runs_by_start (started_at>?)\n"),
+        (&filter(true, true, false), "SEARCH runs USING INDEX runs_by_name (name=? AND started_at>?)\n"),
+    ] {
+        let (sql, values) = query(filter);
+        let values: Vec<&str> = values.into_iter().map(String::as_str).collect();
+        assert_eq!(plan_of(&store, &sql, &values), index, "{filter:?}");
+    }
+    // Runs with a label are few, and sorted after they were found.
+    let with_label = filter(false, false, true);
+    let (sql, _) = query(&with_label);
+    let plan = plan_of(&store, &sql, &["l"]);
+    assert!(plan.contains("SEARCH labels USING PRIMARY KEY (label=?)"), "{plan}");
+    assert!(plan.contains("SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"), "{plan}");
+    let plan = plan_of(&store, series::QUERY, &["cost_cpu_us_per_request"]);
+    assert!(plan.contains("SEARCH numbers USING PRIMARY KEY (number=?)"), "{plan}");
+    assert!(plan.contains("SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"), "{plan}");
+    assert_eq!(store.list(&all).unwrap().len(), 100_000);
+    assert_eq!(store.list(&filter(true, false, false)).unwrap().len(), 2_500);
+    assert_eq!(store.list(&with_label).unwrap().len(), 100);
+}
+
+/// Changes bytes of a file.
+fn damage(path: &Path, from: usize, bytes: &[u8]) {
+    let mut content = fs::read(path).unwrap();
+    for (at, byte) in content.iter_mut().skip(from).zip(bytes) {
+        *at = *byte;
+    }
+    fs::write(path, content).unwrap();
+}
+
+#[test]
+fn a_changed_byte_in_a_content_is_noticed_and_costs_that_file_alone() {
+    let folder = Folder::with_runs(3);
+    let path = folder.path();
+    // Pages also have remains of what was moved to others, so every place is changed.
+    let content = fs::read(&path).unwrap();
+    let text = b"{\"round\": 1}{\"round\": 1}";
+    let places = (0..content.len()).filter(|at| content[*at..].starts_with(text));
+    places.for_each(|at| damage(&path, at, b"{\"round\": 7}"));
+    let damaged = folder.open().documents(2).map(|documents| documents.len());
+    assert!(matches!(damaged, Err(StoreError::Damaged { .. })), "{damaged:?}");
+    assert_eq!(folder.open().documents(1).unwrap().len(), 4);
+    assert!(folder.open().compact().is_err());
+
+    let before = fs::read(&path).unwrap();
+    let now = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+    let salvaged = salvage(&path, now).unwrap().unwrap();
+    assert_eq!((salvaged.runs, &salvaged.lost), (3, &Vec::new()));
+    assert_eq!(salvaged.incomplete, [(2, vec!["rounds/0.json".to_owned()])]);
+    assert!(salvaged.copy.ends_with("store.sqlite.damaged-20270115T080000Z"), "{salvaged:?}");
+    assert_eq!(fs::read(&salvaged.copy).unwrap(), before);
+    let mut store = folder.open();
+    assert_eq!(store.compact().unwrap().verified, 3 * 3 + 1 - 1);
+    assert_eq!(store.series("cost_cpu_us_per_request").unwrap()[0].points.len(), 3);
+    drop(store);
+    assert_eq!(salvage(&path, now).unwrap(), None, "it is sound now");
+}
+
+#[test]
+fn a_file_that_is_lost_without_an_error_is_noticed() {
+    let folder = Folder::with_runs(3);
+    let path = folder.path();
+    // As SQLite reads a page with zeros in it.
+    Connection::open(&path)
+        .unwrap()
+        .execute("DELETE FROM files WHERE run = 2 AND path = 'run.json'", [])
+        .unwrap();
+    let store = folder.open();
+    let lost = store.paths(2).unwrap_err().to_string();
+    assert!(lost.contains("run 2 has 3 files, and 4 were stored"), "{lost}");
+    assert!(store.documents(2).is_err() && store.verify().is_err());
+    assert_eq!(store.paths(1).unwrap().len(), 4);
+    drop(store);
+    let salvaged = salvage(&path, SystemTime::now()).unwrap().unwrap();
+    assert_eq!(salvaged.incomplete, [(2, vec!["a file whose name is lost".to_owned()])]);
+    assert_eq!(folder.open().paths(2).unwrap().len(), 3);
+}
+
+#[test]
+fn a_truncated_store_keeps_the_runs_at_its_beginning() {
+    let folder = Folder::with_runs(40);
+    let path = folder.path();
+    folder.open().label(1, "first", false).unwrap();
+    let content = fs::read(&path).unwrap();
+    fs::write(&path, &content[..content.len() / 2]).unwrap();
+    let outcome = Store::open(&path).and_then(|mut store| store.compact());
+    assert!(matches!(outcome, Err(StoreError::Damaged { .. })), "{outcome:?}");
+    let salvaged = salvage(&path, SystemTime::now()).unwrap().unwrap();
+    assert_eq!(salvaged.runs + salvaged.lost.len(), 40);
+    assert!(salvaged.lost.contains(&40) && !salvaged.lost.contains(&1), "{salvaged:?}");
+    let mut store = folder.open();
+    store.compact().unwrap();
+    let (_, mut expected) = run_of(0);
+    expected.sort_by(|a, b| a.path.cmp(&b.path));
+    assert_eq!(store.documents(1).unwrap(), expected);
+    // New runs get numbers of their own.
+    let (described, documents) = run_of(50);
+    assert!(store.put(&described, "", &documents).unwrap() > 1);
+}
+
+#[test]
+fn a_store_in_use_is_not_salvaged() {
+    let folder = Folder::with_runs(1);
+    let store = folder.open();
+    assert!(matches!(salvage(&folder.path(), SystemTime::now()), Err(StoreError::InUse { .. })));
+    drop(store);
+    assert_eq!(salvage(&folder.path(), SystemTime::now()).unwrap(), None);
+}
+
+/// Salvages a damaged store of 8 runs, and verifies that it has nothing that was not stored, and reports what it lost.
+fn salvaged_as_stored(folder: &Folder) -> Result<(), TestCaseError> {
+    let salvaged = salvage(&folder.path(), SystemTime::now()).unwrap();
+    let mut store = folder.open();
+    store.compact().unwrap();
+    let listed = store.list(&Filter::default()).unwrap();
+    for run in &listed {
+        let (_, original) = run_of(run.run as u32 - 1);
+        for document in store.documents(run.run).unwrap() {
+            prop_assert!(original.contains(&document), "{}", document.path);
+        }
+    }
+    let (runs, incomplete) = salvaged.map_or((8, 0), |salvaged| (salvaged.runs, salvaged.incomplete.len()));
+    prop_assert_eq!(runs, listed.len());
+    let complete = listed.iter().filter(|run| store.paths(run.run).unwrap().len() == 4).count();
+    prop_assert!(complete >= runs - incomplete, "{complete} of {runs}, {incomplete} said to be incomplete");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever is written over a part of the file behind its first page: what can be read afterwards is what was stored.
+    #[test]
+    fn what_is_salvaged_is_what_was_stored(place in 0.0..1.0f64, length in 1usize..20_000, byte: u8) {
+        let folder = Folder::with_runs(8);
+        let path = folder.path();
+        let size = fs::metadata(&path).unwrap().len() as usize;
+        damage(&path, FIRST_PAGE + ((size - FIRST_PAGE) as f64 * place) as usize, &vec![byte; length]);
+        salvaged_as_stored(&folder)?;
+    }
+
+    /// The same wherever the file ends behind its first page.
+    #[test]
+    fn what_is_salvaged_of_a_truncated_store_is_what_was_stored(place in 0.0..1.0f64) {
+        let folder = Folder::with_runs(8);
+        let path = folder.path();
+        let content = fs::read(&path).unwrap();
+        let end = FIRST_PAGE + ((content.len() - FIRST_PAGE) as f64 * place) as usize;
+        fs::write(&path, &content[..end]).unwrap();
+        salvaged_as_stored(&folder)?;
+    }
+}
