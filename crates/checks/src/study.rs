@@ -51,6 +51,7 @@ pub const OF_TIMELINES: &[Check<StudyResult>] = &[
     timeline::SEND_LAG,
     timeline::SATURATED,
     timeline::LATE_EVENT,
+    timeline::UNFINISHED_EVENT,
     timeline::FAILS_BEFORE,
     rounds::TOO_FEW_ROUNDS,
     rounds::ENDED_EARLY,

@@ -93,6 +93,7 @@ thresholds! {
     KNOWN_CPU_FAIL_SHARE = max("known-cpu-fail-share", 0.05, "As known-cpu-share; above it, all CPU costs are withheld.");
     SAME_RARE = max("same-rare", 0.001, "A/A arms: probability that chance alone shows such a difference in a sound study, below which the setup is at fault.");
     LATE_EVENT = max("late-event", 0.5, "Delay of an event of a timeline as a share of the interval, above which a phase does not begin with its event.");
+    UNFINISHED_EVENT = max("unfinished-event", 0.95, "Time that an event of a timeline took, as a share of the time from its beginning to the end of its slice.");
     FAILS_BEFORE = max("fails-before-events", 0.01, "Share of requests that fail before the first event of a timeline.");
     PROXY_RUN_DELAY = max("proxy-run-delay", 0.02, "Share of its slices for which a proxy waited for its processor.");
 }

@@ -183,7 +183,8 @@ impl Disturbed {
             assert!(cost.is_none_or(|cost| cost.low < cost.high), "{}: {cost:?}", arm.id);
             if cost.is_none() {
                 is_there = false;
-                let is_noise = |by: &String| ["set-aside", "vague-cost"].contains(&by.as_str());
+                let is_noise =
+                    |by: &String| ["set-aside", "vague-cost", "unequally-busy"].contains(&by.as_str());
                 let is_it = |spot: &&Spot| spot.arm == arm.id && spot.measure == Measure::Cpu;
                 let by_noise = self.withheld.iter().filter(is_it).any(|spot| spot.by.iter().any(is_noise));
                 // This finding replaces the withheld numbers if too few are left.
@@ -272,7 +273,7 @@ fn a_generator_stopped_for_a_second_loses_only_that_slice() {
     let running = study.start();
     let is_stalled = |slice: &&SliceRecord| slice.latest_own_lag_ns > 500_000_000;
     let stood_still = |record: &RoundRecord| record.slices.iter().filter(is_stalled).count();
-    // Once per round, until it hits a slice of the open loop.
+    // Once per round, until it hits a slice of either loop.
     let mut rounds: Vec<RoundRecord> = Vec::new();
     while rounds.len() < ROUNDS as usize || rounds.iter().map(stood_still).sum::<usize>() == 0 {
         let began = study.out().join("arms/lua/admin-address");
@@ -289,12 +290,13 @@ fn a_generator_stopped_for_a_second_loses_only_that_slice() {
     running.signal("INT");
     let disturbed = study.end(running);
     let stalled = |by: &Vec<Disturbance>| by.contains(&Disturbance::Stalled);
-    let aside = disturbed.result.rounds.iter().flat_map(|round| &round.samples).map(|sample| {
-        let count = sample.set_aside.iter().filter(|by| stalled(by)).count();
-        assert!(count == 0 || sample.load == "fixed-rate", "a closed loop is late with nothing");
-        count
-    });
-    assert!(aside.sum::<usize>() > 0);
+    let aside = disturbed
+        .result
+        .rounds
+        .iter()
+        .flat_map(|round| &round.samples)
+        .map(|sample| sample.set_aside.iter().filter(|by| stalled(by)).count());
+    assert!(aside.sum::<usize>() >= rounds.iter().map(stood_still).sum());
     // Requests not sent during the stop must not count as refused by an arm. A crowded arm may still have refused some.
     let planned: u64 = rounds
         .iter()
@@ -364,7 +366,7 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
         directory: folder,
         folder,
         placement: &placement,
-        spinner: None,
+        awake: None,
         ticks,
     };
     let stop = AtomicBool::new(false);

@@ -24,8 +24,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// of 200; at most 0.50), some of them a part of that up to the fifth millisecond, and none from the fifth to the fiftieth.
 pub const SETTLED_AFTER: Duration = Duration::from_millis(5);
 /// Timeout for the threads of a process to stop or resume. A thread in an uninterruptible system call, for example a disk read,
-/// stops only after the call.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// stops only after the call. Once, in a study of firewall rules, a call took longer than five seconds.
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// Interval between checks of their states.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
@@ -53,7 +53,7 @@ impl Freezer {
     /// stopped stay stopped.
     ///
     /// # Errors
-    /// If a process has exited or belongs to another user, or if a thread does not stop within five seconds. The processes that
+    /// If a process has exited or belongs to another user, or if a thread does not stop within a minute. The processes that
     /// this call stopped are then resumed.
     pub fn freeze(&mut self, process_ids: &[u32]) -> io::Result<()> {
         let mut wanted: Vec<u32> =
@@ -100,7 +100,7 @@ impl Freezer {
     /// have exited are skipped.
     ///
     /// # Errors
-    /// If a process cannot be signalled, or if a thread is still stopped after five seconds. The other processes are resumed.
+    /// If a process cannot be signalled, or if a thread is still stopped after a minute. The other processes are resumed.
     pub fn thaw(&mut self, process_ids: &[u32]) -> io::Result<()> {
         let trees: Vec<Vec<Process>> = process_ids.iter().filter_map(|id| self.stopped.remove(id)).collect();
         // Descendants first, so a parent never finds its child stopped.
@@ -166,17 +166,20 @@ impl Process {
         let began = Instant::now();
         loop {
             let states = thread_states(self.id)?;
-            let pending = states.iter().filter(|&&state| !is_done(state)).count();
-            if pending == 0 {
+            let pending: Vec<u32> =
+                states.iter().filter(|(_, state)| !is_done(*state)).map(|(task, _)| *task).collect();
+            if pending.is_empty() {
                 return Ok(());
             }
             if began.elapsed() > TIMEOUT {
+                let described: Vec<String> = pending.iter().map(|task| describe(self.id, *task)).collect();
                 let text = format!(
-                    "{pending} of {} threads of process {} did not {action} within {} s; a thread that waits for disk I/O \
-                     does so when the I/O completes",
+                    "{} of {} threads of process {} did not {action} within {} s: {}",
+                    pending.len(),
                     states.len(),
                     self.id,
-                    TIMEOUT.as_secs()
+                    TIMEOUT.as_secs(),
+                    described.join(", ")
                 );
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
@@ -204,12 +207,23 @@ enum State {
     Other,
 }
 
-/// The states of the threads of a process; empty if it has exited.
-fn thread_states(process_id: u32) -> io::Result<Vec<State>> {
+/// The name of a thread, the letter of its state, and the kernel function in which it waits if the kernel tells.
+fn describe(process_id: u32, task: u32) -> String {
+    let read =
+        |name: &str| fs::read_to_string(format!("/proc/{process_id}/task/{task}/{name}")).unwrap_or_default();
+    let (name, stat, waits_in) = (read("comm"), read("stat"), read("wchan"));
+    let letter = stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next()).unwrap_or('?');
+    let place =
+        if ["", "0"].contains(&waits_in.as_str()) { String::new() } else { format!(" in {waits_in}") };
+    format!("{} (state {letter}{place})", name.trim_end())
+}
+
+/// The threads of a process with their states; empty if it has exited.
+fn thread_states(process_id: u32) -> io::Result<Vec<(u32, State)>> {
     let mut states = Vec::new();
     for task in tasks(process_id)? {
         match fs::read_to_string(format!("/proc/{process_id}/task/{task}/stat")) {
-            Ok(stat) => states.push(state(&stat)),
+            Ok(stat) => states.push((task, state(&stat))),
             Err(error) if has_exited(&error) => {}
             Err(error) => return Err(error),
         }
@@ -284,7 +298,7 @@ mod tests {
 
     fn all_are(process_id: u32, wanted: State) -> bool {
         let states = thread_states(process_id).unwrap();
-        !states.is_empty() && states.iter().all(|&state| state == wanted)
+        !states.is_empty() && states.iter().all(|&(_, state)| state == wanted)
     }
 
     #[test]
@@ -301,6 +315,21 @@ mod tests {
         assert!(all_are(child.id(), State::Other) && all_are(grandchild, State::Other));
         assert_eq!(freezer.frozen().count(), 0);
         freezer.thaw(&[child.id()]).unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_does_not_stop_is_described() {
+        let directory = tempfile::tempdir().unwrap();
+        let child = start(directory.path(), "echo ready; exec sleep 1000");
+        let id = child.id();
+        while !describe(id, id).starts_with("sleep (state S") {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let mut freezer = Freezer::new();
+        freezer.freeze(&[id]).unwrap();
+        assert!(describe(id, id).starts_with("sleep (state T"), "{}", describe(id, id));
+        freezer.thaw_all().unwrap();
+        assert_eq!(describe(u32::MAX, 1), " (state ?)");
     }
 
     #[test]

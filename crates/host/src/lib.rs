@@ -4,6 +4,7 @@
 //! [`child`].
 
 pub mod accounting;
+pub mod awake;
 pub mod child;
 pub mod clock;
 pub mod command;

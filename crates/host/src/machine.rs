@@ -16,10 +16,10 @@ use hoptax_result::{MachineProbe, UsedByOthers};
 use hoptax_stats::median;
 
 use crate::accounting::{ProcessorTicks, TaskUse, processor_ticks, thread_use, ticks_between};
+use crate::awake::Awake;
 use crate::clock::cost_and_step_back_ns;
 use crate::handover::HandoverProbe;
 use crate::processors::{self, Placement};
-use crate::spinner::Spinner;
 
 /// Maximum number of probed processors. With more, each would get too few wake-ups in the available time.
 const MAX_PROCESSORS: usize = 8;
@@ -39,7 +39,7 @@ type OwnUse = BTreeMap<u32, u64>;
 /// generator. Takes about three seconds, during which no part of a study may run. It starts its own threads and does not pin the
 /// calling one.
 ///
-/// If the kernel refuses the spinner or does not report a clock source, the result says so. With one processor, values that
+/// If the processors cannot be kept from halting, or the kernel does not report a clock source, the result says so. With one processor, values that
 /// need two are None.
 ///
 /// # Errors
@@ -66,13 +66,13 @@ fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
     let mut own = OwnUse::new();
     let halting = wake_ups::measure(&probed, WAKE_UPS_TIME.mul_f64(part), &mut own)?;
     let busy_from = processor_ticks()?;
-    let (never_halted, spinner_refused) = match Spinner::start(&probed) {
-        Ok(spinner) => {
+    let (never_halted, never_halted_by, never_halted_refused) = match Awake::start(&probed) {
+        Ok(awake) => {
             let never_halted = wake_ups::measure(&probed, WAKE_UPS_TIME.mul_f64(part), &mut own)?;
-            add(&mut own, spinner.cpu_ns()?);
-            (Some(never_halted), None)
+            add(&mut own, awake.cpu_ns()?);
+            (Some(never_halted), Some(awake.by()), None)
         }
-        Err(refused) => (None, Some(refused.to_string())),
+        Err(refused) => (None, None, Some(refused.to_string())),
     };
     let run_delay_share = run_delay_share(&probed, BUSY_TIME.mul_f64(part), &mut own)?;
     // Steal is counted only while a processor has work.
@@ -84,7 +84,8 @@ fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
         processors: distinct(placement).len() as u32,
         halting,
         never_halted,
-        spinner_refused,
+        never_halted_by,
+        never_halted_refused,
         handover_ns,
         steal_share: if busy.total == 0 { 0.0 } else { busy.steal as f64 / busy.total as f64 },
         run_delay_share,
@@ -256,7 +257,7 @@ mod tests {
         let probe = probe(&placement).unwrap();
         assert_eq!(probe.processors as usize, allowed.len());
         assert_eq!(probe.handover_ns.is_some(), placement.is_apart());
-        assert_eq!(probe.never_halted.is_none(), probe.spinner_refused.is_some());
+        assert_eq!(probe.never_halted.is_none(), probe.never_halted_refused.is_some());
         assert_eq!(probe.used_by_others.len(), allowed.len().min(MAX_PROCESSORS));
         for wake_ups in probe.halting.iter().chain(probe.never_halted.iter().flatten()) {
             assert_eq!(wake_ups.by_another.is_some(), allowed.len() > 1);

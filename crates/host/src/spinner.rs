@@ -9,8 +9,9 @@
 //!
 //! - `SCHED_IDLE` applies only among the tasks of hoptax's control group, and of its session if the kernel groups tasks by session
 //!   (`sched_autogroup_enabled`). Between groups, the kernel shares processors by the weights of the groups. The children of
-//!   hoptax are in its group. Other tasks share the processors with the spinner almost as with any other task, so use it only on
-//!   exclusive processors.
+//!   hoptax are in its group. Other tasks share the processors with the spinner almost as with any other task.
+//! - On Linux 6.18, tasks of other groups, those of the kernel among them, did not run for 15 s beside a spinner and a task of its
+//!   group that sleeps and wakes: the weight of the group changes with each wake-up. So hoptax spins only if it is told to.
 //! - `/proc/stat` counts the spinner as busy time (`nice`); [`ProcessorTicks::with_spinner_as_idle`] subtracts it.
 //! - Pressure stall information counts a waiting spinner as a waiting task, so [`crate::pressure`] is meaningless while a spinner
 //!   runs.

@@ -79,6 +79,14 @@ impl<'a> Current<'a> {
         }
     }
 
+    /// Records the time between two turns of the event loop. A loop of many connections may take long to send their first
+    /// requests, so the warm-up does not count.
+    pub(crate) fn record_turn(&mut self, last_ns: u64, now_ns: u64) {
+        let turn_ns = now_ns.saturating_sub(last_ns.max(self.run.record_from_ns));
+        let longest_ns = &mut self.first.longest_turn_ns;
+        *longest_ns = turn_ns.max(*longest_ns);
+    }
+
     fn end_at(&mut self, at_ns: u64) {
         self.run.end_ns = at_ns;
         for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
@@ -476,6 +484,19 @@ mod tests {
             current.record_waiting(2_000, 3);
         });
         assert_eq!((recording.drained, recording.max_waiting), ([(2, 1)].into(), 3));
+    }
+
+    #[test]
+    fn the_longest_turn_is_that_within_the_record() {
+        let recording = recorded(|current| {
+            for (last_ns, now_ns) in [(1_000, 1_900), (1_900, 2_050), (2_050, 2_250), (2_250, 2_300)] {
+                current.record_turn(last_ns, now_ns);
+            }
+        });
+        assert_eq!(recording.longest_turn_ns, 200);
+        // A stop of which only the end lies within the record, and one beyond its end.
+        assert_eq!(recorded(|current| current.record_turn(1_000, 2_900)).longest_turn_ns, 900);
+        assert_eq!(recorded(|current| current.record_turn(2_900, 9_900)).longest_turn_ns, 7_000);
     }
 
     #[test]

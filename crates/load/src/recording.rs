@@ -147,6 +147,9 @@ pub struct Recording {
     pub censored: Option<Box<[Histogram<u64>; 2]>>,
     /// Time of the last byte of the last recorded response, nanoseconds on the engine's clock.
     pub last_response_ns: u64,
+    /// Longest time between two turns of the event loop within the record, nanoseconds. A worker with requests in flight turns
+    /// every 10 ms at least, so a much longer time shows that it was stopped, also in a closed loop, where no request is late.
+    pub longest_turn_ns: u64,
     /// Complete responses to requests of the warm-up. They used CPU time as well.
     pub warmup_responses: u64,
     /// The course of the trial, if enabled.
@@ -191,6 +194,7 @@ impl Recording {
             outcomes: BTreeMap::new(),
             censored: None,
             last_response_ns: 0,
+            longest_turn_ns: 0,
             warmup_responses: 0,
             course: None,
             handshakes: Handshakes::default(),
@@ -250,6 +254,7 @@ impl Recording {
             self.stamps.get_or_insert_default().merge(theirs);
         }
         self.last_response_ns = self.last_response_ns.max(other.last_response_ns);
+        self.longest_turn_ns = self.longest_turn_ns.max(other.longest_turn_ns);
     }
 
     /// Resets the recording, keeping its allocations.
@@ -269,7 +274,7 @@ impl Recording {
         self.handshakes = Handshakes::default();
         self.drained.clear();
         self.by_status.iter_mut().for_each(BTreeMap::clear);
-        (self.last_response_ns, self.warmup_responses) = (0, 0);
+        (self.last_response_ns, self.longest_turn_ns, self.warmup_responses) = (0, 0, 0);
         self.recent_status = (0, 0);
     }
 

@@ -73,8 +73,8 @@ pub struct TrialSpec {
     pub seed: u64,
     /// Whether to take kernel timestamps of a sample of the connections.
     pub kernel_stamps: bool,
-    /// Whether the caller keeps the processors from halting ([`hoptax_host::spinner`]). CPU pressure then includes the
-    /// spinner, so it is not reported.
+    /// Whether the caller keeps the processors from halting ([`hoptax_host::awake`]). If a spinner does, CPU pressure includes it,
+    /// so it is not reported.
     pub never_halted: bool,
     /// Tolerated share of requests without a response.
     pub max_error_share: f64,

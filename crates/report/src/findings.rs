@@ -1,7 +1,7 @@
 //! Findings for human readers: one paragraph per check that fired, with the numbers it withholds, and the lead of a
 //! study that is void or was cut short.
 
-use hoptax_result::{Finding, Severity, StudyPlan, StudyResult, Verdict};
+use hoptax_result::{Finding, NeverHaltedBy, Severity, StudyPlan, StudyResult, Verdict};
 
 use crate::numbers::{Piece, grouped, pieces};
 use crate::probe;
@@ -273,9 +273,13 @@ fn next(result: &StudyResult) -> String {
     }
     let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_shortened);
     if let Some((halting_us, never_halted_us)) = helped.filter(|_| !plan.never_halted) {
+        let by = result.machine.as_ref().and_then(|machine| machine.never_halted_by);
+        let command = match by {
+            Some(NeverHaltedBy::Spinner) => format!("`hoptax study {name}` as root"),
+            _ => format!("`hoptax study {name} --never-halt always`"),
+        };
         return format!(
-            "`hoptax study {name} --never-halt always`: a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us if \
-             processors do not halt"
+            "{command}: a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us if processors do not halt"
         );
     }
     if plan.rounds_completed < FEW_ROUNDS {
@@ -427,11 +431,13 @@ mod tests {
     }
 
     #[test]
-    fn slow_wake_ups_that_a_spinner_shortens_are_the_first_remedy() {
+    fn slow_wake_ups_that_can_be_shortened_are_the_first_remedy() {
         let mut void = fixture::void();
         void.machine = Some(fixture::machine(42.0, 5.0));
         assert!(lead(&void).unwrap().next.contains("--never-halt always"));
+        void.machine.as_mut().unwrap().never_halted_by = Some(NeverHaltedBy::Spinner);
+        assert!(lead(&void).unwrap().next.starts_with("`hoptax study quick` as root: "));
         void.plan.never_halted = true;
-        assert!(!lead(&void).unwrap().next.contains("--never-halt"));
+        assert!(!lead(&void).unwrap().next.contains("a wake-up takes"));
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn machine(probe: Option<&MachineProbe>, never_halted: bool) -> Optio
         (Some(halting_us), None) => parts.push(format!("wake-up p50 {halting_us:.1} us")),
         (None, _) => {}
     }
-    if let Some(refused) = &probe.spinner_refused {
+    if let Some(refused) = &probe.never_halted_refused {
         parts.push(format!("processors cannot be kept from halting: {refused}"));
     }
     parts.push(format!("steal {:.2} %", probe.steal_share * 100.0));
@@ -60,7 +60,7 @@ mod tests {
         );
         assert_eq!(machine(None, false), None);
         let refused = MachineProbe { never_halted: None, ..fixture::machine(42.0, 5.0) };
-        let refused = MachineProbe { spinner_refused: Some("no".to_owned()), ..refused };
+        let refused = MachineProbe { never_halted_refused: Some("no".to_owned()), ..refused };
         assert!(machine(Some(&refused), false).unwrap().contains("cannot be kept from halting: no"));
     }
 

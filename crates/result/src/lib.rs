@@ -50,7 +50,7 @@ pub use load::{
     Outliers, Pacing, Percentile, QuantileIntervals, Range, RunLeftOut, Stage, TlsResult, Waiting, Window,
     Within,
 };
-pub use machine::{Lateness, MachineProbe, UsedByOthers, WakeUps};
+pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};
 pub use sittings::{
     CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord, SittingsMachine,

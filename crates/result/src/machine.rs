@@ -11,10 +11,14 @@ pub struct MachineProbe {
     pub processors: u32,
     /// Wake-ups on idle processors, with the machine's own settings.
     pub halting: Vec<WakeUps>,
-    /// The same with a spinner on each processor, which keeps the host from halting it; null if not possible.
+    /// The same on processors that are kept from halting; null if not possible.
     pub never_halted: Option<Vec<WakeUps>>,
-    /// Why a spinner was not possible; null if it was.
-    pub spinner_refused: Option<String>,
+    /// How they were kept from halting; null if not possible, and in results of earlier versions, which used a spinner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_halted_by: Option<NeverHaltedBy>,
+    /// Why they could not be kept from halting; null if they could.
+    #[serde(alias = "spinner_refused")]
+    pub never_halted_refused: Option<String>,
     /// Median round trip of a cache line between the generator's first processor and the proxy's first, nanoseconds;
     /// null if they share one.
     pub handover_ns: Option<f64>,
@@ -31,6 +35,16 @@ pub struct MachineProbe {
     pub used_by_others: Vec<UsedByOthers>,
     /// Duration of the probe, seconds.
     pub seconds: f64,
+}
+
+/// How processors are kept from halting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NeverHaltedBy {
+    /// A request for a wake-up latency of 0 (`/dev/cpu_dma_latency`): idle processors poll in the kernel.
+    LatencyRequest,
+    /// A thread on each processor that runs whenever nothing else does.
+    Spinner,
 }
 
 /// Wake-up latency of a task on one processor.

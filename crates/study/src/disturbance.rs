@@ -16,9 +16,9 @@ const MAX_STEAL_SHARE: f64 = 0.01;
 const TICK_S: f64 = 0.01;
 /// Largest share of a slice that a proxy may wait for its processor.
 const MAX_RUN_DELAY_SHARE: f64 = 0.05;
-/// Largest lag of the generator itself with a request, nanoseconds. Beside busy tasks a scheduler may delay the
-/// generator by milliseconds. If it lags by this much, it or the whole machine was stopped, and the requests due
-/// meanwhile carry no information on the subject.
+/// Largest lag of the generator itself, with a request or between two turns of its event loop, nanoseconds. Beside busy
+/// tasks a scheduler may delay the generator by milliseconds. If it lags by this much, it or the whole machine was
+/// stopped: requests due meanwhile carry no information on the subject, and a closed loop left it idle.
 const MAX_OWN_LAG_NS: u64 = 100_000_000;
 
 /// The rule of a study, based on the host's readings over all of it.

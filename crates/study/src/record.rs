@@ -80,7 +80,7 @@ pub struct SliceRecord {
     pub resumed_handshakes: u64,
     /// Median response time, us; none when nothing was answered.
     pub response_p50_us: Option<f64>,
-    /// The largest lag that the generator itself caused, nanoseconds; 0 in a closed loop.
+    /// The largest lag that the generator itself caused, nanoseconds: with a request, or between two turns of its event loop.
     #[serde(default)]
     pub latest_own_lag_ns: u64,
 }

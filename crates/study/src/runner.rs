@@ -36,10 +36,10 @@ use std::time::{Duration, Instant};
 
 use hoptax_functions::RenderError;
 use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
+use hoptax_host::awake::Awake;
 use hoptax_host::link::{Link, LinkError};
 use hoptax_host::network::NetworkError;
 use hoptax_host::processors::{self, Placement};
-use hoptax_host::spinner::Spinner;
 use hoptax_load::{ConnectError, TargetError};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::process::ProxyError;
@@ -69,8 +69,8 @@ pub struct Setting<'a> {
     pub folder: &'a Path,
     /// The processors of each process.
     pub placement: &'a Placement,
-    /// The spinner that keeps the processors from being halted, if used.
-    pub spinner: Option<&'a Spinner>,
+    /// What keeps the processors from halting, if they are kept from it.
+    pub awake: Option<&'a Awake>,
     /// Reads stolen time: [`KERNEL_TICKS`], unless a test simulates a host that steals.
     pub ticks: Ticks,
 }

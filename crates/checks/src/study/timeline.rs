@@ -1,6 +1,6 @@
 //! Timelines: the generator kept its schedule, events happened when they should, and the arm worked before the first.
 
-use hoptax_result::{Course, Finding, Measure, Severity, StudyResult};
+use hoptax_result::{Course, Finding, Happened, Measure, Severity, StudyResult};
 
 use crate::thresholds;
 use crate::{Check, Measured, finding, severity_above};
@@ -78,6 +78,32 @@ pub(super) const LATE_EVENT: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// An event that lasted for the rest of its slice.
+pub(super) const UNFINISHED_EVENT: Check<StudyResult> = Check {
+    id: "unfinished-event",
+    protects_from: "what callers see while an event lasts read as what they see after it",
+    source: "own; a cold restart that took 30 s lasted until the load ended, and its proxy received nothing meanwhile",
+    judge: |result, limits| {
+        // The time that an event took, as a share of the time that was left for it.
+        let longest = |course: &Course| {
+            let end_s = course.intervals.last()?.to_s;
+            let share_of = |event: &Happened| {
+                let left_s = end_s - event.began_s;
+                (left_s > 0.0).then(|| (event.done_s - event.began_s) / left_s)
+            };
+            course.events.iter().filter_map(share_of).reduce(f64::max)
+        };
+        worst(result, longest, |share| {
+            let message = "an event was not done before its slice ended".to_owned();
+            let advice = "read the log of the proxy that was restarted; numbers from this event on are those of callers while it lasts";
+            let measured = Measured::percent(share, limits.of(&thresholds::UNFINISHED_EVENT));
+            (share >= limits.of(&thresholds::UNFINISHED_EVENT))
+                .then(|| finding("unfinished-event", Severity::Warn, measured, message, advice))
+        })
+    },
+    withhold: None,
+};
+
 /// An arm that fails before anything happens.
 pub(super) const FAILS_BEFORE: Check<StudyResult> = Check {
     id: "fails-before-events",
@@ -132,7 +158,8 @@ fn worst(
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        Course, Happened, Interval, Phase, Severity, StudyResult, StudyRound, Timeline, TimelinePlan, Verdict,
+        Course, CourseInterval, Happened, Interval, Phase, Severity, StudyResult, StudyRound, Timeline,
+        TimelinePlan, Verdict,
     };
 
     use crate::judge_study;
@@ -157,6 +184,7 @@ mod tests {
                 done_s: 10.002,
                 ..Happened::default()
             }],
+            intervals: vec![CourseInterval { to_s: 30.0, ..CourseInterval::default() }],
             ..Course::default()
         };
         let phase = |events: &[&str], failed: f64| Phase {
@@ -233,6 +261,15 @@ mod tests {
         let result = late(10.6);
         assert_eq!(fired(&result, "late-event"), Some(Severity::Fail));
         assert_eq!((result.verdict, result.timelines[0].phases[1].worst_p99_us), (Verdict::Void, None));
+    }
+
+    #[test]
+    fn an_event_that_lasts_until_the_end_of_its_slice_is_named() {
+        let lasting = |done_s: f64| judged(|result| result.rounds[0].courses[1].events[0].done_s = done_s);
+        assert_eq!(fired(&lasting(29.0), "unfinished-event"), None);
+        let result = lasting(30.0);
+        assert_eq!(fired(&result, "unfinished-event"), Some(Severity::Warn));
+        assert_eq!(result.findings[0].arm.as_deref(), Some("ejecting"));
     }
 
     #[test]

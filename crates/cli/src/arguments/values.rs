@@ -13,9 +13,9 @@ use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, wi
 /// When to keep idle processors from halting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NeverHalt {
-    /// If a probe finds that wake-ups are slow, that it helps, and that no other process uses the processors
+    /// As root, if a probe finds that wake-ups are slow, that it helps, and that the host does not take time from the processors
     Auto,
-    /// Regardless of the probe
+    /// Regardless of the probe; for users other than root with a spinning thread, beside which other tasks may wait for seconds
     Always,
     /// Not at all
     Never,

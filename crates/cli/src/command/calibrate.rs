@@ -4,9 +4,9 @@ use std::any::Any;
 use std::io;
 
 use hoptax_calibrate::{CalibrateError, Options};
+use hoptax_host::awake::Awake;
 use hoptax_host::environment;
 use hoptax_host::processors::{self, Placement};
-use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
 
 use super::never_halt;
@@ -20,7 +20,7 @@ const FULL: f64 = 6.0;
 
 /// Keeps processors from halting until the returned value is dropped.
 pub(crate) fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
-    Ok(Box::new(Spinner::start(processors)?))
+    Ok(Box::new(Awake::start(processors)?))
 }
 
 /// Runs the command.
@@ -28,8 +28,8 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
     let placement = Placement::split(&allowed, 1);
-    // Stop this spinner here: the speeds are measured with and without one, which the calibration starts itself.
-    let never_halted = never_halt::spinner(&placement, arguments.never_halt)?.is_some();
+    // Let them halt again: the speeds are measured with and without halting, for which the calibration provides itself.
+    let never_halted = never_halt::awake(&placement, arguments.never_halt)?.is_some();
     let environment = environment::capture(env!("CARGO_PKG_VERSION"));
     let interrupt = Interrupt::listen()?;
     let spinner = progress::spinner();

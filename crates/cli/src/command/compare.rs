@@ -13,7 +13,7 @@ use hoptax_stats::DECISIVE;
 use hoptax_study::comparison::compare;
 use serde_json::json;
 
-use super::own_study::{self, MAX_ROUNDS};
+use super::own_study::{self, Length};
 use super::study;
 use crate::arguments::CompareArguments;
 use crate::exit::{Code, Failure};
@@ -39,20 +39,12 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     fs::write(file.path(), &text)
         .map_err(|error| Failure::environment(format!("cannot write the study file: {error}")))?;
     let folder = study::run_folder_path(arguments.out.as_deref(), NAME);
-    let mut options = vec![file.path().display().to_string()];
-    let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
-    match arguments.until_decided {
-        None => option("--rounds", arguments.rounds.to_string()),
-        Some(budget) => {
-            option("--rounds", MAX_ROUNDS.to_string());
-            option("--budget", format!("{}ms", budget.as_millis()));
-            option("--until", format!("{}%", 100.0 * DECISIVE * arguments.margin));
-        }
-    }
-    if let Some(envoy) = &arguments.envoy {
-        option("--envoy", envoy.clone());
-    }
-    option("--never-halt", arguments.never_halt.as_str().to_owned());
+    let length = arguments.until_decided.map_or(Length::Rounds(arguments.rounds), |budget| Length::Until {
+        half_width_share: DECISIVE * arguments.margin,
+        budget,
+    });
+    let mut options = own_study::options(Some(length), arguments.envoy.as_deref(), arguments.never_halt);
+    options.push(file.path().display().to_string());
     let result = match own_study::run(&options, &folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     let servers = servers(arguments)?;
     let allowed = processors::allowed().map_err(Failure::environment)?;
     let placement = Placement::split(&allowed, 1);
-    let awake = never_halt::spinner(&placement, arguments.never_halt)?;
+    let awake = never_halt::awake(&placement, arguments.never_halt)?;
     let interrupt = Interrupt::listen()?;
     // For scripts and output of the tools; results keep the relevant parts. Private, with an unpredictable name.
     let folder = tempfile::Builder::new()

@@ -75,8 +75,8 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     spec.limits_us = arguments.objectives.iter().filter_map(Objective::limit_us).collect();
     let interrupt = Interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
-    let spinner = never_halt::spinner_for_servers(servers, arguments.traffic.never_halt)?;
-    spec.never_halted = spinner.is_some();
+    let awake = never_halt::awake_for_servers(servers, arguments.traffic.never_halt)?;
+    spec.never_halted = awake.is_some();
     let environment = state::environment(spec.never_halted);
     let mut trials = Trials::new(arguments, settings, spec, environment, limits, &interrupt);
     let Some((plan, closed_loop_rate)) = trials.closed_loop()? else { return Ok(Code::Interrupted) };
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         search.record(&planned, measured(&trial, &goals));
         tried.push((planned, trial));
     }
-    drop(spinner);
+    drop(awake);
     let ended_by = match search.next() {
         _ if interrupt.is_requested() => FindEnd::Interrupt,
         Step::Done(Ending::Complete) => FindEnd::Complete,

@@ -10,7 +10,7 @@ use hoptax_stats::half_width_for_limit;
 use hoptax_study::file;
 use hoptax_study::gate::{SideBySide, judge, side_by_side};
 
-use super::own_study::{self, MAX_ROUNDS};
+use super::own_study::{self, Length};
 use super::study::{self, library};
 use crate::arguments::GateArguments;
 use crate::exit::{Code, Failure};
@@ -37,8 +37,9 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
     let study_file = write_study(&folder_of_study, &side_by_side)?;
     let folder = study::run_folder_path(arguments.out.as_deref(), &side_by_side.file.name);
-    let options =
-        options(arguments, (study_file.path(), given.rounds), side_by_side.comparisons(&arguments.fail_on))?;
+    let length = length(arguments, given.rounds, side_by_side.comparisons(&arguments.fail_on))?;
+    let mut options = own_study::options(Some(length), arguments.envoy.as_deref(), arguments.never_halt);
+    options.push(study_file.path().display().to_string());
     let result = match own_study::run(&options, &folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),
@@ -76,36 +77,23 @@ fn write_study(folder: &Path, side_by_side: &SideBySide) -> Result<tempfile::Nam
     Ok(file)
 }
 
-/// The options of `hoptax study` for the study file with its number of rounds.
-fn options(
+/// How long the study measures, given the number of rounds of its file.
+fn length(
     arguments: &GateArguments,
-    (study_file, rounds_of_file): (&Path, Option<u32>),
+    rounds_of_file: Option<u32>,
     comparisons: usize,
-) -> Result<Vec<String>, Failure> {
-    let mut options = vec![study_file.display().to_string()];
-    let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
-    match arguments.until_decided {
-        None => {
-            option("--rounds", arguments.rounds.or(rounds_of_file).unwrap_or(ROUNDS).to_string());
-        }
-        Some(budget) => {
-            let of_cpu = arguments.fail_on.iter().filter(|limit| limit.measure == CostMeasure::CpuUs);
-            let smallest = of_cpu.map(|limit| limit.share.abs()).fold(f64::INFINITY, f64::min);
-            let target = half_width_for_limit(smallest, comparisons).ok_or_else(|| {
-                Failure::bad_input(
-                    "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and none of 0 %",
-                )
-            })?;
-            option("--rounds", MAX_ROUNDS.to_string());
-            option("--budget", format!("{}ms", budget.as_millis()));
-            option("--until", format!("{}%", 100.0 * target));
-        }
-    }
-    if let Some(envoy) = &arguments.envoy {
-        option("--envoy", envoy.clone());
-    }
-    option("--never-halt", arguments.never_halt.as_str().to_owned());
-    Ok(options)
+) -> Result<Length, Failure> {
+    let Some(budget) = arguments.until_decided else {
+        return Ok(Length::Rounds(arguments.rounds.or(rounds_of_file).unwrap_or(ROUNDS)));
+    };
+    let of_cpu = arguments.fail_on.iter().filter(|limit| limit.measure == CostMeasure::CpuUs);
+    let smallest = of_cpu.map(|limit| limit.share.abs()).fold(f64::INFINITY, f64::min);
+    let half_width_share = half_width_for_limit(smallest, comparisons).ok_or_else(|| {
+        Failure::bad_input(
+            "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and none of 0 %",
+        )
+    })?;
+    Ok(Length::Until { half_width_share, budget })
 }
 
 fn write_reports(arguments: &GateArguments, study: &str, gate: &GateResult) -> Result<(), Failure> {

@@ -52,8 +52,8 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     (intervals, spec.intervals) = IntervalOutputs::begin(arguments)?;
     let interrupt = Interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
-    let spinner = never_halt::spinner_for_servers(servers, arguments.traffic.never_halt)?;
-    spec.never_halted = spinner.is_some();
+    let awake = never_halt::awake_for_servers(servers, arguments.traffic.never_halt)?;
+    spec.never_halted = awake.is_some();
     let environment = state::environment(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let on_live = arguments.every.is_none().then_some(&mut show as &mut dyn FnMut(&trial::LiveLine));
     let result = trial::run(&spec, environment, interrupt.flag(), on_live);
     line.finish_and_clear();
-    drop(spinner);
+    drop(awake);
     let mut result = result.map_err(Failure::environment)?;
     judge_load(&mut result, &thresholds);
     let all_pass = fail_on::judge(&mut result, &arguments.fail_on);

@@ -2,18 +2,18 @@
 
 use std::net::{IpAddr, UdpSocket};
 
+use hoptax_host::awake::Awake;
 use hoptax_host::machine::judgement::{advice, should_never_halt};
 use hoptax_host::machine::probe_briefly;
 use hoptax_host::processors::{self, Placement};
-use hoptax_host::spinner::Spinner;
 
 use crate::arguments::NeverHalt;
 use crate::exit::Failure;
 use crate::print;
 
-/// Starts a spinner if `when` selects one. `auto` probes the machine for half a second, and prints the probe's advice if it
-/// starts a spinner.
-pub(crate) fn spinner(placement: &Placement, when: NeverHalt) -> Result<Option<Spinner>, Failure> {
+/// Keeps the processors of a placement from halting if `when` selects it. `auto` probes the machine for half a second, and
+/// prints the probe's advice if it selects it.
+pub(crate) fn awake(placement: &Placement, when: NeverHalt) -> Result<Option<Awake>, Failure> {
     let wanted = match when {
         NeverHalt::Always => true,
         NeverHalt::Never => false,
@@ -30,12 +30,12 @@ pub(crate) fn spinner(placement: &Placement, when: NeverHalt) -> Result<Option<S
     wanted.then(|| start(placement)).transpose()
 }
 
-/// Like [`spinner`], for a load on these servers. A server on this machine probably belongs to another session, with which the
-/// spinner would share the processors almost like any other task: `auto` then starts none.
-pub(crate) fn spinner_for_servers(
+/// Like [`awake`], for a load on these servers. A server on this machine would be measured under a setting that it does not have
+/// in use: `auto` then lets the processors halt.
+pub(crate) fn awake_for_servers(
     servers: impl IntoIterator<Item = IpAddr>,
     when: NeverHalt,
-) -> Result<Option<Spinner>, Failure> {
+) -> Result<Option<Awake>, Failure> {
     let when = match when {
         NeverHalt::Auto if servers.into_iter().any(is_local) => NeverHalt::Never,
         when => when,
@@ -45,12 +45,12 @@ pub(crate) fn spinner_for_servers(
     }
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
-    spinner(&Placement::split(&allowed, 1), when)
+    awake(&Placement::split(&allowed, 1), when)
 }
 
-/// Starts a spinner on the processors of a placement.
-pub(crate) fn start(placement: &Placement) -> Result<Spinner, Failure> {
-    Spinner::start(&placement.all()).map_err(|error| {
+/// Keeps the processors of a placement from halting.
+pub(crate) fn start(placement: &Placement) -> Result<Awake, Failure> {
+    Awake::start(&placement.all()).map_err(|error| {
         Failure::environment(format!(
             "cannot keep the processors from halting: {error}; `--never-halt never` disables it"
         ))
@@ -74,10 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn auto_starts_no_spinner_beside_a_local_server() {
-        assert!(spinner_for_servers([[127, 0, 0, 1].into()], NeverHalt::Auto).unwrap().is_none());
-        assert!(spinner_for_servers([[192, 0, 2, 1].into()], NeverHalt::Never).unwrap().is_none());
-        let spinner = spinner_for_servers([[127, 0, 0, 1].into()], NeverHalt::Always).unwrap();
-        assert!(!spinner.unwrap().cpu_ns().unwrap().is_empty());
+    fn auto_lets_processors_halt_beside_a_local_server() {
+        assert!(awake_for_servers([[127, 0, 0, 1].into()], NeverHalt::Auto).unwrap().is_none());
+        assert!(awake_for_servers([[192, 0, 2, 1].into()], NeverHalt::Never).unwrap().is_none());
+        assert!(awake_for_servers([[127, 0, 0, 1].into()], NeverHalt::Always).unwrap().is_some());
     }
 }

@@ -5,14 +5,50 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use hoptax_result::StudyResult;
 
+use crate::arguments::NeverHalt;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 
 /// Upper limit of rounds with a time budget.
-pub(super) const MAX_ROUNDS: u32 = 1_000;
+const MAX_ROUNDS: u32 = 1_000;
+
+/// How long a study measures.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Length {
+    /// This number of rounds.
+    Rounds(u32),
+    /// As many rounds as fit in this time.
+    Budget(Duration),
+    /// Until the intervals of CPU time reach at most this share of it to each side, for at most the budget.
+    Until { half_width_share: f64, budget: Duration },
+}
+
+/// The options of `hoptax study` that other commands pass on: the length (none: that of the study), the Envoy and
+/// `--never-halt`.
+pub(super) fn options(length: Option<Length>, envoy: Option<&str>, never_halt: NeverHalt) -> Vec<String> {
+    let mut options = Vec::new();
+    let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
+    match length {
+        None => {}
+        Some(Length::Rounds(rounds)) => option("--rounds", rounds.to_string()),
+        Some(Length::Budget(budget) | Length::Until { budget, .. }) => {
+            option("--rounds", MAX_ROUNDS.to_string());
+            option("--budget", format!("{}ms", budget.as_millis()));
+        }
+    }
+    if let Some(Length::Until { half_width_share, .. }) = length {
+        option("--until", format!("{}%", 100.0 * half_width_share));
+    }
+    if let Some(envoy) = envoy {
+        option("--envoy", envoy.to_owned());
+    }
+    option("--never-halt", never_halt.as_str().to_owned());
+    options
+}
 
 /// Runs `hoptax study` with these arguments and the run folder `folder`; its progress is printed, its result is not.
 /// Returns the result, also of a void study, or the exit code of an interrupted one. The study has a process of its own

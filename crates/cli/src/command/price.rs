@@ -24,7 +24,7 @@ use hoptax_variants::{Change, Changed, Variant};
 use self::laboratory::{Laboratory, adapt, create_folder};
 use self::passed::{Passed, passed};
 use self::tries::{Tries, try_variants};
-use super::own_study::{self, MAX_ROUNDS};
+use super::own_study::{self, Length};
 use super::study::run_folder;
 use super::{functions, study};
 use crate::arguments::PriceArguments;
@@ -197,19 +197,8 @@ fn run_study(
 
 /// Options of a study with this number of rounds, if it is not its own.
 fn options(arguments: &PriceArguments, rounds: Option<u32>) -> Vec<String> {
-    let mut options = Vec::new();
-    let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
-    if let Some(budget) = arguments.budget {
-        option("--rounds", MAX_ROUNDS.to_string());
-        option("--budget", format!("{}ms", budget.as_millis()));
-    } else if let Some(rounds) = rounds {
-        option("--rounds", rounds.to_string());
-    }
-    if let Some(envoy) = &arguments.envoy {
-        option("--envoy", envoy.clone());
-    }
-    option("--never-halt", arguments.never_halt.as_str().to_owned());
-    options
+    let length = arguments.budget.map(Length::Budget).or(rounds.map(Length::Rounds));
+    own_study::options(length, arguments.envoy.as_deref(), arguments.never_halt)
 }
 
 /// Writes the bill to the run folder.

@@ -19,9 +19,9 @@ use std::time::SystemTime;
 
 use hoptax_checks::judge_study;
 use hoptax_checks::thresholds::Limits;
+use hoptax_host::awake::Awake;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::processors::{self, Placement};
-use hoptax_host::spinner::Spinner;
 use hoptax_report::terminal;
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, StudyResult};
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
@@ -95,11 +95,11 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let mut recorder = Recorder::open(arguments, &directory)?;
     let placement = placement()?;
     let speeds = speeds(arguments, &placement)?;
-    let (machine, spinner) =
+    let (machine, awake) =
         machine(stored.as_ref().map(|(_, manifest)| manifest), &placement, arguments.never_halt)?;
-    adapt(&mut plan, &machine, spinner.is_some());
+    adapt(&mut plan, &machine, awake.is_some());
     let estimate = Estimate::of(&plan);
-    let environment = environment(envoy, &placement, spinner.is_some());
+    let environment = environment(envoy, &placement, awake.is_some());
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let setting = Setting {
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         directory: &directory,
         folder: &file.folder,
         placement: &placement,
-        spinner: spinner.as_ref(),
+        awake: awake.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
     let others = programs::builds(&plan, &envoys, &file.folder).map_err(Failure::environment)?;
@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
 
     let name_and_folder = (file.name, file.folder.as_path());
     let mut manifest =
-        Manifest::new(name_and_folder, &environment, programs, (machine, spinner.is_some()), &plan)?;
+        Manifest::new(name_and_folder, &environment, programs, (machine, awake.is_some()), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = thresholds.into_iter().collect();
     let (folder, manifest, rounds) = match &stored {
@@ -274,7 +274,7 @@ fn dry_run(mut plan: Plan, never_halt: NeverHalt) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// Measures the machine's speeds if requested, before a spinner runs.
+/// Measures the machine's speeds if requested, while processors may halt.
 fn speeds(arguments: &StudyArguments, placement: &Placement) -> Result<Option<MachineSpeeds>, Failure> {
     if !arguments.with_speeds {
         return Ok(None);
@@ -313,13 +313,13 @@ fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) {
     }
 }
 
-/// The probe of the machine, and the spinner that keeps its processors from halting, if wanted. A resumed study keeps its first
+/// The probe of the machine, and what keeps its processors from halting, if wanted. A resumed study keeps its first
 /// choice.
 fn machine(
     stored: Option<&Manifest>,
     placement: &Placement,
     never_halt: NeverHalt,
-) -> Result<(MachineProbe, Option<Spinner>), Failure> {
+) -> Result<(MachineProbe, Option<Awake>), Failure> {
     let machine = match stored {
         Some(manifest) => manifest.machine.clone(),
         None => probe(placement)?,

@@ -1,27 +1,31 @@
-//! Conclusions from a probe of the machine: whether to run the spinner, and which measurements the machine supports.
+//! Conclusions from a probe of the machine: whether to keep its processors from halting, and which measurements the machine supports.
 
-use hoptax_result::{MachineProbe, WakeUps};
+use hoptax_result::{MachineProbe, NeverHaltedBy, WakeUps};
 
 /// Wake-ups above this latency are slow, microseconds (the mean of the medians of all processors and kinds). A request causes
 /// several wake-ups, and costs only tens of microseconds itself.
 pub const SLOW_WAKE_UP_US: f64 = 15.0;
-/// Largest wake-up latency with the spinner, as a share of that without, for which the spinner is worthwhile. A smaller gain means
-/// that wake-ups are slow for another reason, such as expensive interrupts of the hypervisor.
+/// Largest wake-up latency of processors that never halt, as a share of that of halting ones, for which it is worthwhile to keep
+/// them from halting. A smaller gain means that wake-ups are slow for another reason, such as expensive interrupts of the
+/// hypervisor.
 pub const WORTHWHILE_SHARE: f64 = 0.75;
 /// Largest use by others of a processor that counts as exclusive, as a share of its time.
 pub const EXCLUSIVE_SHARE: f64 = 0.05;
 /// Largest steal that counts as low, as a share of the time in which the processors have work. With more, the host is
-/// overcommitted, and takes more from processors that spin.
+/// overcommitted, and takes more from processors that never halt.
 pub const LOW_STEAL_SHARE: f64 = 0.01;
 /// Handovers above this round-trip time are reported, nanoseconds. Processors that share a cache take well below that.
 pub const FAR_HANDOVER_NS: f64 = 200.0;
 /// Clock readings above this time are slow, nanoseconds: they enter the kernel or the hypervisor.
 pub const SLOW_CLOCK_NS: f64 = 200.0;
 
-/// Whether to keep the processors from halting: wake-ups are slow, the spinner makes them faster, and others neither use the
-/// processors nor steal their time.
+/// Whether to keep the processors from halting: wake-ups are slow, a latency request makes them faster, and the host does not
+/// steal their time. A spinner is no choice for a program to make, because tasks of others may then not run for seconds.
 pub fn should_never_halt(probe: &MachineProbe) -> bool {
-    is_slow(&probe.halting) && spinner_helps(probe) && is_exclusive(probe)
+    is_slow(&probe.halting)
+        && is_faster_without_halting(probe)
+        && probe.never_halted_by == Some(NeverHaltedBy::LatencyRequest)
+        && has_low_steal(probe)
 }
 
 /// Which measurements the number of processors supports, in a sentence; None if the number is unknown.
@@ -68,7 +72,7 @@ fn is_slow(wake_ups: &[WakeUps]) -> bool {
     typical_us(wake_ups) > SLOW_WAKE_UP_US
 }
 
-fn spinner_helps(probe: &MachineProbe) -> bool {
+fn is_faster_without_halting(probe: &MachineProbe) -> bool {
     let halting_us = typical_us(&probe.halting);
     probe
         .never_halted
@@ -76,9 +80,8 @@ fn spinner_helps(probe: &MachineProbe) -> bool {
         .is_some_and(|never_halted| typical_us(never_halted) <= WORTHWHILE_SHARE * halting_us)
 }
 
-fn is_exclusive(probe: &MachineProbe) -> bool {
-    probe.used_by_others.iter().all(|used| used.share <= EXCLUSIVE_SHARE)
-        && probe.steal_share <= LOW_STEAL_SHARE
+fn has_low_steal(probe: &MachineProbe) -> bool {
+    probe.steal_share <= LOW_STEAL_SHARE
 }
 
 fn wake_ups(probe: &MachineProbe) -> Option<String> {
@@ -87,15 +90,18 @@ fn wake_ups(probe: &MachineProbe) -> Option<String> {
     }
     let halting_us = typical_us(&probe.halting);
     let latency = format!("a wake-up takes {halting_us:.0} us");
-    Some(match (&probe.never_halted, &probe.spinner_refused) {
+    Some(match (&probe.never_halted, &probe.never_halted_refused) {
         (Some(never_halted), _) => {
             let spinning_us = typical_us(never_halted);
             let consequence = if should_never_halt(probe) {
                 "the processors are kept from halting"
-            } else if spinner_helps(probe) {
-                "the processors may halt, because others use them or the host takes time from them"
+            } else if !is_faster_without_halting(probe) {
+                "to keep them from halting does not help, so measurements include this latency"
+            } else if has_low_steal(probe) {
+                "the processors may halt, because this user may not write to `/dev/cpu_dma_latency`, or no driver acts on it \
+                 (`--never-halt always` spins, and kernel threads may then wait for seconds)"
             } else {
-                "the spinner does not help, so measurements include this latency"
+                "the processors may halt, because the host takes time from them"
             };
             format!("{latency}, and {spinning_us:.0} us on processors that never halt: {consequence}")
         }
@@ -161,12 +167,13 @@ mod tests {
         ]
     }
 
-    /// Two processors with a mean wake-up latency of 40 us, and of 6 us with the spinner.
+    /// Two processors with a mean wake-up latency of 40 us, and of 6 us with a latency request.
     fn slow() -> MachineProbe {
         MachineProbe {
             processors: 2,
             halting: wakes(40.0),
             never_halted: Some(wakes(6.0)),
+            never_halted_by: Some(NeverHaltedBy::LatencyRequest),
             handover_ns: Some(60.0),
             clock_read_ns: 25.0,
             used_by_others: vec![UsedByOthers { processor: 1, share: 0.01 }],
@@ -175,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spinner_runs_for_slow_wake_ups_on_exclusive_processors() {
+    fn slow_wake_ups_are_shortened_by_a_latency_request() {
         assert!(should_never_halt(&slow()));
         assert_eq!(
             advice(&slow()),
@@ -185,32 +192,38 @@ mod tests {
     }
 
     #[test]
-    fn fast_wake_ups_need_no_spinner() {
+    fn processors_with_fast_wake_ups_may_halt() {
         let quick = MachineProbe { halting: wakes(SLOW_WAKE_UP_US), ..slow() };
         assert!(!should_never_halt(&quick));
         assert!(advice(&quick).is_empty());
     }
 
     #[test]
-    fn shared_or_stolen_processors_may_halt() {
+    fn stolen_processors_and_those_that_only_a_spinner_keeps_awake_may_halt() {
         let used_by_others = vec![UsedByOthers { processor: 0, share: 0.3 }];
         let wanted = MachineProbe { used_by_others, run_delay_share: 0.4, ..slow() };
-        assert!(!should_never_halt(&wanted));
-        let [wake_up, others] = &advice(&wanted)[..] else { panic!("{:?}", advice(&wanted)) };
-        assert!(wake_up.contains("because others use them"), "{wake_up}");
+        assert!(should_never_halt(&wanted));
+        let [_, others] = &advice(&wanted)[..] else { panic!("{:?}", advice(&wanted)) };
         assert!(others.starts_with("others use 30 % of processor 0"), "{others}");
         let stolen = MachineProbe { steal_share: 0.02, ..slow() };
         assert!(!should_never_halt(&stolen));
+        assert!(advice(&stolen)[0].ends_with("the host takes time from them"), "{:?}", advice(&stolen));
         assert!(advice(&stolen)[1].contains("takes 2.0 %"), "{:?}", advice(&stolen));
+        let spinning = MachineProbe { never_halted_by: Some(NeverHaltedBy::Spinner), ..slow() };
+        assert!(!should_never_halt(&spinning));
+        assert!(advice(&spinning)[0].contains("/dev/cpu_dma_latency"), "{:?}", advice(&spinning));
     }
 
     #[test]
-    fn a_useless_or_refused_spinner_is_not_used() {
+    fn a_useless_or_refused_means_is_not_used() {
         let in_vain = MachineProbe { never_halted: Some(wakes(31.0)), ..slow() };
         assert!(!should_never_halt(&in_vain));
         assert!(advice(&in_vain)[0].contains("does not help"), "{:?}", advice(&in_vain));
-        let refused =
-            MachineProbe { never_halted: None, spinner_refused: Some("not permitted".to_owned()), ..slow() };
+        let refused = MachineProbe {
+            never_halted: None,
+            never_halted_refused: Some("not permitted".to_owned()),
+            ..slow()
+        };
         assert!(!should_never_halt(&refused));
         assert!(advice(&refused)[0].ends_with("not permitted"), "{:?}", advice(&refused));
     }

@@ -150,7 +150,7 @@ pub enum Disturbance {
     Handover,
     /// The proxy waited for its processor because of other work on it.
     RunDelay,
-    /// The generator was stopped while it should have sent, or the whole machine was.
+    /// The generator was stopped while it should have sent or received, or the whole machine was.
     Stalled,
     /// A process whose CPU time is counted, or a thread of one, ended or was replaced, so that its CPU time is unknown.
     Restarted,

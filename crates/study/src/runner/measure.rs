@@ -225,7 +225,7 @@ impl<'a> Meter<'a> {
             full_handshakes: self.recording.handshakes.full(),
             resumed_handshakes: self.recording.handshakes.resumed(),
             response_p50_us: self.recording.response.quantile_us(0.5),
-            latest_own_lag_ns: self.recording.own_lag.histogram().max(),
+            latest_own_lag_ns: self.recording.own_lag.histogram().max().max(self.recording.longest_turn_ns),
         };
         let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
         self.record.steal.0 += steal;
@@ -415,7 +415,7 @@ mod tests {
             directory: "/".as_ref(),
             folder: "/".as_ref(),
             placement: &placement,
-            spinner: None,
+            awake: None,
             ticks: KERNEL_TICKS,
         };
         let mut meter = Meter::new(&plan, &setting, None, &Subjects::default(), Instant::now(), 0);

@@ -3,10 +3,10 @@
 use std::io;
 
 use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, process_use};
+use hoptax_host::awake::Awake;
 use hoptax_host::link::Link;
 use hoptax_host::network::Network;
 use hoptax_host::parts::{ProcessParts, process_parts};
-use hoptax_host::spinner::Spinner;
 use hoptax_load::now_ns;
 use hoptax_result::PartCounts;
 
@@ -29,7 +29,7 @@ pub(super) struct Reading {
     /// Activity counters of all proxies; none where the kernel does not report them.
     parts: Option<ProcessParts>,
     pub(super) ticks: Vec<(u32, ProcessorTicks)>,
-    /// CPU time of spinners on the processors of generator and origin.
+    /// CPU time of a spinner on the processors of generator and origin.
     pub(super) spinner_ns: u64,
 }
 
@@ -58,7 +58,7 @@ impl Reading {
         link: Option<&Link>,
     ) -> io::Result<Self> {
         let mut spinner_ns = 0;
-        for (processor, cpu_ns) in setting.spinner.map_or(Ok(Vec::new()), Spinner::cpu_ns)? {
+        for (processor, cpu_ns) in setting.awake.map_or(Ok(Vec::new()), Awake::cpu_ns)? {
             if setting.placement.generator.contains(&processor) {
                 spinner_ns += cpu_ns;
             }

@@ -32,7 +32,7 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         directory,
         folder: Path::new("."),
         placement: &placement,
-        spinner: None,
+        awake: None,
         ticks: KERNEL_TICKS,
     };
     let mut found = BTreeMap::new();
