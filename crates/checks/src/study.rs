@@ -89,7 +89,7 @@ pub(crate) mod tests {
     use hoptax_result::{
         ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
         Interval, LoadSpec, Loop, Loosened, Measure, ProxyUse, ResponseCost, Severity, SittingRecord, Slices,
-        StudyPlan, StudyResult, Verdict,
+        StudyPlan, StudyResult, Verdict, sample,
     };
 
     use crate::thresholds::Limits;
@@ -193,22 +193,11 @@ pub(crate) mod tests {
                 ..Environment::default()
             },
             plan: StudyPlan {
-                seed: 1,
-                baseline: "baseline".to_owned(),
                 rounds_planned: 10,
                 rounds_completed: 10,
-                confidence: 0.95,
-                budget_s: None,
-                sequential: None,
-                set_aside_rule: String::new(),
-                link: None,
-                never_halted: false,
                 loads: vec![load("saturation", Loop::Closed), load("fixed-rate", Loop::Open)],
                 wall_seconds: 300.0,
-                ended_early: None,
-                resumed_after_rounds: Vec::new(),
-                max_error_share: 0.001,
-                timeline: None,
+                ..sample::study_plan()
             },
             generator: vec![used("saturation", None), used("fixed-rate", Some(40.0))],
             host: HostUse {

@@ -183,8 +183,7 @@ impl Disturbed {
             assert!(cost.is_none_or(|cost| cost.low < cost.high), "{}: {cost:?}", arm.id);
             if cost.is_none() {
                 is_there = false;
-                let is_noise =
-                    |by: &String| ["set-aside", "vague-cost", "unequally-busy"].contains(&by.as_str());
+                let is_noise = |by: &String| ["set-aside", "vague-cost"].contains(&by.as_str());
                 let is_it = |spot: &&Spot| spot.arm == arm.id && spot.measure == Measure::Cpu;
                 let by_noise = self.withheld.iter().filter(is_it).any(|spot| spot.by.iter().any(is_noise));
                 // This finding replaces the withheld numbers if too few are left.

@@ -185,7 +185,8 @@ pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
     }
 }
 
-fn study_plan() -> StudyPlan {
+/// A plan with one closed loop.
+pub fn study_plan() -> StudyPlan {
     StudyPlan {
         seed: 1,
         baseline: "baseline".to_owned(),

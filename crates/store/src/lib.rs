@@ -26,5 +26,5 @@ pub use folder::Document;
 pub use import::Imported;
 pub use list::Filter;
 pub use salvage::{Salvaged, salvage};
-pub use series::{Point, Series};
+pub use series::Series;
 pub use store::{Compacted, Store};

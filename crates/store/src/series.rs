@@ -1,5 +1,6 @@
 //! A number over many runs, read from its rows without parsing results.
 
+use hoptax_result::HistoryPoint;
 use rusqlite::Result as SqlResult;
 
 use crate::{Store, StoreError};
@@ -20,24 +21,7 @@ pub struct Series {
     /// The proxy.
     pub proxy: String,
     /// The number in each run that states it, in chronological order.
-    pub points: Vec<Point>,
-}
-
-/// A number in one run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Point {
-    /// The run.
-    pub run: i64,
-    /// When it began, RFC 3339 in UTC.
-    pub started_at: String,
-    /// Version of the proxy.
-    pub proxy_version: Option<String>,
-    /// The estimate.
-    pub estimate: f64,
-    /// The lower end of its interval, if it has one.
-    pub low: Option<f64>,
-    /// The upper end.
-    pub high: Option<f64>,
+    pub points: Vec<HistoryPoint>,
 }
 
 /// All series of a number: series after series, each in chronological order.
@@ -67,7 +51,7 @@ impl Store {
                     proxy: row.get(5)?,
                     points: Vec::new(),
                 };
-                let point = Point {
+                let point = HistoryPoint {
                     run: row.get(6)?,
                     started_at: row.get(7)?,
                     proxy_version: row.get(8)?,

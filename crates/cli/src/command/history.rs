@@ -2,7 +2,7 @@
 
 use hoptax_nearest::hint;
 use hoptax_report::terminal;
-use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries};
+use hoptax_result::{HistoryChange, HistoryResult, HistorySeries};
 use hoptax_stats::{change_points, median};
 use hoptax_store::{Series, Store};
 
@@ -90,32 +90,21 @@ fn with_changes(series: Series) -> HistorySeries {
         compared_with: stated(series.compared_with),
         load: stated(series.load),
         proxy: stated(series.proxy),
-        points: series
-            .points
-            .into_iter()
-            .map(|point| HistoryPoint {
-                run: point.run,
-                started_at: point.started_at,
-                proxy_version: point.proxy_version,
-                estimate: point.estimate,
-                low: point.low,
-                high: point.high,
-            })
-            .collect(),
+        points: series.points,
         changes,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_store::Point;
+    use hoptax_result::HistoryPoint;
 
     use super::*;
 
     fn series(load: &str, levels: &[(f64, usize)]) -> Series {
         let each =
             levels.iter().flat_map(|(level, count)| (0..*count).map(move |n| level + 0.1 * (n % 3) as f64));
-        let point = |(run, estimate)| Point {
+        let point = |(run, estimate)| HistoryPoint {
             run,
             started_at: String::new(),
             proxy_version: None,
