@@ -79,5 +79,9 @@ fn files_that_cannot_be_added_are_listed_together() {
     }
     assert_eq!(run(["merge", &study]).code, Some(2));
     let exported = run(["export", &study, "--to", "hgrm"]);
-    assert!(exported.code == Some(2) && exported.stderr.contains("it is `hoptax.study/1`"), "{}", exported.stderr);
+    assert!(
+        exported.code == Some(2) && exported.stderr.contains("it is `hoptax.study/1`"),
+        "{}",
+        exported.stderr
+    );
 }

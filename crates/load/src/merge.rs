@@ -54,8 +54,11 @@ pub fn merge(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<LoadResult
 }
 
 fn why_withheld(result: &LoadResult) -> String {
-    let what =
-        if result.verdict == Verdict::Void { "its result is void" } else { "its response times are withheld" };
+    let what = if result.verdict == Verdict::Void {
+        "its result is void"
+    } else {
+        "its response times are withheld"
+    };
     let worst = result.findings.iter().max_by_key(|finding| finding.severity);
     let cause = worst.filter(|finding| finding.severity > Severity::Info);
     cause.map_or_else(|| what.to_owned(), |finding| format!("{what} ({}: {})", finding.id, finding.message))

@@ -71,12 +71,7 @@ impl Times {
         let values = recorded.map(|value| (value.value_iterated_to() as f64 / 1e3, value.count_at_value()));
         modes(values)
             .into_iter()
-            .map(|mode| Mode {
-                low_us: mode.low,
-                peak_us: mode.peak,
-                high_us: mode.high,
-                share: mode.share,
-            })
+            .map(|mode| Mode { low_us: mode.low, peak_us: mode.peak, high_us: mode.high, share: mode.share })
             .collect()
     }
 

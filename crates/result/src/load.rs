@@ -14,8 +14,8 @@ mod latency;
 mod merged;
 
 pub use evidence::{
-    Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened, Outliers, Pacing,
-    TlsResult, Window,
+    Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened, Outliers,
+    Pacing, TlsResult, Window,
 };
 pub use histograms::LoadHistograms;
 pub use interval::{IntervalTimes, LoadInterval};

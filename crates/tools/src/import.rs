@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    Book, EndedBy, Environment, Finding, Generator, Imported, ImportedRange, Latency, LatencySet, LoadPlan, LoadRate,
-    LoadResult, Loop, NetworkPlan, QuantileIntervals, Severity, Verdict, Waiting,
+    Book, EndedBy, Environment, Finding, Generator, Imported, ImportedRange, Latency, LatencySet, LoadPlan,
+    LoadRate, LoadResult, Loop, NetworkPlan, QuantileIntervals, Severity, Verdict, Waiting,
 };
 
 use crate::{Output, Reported, Tool};
@@ -52,7 +52,11 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         waiting: Waiting::default(),
         failures: BTreeMap::new(),
         statuses: BTreeMap::new(),
-        rate: LoadRate { target: reported.target, offered: reported.rate.unwrap_or_default(), achieved: reported.rate },
+        rate: LoadRate {
+            target: reported.target,
+            offered: reported.rate.unwrap_or_default(),
+            achieved: reported.rate,
+        },
         // No tool measures from the intended start, so its latency is service time.
         latency: LatencySet {
             response: Latency::default(),
@@ -174,9 +178,13 @@ mod tests {
         let service = result.latency.service;
         assert_eq!((service.p50_us, service.p99_us.map(f64::round)), (None, Some(2_080.0)));
         let ranges = result.imported.unwrap().ranges;
-        let bounds: Vec<_> = ranges.iter().map(|one| (one.percentile, one.low_us.round(), one.high_us.round())).collect();
+        let bounds: Vec<_> =
+            ranges.iter().map(|one| (one.percentile, one.low_us.round(), one.high_us.round())).collect();
         assert_eq!(bounds, [(50.0, 13.0, 1_000.0), (90.0, 13.0, 1_000.0)]);
-        assert_eq!((result.plan.url.as_str(), result.plan.workers, result.rate.target), ("http://a/", 8, Some(1_000.0)));
+        assert_eq!(
+            (result.plan.url.as_str(), result.plan.workers, result.rate.target),
+            ("http://a/", 8, Some(1_000.0))
+        );
         assert_eq!(result.environment.started_at, "2026-01-02T03:04:05Z");
     }
 

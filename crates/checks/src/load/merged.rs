@@ -110,7 +110,10 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
                     "same-seed",
                     Severity::Warn,
                     Measured::count(number as f64, 1.0, "runs"),
-                    format!("{} have seed {seed}, so their {arrivals} arrivals are the same sequence", files.join(", ")),
+                    format!(
+                        "{} have seed {seed}, so their {arrivals} arrivals are the same sequence",
+                        files.join(", ")
+                    ),
                     "give each generator a --seed of its own",
                 )
             })
@@ -233,7 +236,11 @@ mod tests {
         };
         let (severity, result) = with("poisson");
         assert_eq!(severity, Some(Severity::Warn));
-        assert!(result.findings[0].message.starts_with("a.json, b.json have seed 1"), "{:?}", result.findings);
+        assert!(
+            result.findings[0].message.starts_with("a.json, b.json have seed 1"),
+            "{:?}",
+            result.findings
+        );
         assert_eq!(with("jitter=10%").0, Some(Severity::Warn));
         assert_eq!(with("uniform").0, None);
     }

@@ -93,10 +93,7 @@ pub(super) fn moments<'a>(latencies: impl Iterator<Item = &'a Latency> + Clone) 
 }
 
 /// The distributions, and their histograms.
-pub(super) fn latencies(
-    parts: &[Part<'_>],
-    times: &Times,
-) -> Result<(LatencySet, LoadHistograms), String> {
+pub(super) fn latencies(parts: &[Part<'_>], times: &Times) -> Result<(LatencySet, LoadHistograms), String> {
     let pooled =
         |of: fn(&LatencySet) -> &Latency| moments(parts.iter().map(move |part| of(&part.result.latency)));
     let added = |of: fn(&LatencySet) -> &Latency,

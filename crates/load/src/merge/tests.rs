@@ -207,7 +207,8 @@ fn results_that_are_not_of_one_load_are_refused_with_every_reason() {
         result.plan.url = "http://127.0.0.1:2/".to_owned();
         (result.plan.loop_, result.plan.arrivals) = (Loop::Closed, None);
     });
-    for expected in ["`url` is \"http://127.0.0.1:2/\", not \"http://127.0.0.1:1/\"", "`loop`", "`arrivals`"] {
+    for expected in ["`url` is \"http://127.0.0.1:2/\", not \"http://127.0.0.1:1/\"", "`loop`", "`arrivals`"]
+    {
         assert!(error.contains(expected), "{expected}: {error}");
     }
     assert!(refused(|result| result.plan.stages = Some("0:9@1s".to_owned())).contains("has stages"));

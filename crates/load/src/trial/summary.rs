@@ -177,7 +177,8 @@ fn outcomes(recording: &Recording) -> BTreeMap<String, hoptax_result::Latency> {
 }
 
 fn times(all: &Recording, course: Option<&Course>) -> Times {
-    let [pending_response, pending_service] = all.censored.as_deref().cloned().map_or([None, None], |both| both.map(Some));
+    let [pending_response, pending_service] =
+        all.censored.as_deref().cloned().map_or([None, None], |both| both.map(Some));
     Times {
         response: all.response.histogram(),
         service: all.service.histogram(),
@@ -201,7 +202,11 @@ fn histograms(all: &Recording, times: &Times) -> LoadHistograms {
         connect: of(&all.connect),
         messages: all.messages.as_deref().and_then(of),
         handshake: of(all.handshakes.durations()),
-        outcomes: all.outcomes.iter().filter_map(|(word, one)| Some(((*word).to_owned(), of(one)?))).collect(),
+        outcomes: all
+            .outcomes
+            .iter()
+            .filter_map(|(word, one)| Some(((*word).to_owned(), of(one)?)))
+            .collect(),
         batches: times.batches.iter().map(encode).collect(),
     }
 }

@@ -147,7 +147,10 @@ mod tests {
         };
         let read = |statistics: &str| (TOOL.read)(&Output { text: &output(statistics), file: None });
         let reported = read(&[statistic("3"), statistic("0")].join(", ")).unwrap();
-        assert_eq!((reported.workers, reported.connections, reported.target), (Some(2), Some(10), Some(200.0)));
+        assert_eq!(
+            (reported.workers, reported.connections, reported.target),
+            (Some(2), Some(10), Some(200.0))
+        );
         assert_eq!((reported.url.as_deref(), reported.latency.mean_us), (Some("http://a/"), Some(2_000.0)));
         // With several, the one that is meant is not known.
         assert!(read(&[statistic("3"), statistic("4")].join(", ")).is_err());

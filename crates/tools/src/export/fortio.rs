@@ -181,7 +181,8 @@ mod tests {
         let sent = answers + failures;
         result.book = Book { planned: sent, sent, answered: answers, failed: failures, ..Book::default() };
         result.statuses = [(200, answers)].into();
-        result.outcomes = [("answered".to_owned(), latency(answered)), ("reset".to_owned(), latency(failed))].into();
+        result.outcomes =
+            [("answered".to_owned(), latency(answered)), ("reset".to_owned(), latency(failed))].into();
         result
     }
 

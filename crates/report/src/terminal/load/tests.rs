@@ -1,4 +1,6 @@
-use hoptax_result::{FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile, RunLeftOut};
+use hoptax_result::{
+    FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile, RunLeftOut,
+};
 
 use super::*;
 use crate::fixture;
