@@ -49,7 +49,10 @@ fn results_of_two_generators_are_one_and_a_missing_one_is_named() {
     assert_eq!(merged["plan"]["connections"], 4);
     let left_out = merged["findings"].as_array().unwrap().iter().find(|one| one["id"] == "runs-left-out");
     let message = left_out.unwrap()["message"].as_str().unwrap();
-    assert!(message.contains("c.json` is not in the result: it cannot be read: No such file"), "{message}");
+    assert!(
+        message.contains("c.json`, 1 of 3 runs, is not in the result: the file does not exist"),
+        "{message}"
+    );
 
     let hgrm = run(["export", &all, "--to", "hgrm"]).stdout;
     assert!(hgrm.contains("Total count    =          800]") && hgrm.contains("# verdict: caution"), "{hgrm}");
@@ -72,7 +75,7 @@ fn files_that_cannot_be_added_are_listed_together() {
     for expected in [
         "study.json` is `hoptax.study/1`, not a result of `hoptax load --json`",
         "list.json` is another JSON file, not a result",
-        "damaged.json`: it is not complete JSON",
+        "damaged.json`: its end is missing: EOF",
         "no run is left to merge",
     ] {
         assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);

@@ -53,15 +53,15 @@ pub fn merge(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<LoadResult
     add(first, &parts, left_out).map_err(|problem| vec![problem])
 }
 
+/// Any of the warnings may be why times are withheld.
 fn why_withheld(result: &LoadResult) -> String {
-    let what = if result.verdict == Verdict::Void {
-        "its result is void"
-    } else {
-        "its response times are withheld"
-    };
-    let worst = result.findings.iter().max_by_key(|finding| finding.severity);
-    let cause = worst.filter(|finding| finding.severity > Severity::Info);
-    cause.map_or_else(|| what.to_owned(), |finding| format!("{what} ({}: {})", finding.id, finding.message))
+    let of = |severity: Severity| result.findings.iter().filter(move |finding| finding.severity == severity);
+    if result.verdict == Verdict::Void {
+        let failed = of(Severity::Fail).map(|finding| format!(", {}: {}", finding.id, finding.message));
+        return format!("its result is void{}", failed.collect::<String>());
+    }
+    let warnings: Vec<&str> = of(Severity::Warn).map(|finding| finding.id.as_str()).collect();
+    format!("its response times are withheld; its warnings are {}", warnings.join(", "))
 }
 
 /// Adds the runs, of which `first` is the first.

@@ -14,14 +14,19 @@ pub(super) const LEFT_OUT: Check<LoadResult> = Check {
     source: "own",
     judge: |result, _| {
         let Some(merged) = &result.merged else { return Vec::new() };
-        let listed = (merged.runs.len() + merged.left_out.len()) as f64;
+        let listed = merged.runs.len() + merged.left_out.len();
         let finding = |one: &RunLeftOut| {
             finding(
                 "runs-left-out",
                 Severity::Warn,
-                Measured::count(merged.runs.len() as f64, listed, "runs"),
-                format!("`{}` is not in the result: {}; {}", one.file, one.reason, lost(merged, one)),
-                "the server had that load too: find the missing result or repeat all runs",
+                Measured::count(1.0, 0.0, "runs"),
+                format!(
+                    "`{}`, 1 of {listed} runs, is not in the result: {}; {}",
+                    one.file,
+                    one.reason,
+                    lost(merged, one)
+                ),
+                "if it was sent, the server had that load too: find the result or repeat all runs",
             )
         };
         merged.left_out.iter().map(finding).collect()
@@ -203,7 +208,10 @@ mod tests {
             });
             assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
             let message = &result.findings[0].message;
-            assert!(message.starts_with("`c.json` is not in the result: cannot be read; "), "{message}");
+            assert!(
+                message.starts_with("`c.json`, 1 of 3 runs, is not in the result: cannot be read; "),
+                "{message}"
+            );
             assert!(message.contains(expected), "{message}");
         }
     }

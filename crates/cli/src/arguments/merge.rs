@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum, ValueHint};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Histograms and counts are added, so each quantile is that of all requests together. Rates are added
-for the time in which all runs recorded. A file that is missing or damaged, and a void result, are
-left out: the output names them with their share of the planned rate, the verdict is caution, and
-the exit code is 0.
+for the time in which all runs recorded. A file that is missing or ends early, and a void result,
+are left out: the output names them with their share of the planned rate, the verdict is caution,
+and the exit code is 0.
 
 Examples:
   hoptax merge a.json b.json c.json
@@ -32,7 +32,8 @@ pub(crate) struct MergeArguments {
 #[command(after_help = "\
 Examples:
   hoptax export result.json --to hgrm > load.hgrm
-  hoptax export result.json --to fortio > fortio-data/load.json    then `fortio report -data-dir fortio-data`")]
+  hoptax export result.json --to fortio > fortio-data/load.json
+  fortio report -data-dir fortio-data                              draws it")]
 pub(crate) struct ExportArguments {
     /// Result of `hoptax load --json` or `hoptax merge --json`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -46,6 +47,6 @@ pub(crate) struct ExportArguments {
 pub(crate) enum ExportFormat {
     /// JSON for the report page of Fortio; its durations are response times from the intended start
     Fortio,
-    /// The percentile distribution of response time in the text format of `HdrHistogram`
+    /// The percentile distribution of response time in the text format of HdrHistogram
     Hgrm,
 }

@@ -44,6 +44,12 @@ fn run(file: &str, times_us: &[u64]) -> Run {
     Run { file: file.to_owned(), result }
 }
 
+fn finding(id: &str, severity: Severity) -> Finding {
+    serde_json::from_value(serde_json::json!({"id": id, "severity": severity, "message": format!("text of {id}"),
+        "value": 1.0, "threshold": 0.5, "unit": "%", "advice": ""}))
+    .unwrap()
+}
+
 fn two() -> Vec<Run> {
     let (one, other): (Vec<u64>, Vec<u64>) = ((1..=900).collect(), (50_001..=50_100).collect());
     vec![run("a.json", &one), run("b.json", &other)]
@@ -173,6 +179,7 @@ fn a_void_run_is_left_out_with_its_reason_and_its_rate() {
     let mut runs = two();
     let void = &mut runs[1].result;
     (void.verdict, void.histograms) = (Verdict::Void, None);
+    void.findings = vec![finding("drift", Severity::Warn), finding("book", Severity::Fail)];
     let missing =
         RunLeftOut { file: "c.json".to_owned(), reason: "no such file".to_owned(), planned_rate: None };
     let result = merge(runs, vec![missing.clone()]).unwrap();
@@ -180,22 +187,29 @@ fn a_void_run_is_left_out_with_its_reason_and_its_rate() {
     let left_out = result.merged.unwrap().left_out;
     assert_eq!(left_out[0], missing);
     assert_eq!((left_out[1].file.as_str(), left_out[1].planned_rate), ("b.json", Some(1_000.0)));
-    assert_eq!(left_out[1].reason, "its result is void");
+    assert_eq!(left_out[1].reason, "its result is void, book: text of book");
     let nothing = merge(Vec::new(), vec![missing]).unwrap_err();
     assert_eq!(nothing, ["`c.json`: no such file", "no run is left to merge"]);
 }
 
 #[test]
+fn a_run_without_times_is_left_out_with_its_warnings() {
+    let mut runs = two();
+    let withheld = &mut runs[1].result;
+    (withheld.verdict, withheld.histograms) = (Verdict::Caution, None);
+    withheld.findings = ["run-delay", "drift"].map(|id| finding(id, Severity::Warn)).into();
+    let reason = merged(runs).merged.unwrap().left_out.remove(0).reason;
+    assert_eq!(reason, "its response times are withheld; its warnings are run-delay, drift");
+}
+
+#[test]
 fn findings_name_their_run_and_machines_that_differ_are_listed() {
     let mut runs = two();
-    let finding: Finding = serde_json::from_value(serde_json::json!({"id": "steal", "severity": "warn",
-        "message": "steal was 1.00 % of CPU time", "value": 1.0, "threshold": 0.5, "unit": "%", "advice": ""}))
-    .unwrap();
-    runs[1].result.findings = vec![finding];
+    runs[1].result.findings = vec![finding("steal", Severity::Warn)];
     runs[1].result.environment.kernel = "6.12.0".to_owned();
     runs[1].result.environment.load_average = 3.0;
     let result = merged(runs);
-    assert_eq!(result.findings[0].message, "`b.json`: steal was 1.00 % of CPU time");
+    assert_eq!(result.findings[0].message, "`b.json`: text of steal");
     let merged = result.merged.unwrap();
     assert_eq!(merged.differences, ["kernel: \"\" (a.json), \"6.12.0\" (b.json)"]);
     assert_eq!(merged.runs[1].environment.kernel, "6.12.0");

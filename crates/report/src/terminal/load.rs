@@ -79,7 +79,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         network_note(&plan.network),
         plan.workers,
         match (result.ended_by, plan.request_limit) {
-            _ if result.merged.is_some() => format!("{} s at the same time", seconds(result.recorded_s)),
+            _ if result.merged.is_some() => format!("{:.1} s in common", result.recorded_s),
             (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
             (EndedBy::Requests, Some(limit)) => {
                 format!("{} requests in {:.1} s", grouped(limit as f64, 0), result.recorded_s)

@@ -50,7 +50,7 @@ pub(super) const TOOL: Tool = Tool {
         let statistics = global.get("statistics").and_then(Value::as_array);
         let latency = statistics
             .and_then(|all| named_or_only(all))
-            .ok_or_else(|| format!("the statistic `{LATENCY}` is missing"))?;
+            .ok_or_else(|| missing(statistics.map_or(&[], Vec::as_slice)))?;
         let counter = |name: &str| {
             let all = global.get("counters")?.as_array()?;
             all.iter()
@@ -104,13 +104,23 @@ pub(super) const TOOL: Tool = Tool {
 /// The latency of requests, or the only statistic with times.
 fn named_or_only(statistics: &[Value]) -> Option<&Value> {
     let is_named = |one: &&Value| one.get("id").and_then(Value::as_str) == Some(LATENCY);
-    let has_times = |one: &&Value| {
-        at(one, "/count").is_some_and(|count| count > 0.0) && one.get("mean").and_then(seconds).is_some()
-    };
     statistics.iter().find(is_named).or_else(|| {
         let mut with_times = statistics.iter().filter(has_times);
         with_times.next().filter(|_| with_times.next().is_none())
     })
+}
+
+fn has_times(statistic: &&Value) -> bool {
+    let has_mean = statistic.get("mean").and_then(seconds).is_some();
+    has_mean && at(statistic, "/count").is_some_and(|count| count > 0.0)
+}
+
+/// Why there is no latency.
+fn missing(statistics: &[Value]) -> String {
+    let others: Vec<&str> =
+        statistics.iter().filter(has_times).filter_map(|one| one.get("id").and_then(Value::as_str)).collect();
+    let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+    format!("the statistic `{LATENCY}` is missing; statistics with times: {others}")
 }
 
 /// Parses a Protobuf duration in JSON, `1.5s`; seconds.
@@ -153,6 +163,8 @@ mod tests {
         );
         assert_eq!((reported.url.as_deref(), reported.latency.mean_us), (Some("http://a/"), Some(2_000.0)));
         // With several, the one that is meant is not known.
-        assert!(read(&[statistic("3"), statistic("4")].join(", ")).is_err());
+        let error = read(&[statistic("3"), statistic("4")].join(", ")).unwrap_err();
+        assert!(error.ends_with("is missing; statistics with times: x, x"), "{error}");
+        assert!(read(&statistic("0")).unwrap_err().ends_with("statistics with times: none"));
     }
 }

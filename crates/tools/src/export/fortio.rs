@@ -79,7 +79,8 @@ fn histogram(buckets: &[Bucket], distributions: &[&Latency]) -> Value {
     let known = distributions.iter().filter(|one| one.count > 0);
     let of = |us: fn(&Latency) -> Option<f64>| known.clone().filter_map(move |one| us(one));
     let count: f64 = known.clone().map(|one| one.count as f64).sum();
-    let sum_us: f64 = known.clone().filter_map(|one| Some(one.mean_us? * one.count as f64)).sum();
+    // The sum of no numbers is -0.
+    let sum_us = known.clone().filter_map(|one| Some(one.mean_us? * one.count as f64)).sum::<f64>().max(0.0);
     let mean_us = if count > 0.0 { sum_us / count } else { 0.0 };
     let squares = known.clone().filter_map(|one| {
         let its = one.count as f64;
@@ -237,6 +238,7 @@ mod tests {
         let data = &value["DurationHistogram"]["Data"];
         assert_eq!(data[0]["End"], data[1]["Start"]);
         assert_eq!(data[1]["Percent"], 100.0);
-        assert!(value["ErrorsDurationHistogram"]["Data"].is_null());
+        let of_errors = histogram(&[], &[]).to_string();
+        assert!(of_errors.contains(r#""Data":null"#) && of_errors.contains(r#""Sum":0.0"#), "{of_errors}");
     }
 }
