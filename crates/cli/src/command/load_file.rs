@@ -21,9 +21,12 @@ pub(super) fn read(path: &Path) -> Result<LoadResult, NoResult> {
         io::ErrorKind::NotFound => NoResult::Lost("the file does not exist".to_owned()),
         _ => NoResult::Other(format!("cannot be read: {error}")),
     })?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| match error.is_eof() {
-        true => NoResult::Lost(format!("its end is missing: {error}")),
-        false => NoResult::Other(format!("is not JSON: {error}")),
+    let value: Value = serde_json::from_str(&text).map_err(|error| {
+        if error.is_eof() {
+            NoResult::Lost(format!("its end is missing: {error}"))
+        } else {
+            NoResult::Other(format!("is not JSON: {error}"))
+        }
     })?;
     let format = value.get("format").and_then(Value::as_str);
     if format != Some(LoadResult::FORMAT) {

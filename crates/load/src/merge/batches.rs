@@ -26,13 +26,13 @@ fn are_alike(parts: &[Part<'_>]) -> bool {
     let Some(first) = parts.first() else { return false };
     let number = first.histograms.batches.len();
     let batch_s = first.result.recorded_s / number.max(1) as f64;
-    let is_near = |of: fn(&Part<'_>) -> f64| {
-        let ends = parts.iter().map(of);
-        let (least, most) = (ends.clone().fold(f64::INFINITY, f64::min), ends.fold(0.0, f64::max));
-        most - least < batch_s
+    let is_near = |times_s: Vec<f64>| {
+        let (least, most) =
+            (times_s.iter().copied().reduce(f64::min), times_s.iter().copied().reduce(f64::max));
+        most.zip(least).is_some_and(|(most, least)| most - least < batch_s)
     };
     number > 0
         && parts.iter().all(|part| part.histograms.batches.len() == number)
-        && is_near(|part| part.from_s)
-        && is_near(|part| part.to_s())
+        && is_near(parts.iter().map(|part| part.from_s).collect())
+        && is_near(parts.iter().map(Part::to_s).collect())
 }

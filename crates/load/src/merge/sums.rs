@@ -140,10 +140,10 @@ pub(super) fn messages(parts: &[Part<'_>]) -> Result<(Option<Latency>, Option<En
     Ok((latency, encode(&all)))
 }
 
+type ByOutcome<T> = BTreeMap<String, T>;
+
 /// Response times of failed requests by outcome, and their histograms.
-pub(super) fn outcomes(
-    parts: &[Part<'_>],
-) -> Result<(BTreeMap<String, Latency>, BTreeMap<String, Encoded>), String> {
+pub(super) fn outcomes(parts: &[Part<'_>]) -> Result<(ByOutcome<Latency>, ByOutcome<Encoded>), String> {
     let names: BTreeSet<&String> = parts.iter().flat_map(|part| part.histograms.outcomes.keys()).collect();
     let (mut latencies, mut encoded) = (BTreeMap::new(), BTreeMap::new());
     for name in names {
@@ -189,7 +189,9 @@ pub(super) fn counts<K: Ord + Clone>(
 
 pub(super) fn book(parts: &[Part<'_>]) -> Book {
     let mut all = Book::default();
-    parts.iter().for_each(|part| all.add(&part.result.book));
+    for part in parts {
+        all.add(&part.result.book);
+    }
     all
 }
 

@@ -9,7 +9,9 @@ const BATCHES: usize = 20;
 
 fn distribution(times_us: &[u64]) -> Distribution {
     let mut all = Distribution::new();
-    times_us.iter().for_each(|us| all.record(us * 1_000));
+    for us in times_us {
+        all.record(us * 1_000);
+    }
     all
 }
 
@@ -45,8 +47,10 @@ fn run(file: &str, times_us: &[u64]) -> Run {
 }
 
 fn finding(id: &str, severity: Severity) -> Finding {
-    serde_json::from_value(serde_json::json!({"id": id, "severity": severity, "message": format!("text of {id}"),
-        "value": 1.0, "threshold": 0.5, "unit": "%", "advice": ""}))
+    serde_json::from_value(
+        serde_json::json!({"id": id, "severity": severity, "message": format!("text of {id}"),
+        "value": 1.0, "threshold": 0.5, "unit": "%", "advice": ""}),
+    )
     .unwrap()
 }
 

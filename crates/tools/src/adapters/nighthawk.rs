@@ -105,20 +105,23 @@ pub(super) const TOOL: Tool = Tool {
 fn named_or_only(statistics: &[Value]) -> Option<&Value> {
     let is_named = |one: &&Value| one.get("id").and_then(Value::as_str) == Some(LATENCY);
     statistics.iter().find(is_named).or_else(|| {
-        let mut with_times = statistics.iter().filter(has_times);
+        let mut with_times = statistics.iter().filter(|one| has_times(one));
         with_times.next().filter(|_| with_times.next().is_none())
     })
 }
 
-fn has_times(statistic: &&Value) -> bool {
+fn has_times(statistic: &Value) -> bool {
     let has_mean = statistic.get("mean").and_then(seconds).is_some();
     has_mean && at(statistic, "/count").is_some_and(|count| count > 0.0)
 }
 
 /// Why there is no latency.
 fn missing(statistics: &[Value]) -> String {
-    let others: Vec<&str> =
-        statistics.iter().filter(has_times).filter_map(|one| one.get("id").and_then(Value::as_str)).collect();
+    let others: Vec<&str> = statistics
+        .iter()
+        .filter(|one| has_times(one))
+        .filter_map(|one| one.get("id").and_then(Value::as_str))
+        .collect();
     let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
     format!("the statistic `{LATENCY}` is missing; statistics with times: {others}")
 }

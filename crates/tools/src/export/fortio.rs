@@ -80,7 +80,7 @@ fn histogram(buckets: &[Bucket], distributions: &[&Latency]) -> Value {
     let of = |us: fn(&Latency) -> Option<f64>| known.clone().filter_map(move |one| us(one));
     let count: f64 = known.clone().map(|one| one.count as f64).sum();
     // The sum of no numbers is -0.
-    let sum_us = known.clone().filter_map(|one| Some(one.mean_us? * one.count as f64)).sum::<f64>().max(0.0);
+    let sum_us = known.clone().filter_map(|one| Some(one.mean_us? * one.count as f64)).sum::<f64>() + 0.0;
     let mean_us = if count > 0.0 { sum_us / count } else { 0.0 };
     let squares = known.clone().filter_map(|one| {
         let its = one.count as f64;
