@@ -71,6 +71,9 @@ fn refused(change: impl FnOnce(&mut LoadResult)) -> String {
 }
 
 proptest! {
+    // Each case encodes and decodes some 80 histograms.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     #[test]
     fn the_merged_result_is_that_of_the_whole_sequence(
         times in prop::collection::vec((1..50_000_000_u64, 0..3_usize), 60..400),
