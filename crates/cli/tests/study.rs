@@ -360,3 +360,30 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
     assert!(ran.stderr.contains("result.json") && ran.stderr.contains("No space left"), "{}", ran.stderr);
     assert!(ran.stdout.contains("verdict:") && study.out().join("report.html").exists());
 }
+
+#[test]
+fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
+    let study = Study::new(
+        "name: many\nrounds: 2\narms: [baseline, same, same#2]\nloads:\n  - {name: few, loop: closed, connections: 2, blocks: \
+         1, slice: 50ms}\n  - {name: many, loop: closed, connections: 600, blocks: 2, slice: 200ms}\n",
+    );
+    // Those of all arms together are more than the open files allowed: Envoy alone needs two for each.
+    let script = format!(
+        "ulimit -n 1600; exec '{}' study '{}' --out '{}'",
+        support::program().display(),
+        study.folder.path().join("study.yaml").display(),
+        study.out().display()
+    );
+    let ran = ran(Command::new("sh").args(["-c", &script]));
+    let result =
+        fs::read_to_string(study.out().join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    for arm in result["arms"].as_array().unwrap() {
+        assert_eq!(arm["failures"], serde_json::json!({}), "{arm}");
+    }
+    for (_, arm) in result["rounds"][0]["arms"].as_object().unwrap() {
+        assert_eq!(arm["opened"]["connections"], 2, "kept connections, of which memory is measured: {arm}");
+    }
+    let slices = column(&study.csv(), "same", "many", "rate");
+    assert!(slices.len() >= 4 && slices.iter().all(|rate| *rate > 0.0), "{slices:?}");
+}

@@ -144,7 +144,7 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^(uniform|poisson|jitter=[0-9.]+%|burst=[0-9]+)$"))]
     pub arrivals: Option<String>,
-    /// Connections to each arm.
+    /// Connections to each arm. More than 500 are opened for each slice; fewer stay open over all slices of a round.
     #[serde(default = "default_connections")]
     #[schemars(range(min = 1, max = 10_000))]
     pub connections: u32,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Arm, Load};
+use super::{Arm, Load, Plan};
 use crate::file::{Protocol, TlsWord};
 
 /// Default size of the body of a response, and of a message of gRPC, TCP or WebSocket, in bytes.
@@ -74,6 +74,33 @@ impl fmt::Display for Conditions {
                 .collect::<Vec<_>>()
                 .join(","),
         )
+    }
+}
+
+/// Most connections of an arm under one load that stay open over the slices of a round.
+const MOST_KEPT: usize = 500;
+
+impl Plan {
+    /// Whether the connections of an arm under `load` stay open over the slices of a round. Many are opened for each
+    /// slice: those of all arms and loads together would need more open files than most limits allow.
+    pub fn keeps_connections(&self, arm: &Arm, load: &Load) -> bool {
+        self.timeline.is_some() || arm.connections(load) <= MOST_KEPT
+    }
+
+    /// The most connections of the generator that are open at once.
+    pub fn most_connections(&self) -> usize {
+        let (mut kept, mut most_in_turn) = (0, 0);
+        for arm in self.subjects.iter().filter_map(|subject| self.arms.get(subject.arm)) {
+            for load in self.loads.iter().filter(|load| arm.takes_part(load)) {
+                let connections = arm.connections(load);
+                if self.keeps_connections(arm, load) {
+                    kept += connections;
+                } else {
+                    most_in_turn = most_in_turn.max(connections);
+                }
+            }
+        }
+        kept + most_in_turn
     }
 }
 

@@ -53,6 +53,19 @@ fn a_load_is_a_rate_or_a_share_of_capacity() {
 }
 
 #[test]
+fn many_connections_are_open_one_arm_at_a_time() {
+    let of = |loads: &str| {
+        planned(&format!("name: test\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, connections: 100}}, {loads}]\n"))
+            .unwrap()
+            .most_connections()
+    };
+    assert_eq!(of("{name: b, loop: closed, connections: 500}"), 2 * 100 + 2 * 500);
+    let many =
+        "{name: b, loop: closed, connections: 501}, {name: c, loop: open, rate: 10, connections: 9000}";
+    assert_eq!(of(many), 2 * 100 + 9_000);
+}
+
+#[test]
 fn several_identical_arms_have_their_own_names() {
     let plan = plan("baseline, same, same#2, same#3").unwrap();
     let copies: Vec<&str> =

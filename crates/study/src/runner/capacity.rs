@@ -11,6 +11,7 @@ use hoptax_result::Capacity;
 use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
+use super::RunError;
 use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
 use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Arm, Load, Plan};
@@ -38,7 +39,7 @@ impl Meter<'_> {
         &mut self,
         subjects: &mut Subjects,
         stop: &AtomicBool,
-    ) -> io::Result<BTreeMap<usize, Capacity>> {
+    ) -> Result<BTreeMap<usize, Capacity>, RunError> {
         let mut measured: BTreeMap<usize, Vec<Capacity>> = BTreeMap::new();
         let open = self.plan.loads.iter().position(|load| load.open.is_some());
         for turn in 0..TURNS {
@@ -51,18 +52,20 @@ impl Meter<'_> {
                 let Some(arm) = self.plan.arms.get(planned.arm) else { continue };
                 let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
                 if proxies.is_empty() && arm.external.is_none()
-                    || !matches!(subject.workers.get(open), Some(Some(_)))
+                    || !matches!(subject.connections.get(open), Some(Some(_)))
                 {
                     continue;
                 }
                 self.freezer.thaw(&proxies)?;
                 thread::sleep(AFTER_THAW);
+                self.open(subject, (arm, open), stop)?;
                 let closed = self.try_loop(subject, (arm, open), Release::Closed, stop)?;
                 // Directly after it, so that the machine's speed is the same in both loops.
                 let rate = (closed.rate * IN_USE).max(1.0);
                 let seed = self.plan.seed ^ turn as u64;
                 let release = Release::Open(Schedule::new(Arrivals::Poisson, rate, seed, 0, 1));
                 let in_use = self.try_loop(subject, (arm, open), release, stop)?;
+                self.close(subject, open)?;
                 self.freezer.freeze(&proxies)?;
                 measured.entry(planned.arm).or_default().push(of_loops(closed, in_use));
             }

@@ -21,7 +21,7 @@ use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
 use super::subjects::{Subject, Subjects, statistics};
 use super::{RunError, Setting, caller, external};
-use crate::plan::{self, Block, Hop, Load, Plan, Rate};
+use crate::plan::{self, Arm, Block, Hop, Load, Plan, Rate};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
@@ -33,6 +33,14 @@ pub(super) const DRAIN_NS: u64 = 1_000_000_000;
 /// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
 /// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
+/// Requests are sent for this long over connections that were opened for a slice, before it: at full speed, so that each
+/// connection serves some, as in the warm-up of those that are kept.
+const WARM_UP_EACH_NS: u64 = 500_000_000;
+/// How often, and for how long at most, proxies are asked whether they have handled that connections were closed.
+const CLOSING_STEP: Duration = Duration::from_millis(20);
+const LONGEST_CLOSING: Duration = Duration::from_secs(2);
+/// CPU time of idle proxies within [`CLOSING_STEP`], nanoseconds, at most.
+const IDLE_CPU_NS: u64 = 1_000_000;
 /// A tick of `/proc/stat`, nanoseconds.
 const TICK_NS: f64 = 1e7;
 /// Time for the proxy to go to sleep after its last response: the kernel's CPU accounting of a thread is exact once it
@@ -93,19 +101,62 @@ impl<'a> Meter<'a> {
         self.proofs = self.read_proofs(subjects)?;
         for (number, subject) in subjects.all.iter_mut().enumerate() {
             for load in 0..self.plan.loads.len() {
-                let start_ns = now_ns();
-                let end_ns = start_ns + WARM_UP_NS / self.plan.loads.len().max(1) as u64;
-                let run =
-                    Run { record_from_ns: end_ns, ..Run::new(Release::Closed, start_ns, end_ns, DRAIN_NS) };
-                subject.send(load, run, &mut self.recording, stop)?;
+                self.send_unrecorded(subject, load, WARM_UP_NS / self.plan.loads.len().max(1) as u64, stop)?;
             }
-            self.recording.clear();
             thread::sleep(SETTLE);
             let reading = self.read(subject)?;
             self.end_unmeasured(number, reading);
         }
         self.freezer.freeze(&subjects.proxies())?;
         Ok(())
+    }
+
+    /// Sends requests at full speed without recording them.
+    fn send_unrecorded(
+        &mut self,
+        subject: &mut Subject,
+        load: usize,
+        length_ns: u64,
+        stop: &AtomicBool,
+    ) -> io::Result<()> {
+        let start_ns = now_ns();
+        let end_ns = start_ns + length_ns;
+        let run = Run { record_from_ns: end_ns, ..Run::new(Release::Closed, start_ns, end_ns, DRAIN_NS) };
+        subject.send(load, run, &mut self.recording, stop)?;
+        self.recording.clear();
+        Ok(())
+    }
+
+    /// Opens the connections under a load that are not kept, and warms them up.
+    pub(super) fn open(
+        &mut self,
+        subject: &mut Subject,
+        (arm, load): (&Arm, usize),
+        stop: &AtomicBool,
+    ) -> Result<(), RunError> {
+        if subject.open((arm, load))? {
+            self.send_unrecorded(subject, load, WARM_UP_EACH_NS, stop)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the connections under a load that are not kept. Returns the reading after the proxies have handled this,
+    /// which belongs to no slice; none if none were open.
+    pub(super) fn close(&self, subject: &mut Subject, load: usize) -> io::Result<Option<Reading>> {
+        if !subject.close(load) {
+            return Ok(None);
+        }
+        let began = Instant::now();
+        let mut last = self.read(subject)?;
+        loop {
+            thread::sleep(CLOSING_STEP);
+            let now = self.read(subject)?;
+            let is_idle = now.proxies_since(&last).is_none_or(|(all, _)| all.cpu_ns < IDLE_CPU_NS);
+            if is_idle || began.elapsed() >= LONGEST_CLOSING {
+                return Ok(Some(now));
+            }
+            last = now;
+        }
     }
 
     /// Stores in the record what is measured once, before the first round.
@@ -138,17 +189,12 @@ impl<'a> Meter<'a> {
         block: &Block,
         number: usize,
         stop: &AtomicBool,
-    ) -> io::Result<SliceRecord> {
+    ) -> Result<SliceRecord, RunError> {
         let not_planned =
             || io::Error::other("the plan names an unknown subject or load; this is a bug in hoptax");
         let plan::Subject { arm, copy } = *self.plan.subjects.get(number).ok_or_else(not_planned)?;
         let load = self.plan.loads.get(block.load).ok_or_else(not_planned)?;
         let subject = subjects.all.get_mut(number).ok_or_else(not_planned)?;
-        self.recording.clear();
-        if load.expect.len() > 1 {
-            self.recording.by_status = Some(BTreeMap::new());
-        }
-
         self.record.waited_ns += waited.time.as_nanos() as u64;
         let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
         self.freezer.thaw(&proxies)?;
@@ -159,6 +205,11 @@ impl<'a> Meter<'a> {
             // Its processes may have changed since.
             let arm = self.plan.arms.get(arm).ok_or_else(not_planned)?;
             subject.account = external::account(arm)?;
+        }
+        self.open(subject, (self.plan.arms.get(arm).ok_or_else(not_planned)?, block.load), stop)?;
+        self.recording.clear();
+        if load.expect.len() > 1 {
+            self.recording.by_status = Some(BTreeMap::new());
         }
         let began_s = self.began.elapsed().as_secs_f64();
         let before = self.read(subject)?;
@@ -174,6 +225,7 @@ impl<'a> Meter<'a> {
         };
         thread::sleep(SETTLE);
         let after = self.read(subject)?;
+        let closed = self.close(subject, block.load)?;
         self.freezer.freeze(&proxies)?;
         let handover_ns = quiet.after(waited);
 
@@ -236,7 +288,7 @@ impl<'a> Meter<'a> {
             self.record.add_statuses(&by_status);
         }
         if let Some(last) = self.last.get_mut(number) {
-            *last = Some((after, Some(place)));
+            *last = Some((closed.unwrap_or(after), Some(place)));
         }
         Ok(slice)
     }

@@ -73,7 +73,11 @@ impl Meter<'_> {
             }
             self.freezer.thaw(&proxies)?;
             thread::sleep(AFTER_THAW);
+            self.open(subject, (arm, load), stop)?;
             let profile = self.profile_subject(subject, (number, arm, load), &proxies, stop)?;
+            if let Some(after) = self.close(subject, load)? {
+                self.end_unmeasured(number, after);
+            }
             self.freezer.freeze(&proxies)?;
             self.record_profile(planned.arm, profile);
         }

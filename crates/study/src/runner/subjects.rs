@@ -17,7 +17,7 @@ use hoptax_functions::{Context, Tls};
 use hoptax_host::accounting::{TaskUse, memory_bytes, process_use};
 use hoptax_host::link::Link;
 use hoptax_host::network::Network;
-use hoptax_load::{Recording, Run, Worker};
+use hoptax_load::{Recording, Run};
 use hoptax_result::{Answer, Opened};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Generation, Proxy, ProxySpec, StartingProxy, shared_memory};
@@ -30,6 +30,7 @@ use super::{ArmError, RunError, Setting, given, refusal, unloading};
 use crate::file::{Protocol, RestartWord};
 use crate::plan::{self, Arm, Hop, Plan};
 use crate::provenance::{Names, envoy_hash, file_hash};
+pub(super) use connections::Connections;
 use connections::connect_all;
 
 /// Timeout of connections and requests.
@@ -65,7 +66,7 @@ pub(super) struct Subject {
     /// What the proxies that events restart were started with, by their index.
     pub(super) specs: BTreeMap<usize, ProxySpec>,
     /// The connections under each load; none where the arm takes no part.
-    pub(super) workers: Vec<Option<Worker>>,
+    pub(super) connections: Vec<Option<Connections>>,
     /// The URL for external callers, and the authority to verify its certificate.
     pub(super) target: Option<(String, Option<PathBuf>)>,
     /// CPU time of each proxy until it was live, us.
@@ -86,7 +87,21 @@ impl Subject {
         self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
     }
 
-    /// Sends requests over the connections under a load; none if it has none.
+    /// Opens the connections under a load that are not kept. Returns whether it opened any.
+    pub(super) fn open(&mut self, (arm, load): (&Arm, usize)) -> Result<bool, RunError> {
+        let Some(connections) = self.connections.get_mut(load).and_then(Option::as_mut) else {
+            return Ok(false);
+        };
+        let ends = Ends { link: None, network: self.network.as_deref() };
+        ends.at_callers(|| connections.open())?.map_err(of(arm))
+    }
+
+    /// Closes the connections under a load that are not kept. Returns whether any were open.
+    pub(super) fn close(&mut self, load: usize) -> bool {
+        self.connections.get_mut(load).and_then(Option::as_mut).is_some_and(Connections::close)
+    }
+
+    /// Sends requests over the open connections under a load; none if it has none.
     pub(super) fn send(
         &mut self,
         load: usize,
@@ -94,7 +109,8 @@ impl Subject {
         recording: &mut Recording,
         stop: &AtomicBool,
     ) -> io::Result<Option<TaskUse>> {
-        let Some(worker) = self.workers.get_mut(load).and_then(Option::as_mut) else { return Ok(None) };
+        let connections = self.connections.get_mut(load).and_then(Option::as_mut);
+        let Some(worker) = connections.and_then(Connections::worker) else { return Ok(None) };
         // It may open further connections.
         let ends = Ends { link: None, network: self.network.as_deref() };
         ends.at_callers(|| worker.run(run, recording, stop)).map_err(io::Error::other)?.map(Some)

@@ -23,7 +23,7 @@ use hoptax_stats::median;
 
 use super::happenings::Happenings;
 use super::spread::Spread;
-use super::subjects::Subjects;
+use super::subjects::{Connections, Subjects};
 use super::{Control, RunError, Setting};
 use crate::event::Event;
 use crate::plan::{self, Load, Plan, Rate, Timeline};
@@ -101,8 +101,8 @@ fn observe(
     let (Some(arm), Some(load)) = (plan.arms.first(), plan.loads.first()) else {
         return Err(unknown().into());
     };
-    let worker = subjects.all.first_mut().and_then(|subject| subject.workers.first_mut()?.take());
-    let Some(mut worker) = worker else {
+    let connections = subjects.all.first_mut().and_then(|subject| subject.connections.first_mut()?.take());
+    let Some(Connections::Kept(mut worker)) = connections else {
         // The start was interrupted.
         return Ok(Course::default());
     };

@@ -56,14 +56,6 @@ impl Estimate {
                 part.count() as f64 * f64::from(load.blocks) * slice_s
             })
             .sum();
-        let connections = plan
-            .subjects
-            .iter()
-            .filter_map(|subject| arm_of(subject.arm))
-            .flat_map(|arm| {
-                plan.loads.iter().filter(|load| arm.takes_part(load)).map(|load| arm.connections(load))
-            })
-            .sum();
         // In a timeline, each arm has its processes to itself, once for each load, and requests before the slice.
         let (starts, alive, before_s) = match &plan.timeline {
             None => (proxies, proxies, 0.0),
@@ -78,7 +70,7 @@ impl Estimate {
             first_round_s: round_s + starts as f64 * VALIDATION_S,
             round_s,
             memory_bytes: OWN_BYTES + alive as u64 * PROXY_BYTES,
-            connections,
+            connections: plan.most_connections(),
         }
     }
 

@@ -20,6 +20,37 @@ use super::{Started, Subject, TIMEOUT, of};
 use crate::plan::{Arm, Plan};
 use crate::provenance::arm_hash;
 
+/// The generator's connections to a subject under one load.
+pub(in crate::runner) enum Connections {
+    /// Open for the whole round.
+    Kept(Box<Worker>),
+    /// Opened as specified for each slice; the worker is there while they are open.
+    EachSlice(WorkerSpec, Option<Box<Worker>>),
+}
+
+impl Connections {
+    /// What sends requests over them, if they are open.
+    pub(in crate::runner) fn worker(&mut self) -> Option<&mut Worker> {
+        match self {
+            Self::Kept(worker) | Self::EachSlice(_, Some(worker)) => Some(worker),
+            Self::EachSlice(_, None) => None,
+        }
+    }
+
+    /// Opens those that are not kept. Returns whether it opened any.
+    pub(super) fn open(&mut self) -> Result<bool, ArmError> {
+        let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
+        *worker = Some(Box::new(Worker::connect(spec)?));
+        Ok(true)
+    }
+
+    /// Closes those that are not kept. Returns whether any were open.
+    pub(super) fn close(&mut self) -> bool {
+        let Self::EachSlice(_, worker) = self else { return false };
+        worker.take().is_some()
+    }
+}
+
 /// Connects the generator to all copies of all arms. `answers` gets what arms with requests of their own answer first, if
 /// it has none.
 pub(super) fn connect_all(
@@ -57,7 +88,7 @@ fn subject(
     lab: (Option<&Lab>, Option<&Answer>),
 ) -> Result<Subject, RunError> {
     let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
-    let (workers, target) = match address {
+    let (connections, target) = match address {
         Some(address) => {
             let ends = Ends { link: None, network: network.as_deref() };
             let connected = ends.at_callers(|| connect(plan, arm, ends.reached_at(address), lab));
@@ -65,16 +96,16 @@ fn subject(
         }
         None => (Vec::new(), None),
     };
-    let connections = open_connections(plan, arm, &workers);
-    let before = proxies.first().filter(|_| connections > 0).zip(before);
-    let opened = before.map(|(_, before_bytes)| Opened { connections, before_bytes, after_bytes: 0 });
+    let open = number_open(plan, arm, &connections);
+    let before = proxies.first().filter(|_| open > 0).zip(before);
+    let opened = before.map(|(_, before_bytes)| Opened { connections: open, before_bytes, after_bytes: 0 });
     let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configurations));
     let account = external::account(arm)?;
     Ok(Subject {
         asks_companion,
         proxies,
         specs,
-        workers,
+        connections,
         target,
         start_cpu_us,
         opened,
@@ -85,9 +116,9 @@ fn subject(
 }
 
 /// The connections under each load, and the target of external callers.
-type Connected = (Vec<Option<Worker>>, Option<(String, Option<PathBuf>)>);
+type Connected = (Vec<Option<Connections>>, Option<(String, Option<PathBuf>)>);
 
-/// Opens the connections under each load.
+/// Opens the connections under each load, but for those that are opened for each slice.
 fn connect(
     plan: &Plan,
     arm: &Arm,
@@ -95,7 +126,7 @@ fn connect(
     (lab, answer): (Option<&Lab>, Option<&Answer>),
 ) -> Result<Connected, ArmError> {
     let mut target = None;
-    let workers: Result<_, ArmError> = plan
+    let connections: Result<_, ArmError> = plan
         .loads
         .iter()
         .map(|load| {
@@ -109,14 +140,18 @@ fn connect(
             }
             let mut spec = WorkerSpec::single(traffic, arm.connections(load), TIMEOUT, plan.seed);
             spec.pooling.lifetime.requests = load.requests_per_connection.map(RequestsPerConnection::exactly);
-            Ok(Some(Worker::connect(&spec)?))
+            if !plan.keeps_connections(arm, load) {
+                return Ok(Some(Connections::EachSlice(spec, None)));
+            }
+            Ok(Some(Connections::Kept(Box::new(Worker::connect(&spec)?))))
         })
         .collect();
-    Ok((workers?, target))
+    Ok((connections?, target))
 }
 
-/// Number of connections from the generator to an arm.
-fn open_connections(plan: &Plan, arm: &Arm, workers: &[Option<Worker>]) -> u64 {
-    let open = plan.loads.iter().zip(workers).filter(|(_, worker)| worker.is_some());
+/// Number of connections from the generator to an arm that are open now.
+fn number_open(plan: &Plan, arm: &Arm, connections: &[Option<Connections>]) -> u64 {
+    let loads = plan.loads.iter().zip(connections);
+    let open = loads.filter(|(_, connections)| matches!(connections, Some(Connections::Kept(_))));
     open.map(|(load, _)| arm.connections(load) as u64).sum()
 }
