@@ -45,6 +45,22 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     }
 }
 
+/// Judges a result that was merged from several runs and has their findings, sets the verdict, and withholds invalid numbers.
+/// Evidence was judged run by run, and those findings stay. Quantiles are judged again, because they are those of all runs.
+pub fn judge_merged(result: &mut LoadResult) {
+    let limits = Limits::loosened_to(&result.loosened);
+    let judged = run_checks(load::OF_MERGED, result, &limits);
+    let is_judged_again = |finding: &Finding| load::OF_MERGED.iter().any(|check| check.id == finding.id);
+    result.findings.retain(|finding| !is_judged_again(finding));
+    result.findings.extend(judged);
+    result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let is_void = result.findings.iter().any(|finding| finding.severity == Severity::Fail);
+    result.verdict = Verdict::of(&result.findings, is_void);
+    if is_void {
+        load::withhold_all(result);
+    }
+}
+
 /// Runs all checks on a study result, sets findings and verdict, and withholds invalid numbers. The study is void if
 /// nothing of its main question is left.
 pub fn judge_study(result: &mut StudyResult, limits: &Limits) {

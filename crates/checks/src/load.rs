@@ -7,6 +7,7 @@ mod errors;
 mod generator;
 mod host;
 mod lag;
+mod merged;
 mod offered;
 mod releases;
 mod samples;
@@ -49,6 +50,23 @@ pub const ALL: &[Check<LoadResult>] = &[
     samples::CORRELATED,
     subject::APART,
     subject::DELAYED,
+    merged::LEFT_OUT,
+    merged::COMMON_WINDOW,
+    merged::SAME_SEED,
+    merged::MACHINES,
+];
+
+/// The checks of a merged result. All others judge evidence that a run records about itself, or shares that are within their
+/// limits for all runs together if they are for each.
+pub(crate) const OF_MERGED: &[Check<LoadResult>] = &[
+    book::BALANCES,
+    merged::LEFT_OUT,
+    merged::COMMON_WINDOW,
+    merged::SAME_SEED,
+    merged::MACHINES,
+    samples::UNFINISHED,
+    samples::TOO_FEW,
+    samples::VAGUE,
 ];
 
 /// Withholds everything that describes the subject. The evidence (book, send lag, generator) is
@@ -61,8 +79,9 @@ pub(crate) fn withhold_all(result: &mut LoadResult) {
     withhold_times(result);
 }
 
-/// Withholds times; the number of responses is kept.
+/// Withholds times and their histograms; the number of responses is kept.
 fn withhold_times(result: &mut LoadResult) {
+    result.histograms = None;
     let stages = result.stages.iter_mut().map(|stage| &mut stage.latency);
     for latency in stages.chain([&mut result.latency]) {
         for one in
@@ -85,7 +104,7 @@ fn withhold_times(result: &mut LoadResult) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hoptax_result::{Latency, LoadResult, Severity, Verdict};
+    use hoptax_result::{Latency, LoadHistograms, LoadResult, Severity, Verdict};
 
     use crate::judge_load;
     use crate::thresholds::Limits;
@@ -135,12 +154,13 @@ pub(crate) mod tests {
         let (_, result) = fired("book", |result| {
             result.book.answered -= 1;
             result.messages = Some(messages);
+            result.histograms = Some(LoadHistograms::default());
         });
         assert_eq!(result.verdict, Verdict::Void);
         assert_eq!((result.rate.achieved, result.latency.response.p50_us), (None, None));
         assert_eq!(result.latency.response.count, 200_000);
         assert_eq!(result.messages, Some(Latency { count: 7, ..Latency::default() }));
-        assert!(result.latency.send_lag.p50_us.is_some());
+        assert!(result.latency.send_lag.p50_us.is_some() && result.histograms.is_none());
     }
 
     #[test]

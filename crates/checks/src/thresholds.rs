@@ -75,6 +75,8 @@ thresholds! {
     CLOCK_READ_NS = max("clock-read-ns", 1_000.0, "Time of one clock reading, nanoseconds.");
     DELAYED_SHARE = max("delayed-share", 0.005, "Share of requests in a mode near 40 or 200 ms.");
     SAMPLES_ABOVE = min("samples-above", 100.0, "Minimum number of requests above a quantile, n (1 - p). With fewer, chance determines the quantile.");
+    OUTSIDE_SHARE = max("outside-share", 0.05, "Merged result: share of the requests that were answered when not all runs recorded.");
+    OUTSIDE_SHARE_FAIL = max("outside-share-fail", 0.5, "As outside-share; above it, the numbers describe the runs one after the other, not their sum.");
     SAME_COST_FAIL_SHARE = max("same-cost-fail-share", 0.01, "A/A arm: difference that excludes zero, as a share of the baseline's CPU time per request. Up to this share it counts as the one interval in twenty that must exclude zero; above, the setup reports a difference that does not exist.");
     ROUNDS = min("rounds", 5.0, "Minimum number of rounds to estimate the variance between restarts (hysteresis; Treadmill, ISCA 2016).");
     ROUNDS_FAIL = min("rounds-fail", 2.0, "Minimum number of rounds for an interval.");

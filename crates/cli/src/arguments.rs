@@ -5,6 +5,7 @@ mod crosscheck;
 mod find;
 mod gate;
 mod load;
+mod merge;
 mod price;
 mod prices;
 mod runs;
@@ -26,6 +27,7 @@ pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments}
 pub(crate) use find::{FindArguments, Preset};
 pub(crate) use gate::GateArguments;
 pub(crate) use load::LoadArguments;
+pub(crate) use merge::{ExportArguments, ExportFormat, MergeArguments};
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};
@@ -93,8 +95,12 @@ pub(crate) enum Command {
     Calibrate(CalibrateArguments),
     /// Compare load generators with each other and with the server's own record
     Crosscheck(CrosscheckArguments),
+    /// Add up the results of several runs of one load, such as those of generators on several machines
+    Merge(MergeArguments),
     /// Convert the output of another load generator to a result
     Import(ImportArguments),
+    /// Convert a result of a load to the format of another tool
+    Export(ExportArguments),
     /// Find the highest rate at which a server stays in its fastest mode
     Tune(TuneArguments),
     /// List and explain the validity checks

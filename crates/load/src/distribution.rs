@@ -4,6 +4,7 @@
 //! value. Its range ends at one hour; longer times are recorded as one hour and counted as overflow. The sums are
 //! integers: they merge exactly and do not suffer the cancellation of large floating-point sums.
 
+use std::borrow::Cow;
 use std::ops::AddAssign;
 
 use hdrhistogram::Histogram;
@@ -71,22 +72,6 @@ impl Distribution {
         (!self.is_empty()).then(|| self.histogram().value_at_quantile(p) as f64 / 1e3)
     }
 
-    /// The quantile `p`, or its lower bound if censored times reach it, microseconds; see [`Distribution::summary_with`].
-    pub(crate) fn quantile_with(
-        &self,
-        p: f64,
-        censored: Option<&Histogram<u64>>,
-    ) -> (Option<f64>, Option<f64>) {
-        let Some(censored) = censored.filter(|censored| !censored.is_empty()) else {
-            return (self.quantile_us(p), None);
-        };
-        let mut all = self.histogram();
-        all += censored;
-        let ns = all.value_at_quantile(p);
-        let us = Some(ns as f64 / 1e3);
-        if ns < censored.min() { (us, None) } else { (None, us) }
-    }
-
     /// The arithmetic mean, microseconds; None if empty.
     pub fn mean_us(&self) -> Option<f64> {
         let count = u128::from(self.count());
@@ -119,38 +104,86 @@ impl Distribution {
     /// A quantile below every censored time does not depend on the unknown times and is exact. A quantile above is a lower
     /// bound, computed as if each request had ended at its censored time.
     pub fn summary_with(&self, censored: Option<&Histogram<u64>>) -> Latency {
-        let us = |ns: u64| ns as f64 / 1e3;
-        let censored = censored.filter(|censored| !censored.is_empty());
-        let mut all = self.histogram();
-        if let Some(censored) = censored {
-            all += censored;
-        }
-        if all.is_empty() {
-            return Latency::default();
-        }
-        let first_censored_ns = censored.map_or(u64::MAX, Histogram::min);
-        let (mut known, mut bounds) = ([None; 5], [None; 5]);
-        for ((p, known), bound) in [0.5, 0.9, 0.99, 0.999, 1.0].into_iter().zip(&mut known).zip(&mut bounds) {
-            let ns = if p < 1.0 { all.value_at_quantile(p) } else { all.max() };
-            *(if ns < first_censored_ns { known } else { bound }) = Some(us(ns));
-        }
-        let [p50_us, p90_us, p99_us, p99_9_us, max_us] = known;
-        let mut at_least = LowerBounds::default();
-        [at_least.p50_us, at_least.p90_us, at_least.p99_us, at_least.p99_9_us, at_least.max_us] = bounds;
-        Latency {
-            count: all.len(),
+        summary(&self.histogram(), self.moments(), censored)
+    }
+
+    fn moments(&self) -> Moments {
+        Moments {
             overflow: self.overflow,
-            min_us: Some(us(all.min())).filter(|_| all.min() < first_censored_ns),
-            mean_us: self.mean_us().filter(|_| censored.is_none()),
-            standard_deviation_us: self.standard_deviation_us().filter(|_| censored.is_none()),
-            p50_us,
-            p90_us,
-            p99_us,
-            p99_9_us,
-            max_us,
-            at_least,
+            mean_us: self.mean_us(),
+            standard_deviation_us: self.standard_deviation_us(),
         }
     }
+}
+
+/// What the histogram of a distribution does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Moments {
+    /// Times above an hour.
+    pub(crate) overflow: u64,
+    /// The arithmetic mean, microseconds.
+    pub(crate) mean_us: Option<f64>,
+    /// The standard deviation, microseconds.
+    pub(crate) standard_deviation_us: Option<f64>,
+}
+
+/// See [`Distribution::summary_with`].
+pub(crate) fn summary(
+    times: &Histogram<u64>,
+    moments: Moments,
+    censored: Option<&Histogram<u64>>,
+) -> Latency {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let censored = censored.filter(|censored| !censored.is_empty());
+    let all = with(times, censored);
+    if all.is_empty() {
+        return Latency::default();
+    }
+    let first_censored_ns = censored.map_or(u64::MAX, Histogram::min);
+    let (mut known, mut bounds) = ([None; 5], [None; 5]);
+    for ((p, known), bound) in [0.5, 0.9, 0.99, 0.999, 1.0].into_iter().zip(&mut known).zip(&mut bounds) {
+        let ns = if p < 1.0 { all.value_at_quantile(p) } else { all.max() };
+        *(if ns < first_censored_ns { known } else { bound }) = Some(us(ns));
+    }
+    let [p50_us, p90_us, p99_us, p99_9_us, max_us] = known;
+    let mut at_least = LowerBounds::default();
+    [at_least.p50_us, at_least.p90_us, at_least.p99_us, at_least.p99_9_us, at_least.max_us] = bounds;
+    Latency {
+        count: all.len(),
+        overflow: moments.overflow,
+        min_us: Some(us(all.min())).filter(|_| all.min() < first_censored_ns),
+        mean_us: moments.mean_us.filter(|_| censored.is_none()),
+        standard_deviation_us: moments.standard_deviation_us.filter(|_| censored.is_none()),
+        p50_us,
+        p90_us,
+        p99_us,
+        p99_9_us,
+        max_us,
+        at_least,
+    }
+}
+
+/// The quantile `p`, or its lower bound if censored times reach it, microseconds; see [`Distribution::summary_with`].
+pub(crate) fn quantile_with(
+    times: &Histogram<u64>,
+    p: f64,
+    censored: Option<&Histogram<u64>>,
+) -> (Option<f64>, Option<f64>) {
+    let censored = censored.filter(|censored| !censored.is_empty());
+    let all = with(times, censored);
+    if all.is_empty() {
+        return (None, None);
+    }
+    let ns = all.value_at_quantile(p);
+    let us = Some(ns as f64 / 1e3);
+    if ns < censored.map_or(u64::MAX, Histogram::min) { (us, None) } else { (None, us) }
+}
+
+fn with<'a>(times: &'a Histogram<u64>, censored: Option<&Histogram<u64>>) -> Cow<'a, Histogram<u64>> {
+    let Some(censored) = censored else { return Cow::Borrowed(times) };
+    let mut all = times.clone();
+    all += censored;
+    Cow::Owned(all)
 }
 
 impl AddAssign<&Self> for Distribution {
@@ -216,8 +249,9 @@ mod tests {
         assert!((latency.p90_us.unwrap() - 1_000.0).abs() < 1.0 && latency.at_least.p90_us.is_none());
         assert_eq!((latency.p99_us, latency.max_us, latency.mean_us), (None, None, None));
         assert!(latency.at_least.p99_us.unwrap() >= 5_000_000.0);
-        assert_eq!(answered.quantile_with(0.9, Some(&censored)), (latency.p90_us, None));
-        assert_eq!(answered.quantile_with(0.99, Some(&censored)), (None, latency.at_least.p99_us));
+        let quantile = |p| quantile_with(&answered.histogram(), p, Some(&censored));
+        assert_eq!(quantile(0.9), (latency.p90_us, None));
+        assert_eq!(quantile(0.99), (None, latency.at_least.p99_us));
         // A short censored time makes even the median a bound.
         let mut censored = histogram();
         censored.record_n(10, 1).unwrap();

@@ -1,6 +1,6 @@
 //! TLS handshakes: their number, durations, and negotiated parameters.
 
-use hoptax_result::TlsResult;
+use hoptax_result::{Latency, TlsResult};
 use hoptax_stats::quantile_supported;
 use hoptax_wire::tls::Handshake;
 
@@ -29,6 +29,11 @@ impl Handshakes {
     /// Number of resumed handshakes.
     pub fn resumed(&self) -> u64 {
         self.resumed
+    }
+
+    /// Their durations.
+    pub(crate) fn durations(&self) -> &Distribution {
+        &self.durations
     }
 
     pub(crate) fn record(&mut self, duration_ns: u64, handshake: &Handshake) {
@@ -60,15 +65,6 @@ impl Handshakes {
     /// The summary for a result; None without handshakes.
     pub(crate) fn summary(&self) -> Option<TlsResult> {
         let last = self.last.as_ref()?;
-        let mut handshake = self.durations.summary();
-        for (quantile, share) in [
-            (&mut handshake.p50_us, 0.5),
-            (&mut handshake.p90_us, 0.9),
-            (&mut handshake.p99_us, 0.99),
-            (&mut handshake.p99_9_us, 0.999),
-        ] {
-            *quantile = quantile.filter(|_| quantile_supported(self.durations.count(), share));
-        }
         Some(TlsResult {
             version: last.version.to_owned(),
             cipher: last.cipher.clone(),
@@ -78,7 +74,21 @@ impl Handshakes {
             resumed_handshakes: self.resumed,
             hello_retry_requests: self.retried,
             resumption_share: self.resumed as f64 / (self.full + self.resumed) as f64,
-            handshake,
+            handshake: supported(self.durations.summary()),
         })
     }
+}
+
+/// Durations without the quantiles that their number does not support.
+pub(crate) fn supported(mut durations: Latency) -> Latency {
+    let count = durations.count;
+    for (quantile, share) in [
+        (&mut durations.p50_us, 0.5),
+        (&mut durations.p90_us, 0.9),
+        (&mut durations.p99_us, 0.99),
+        (&mut durations.p99_9_us, 0.999),
+    ] {
+        *quantile = quantile.filter(|_| quantile_supported(count, share));
+    }
+    durations
 }

@@ -1,9 +1,10 @@
 //! Text formats of `HdrHistogram`, which other tools plot and merge: the percentile distribution (`.hgrm`) and the interval log
-//! (`.hlog`).
+//! (`.hlog`); and the buckets of a histogram, for other formats.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
@@ -44,6 +45,17 @@ pub fn percentile_distribution(times: &Histogram<u64>) -> String {
     let _ = writeln!(text, "#[Max     = {max_ms:12.3}, Total count    = {total:12}]");
     let _ = writeln!(text, "#[Buckets = {buckets:12}, SubBuckets     = {SUB_BUCKETS:12}]");
     text
+}
+
+/// The buckets that hold times, ascending: the first and last nanosecond of each, and its count.
+pub fn buckets(times: &Histogram<u64>) -> Vec<(RangeInclusive<u64>, u64)> {
+    times
+        .iter_recorded()
+        .map(|value| {
+            let ns = value.value_iterated_to();
+            (times.lowest_equivalent(ns)..=times.highest_equivalent(ns), value.count_at_value())
+        })
+        .collect()
 }
 
 /// Response times in nanoseconds over all intervals, when all senders are dropped.
@@ -114,6 +126,16 @@ mod tests {
         assert!(
             footer[3].starts_with("#[Buckets = ") && footer[3].ends_with("SubBuckets     =         2048]")
         );
+    }
+
+    #[test]
+    fn buckets_have_their_bounds_and_counts() {
+        let mut times = crate::distribution::histogram();
+        for ns in [5, 1_000_000, 1_000_001] {
+            times.record(ns).unwrap();
+        }
+        // Above 2^19 ns, buckets are 512 ns wide.
+        assert_eq!(buckets(&times), [(5..=5, 1), (999_936..=1_000_447, 2)]);
     }
 
     #[test]

@@ -71,8 +71,7 @@ impl Interval {
 
     /// Wall-clock time of the start of the record.
     pub fn record_started(&self) -> SystemTime {
-        let since = Duration::from_nanos(now_ns().saturating_sub(self.record_from_ns));
-        SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH)
+        wall_time(self.record_from_ns)
     }
 
     /// Adds the same interval of another worker.
@@ -123,6 +122,12 @@ impl Interval {
             verdict: None,
         }
     }
+}
+
+/// Wall-clock time of a past time on the engine's clock.
+pub(crate) fn wall_time(at_ns: u64) -> SystemTime {
+    let since = Duration::from_nanos(now_ns().saturating_sub(at_ns));
+    SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Quantiles of an interval; None without times.

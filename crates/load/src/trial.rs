@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hoptax_host::accounting::{TaskUse, processor_ticks, ticks_between};
 use hoptax_host::clock::{self, now_ns};
@@ -23,7 +23,7 @@ pub use live::LiveLine;
 use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::early_end::EarlyEnd;
-use crate::interval::IntervalSink;
+use crate::interval::{IntervalSink, wall_time};
 use crate::log::LogSink;
 use crate::lookups::Lookups;
 use crate::pace::Pace;
@@ -258,6 +258,8 @@ pub fn run(
 /// The recorded part of a trial.
 #[derive(Clone, Copy)]
 struct Recorded {
+    /// Its start, seconds since 1970.
+    from_unix_s: f64,
     /// Its length.
     time: Duration,
     ended_by: EndedBy,
@@ -280,7 +282,12 @@ fn recorded(
         let responses_ns = recordings.iter().flatten().map(|recording| recording.last_response_ns);
         end_ns = responses_ns.fold(end_ns, u64::max);
     }
-    Recorded { time: Duration::from_nanos(end_ns.saturating_sub(intended_ns.start)), ended_by }
+    let since_1970 = wall_time(intended_ns.start).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Recorded {
+        from_unix_s: since_1970.as_secs_f64(),
+        time: Duration::from_nanos(end_ns.saturating_sub(intended_ns.start)),
+        ended_by,
+    }
 }
 
 /// A worker, with its log sink and its number of connections.

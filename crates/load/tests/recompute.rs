@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use hoptax_load::log::{self, ENTRY_BYTES, Entry, Outcome};
+use hoptax_load::merge::{Run, merge};
 use hoptax_load::{Arrivals, Distribution, Pace, histogram};
 use hoptax_result::{Book, LatencySet};
 use support::{OK, read_request, run, server, spec};
@@ -100,4 +101,28 @@ fn every_number_can_be_recomputed_from_the_log() {
     assert_eq!(latencies, result.latency);
     let outcomes: BTreeMap<_, _> = outcomes.iter().map(|(word, one)| (word.clone(), one.summary())).collect();
     assert_eq!(outcomes, result.outcomes);
+
+    // The histograms in the result are those of its numbers.
+    let run = Run { file: "load.json".to_owned(), result: result.clone() };
+    let alone = merge(vec![run], Vec::new()).unwrap();
+    assert_eq!(quantiles(alone.latency), quantiles(latencies));
+    assert_eq!(alone.outcomes.keys().collect::<Vec<_>>(), outcomes.keys().collect::<Vec<_>>());
+    assert_eq!((alone.response_intervals, alone.drift), (result.response_intervals, result.drift));
+    assert_eq!((alone.modes, alone.histograms), (result.modes, result.histograms));
+}
+
+/// The distributions without what is not read from histograms.
+fn quantiles(mut of: LatencySet) -> LatencySet {
+    for one in [
+        &mut of.response,
+        &mut of.service,
+        &mut of.send_lag,
+        &mut of.own_lag,
+        &mut of.first_byte,
+        &mut of.last_byte,
+        &mut of.connect,
+    ] {
+        (one.mean_us, one.standard_deviation_us) = (None, None);
+    }
+    of
 }

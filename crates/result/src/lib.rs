@@ -46,9 +46,10 @@ pub use finding::{Finding, Severity, Verdict};
 pub use gate::{GateLimit, GateOutcome, GateResult};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
-    InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadInterval, LoadPlan, LoadRate, LoadResult,
-    Lookups, Loop, Loosened, LowerBounds, Mode, NetworkPlan, Outliers, Pacing, Percentile, QuantileIntervals,
-    Range, Stage, TlsResult, Waiting, Window, Within,
+    ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadHistograms, LoadInterval,
+    LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun, Mode,
+    NetworkPlan, Outliers, Pacing, Percentile, QuantileIntervals, Range, RunLeftOut, Stage, TlsResult,
+    Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};

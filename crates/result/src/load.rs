@@ -8,15 +8,19 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Finding, Verdict};
 
 mod evidence;
+mod histograms;
 mod interval;
 mod latency;
+mod merged;
 
 pub use evidence::{
-    Drift, Generator, GeneratorWorker, Imported, InFlight, KernelStamps, Loosened, Outliers, Pacing,
-    TlsResult, Window,
+    Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened, Outliers,
+    Pacing, TlsResult, Window,
 };
+pub use histograms::LoadHistograms;
 pub use interval::{IntervalTimes, LoadInterval};
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
+pub use merged::{Merged, MergedRun, RunLeftOut};
 
 /// How requests are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,7 +86,11 @@ pub struct LoadResult {
     pub findings: Vec<Finding>,
     /// The requested load.
     pub plan: LoadPlan,
-    /// Recorded time, seconds, which all numbers refer to: the planned time, unless the trial ended early.
+    /// Start of the record, seconds since 1970; null in results of other tools and of earlier versions.
+    #[serde(default)]
+    pub recorded_from_unix_s: Option<f64>,
+    /// Recorded time, seconds, which all numbers refer to: the planned time, unless the trial ended early. In a merged result,
+    /// the time in which all runs recorded.
     pub recorded_s: f64,
     /// Why it ended: `plan`, `requests`, `interrupt` or `backlog`.
     pub ended_by: EndedBy,
@@ -119,13 +127,15 @@ pub struct LoadResult {
     pub messages: Option<Latency>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
-    /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial with stages.
+    /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial with stages and for a
+    /// merged result.
     pub windows: Vec<Window>,
-    /// Accuracy of release times; null in a closed loop.
+    /// Accuracy of release times; null in a closed loop and in a merged result.
     pub pacing: Option<Pacing>,
-    /// Rank correlation (Spearman) of the response times of consecutive requests; null with too few requests.
+    /// Rank correlation (Spearman) of the response times of consecutive requests; null with too few requests and in a merged
+    /// result.
     pub serial_correlation: Option<f64>,
-    /// Requests in flight, observed and computed.
+    /// Requests in flight, observed and computed; null in a merged result.
     pub in_flight: Option<InFlight>,
     /// Workers and connections whose response times differ from those of the others.
     pub apart: Vec<Outliers>,
@@ -147,10 +157,17 @@ pub struct LoadResult {
     pub generator: Generator,
     /// The tool that a result was imported from, with the quantities that it does not report.
     pub imported: Option<Imported>,
+    /// The runs that a result was merged from; absent for the result of one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
     /// Thresholds of checks that were loosened.
     pub loosened: Vec<Loosened>,
-    /// The machine.
+    /// The machine; in a merged result, that of the first run.
     pub environment: Environment,
+    /// The histograms behind the distributions; absent if response times are withheld, and in results of other tools and of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histograms: Option<LoadHistograms>,
 }
 
 impl LoadResult {
@@ -366,7 +383,7 @@ impl Book {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadRate {
-    /// Requested; absent in a closed loop.
+    /// Requested; absent in a closed loop, unless another tool paced it.
     pub target: Option<f64>,
     /// Sent.
     pub offered: f64,

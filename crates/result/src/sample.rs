@@ -45,6 +45,7 @@ pub fn load() -> LoadResult {
         verdict: Verdict::Sound,
         findings: Vec::new(),
         plan: plan(),
+        recorded_from_unix_s: Some(1_767_323_045.0),
         recorded_s: 10.0,
         ended_by: EndedBy::Plan,
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
@@ -101,8 +102,10 @@ pub fn load() -> LoadResult {
             }],
         },
         imported: None,
+        merged: None,
         loosened: Vec::new(),
         environment: Environment::default(),
+        histograms: None,
     }
 }
 

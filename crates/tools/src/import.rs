@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    Book, EndedBy, Environment, Finding, Generator, Imported, Latency, LatencySet, LoadPlan, LoadRate,
-    LoadResult, Loop, NetworkPlan, QuantileIntervals, Severity, Verdict, Waiting,
+    Book, EndedBy, Environment, Finding, Generator, Imported, ImportedRange, Latency, LatencySet, LoadPlan,
+    LoadRate, LoadResult, Loop, NetworkPlan, QuantileIntervals, Severity, Verdict, Waiting,
 };
 
 use crate::{Output, Reported, Tool};
+
+/// Width of a bucket as a share of its upper bound, above which a quantile in it is given as its range.
+const WIDE: f64 = 0.1;
 
 /// Converts the output of a tool to a load result.
 ///
@@ -18,7 +21,8 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
     let answered = reported.answered.unwrap_or_default();
     let failed = reported.failed.unwrap_or_default();
     let not_reported: Vec<String> = tool.not_reported.iter().map(ToString::to_string).collect();
-    let latency = Latency { count: answered, ..reported.latency };
+    let mut latency = Latency { count: answered, ..reported.latency };
+    let ranges = withhold_wide(&mut latency, &reported.buckets);
     let finding = Finding {
         id: "imported".to_owned(),
         severity: Severity::Warn,
@@ -40,6 +44,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         verdict: Verdict::Caution,
         findings: vec![finding],
         plan: plan(&reported),
+        recorded_from_unix_s: None,
         recorded_s: reported.seconds.unwrap_or_default(),
         ended_by: EndedBy::Plan,
         book: Book { planned: sent, sent, answered, failed, ..Book::default() },
@@ -47,7 +52,11 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         waiting: Waiting::default(),
         failures: BTreeMap::new(),
         statuses: BTreeMap::new(),
-        rate: LoadRate { target: None, offered: reported.rate.unwrap_or_default(), achieved: reported.rate },
+        rate: LoadRate {
+            target: reported.target,
+            offered: reported.rate.unwrap_or_default(),
+            achieved: reported.rate,
+        },
         // No tool measures from the intended start, so its latency is service time.
         latency: LatencySet {
             response: Latency::default(),
@@ -77,16 +86,37 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         stages: Vec::new(),
         drift: None,
         generator: Generator::default(),
-        imported: Some(Imported { tool: tool.name.to_owned(), unknown: not_reported }),
+        imported: Some(Imported { tool: tool.name.to_owned(), unknown: not_reported, ranges }),
+        merged: None,
         loosened: Vec::new(),
-        environment: Environment::default(),
+        environment: Environment {
+            started_at: reported.started_at.clone().unwrap_or_default(),
+            ..Environment::default()
+        },
+        histograms: None,
     })
+}
+
+/// Withholds the quantiles whose bucket is wide, and returns these buckets. An interpolated value is anywhere in its bucket.
+fn withhold_wide(latency: &mut Latency, buckets: &[ImportedRange]) -> Vec<ImportedRange> {
+    let is_wide = |bucket: &&ImportedRange| bucket.high_us - bucket.low_us > WIDE * bucket.high_us;
+    let wide: Vec<ImportedRange> = buckets.iter().filter(is_wide).copied().collect();
+    for (percentile, quantile) in [
+        (50.0, &mut latency.p50_us),
+        (90.0, &mut latency.p90_us),
+        (99.0, &mut latency.p99_us),
+        (99.9, &mut latency.p99_9_us),
+    ] {
+        let is_its = |bucket: &ImportedRange| (bucket.percentile - percentile).abs() < 1e-9;
+        *quantile = quantile.filter(|_| !wide.iter().any(is_its));
+    }
+    wide
 }
 
 fn plan(reported: &Reported) -> LoadPlan {
     let unknown = || "unknown".to_owned();
     LoadPlan {
-        url: unknown(),
+        url: reported.url.clone().unwrap_or_else(unknown),
         protocol: unknown(),
         method: "GET".to_owned(),
         requests: 1,
@@ -108,7 +138,7 @@ fn plan(reported: &Reported) -> LoadPlan {
         think: None,
         stages: None,
         expect: String::new(),
-        workers: 0,
+        workers: reported.workers.unwrap_or_default(),
         duration_s: reported.seconds.unwrap_or_default(),
         request_limit: None,
         warmup_s: 0.0,
@@ -138,9 +168,30 @@ mod tests {
     }
 
     #[test]
+    fn a_quantile_in_a_wide_bucket_is_its_range() {
+        let text = r#"{"RequestedQPS": "1000", "NumThreads": 8, "URL": "http://a/", "StartTime": "2026-01-02T03:04:05Z",
+            "DurationHistogram": {"Count": 100, "Avg": 0.000115, "Data": [
+                {"Start": 0.000013, "End": 0.001, "Percent": 96, "Count": 96},
+                {"Start": 0.002, "End": 0.0021, "Percent": 100, "Count": 4}],
+            "Percentiles": [{"Percentile": 50, "Value": 0.000514}, {"Percentile": 99, "Value": 0.00208}]}}"#;
+        let result = import(find("fortio").unwrap(), text).unwrap();
+        let service = result.latency.service;
+        assert_eq!((service.p50_us, service.p99_us.map(f64::round)), (None, Some(2_080.0)));
+        let ranges = result.imported.unwrap().ranges;
+        let bounds: Vec<_> =
+            ranges.iter().map(|one| (one.percentile, one.low_us.round(), one.high_us.round())).collect();
+        assert_eq!(bounds, [(50.0, 13.0, 1_000.0), (90.0, 13.0, 1_000.0)]);
+        assert_eq!(
+            (result.plan.url.as_str(), result.plan.workers, result.rate.target),
+            ("http://a/", 8, Some(1_000.0))
+        );
+        assert_eq!(result.environment.started_at, "2026-01-02T03:04:05Z");
+    }
+
+    #[test]
     fn an_imported_result_lists_what_is_not_reported() {
         let result = import(find("fortio").unwrap(), include_str!("../recorded/fortio.json")).unwrap();
-        assert!(result.book.balances() && result.latency.service.p99_us.is_some());
+        assert!(result.book.balances() && result.latency.service.max_us.is_some());
         assert!(result.latency.response.p99_us.is_none(), "Fortio does not measure response time");
         assert!(result.findings[0].message.contains("intended starts"));
         assert!(import(find("fortio").unwrap(), "{}").is_err());

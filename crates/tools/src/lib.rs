@@ -1,15 +1,17 @@
-//! Adapters of load generators: the command line for a load, which loads are unsupported, and a parser of the output.
+//! Adapters of load generators: the command line for a load, which loads are unsupported, and a parser of the output; and
+//! results in the formats of others ([`export`]).
 //!
 //! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Nothing here starts a process or reads a file.
 
 mod adapters;
+pub mod export;
 mod import;
 mod text;
 
 use std::path::Path;
 
 pub use adapters::ALL;
-use hoptax_result::Latency;
+use hoptax_result::{ImportedRange, Latency};
 pub use import::import;
 
 /// The adapter of a load generator.
@@ -92,6 +94,14 @@ impl<'a> Output<'a> {
 /// The report of a tool. Values that it does not report are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
+    /// The target.
+    pub url: Option<String>,
+    /// When it began, RFC 3339.
+    pub started_at: Option<String>,
+    /// Requested rate, requests per second.
+    pub target: Option<f64>,
+    /// Number of threads.
+    pub workers: Option<u32>,
     /// Number of connections.
     pub connections: Option<u32>,
     /// Requests that it counts as answered.
@@ -104,6 +114,8 @@ pub struct Reported {
     pub seconds: Option<f64>,
     /// Its latency; [`Tool::not_reported`] states what it does not include.
     pub latency: Latency,
+    /// The buckets of quantiles that it interpolated.
+    pub buckets: Vec<ImportedRange>,
 }
 
 /// The version in the output of a tool: the first word with a digit, a dot and a digit.

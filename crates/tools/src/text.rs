@@ -48,6 +48,11 @@ pub(crate) fn at(value: &Value, pointer: &str) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
+/// The text at a JSON pointer (RFC 6901).
+pub(crate) fn text_at(value: &Value, pointer: &str) -> Option<String> {
+    value.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

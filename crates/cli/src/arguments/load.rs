@@ -101,13 +101,13 @@ pub(crate) struct LoadArguments {
     /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax log FILE` prints CSV
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
-    /// Write the percentile distribution of response time to a file, in the text format of `HdrHistogram`
+    /// Write the percentile distribution of response time to a file, in the text format of HdrHistogram
     ///
     /// Comments at its end state the verdict, and which quantiles the result withholds. If the result is void, the file has only
     /// these comments.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) hgrm: Option<PathBuf>,
-    /// Write histograms of response and service time for every second to a file, an interval log of `HdrHistogram`
+    /// Write histograms of response and service time for every second to a file, an interval log of HdrHistogram
     ///
     /// It is written while the load runs. Comments at its end state the verdict, and which quantiles the result withholds.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]

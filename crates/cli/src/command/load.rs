@@ -2,7 +2,6 @@
 
 mod data;
 mod intervals;
-mod judgement;
 mod log_file;
 mod reflection;
 mod requests;

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use hoptax_result::{
-    Drift, EndedBy, Environment, Generator, InFlight, LoadPlan, LoadRate, LoadResult, Loop, Mode,
-    NetworkPlan, Pacing, Percentile, QuantileIntervals, Range, Stage, Verdict, Waiting, Window, Within,
+    EndedBy, Environment, Generator, InFlight, LoadHistograms, LoadPlan, LoadRate, LoadResult, Loop,
+    NetworkPlan, Pacing, Stage, Verdict, Waiting, Window, Within,
 };
-use hoptax_stats::{exponential_distance, modes, quantile_ranks, serial_correlation};
+use hoptax_stats::{exponential_distance, serial_correlation};
 use hoptax_wire::http2::ERROR_CODES;
 
 use super::{Recorded, TrialSpec};
 use crate::course::Course;
+use crate::distribution::Distribution;
+use crate::encoded::encode;
 use crate::outliers::outliers;
 use crate::pace::Pace;
 use crate::recording::Recording;
 use crate::schedule::Arrivals;
+use crate::times::{Times, median_us};
 
 /// The result of a trial. `recordings` has the parts of each worker.
 pub(super) fn result(
@@ -33,6 +35,7 @@ pub(super) fn result(
         });
     let mut all = Recording::new();
     recordings.iter().flatten().for_each(|recording| all.merge(recording));
+    let times = times(&all, course.as_deref());
     let target = spec.open.as_ref().map(|(pace, _)| match recorded.ended_by {
         EndedBy::Plan => pace.mean_rate(),
         EndedBy::Interrupt | EndedBy::Backlog | EndedBy::Requests => pace.mean_rate_in(recorded.time),
@@ -42,6 +45,7 @@ pub(super) fn result(
         verdict: Verdict::Sound,
         findings: Vec::new(),
         plan: plan(spec, generator.workers.len()),
+        recorded_from_unix_s: Some(recorded.from_unix_s),
         recorded_s: recorded.time.as_secs_f64(),
         ended_by: recorded.ended_by,
         book: all.book,
@@ -51,13 +55,13 @@ pub(super) fn result(
         statuses: all.statuses.clone(),
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         latency: all.latencies(),
-        percentiles: percentiles(spec, course.as_deref(), &all),
-        within: within(spec, &all),
+        percentiles: times.percentiles(spec.percentiles.clone()),
+        within: within(spec, &times),
         fail_on: Vec::new(),
-        response_intervals: course.as_ref().map(|course| intervals(course, &all)).unwrap_or_default(),
+        response_intervals: times.intervals(),
         outcomes: outcomes(&all),
         messages: all.messages.as_ref().map(|messages| messages.summary()),
-        modes: found_modes(&all),
+        modes: times.modes(),
         windows: course.as_ref().map(|course| windows(course)).unwrap_or_default(),
         pacing: course.as_ref().and_then(|course| pacing(course, spec)),
         serial_correlation: course.as_ref().and_then(|course| correlation(course)),
@@ -68,11 +72,13 @@ pub(super) fn result(
         drained: drained(&all),
         lookups: None,
         stages: stages(spec, &recordings, recorded.time),
-        drift: course.as_ref().and_then(|course| drift(course)),
+        drift: times.drift(),
         generator,
         imported: None,
+        merged: None,
         loosened: Vec::new(),
         environment,
+        histograms: Some(histograms(&all, &times)),
     }
 }
 
@@ -170,69 +176,45 @@ fn outcomes(recording: &Recording) -> BTreeMap<String, hoptax_result::Latency> {
     failed.chain(answered).collect()
 }
 
-fn found_modes(recording: &Recording) -> Vec<Mode> {
-    let times = recording.response.histogram();
-    let values =
-        times.iter_recorded().map(|value| (value.value_iterated_to() as f64 / 1e3, value.count_at_value()));
-    modes(values)
-        .into_iter()
-        .map(|mode| Mode { low_us: mode.low, peak_us: mode.peak, high_us: mode.high, share: mode.share })
-        .collect()
+fn times(all: &Recording, course: Option<&Course>) -> Times {
+    let [pending_response, pending_service] =
+        all.censored.as_deref().cloned().map_or([None, None], |both| both.map(Some));
+    Times {
+        response: all.response.histogram(),
+        service: all.service.histogram(),
+        pending_response,
+        pending_service,
+        batches: course.map(Course::batches).unwrap_or_default(),
+    }
 }
 
-/// The requested additional percentiles, without duplicates.
-fn percentiles(spec: &TrialSpec, course: Option<&Course>, recording: &Recording) -> Vec<Percentile> {
-    let mut percentiles = spec.percentiles.clone();
-    percentiles.sort_by(f64::total_cmp);
-    percentiles.dedup();
-    let censored = recording.censored.as_deref();
-    let of = |percentile: f64| {
-        let p = percentile / 100.0;
-        let response = recording.response.quantile_with(p, censored.map(|[response, _]| response));
-        let service = recording.service.quantile_with(p, censored.map(|[_, service]| service));
-        Percentile {
-            percentile,
-            response_us: response.0,
-            response_at_least_us: response.1,
-            response_interval: course.and_then(|course| interval(course, recording, p)),
-            service_us: service.0,
-            service_at_least_us: service.1,
-        }
-    };
-    percentiles.into_iter().map(of).collect()
+fn histograms(all: &Recording, times: &Times) -> LoadHistograms {
+    let of = |distribution: &Distribution| encode(&distribution.histogram());
+    LoadHistograms {
+        response: encode(&times.response),
+        pending_response: times.pending_response.as_ref().and_then(encode),
+        service: encode(&times.service),
+        pending_service: times.pending_service.as_ref().and_then(encode),
+        send_lag: of(&all.send_lag),
+        own_lag: of(&all.own_lag),
+        first_byte: of(&all.first_byte),
+        last_byte: of(&all.last_byte),
+        connect: of(&all.connect),
+        messages: all.messages.as_deref().and_then(of),
+        handshake: of(all.handshakes.durations()),
+        outcomes: all
+            .outcomes
+            .iter()
+            .filter_map(|(word, one)| Some(((*word).to_owned(), of(one)?)))
+            .collect(),
+        batches: times.batches.iter().map(encode).collect(),
+    }
 }
 
 /// The responses within the requested limits.
-fn within(spec: &TrialSpec, recording: &Recording) -> Vec<Within> {
-    let response = recording.response.histogram();
-    let answered = |limit_us: f64| response.count_between(0, (limit_us * 1e3) as u64);
+fn within(spec: &TrialSpec, times: &Times) -> Vec<Within> {
+    let answered = |limit_us: f64| times.response.count_between(0, (limit_us * 1e3) as u64);
     spec.limits_us.iter().map(|&limit_us| Within { limit_us, answered: answered(limit_us) }).collect()
-}
-
-/// The interval of a quantile of the response times of answered requests.
-fn interval(course: &Course, recording: &Recording, p: f64) -> Option<Range> {
-    let all = recording.response.histogram();
-    let quantile_ns = all.value_at_quantile(p);
-    let batches = course.batches();
-    let share = |batch: &Histogram<u32>| {
-        (!batch.is_empty()).then(|| batch.count_between(0, quantile_ns) as f64 / batch.len() as f64)
-    };
-    let shares: Vec<f64> = batches.iter().filter_map(share).map(|share| share.min(1.0)).collect();
-    // If a batch is empty, the batches do not represent equal parts of the trial.
-    let (low, high) = quantile_ranks(&shares, p).filter(|_| shares.len() == batches.len())?;
-    let us = |rank: f64| all.value_at_quantile(rank) as f64 / 1e3;
-    Some(Range { low: us(low), high: us(high) })
-}
-
-/// Intervals of the default quantiles.
-fn intervals(course: &Course, recording: &Recording) -> QuantileIntervals {
-    let interval = |p: f64| interval(course, recording, p);
-    QuantileIntervals {
-        p50_us: interval(0.5),
-        p90_us: interval(0.9),
-        p99_us: interval(0.99),
-        p99_9_us: interval(0.999),
-    }
 }
 
 fn windows(course: &Course) -> Vec<Window> {
@@ -277,26 +259,6 @@ fn correlation(course: &Course) -> Option<f64> {
 fn in_flight(course: &Course) -> Option<InFlight> {
     let (seen, computed, looks) = course.in_flight()?;
     Some(InFlight { seen, looks, computed })
-}
-
-fn drift(course: &Course) -> Option<Drift> {
-    let batches = course.batches();
-    let third = batches.len() / 3;
-    let median = |batches: &[Histogram<u32>]| {
-        let all = batches.iter().cloned().reduce(|mut all, one| {
-            all += one;
-            all
-        })?;
-        median_us(&all)
-    };
-    Some(Drift {
-        first_third_p50_us: median(batches.get(..third)?)?,
-        last_third_p50_us: median(batches.get(batches.len() - third..)?)?,
-    })
-}
-
-fn median_us(times: &Histogram<u32>) -> Option<f64> {
-    (!times.is_empty()).then(|| times.value_at_quantile(0.5) as f64 / 1e3)
 }
 
 /// The stages that began, each with the time that it ran.

@@ -1,5 +1,7 @@
 //! The summary of a load.
 
+mod merged;
+
 use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, TlsResult};
 
 use super::rows::Rows;
@@ -17,6 +19,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     text += &coverage(result);
     text += &shape(result);
     text += &stages(result);
+    text += &result.merged.as_ref().map(merged::runs).unwrap_or_default();
     let generator = &result.generator;
     if result.imported.is_none() {
         text += &format!(
@@ -48,10 +51,11 @@ fn heading(result: &LoadResult, style: Style) -> String {
         _ => "closed loop".to_owned(),
     };
     let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
-    let tool = result
-        .imported
-        .as_ref()
-        .map_or_else(String::new, |imported| format!("imported from {}: ", imported.tool));
+    let tool = match (&result.imported, &result.merged) {
+        (Some(imported), _) => format!("imported from {}: ", imported.tool),
+        (None, Some(merged)) => format!("merged from {} run(s): ", merged.runs.len()),
+        (None, None) => String::new(),
+    };
     // For HTTP/1.1 the method is enough.
     let what = match plan.protocol.as_str() {
         "http2" => format!("HTTP/2 {}", plan.method),
@@ -75,6 +79,7 @@ fn heading(result: &LoadResult, style: Style) -> String {
         network_note(&plan.network),
         plan.workers,
         match (result.ended_by, plan.request_limit) {
+            _ if result.merged.is_some() => format!("{:.1} s in common", result.recorded_s),
             (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
             (EndedBy::Requests, Some(limit)) => {
                 format!("{} requests in {:.1} s", grouped(limit as f64, 0), result.recorded_s)
@@ -239,7 +244,7 @@ fn latencies(result: &LoadResult) -> String {
             rows.add(name, empty().chain(cells).chain(std::iter::once(String::new())).collect());
         }
     }
-    rows.add("service time", quantiles(&latency.service));
+    rows.add("service time", service(result));
     rows.add("send lag", quantiles(&latency.send_lag));
     rows.add("first byte", quantiles(&latency.first_byte));
     rows.add("last byte", quantiles(&latency.last_byte));
@@ -356,7 +361,6 @@ fn stages(result: &LoadResult) -> String {
     let mut rows =
         Rows::new(&["stage", "for s", "answered/s", "errors", "unsent", "p50 us", "p99 us", "p99.9 us"]);
     for stage in &result.stages {
-        let rate = |rate: f64| grouped(rate, 0);
         let name = if (stage.from_rate - stage.to_rate).abs() < f64::EPSILON {
             format!("{}/s", rate(stage.to_rate))
         } else {
@@ -387,6 +391,20 @@ fn stages(result: &LoadResult) -> String {
     }
 }
 
+/// The quantiles of service time; the range of its bucket where an imported result has only that.
+fn service(result: &LoadResult) -> Vec<String> {
+    let mut cells = quantiles(&result.latency.service);
+    // After minimum and mean.
+    let columns = [50.0, 90.0, 99.0, 99.9].into_iter().zip(cells.iter_mut().skip(2));
+    for (percentile, cell) in columns {
+        let mut ranges = result.imported.iter().flat_map(|imported| &imported.ranges);
+        if let Some(range) = ranges.find(|range| (range.percentile - percentile).abs() < 1e-9) {
+            *cell = format!("{} to {}", us(range.low_us), us(range.high_us));
+        }
+    }
+    cells
+}
+
 fn quantiles(latency: &Latency) -> Vec<String> {
     let (count, at_least) = (latency.count, &latency.at_least);
     vec![
@@ -408,6 +426,10 @@ fn cell(known: Option<f64>, at_least: Option<f64>, count: u64) -> String {
         // Without requests there is no value; otherwise a missing value was withheld.
         (None, None) => if count == 0 { "-" } else { "withheld" }.to_owned(),
     }
+}
+
+fn rate(rate: f64) -> String {
+    grouped(rate, 0)
 }
 
 fn us(us: f64) -> String {

@@ -84,6 +84,21 @@ pub struct Imported {
     pub tool: String,
     /// Quantities that it does not report, and that cannot be judged.
     pub unknown: Vec<String>,
+    /// The quantiles of service time of which the file tells only a wide range. They are not in the distribution.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<ImportedRange>,
+}
+
+/// The range of a bucket that a quantile lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportedRange {
+    /// The percentile, above 0 and below 100.
+    pub percentile: f64,
+    /// The lower bound of the bucket, us.
+    pub low_us: f64,
+    /// Its upper bound, us.
+    pub high_us: f64,
 }
 
 /// A threshold that was loosened.

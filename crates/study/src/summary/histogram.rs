@@ -1,8 +1,6 @@
-//! Histograms in results: `HdrHistogram` encoding V2, compressed, in base64.
+//! Histograms in results of studies.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use hoptax_load::encoded::{decode, encode};
 use hoptax_result::{Histogram, ResponseHistogram, Sample, StudyResult};
 
 use crate::record::Times;
@@ -11,22 +9,12 @@ use crate::record::Times;
 pub(super) fn merged<'a>(times: impl Iterator<Item = &'a Times>) -> Option<Histogram> {
     let mut all = hoptax_load::histogram();
     times.for_each(|one| one.add_to(&mut all));
-    if all.is_empty() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    // Writes to memory, which cannot fail.
-    V2DeflateSerializer::new().serialize(&all, &mut bytes).ok()?;
-    Some(Histogram(STANDARD.encode(bytes)))
+    encode(&all)
 }
 
 /// Decodes a histogram; empty if there is none or it is invalid.
 pub(super) fn decoded(encoded: Option<&Histogram>) -> hdrhistogram::Histogram<u64> {
-    let read = |encoded: &Histogram| {
-        let bytes = STANDARD.decode(&encoded.0).ok()?;
-        Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
-    };
-    encoded.and_then(read).unwrap_or_else(hoptax_load::histogram)
+    encoded.and_then(decode).unwrap_or_else(hoptax_load::histogram)
 }
 
 /// Its values in nanoseconds with their counts, ascending.
@@ -95,10 +83,8 @@ mod tests {
         let (arm, load) = (result.arms[0].id.clone(), result.plan.loads[0].name.clone());
         let mut times = hoptax_load::histogram();
         times.record(5_000).unwrap();
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&times, &mut bytes).unwrap();
         let expected = [(times.highest_equivalent(5_000), 2)];
-        let responses = Some(Histogram(STANDARD.encode(bytes)));
+        let responses = encode(&times);
         let sample = Sample { arm: arm.clone(), load: load.clone(), responses, ..Sample::default() };
         let round = hoptax_result::StudyRound { samples: vec![sample], ..Default::default() };
         result.rounds = vec![round.clone(), round];

@@ -53,6 +53,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: column(4),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &["times below a millisecond", "intended starts", "p99.9"],

@@ -3,7 +3,7 @@
 use hoptax_result::Latency;
 
 use super::{command_line, words};
-use crate::text::{at, json};
+use crate::text::{at, json, text_at};
 use crate::{Reported, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -30,6 +30,8 @@ pub(super) const TOOL: Tool = Tool {
         let answered = count("req1xx") + count("req2xx") + count("req3xx");
         let seconds = at(&result, "/result/timeTakenSeconds").ok_or("`timeTakenSeconds` is missing")?;
         Ok(Reported {
+            url: text_at(&result, "/spec/url"),
+            target: at(&result, "/spec/rate"),
             connections: at(&result, "/spec/numberOfConnections").map(|count| count as u32),
             answered: Some(answered),
             failed: Some(count("req4xx") + count("req5xx") + count("others")),
@@ -44,6 +46,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: us("max"),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &["intended starts: a token is taken when a connection is free", "p99.9"],

@@ -1,11 +1,11 @@
 //! Fortio: each thread has one connection and a share of the rate, and sends the next request after the response.
 
-use hoptax_result::Latency;
+use hoptax_result::{ImportedRange, Latency};
 
 use serde_json::Value;
 
 use super::command_line;
-use crate::text::{at, json};
+use crate::text::{at, json, text_at};
 use crate::{RESULT, Reported, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -46,8 +46,15 @@ pub(super) const TOOL: Tool = Tool {
         let us = |name: &str| at(histogram, &format!("/{name}")).map(|seconds| seconds * 1e6);
         let count = at(histogram, "/Count").map(|count| count as u64);
         let failed = at(&result, "/ErrorsDurationHistogram/Count").map(|count| count as u64);
+        let threads = at(&result, "/NumThreads");
+        let connections = threads.map(|threads| threads * at(&result, "/NumConnections").unwrap_or(1.0));
         Ok(Reported {
-            connections: at(&result, "/NumThreads").map(|count| count as u32),
+            url: text_at(&result, "/URL").or_else(|| text_at(&result, "/Destination")),
+            started_at: text_at(&result, "/StartTime"),
+            // `max` without a rate.
+            target: at(&result, "/RequestedQPS").filter(|rate| *rate > 0.0),
+            workers: threads.map(|count| count as u32),
+            connections: connections.map(|count| count as u32),
             answered: count.map(|count| count.saturating_sub(failed.unwrap_or(0))),
             failed,
             rate: at(&result, "/ActualQPS"),
@@ -63,6 +70,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: us("Max"),
                 ..Latency::default()
             },
+            buckets: PERCENTILES.iter().filter_map(|p| bucket(histogram, *p)).collect(),
         })
     },
     not_reported: &[
@@ -71,6 +79,18 @@ pub(super) const TOOL: Tool = Tool {
         "latency of failed requests separately: its histogram contains both",
     ],
 };
+
+/// The reported percentiles.
+const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+
+/// The bucket that a percentile lies in.
+fn bucket(histogram: &Value, percentile: f64) -> Option<ImportedRange> {
+    let buckets = histogram.get("Data")?.as_array()?;
+    let reaches = |bucket: &&Value| at(bucket, "/Percent").is_some_and(|share| share >= percentile - 1e-9);
+    let one = buckets.iter().find(reaches)?;
+    let us = |bound: &str| at(one, bound).map(|seconds| seconds * 1e6);
+    Some(ImportedRange { percentile, low_us: us("/Start")?, high_us: us("/End")? })
+}
 
 fn percentile(histogram: &Value, p: f64) -> Option<f64> {
     let all = histogram.get("Percentiles")?.as_array()?;

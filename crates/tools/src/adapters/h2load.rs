@@ -51,6 +51,7 @@ pub(super) const TOOL: Tool = Tool {
                 standard_deviation_us: column(3),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &["quantiles", "requests in flight at the end", "intended starts"],

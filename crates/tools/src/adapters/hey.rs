@@ -56,6 +56,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: seconds("Slowest:"),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &["intended starts: ticks during a request are lost", "p99.9"],

@@ -47,6 +47,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: us("max_us"),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &[],

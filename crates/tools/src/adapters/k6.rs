@@ -71,6 +71,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: us("max"),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &[

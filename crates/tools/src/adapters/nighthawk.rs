@@ -5,7 +5,7 @@ use hoptax_result::Latency;
 use serde_json::Value;
 
 use super::command_line;
-use crate::text::{at, json};
+use crate::text::{at, json, text_at};
 use crate::{Reported, Tool};
 
 /// Its latency statistic.
@@ -49,8 +49,8 @@ pub(super) const TOOL: Tool = Tool {
         let global = named("global").or(results.last()).ok_or("`results` is empty")?;
         let statistics = global.get("statistics").and_then(Value::as_array);
         let latency = statistics
-            .and_then(|all| all.iter().find(|one| one.get("id").and_then(Value::as_str) == Some(LATENCY)))
-            .ok_or_else(|| format!("the statistic `{LATENCY}` is missing"))?;
+            .and_then(|all| named_or_only(all))
+            .ok_or_else(|| missing(statistics.map_or(&[], Vec::as_slice)))?;
         let counter = |name: &str| {
             let all = global.get("counters")?.as_array()?;
             all.iter()
@@ -64,8 +64,18 @@ pub(super) const TOOL: Tool = Tool {
             .filter_map(|name| counter(&format!("benchmark.{name}")))
             .sum();
         let us = |name: &str| latency.get(name).and_then(self::seconds).map(|seconds| seconds * 1e6);
+        // Rate and connections are those of each worker.
+        let is_worker = |one: &&Value| {
+            one.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with("worker_"))
+        };
+        let workers = results.iter().filter(is_worker).count().max(1) as f64;
+        let of_workers = |pointer: &str| at(&result, pointer).map(|one| one * workers);
         Ok(Reported {
-            connections: at(&result, "/options/connections").map(|count| count as u32),
+            url: text_at(&result, "/options/uri"),
+            started_at: text_at(global, "/execution_start"),
+            target: of_workers("/options/requests_per_second"),
+            workers: Some(workers as u32),
+            connections: of_workers("/options/connections").map(|count| count as u32),
             answered: answered.map(|count| count as u64),
             failed: Some(failed as u64),
             rate: answered.zip(seconds).map(|(count, seconds)| count / seconds),
@@ -81,6 +91,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: us("max"),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &[
@@ -89,6 +100,31 @@ pub(super) const TOOL: Tool = Tool {
         "time between the intended start and the encoding of a request",
     ],
 };
+
+/// The latency of requests, or the only statistic with times.
+fn named_or_only(statistics: &[Value]) -> Option<&Value> {
+    let is_named = |one: &&Value| one.get("id").and_then(Value::as_str) == Some(LATENCY);
+    statistics.iter().find(is_named).or_else(|| {
+        let mut with_times = statistics.iter().filter(|one| has_times(one));
+        with_times.next().filter(|_| with_times.next().is_none())
+    })
+}
+
+fn has_times(statistic: &Value) -> bool {
+    let has_mean = statistic.get("mean").and_then(seconds).is_some();
+    has_mean && at(statistic, "/count").is_some_and(|count| count > 0.0)
+}
+
+/// Why there is no latency.
+fn missing(statistics: &[Value]) -> String {
+    let others: Vec<&str> = statistics
+        .iter()
+        .filter(|one| has_times(one))
+        .filter_map(|one| one.get("id").and_then(Value::as_str))
+        .collect();
+    let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+    format!("the statistic `{LATENCY}` is missing; statistics with times: {others}")
+}
 
 /// Parses a Protobuf duration in JSON, `1.5s`; seconds.
 fn seconds(value: &Value) -> Option<f64> {
@@ -111,5 +147,27 @@ mod tests {
     fn output_is_read() {
         let text = include_str!("../../recorded/nighthawk.json");
         insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
+    }
+
+    #[test]
+    fn rate_and_connections_are_those_of_all_workers() {
+        let statistic = |count: &str| format!(r#"{{"id": "x", "count": "{count}", "mean": "0.002s"}}"#);
+        let output = |statistics: &str| {
+            format!(
+                r#"{{"options": {{"uri": "http://a/", "connections": 5, "requests_per_second": 100}}, "results": [
+                {{"name": "worker_0"}}, {{"name": "worker_1"}}, {{"name": "global", "statistics": [{statistics}]}}]}}"#
+            )
+        };
+        let read = |statistics: &str| (TOOL.read)(&Output { text: &output(statistics), file: None });
+        let reported = read(&[statistic("3"), statistic("0")].join(", ")).unwrap();
+        assert_eq!(
+            (reported.workers, reported.connections, reported.target),
+            (Some(2), Some(10), Some(200.0))
+        );
+        assert_eq!((reported.url.as_deref(), reported.latency.mean_us), (Some("http://a/"), Some(2_000.0)));
+        // With several, the one that is meant is not known.
+        let error = read(&[statistic("3"), statistic("4")].join(", ")).unwrap_err();
+        assert!(error.ends_with("is missing; statistics with times: x, x"), "{error}");
+        assert!(read(&statistic("0")).unwrap_err().ends_with("statistics with times: none"));
     }
 }

@@ -55,6 +55,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: us("/summary/slowest"),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &[

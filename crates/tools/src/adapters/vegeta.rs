@@ -3,7 +3,7 @@
 use hoptax_result::Latency;
 
 use super::words;
-use crate::text::{at, json};
+use crate::text::{at, json, text_at};
 use crate::{RESULT, Reported, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -34,6 +34,7 @@ pub(super) const TOOL: Tool = Tool {
         let requests = at(&result, "/requests").ok_or("`requests` is missing")?;
         let share = at(&result, "/success").unwrap_or(1.0);
         Ok(Reported {
+            started_at: text_at(&result, "/earliest"),
             connections: None,
             answered: Some((requests * share).round() as u64),
             failed: Some((requests * (1.0 - share)).round() as u64),
@@ -48,6 +49,7 @@ pub(super) const TOOL: Tool = Tool {
                 max_us: us("max"),
                 ..Latency::default()
             },
+            ..Reported::default()
         })
     },
     not_reported: &[

@@ -53,10 +53,12 @@ pub(super) fn read(text: &str, counts_late: bool) -> Result<Reported, String> {
     let unanswered = error("connect ") + error("read ") + error("write ");
     // wrk counts a response after the timeout as a request, but not in the latency.
     let late = if counts_late { error("timeout ") } else { 0 };
-    let connections =
-        text.lines().find_map(|line| line.trim().strip_suffix(" connections")?.rsplit(' ').next());
+    // `1 threads and 16 connections`
+    let threads = text.lines().find_map(|line| line.trim().strip_suffix(" connections"));
     Ok(Reported {
-        connections: connections.and_then(|count| count.parse().ok()),
+        url: after(text, " test @ ").map(str::to_owned),
+        workers: threads.and_then(|threads| threads.split(' ').next()?.parse().ok()),
+        connections: threads.and_then(|threads| threads.rsplit(' ').next()?.parse().ok()),
         answered: requests.map(|requests| requests.saturating_sub(refused + late)),
         failed: Some(refused + unanswered + late),
         rate: after(text, "Requests/sec:").and_then(number),
@@ -71,6 +73,7 @@ pub(super) fn read(text: &str, counts_late: bool) -> Result<Reported, String> {
             max_us: column(2),
             ..Latency::default()
         },
+        ..Reported::default()
     })
 }
 

@@ -12,8 +12,8 @@ use hoptax_load::hdr;
 use hoptax_load::interval::{self, IntervalSink, Part};
 use hoptax_result::{LoadInterval, LoadResult, Verdict};
 
-use super::judgement::Judgement;
 use crate::arguments::LoadArguments;
+use crate::command::judgement::Judgement;
 use crate::exit::Failure;
 
 /// Interval length of the histogram log; one second is usual for such logs.

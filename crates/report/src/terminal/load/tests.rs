@@ -1,4 +1,6 @@
-use hoptax_result::{FailOn, Lookups, Percentile};
+use hoptax_result::{
+    FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile, RunLeftOut,
+};
 
 use super::*;
 use crate::fixture;
@@ -138,4 +140,40 @@ fn a_stored_result_with_the_former_name_of_drained_connections_is_read() {
     let stored = text.replace("\"drained\"", "\"retired\"");
     assert_ne!(stored, text);
     assert_eq!(serde_json::from_str::<LoadResult>(&stored).unwrap(), result);
+}
+
+#[test]
+fn a_merged_load_has_a_row_for_each_run() {
+    let mut result = fixture::load();
+    let run = |file: &str, from_s: f64, p99_us: Option<f64>| MergedRun {
+        file: file.to_owned(),
+        verdict: hoptax_result::Verdict::Sound,
+        recorded_from_unix_s: from_s,
+        recorded_s: 10.0,
+        rate: LoadRate { target: Some(10_000.0), offered: 10_000.0, achieved: Some(9_990.0) },
+        connections: 16,
+        seed: 1,
+        response: Latency { p99_us, ..fixture::load().latency.response },
+        environment: result.environment.clone(),
+    };
+    let runs = vec![run("a.json", 1_767_323_045.2, Some(1_234.0)), run("b.json", 1_767_323_045.0, None)];
+    let reason = "it cannot be read".to_owned();
+    let left_out = vec![RunLeftOut { file: "c.json".to_owned(), reason, planned_rate: None }];
+    let merged = Merged { runs, left_out, ..Merged::default() };
+    result.stages.clear();
+    result.merged = Some(merged);
+    let text = load(&result, Style { width: 100, colour: false });
+    assert!(text.contains("\nmerged from 2 run(s): GET http://127.0.0.1:8080/ and 2 more\n"), "{text}");
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("run ")).take(4).collect();
+    insta::assert_snapshot!(table.join("\n"));
+}
+
+#[test]
+fn a_quantile_of_which_only_the_bucket_is_known_is_printed_as_a_range() {
+    let mut result = fixture::load();
+    let ranges = vec![ImportedRange { percentile: 50.0, low_us: 13.0, high_us: 1_000.0 }];
+    result.imported = Some(Imported { tool: "fortio".to_owned(), unknown: Vec::new(), ranges });
+    let text = load(&result, Style { width: 100, colour: false });
+    let line = text.lines().find(|line| line.starts_with("service time")).unwrap();
+    assert!(line.contains("95.0") && line.contains("13.0 to 1,000 "), "{line}");
 }

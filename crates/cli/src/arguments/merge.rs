@@ -1,0 +1,52 @@
+//! Arguments of `hoptax merge` and `export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Histograms and counts are added, so each quantile is that of all requests together. Rates are added
+for the time in which all runs recorded. A file that is missing or ends early, and a void result,
+are left out: the output names them with their share of the planned rate, the verdict is caution,
+and the exit code is 0.
+
+Examples:
+  hoptax merge a.json b.json c.json
+  hoptax merge a.json b.json --json all.json
+
+Exit codes:
+  0    merged; the verdict is sound or caution
+  2    the files are not results of one load at the same time, or no result is left to merge
+  4    the merged result is void")]
+pub(crate) struct MergeArguments {
+    /// Results of `hoptax load --json`, one of each generator
+    #[arg(value_name = "FILE", num_args = 2.., required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write the result as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax export result.json --to hgrm > load.hgrm
+  hoptax export result.json --to fortio > fortio-data/load.json
+  fortio report -data-dir fortio-data                              draws it")]
+pub(crate) struct ExportArguments {
+    /// Result of `hoptax load --json` or `hoptax merge --json`
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Format of the output
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) to: ExportFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// JSON for the report page of Fortio; its durations are response times from the intended start
+    Fortio,
+    /// The percentile distribution of response time in the text format of HdrHistogram
+    Hgrm,
+}

@@ -1,0 +1,34 @@
+//! The runs that a result was merged from.
+
+use hoptax_result::Merged;
+
+use super::super::rows::Rows;
+use super::{cell, rate};
+use crate::numbers::grouped;
+
+/// A row for each run, with its start after that of the first.
+pub(super) fn runs(merged: &Merged) -> String {
+    let header = ["run", "start s", "for s", "connections", "answered/s", "p50 us", "p99 us", "verdict"];
+    let mut rows = Rows::new(&header);
+    let starts = merged.runs.iter().map(|run| run.recorded_from_unix_s);
+    let first_s = starts.fold(f64::INFINITY, f64::min);
+    for run in &merged.runs {
+        let (count, at_least) = (run.response.count, run.response.at_least);
+        let cells = vec![
+            format!("{:.1}", run.recorded_from_unix_s - first_s),
+            format!("{:.1}", run.recorded_s),
+            grouped(run.connections.into(), 0),
+            run.rate.achieved.map_or("withheld".to_owned(), rate),
+            cell(run.response.p50_us, at_least.p50_us, count),
+            cell(run.response.p99_us, at_least.p99_us, count),
+            run.verdict.as_str().to_owned(),
+        ];
+        rows.add(&run.file, cells);
+    }
+    for run in &merged.left_out {
+        let mut cells = vec![String::new(); header.len() - 2];
+        cells.push("left out".to_owned());
+        rows.add(&run.file, cells);
+    }
+    format!("\n{}", rows.text())
+}

@@ -1,0 +1,61 @@
+//! How a result of a load was merged from those of several runs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Latency, LoadRate};
+use crate::{Environment, Verdict};
+
+/// The runs that a result was merged from. Histograms and counts of the result are sums over them, and so are its rates, which
+/// hold for the time in which all runs recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Merged {
+    /// The runs, in the order in which they were listed.
+    pub runs: Vec<MergedRun>,
+    /// The listed runs that are not in the result.
+    pub left_out: Vec<RunLeftOut>,
+    /// Share of the answered requests that belong to times at which not all runs recorded, 0 to 1. They had less load
+    /// beside them.
+    pub outside_share: f64,
+    /// Whether quantiles have intervals: only if the records of all runs begin and end within a twentieth of each other.
+    pub has_intervals: bool,
+    /// Properties of machines and TLS connections that are not the same for all runs, with their values.
+    pub differences: Vec<String>,
+}
+
+/// One of the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MergedRun {
+    /// The file that it was read from.
+    pub file: String,
+    /// Its own verdict.
+    pub verdict: Verdict,
+    /// Start of its record, seconds since 1970, by the clock of its machine.
+    pub recorded_from_unix_s: f64,
+    /// Its recorded time, seconds.
+    pub recorded_s: f64,
+    /// Its requests per second.
+    pub rate: LoadRate,
+    /// Its connections.
+    pub connections: u32,
+    /// The seed of its release times.
+    pub seed: u64,
+    /// Its response time.
+    pub response: Latency,
+    /// Its machine.
+    pub environment: Environment,
+}
+
+/// A run that was listed and is not in the result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunLeftOut {
+    /// Its file.
+    pub file: String,
+    /// Why it is not in the result.
+    pub reason: String,
+    /// Its planned rate, requests per second; null in a closed loop, and if the file could not be read.
+    pub planned_rate: Option<f64>,
+}
