@@ -341,3 +341,21 @@ fn a_udp_port_in_use_stops_an_origin_only_if_it_serves_http3() {
     drop(origin(&["--listen", &listen]));
     drop(origin(&[&secured[..], &["--alpn", "h2,http/1.1"]].concat()));
 }
+
+/// Envoy closes a connection whose peer acknowledges nothing for several timeouts. The generator does nothing while
+/// another arm or load is measured, so acknowledgements that it delays must be out before.
+#[test]
+fn connections_survive_slices_of_other_loads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    let text = "name: pauses\nrounds: 2\narms: [baseline, http3/terminate]\nloads:\n  - {name: short, loop: closed, connections: \
+                8, blocks: 10, slice: 50ms}\n  - {name: long, loop: closed, connections: 1, blocks: 1, slice: 4s}\n";
+    fs::write(&study, text).unwrap();
+    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result: Value = serde_json::from_str(&result).unwrap();
+    for arm in result["arms"].as_array().unwrap() {
+        assert_eq!(arm["failures"], json!({}), "{}", arm["id"]);
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{}", ran.stderr);
+    }
+}
