@@ -9,6 +9,7 @@ mod rounds;
 mod same;
 mod samples;
 mod timeline;
+mod utilisation;
 
 use hoptax_result::{ArmKind, StudyResult};
 
@@ -26,6 +27,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::NOT_SATURATED,
     arms::UNEQUALLY_BUSY,
     arms::CAPACITY,
+    utilisation::UNEQUAL,
     samples::TOO_FEW,
     samples::VAGUE,
     samples::VAGUE_LEVEL,
