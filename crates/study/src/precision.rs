@@ -1,6 +1,6 @@
 //! The precision of a study's costs, and a forecast of it for more rounds.
 
-use hoptax_result::{Interval, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, Interval, StudyResult};
 use hoptax_stats::{LOOK_CONFIDENCE, half_width_after, precise_enough, rounds_needed, standard_error};
 
 /// A forecast of more rounds aims at intervals narrower by a quarter, the least that is worth the time.
@@ -17,15 +17,21 @@ pub struct Forecast {
 }
 
 /// The half-widths of all costs in CPU time, each as a share of the CPU time of the arm that its arm is compared with:
-/// 0.01 for 1 %. One for each arm that has such a cost; infinite where it could not be computed.
+/// 0.01 for 1 %. One for each arm that has such a cost; infinite where it could not be computed. A study that compares arms
+/// with others than a plain proxy asks for these costs, so only they count.
 ///
 /// The estimates of the costs are not used, so a study that stops by these half-widths favours neither small nor large
 /// costs.
 pub fn half_widths(result: &StudyResult) -> Vec<f64> {
     let proxied = |id: &String| result.arms.iter().find(|arm| arm.id == *id && !arm.hops.is_empty());
     let compared = result.arms.iter().filter(|arm| !arm.hops.is_empty());
-    let with_other = compared.filter_map(|arm| Some((arm, proxied(arm.compared_with.as_ref()?)?)));
+    let with_other: Vec<(&ArmResult, &ArmResult)> =
+        compared.filter_map(|arm| Some((arm, proxied(arm.compared_with.as_ref()?)?))).collect();
+    let is_asked = |(_, other): &(&ArmResult, &ArmResult)| other.kind != ArmKind::Baseline;
+    let asks = with_other.iter().any(is_asked);
     with_other
+        .into_iter()
+        .filter(|pair| !asks || is_asked(pair))
         .map(|(arm, other)| {
             let share = arm.cost.cpu_us_per_request.zip(other.cpu_us_per_request);
             let share = share.map(|(cost, level)| cost.half_width() / level.estimate);

@@ -305,6 +305,18 @@ fn half_widths_are_shares_of_the_arm_compared_with() {
 }
 
 #[test]
+fn half_widths_are_those_of_the_comparisons_that_a_study_asks_for() {
+    let mut result = summarised(&rounds(index("lua"), [4.0, 5.0, 7.0]));
+    let lua = result.arms.iter().position(|arm| arm.id == "lua").unwrap();
+    let rbac = result.arms.iter_mut().find(|arm| arm.id == "rbac").unwrap();
+    rbac.compared_with = Some("lua".to_owned());
+    // Not the wide cost of `lua` itself, which is compared with the plain proxy.
+    let found = precision::half_widths(&result);
+    assert!(result.arms[lua].cost.cpu_us_per_request.is_some());
+    assert!(found.len() == 1 && found[0] < 1e-9, "{found:?}");
+}
+
+#[test]
 fn a_composition_with_a_known_delay_takes_at_least_that_delay() {
     let text = TEXT.replace("rbac, cors", "fault/delay, {name: edge, functions: [fault/delay, cors]}");
     let (file, positions) = file::read("test.yaml", &text).unwrap();
