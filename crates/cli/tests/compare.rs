@@ -5,9 +5,10 @@
 mod support;
 
 use std::fs;
+use std::process::Stdio;
 
 use serde_json::Value;
-use support::{checked, hoptax, origin, ran, root, run};
+use support::{Guarded, checked, hoptax, is_alive, origin, ran, root, run, wait_until};
 
 #[test]
 fn subjects_are_measured_side_by_side_and_compared_with_the_first() {
@@ -90,4 +91,22 @@ fn a_subject_that_cannot_be_measured_is_refused_with_its_name() {
     let ran = run(["compare", "baseline", "jtw"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("unknown function `jtw`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_signal_to_the_program_ends_its_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let child = hoptax()
+        .args(["compare", "baseline", "lua", "--rounds", "1000", "--out"])
+        .arg(&out)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut running = Guarded(child.unwrap());
+    wait_until("the first round", || fs::metadata(out.join("arms/baseline/admin-address")).is_ok());
+    let [study] = running.children().try_into().unwrap();
+    running.signal("TERM");
+    assert_eq!(running.0.wait().unwrap().code(), Some(130));
+    assert!(!is_alive(study));
 }

@@ -188,7 +188,7 @@ impl Group {
     }
 
     /// Sends a signal to the group.
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         if !self.is_reaped {
             // Fails if all members have just exited, which waiting for the leader will show.
             let _ = kill_process_group(self.pid, signal);

@@ -8,6 +8,7 @@ pub mod awake;
 pub mod child;
 pub mod clock;
 pub mod command;
+pub mod delegate;
 pub mod environment;
 pub mod firewall;
 pub mod freeze;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use hoptax_host::delegate::run_to_end;
 use hoptax_result::StudyResult;
 
 use crate::arguments::NeverHalt;
@@ -80,12 +81,11 @@ fn run_in<S: AsRef<OsStr>>(
 ) -> Result<Result<StudyResult, Code>, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    // Ctrl-C also reaches the study, which ends its own children.
     let interrupt = Interrupt::listen()?;
     let mut study = Command::new(program);
     study.arg("study").args(arguments).arg(flag).arg(folder).stdin(Stdio::null()).stdout(Stdio::null());
-    let status =
-        study.status().map_err(|error| Failure::environment(format!("cannot start the study: {error}")))?;
+    let status = run_to_end(study, interrupt.flag())
+        .map_err(|error| Failure::environment(format!("cannot run the study: {error}")))?;
     if interrupt.is_requested() || status.code() == Some(Code::Interrupted as i32) {
         return Ok(Err(Code::Interrupted));
     }
