@@ -1,9 +1,13 @@
 //! Failure conditions of a load, such as `p99>5ms`, for scripts: a condition that holds sets the exit code.
 
+mod account;
+
 use std::fmt;
 use std::str::FromStr;
 
 use hoptax_result::{FailOn, FailOnOutcome, Latency, LoadResult, Verdict};
+
+use account::OfProcesses;
 
 /// The kinds of failure that a condition can name, besides stream resets.
 const FAILURES: [&str; 14] = [
@@ -43,6 +47,8 @@ pub(crate) enum Metric {
     Rate { offered: bool },
     /// Number or share of requests of a kind.
     Requests { kind: Kind, as_percent: bool },
+    /// CPU time or memory of the processes that the load accounts for.
+    Processes(OfProcesses),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,6 +105,11 @@ impl Condition {
         }
     }
 
+    /// Whether it limits processes, so that the load must account for some.
+    pub fn needs_account(&self) -> bool {
+        matches!(self.metric, Metric::Processes(_))
+    }
+
     /// Evaluates the condition.
     fn judge(&self, result: &LoadResult) -> FailOn {
         let ((value, at_least), unit) = self.known(result);
@@ -127,6 +138,7 @@ impl Condition {
                     ((Some(count as f64), None), "requests")
                 }
             }
+            Metric::Processes(one) => ((one.value(result.account.as_ref()), None), one.unit()),
         }
     }
 }
@@ -244,6 +256,7 @@ impl FromStr for Condition {
                     format!("`{value}` is neither a share nor a count: write `0.1%` or `10`")
                 })?
             }
+            Metric::Processes(one) => one.limit(value)?,
         };
         Ok(Self { text: text.to_owned(), metric, relation, limit })
     }
@@ -270,12 +283,15 @@ fn metric_of(text: &str) -> Result<Metric, String> {
         }
         _ => {}
     }
+    if let Some(one) = OfProcesses::named(text) {
+        return Ok(Metric::Processes(one));
+    }
     let unknown = || {
         format!(
             "there is no metric `{text}`: use `p99` (any percentile, `min`, `mean` or `max` of response time), \
              `service.p99`, `send-lag.p99`, `own-lag.p99`, `first-byte.p99`, `last-byte.p99`, `connect.p99`, `rate`, \
-             `offered`, `errors`, `failed`, `timed-out`, `unfinished`, `unsent`, or a kind of failure: {}, \
-             {STREAM_RESET}...",
+             `offered`, `errors`, `failed`, `timed-out`, `unfinished`, `unsent`, `cpu`, `cpu_us`, `memory`, or a kind of \
+             failure: {}, {STREAM_RESET}...",
             FAILURES.join(", ")
         )
     };
@@ -452,6 +468,9 @@ mod tests {
             ("send-lag.p95>1ms", "other percentiles than p50, p90, p99 and p99.9"),
             ("rate<fast", "is not a rate"),
             ("errors>-1%", "neither a share nor a count"),
+            ("cpu>80", "write `80%`"),
+            ("cpu_us>5ms", "a number of microseconds"),
+            ("memory>200", "as `200MiB`"),
             (">5ms", "no metric ``"),
         ] {
             let error = text.parse::<Condition>().unwrap_err();

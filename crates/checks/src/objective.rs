@@ -29,7 +29,7 @@ pub struct Held {
     pub loss_ratio: f64,
     /// The value that the objective names; None if not known.
     pub value: Option<f64>,
-    /// Unit of the value: `us`, `%` or `requests`.
+    /// Unit of the value: `us`, `%`, `requests` or `bytes`.
     pub unit: &'static str,
 }
 
@@ -42,6 +42,11 @@ impl Objective {
     /// The limit of response time for which a trial must count the responses within it, us.
     pub fn limit_us(&self) -> Option<f64> {
         self.late().map(|(_, limit_us)| limit_us)
+    }
+
+    /// Whether it limits processes, so that a trial must account for some.
+    pub fn needs_account(&self) -> bool {
+        self.0.needs_account()
     }
 
     /// Judges a load whose numbers are not withheld yet: a short trial supports no quantile, and a search needs none, since
@@ -112,6 +117,18 @@ impl fmt::Display for Objective {
     }
 }
 
+/// Why a load says nothing about the processes that it accounted for, as `id: message`; None if everything about them is known.
+pub fn unaccounted(result: &LoadResult) -> Option<String> {
+    let account = result.account.as_ref()?;
+    let is_known = account.cpu_share.and(account.memory_bytes).is_some();
+    (!is_known || (account.cpu_us.is_none() && result.book.answered > 0)).then(|| {
+        format!(
+            "account: a process or a thread of `{}` ended during the trial, so its use is not known",
+            account.processes
+        )
+    })
+}
+
 /// Why a judged load says nothing about its subject: the findings that blame the generator or its machine, as `id: message`.
 pub fn generator_limits(result: &LoadResult) -> Vec<String> {
     let blames = |id: &str| OF_GENERATOR.contains(&id);
@@ -125,7 +142,7 @@ pub fn generator_limits(result: &LoadResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Within, sample};
+    use hoptax_result::{ProcessAccount, Within, sample};
 
     use super::*;
     use crate::judge_load;
@@ -170,6 +187,34 @@ mod tests {
     }
 
     #[test]
+    fn processes_whose_use_is_not_known_are_named() {
+        let known = ProcessAccount {
+            processes: "pid 7".to_owned(),
+            processors: 2.0,
+            cpu_share: Some(0.5),
+            cpu_us: Some(50.0),
+            memory_bytes: Some(1 << 20),
+        };
+        let mut result = sample::load();
+        assert_eq!(unaccounted(&result), None);
+        result.account = Some(known.clone());
+        assert_eq!(unaccounted(&result), None);
+        let cpu: Objective = "cpu<=50%".parse().unwrap();
+        assert!(cpu.needs_account() && cpu.judge(&result).holds);
+        for account in [
+            ProcessAccount { cpu_share: None, ..known.clone() },
+            ProcessAccount { cpu_us: None, ..known.clone() },
+            ProcessAccount { memory_bytes: None, ..known.clone() },
+        ] {
+            result.account = Some(account);
+            assert!(unaccounted(&result).is_some_and(|reason| reason.contains("`pid 7` ended")));
+        }
+        result.account = Some(ProcessAccount { cpu_us: None, ..known });
+        result.book.answered = 0;
+        assert_eq!(unaccounted(&result), None, "without responses, there is no CPU time for each");
+    }
+
+    #[test]
     fn an_objective_that_could_not_limit_a_search_is_refused() {
         for (text, expected) in [
             ("p99", "write it as `p99<5ms`"),
@@ -177,6 +222,7 @@ mod tests {
             ("rate<100", "the search sets the rate"),
             ("own-lag.p99<1ms", "generator's"),
             ("p100<5ms", "below 100"),
+            ("cpu>80%", "with `<` or `<=`"),
         ] {
             let error = text.parse::<Objective>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

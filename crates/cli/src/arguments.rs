@@ -11,6 +11,7 @@ mod prices;
 mod runs;
 mod scale;
 mod security;
+mod size;
 mod study;
 mod traffic;
 mod values;
@@ -33,6 +34,7 @@ pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};
 pub(crate) use scale::ScaleArguments;
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
+pub(crate) use size::SizeArguments;
 pub(crate) use study::StudyArguments;
 pub(crate) use traffic::TrafficArguments;
 pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHalt, ProtocolChoice};
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Fit how the rate grows with connections, workers or clones, in the result of a study
     Scale(ScaleArguments),
+    /// Predict what the proxies of a service graph use, from results of studies
+    Size(SizeArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
     /// Measure the errors of the load generator on this machine
@@ -298,6 +302,12 @@ pub(crate) enum SchemaOf {
     Find,
     /// The result of `hoptax scale`
     Scale,
+    /// The graph file of `hoptax size`
+    SizeGraph,
+    /// The result of `hoptax size`
+    Size,
+    /// The result of `hoptax size --check`
+    SizeCheck,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`

@@ -26,5 +26,6 @@ pub(crate) mod prices;
 pub(crate) mod reference;
 pub(crate) mod runs;
 pub(crate) mod scale;
+pub(crate) mod size;
 pub(crate) mod study;
 pub(crate) mod tune;

@@ -457,6 +457,26 @@ fn sockets(process_id: u32) -> usize {
 }
 
 #[test]
+fn processes_of_the_server_are_accounted_for() {
+    let (origin, url) = origin(&[]);
+    let account = format!("pid={}", origin.0.id());
+    let limits = ["--fail-on", "memory>=1TiB", "--fail-on", "memory>1000GiB"];
+    let flags = ["load", "-n", "500", "--account", &account, "--json", "-"];
+    let refused = run([&flags[..], &limits[..], &[url.as_str()]].concat());
+    assert!(refused.code == Some(2) && refused.stderr.contains("as `200MiB`"), "{}", refused.stderr);
+    let result = run([&flags[..], &limits[2..], &UNHURRIED[..], &[url.as_str()]].concat());
+    let result = checked("load", &result.stdout);
+    let found = &result["account"];
+    assert_eq!(found["processes"], format!("pid {}", origin.0.id()));
+    for name in ["processors", "cpu_share", "cpu_us", "memory_bytes"] {
+        assert!(found[name].as_f64() > Some(0.0), "{name}: {found}");
+    }
+    assert_eq!(result["fail_on"][0]["value"].as_f64(), found["memory_bytes"].as_f64(), "{found}");
+    let nobody = run(["load", "--fail-on", "cpu>80%", &url]);
+    assert!(nobody.code == Some(2) && nobody.stderr.contains("--account process=envoy"), "{}", nobody.stderr);
+}
+
+#[test]
 fn running_out_of_file_descriptors_is_a_failure_of_the_generator() {
     let (origin, url) = origin(&[]);
     let before = sockets(origin.0.id());

@@ -6,7 +6,7 @@
 //! the counts of a running task at the next tick or context switch, so they are exact only for a sleeping process.
 //! The runner therefore reads them after all responses have arrived.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::ops::Sub;
@@ -102,6 +102,16 @@ pub fn process_use(process_id: u32) -> io::Result<ProcessUse> {
         }
     }
     Ok(ProcessUse { threads })
+}
+
+/// Reads the same of several processes, as if they were one. The threads of a process that has ended are missing, which
+/// [`ProcessUse::since`] notices.
+pub fn joint_use(process_ids: &BTreeSet<u32>) -> ProcessUse {
+    let mut all = ProcessUse::default();
+    for id in process_ids {
+        all.join(&process_use(*id).unwrap_or_default());
+    }
+    all
 }
 
 /// Resident memory of a process, bytes.
@@ -286,6 +296,20 @@ mod tests {
         second.kill().unwrap();
         second.wait().unwrap();
         assert_eq!(now.since(&earlier), None);
+    }
+
+    #[test]
+    fn processes_are_read_as_one_and_the_end_of_any_is_noticed() {
+        let mut both = [(); 2].map(|()| std::process::Command::new("sleep").arg("1000").spawn().unwrap());
+        let ids = both.iter().map(std::process::Child::id).collect();
+        let earlier = joint_use(&ids);
+        let lasted = joint_use(&ids).since(&earlier).is_some();
+        for process in &mut both {
+            process.kill().unwrap();
+            process.wait().unwrap();
+            assert_eq!(joint_use(&ids).since(&earlier), None);
+        }
+        assert!(lasted && earlier.threads.keys().eq(&ids), "{earlier:?}");
     }
 
     #[test]

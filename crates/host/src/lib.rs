@@ -25,4 +25,5 @@ pub mod reload;
 pub mod reserved_port;
 pub mod running;
 pub mod spinner;
+pub mod usable;
 pub mod wake;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Where the kernel shows control groups.
 const CGROUPS: &str = "/sys/fs/cgroup";
@@ -31,6 +32,23 @@ impl fmt::Display for Running {
             Self::Process(name) => write!(f, "process {name}"),
             Self::Cgroup(path) => write!(f, "cgroup {}", path.display()),
             Self::Unit(name) => write!(f, "unit {name}"),
+        }
+    }
+}
+
+impl FromStr for Running {
+    type Err = String;
+
+    /// Parses `pid=123`, `process=NAME`, `cgroup=PATH` or `unit=NAME`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, name) = text.split_once('=').unwrap_or((text, ""));
+        match kind {
+            "pid" => name.parse().map(Self::Pid).map_err(|_| format!("`{name}` is not the id of a process")),
+            "process" | "cgroup" | "unit" if name.is_empty() => Err(format!("`{kind}=` needs a name")),
+            "process" => Ok(Self::Process(name.to_owned())),
+            "cgroup" => Ok(Self::Cgroup(name.into())),
+            "unit" => Ok(Self::Unit(name.to_owned())),
+            _ => Err("write `pid=ID`, `process=NAME`, `cgroup=PATH` or `unit=NAME`".to_owned()),
         }
     }
 }
@@ -185,6 +203,28 @@ mod tests {
         ] {
             let error = running.processes().unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_an_argument_are_those_of_study_files() {
+        for (text, expected) in [
+            ("pid=12", Running::Pid(12)),
+            ("process=a=b", Running::Process("a=b".to_owned())),
+            ("cgroup=/system.slice/envoy.service", Running::Cgroup("/system.slice/envoy.service".into())),
+            ("unit=envoy", Running::Unit("envoy".to_owned())),
+        ] {
+            assert_eq!(text.parse(), Ok(expected));
+        }
+        for (text, expected) in [
+            ("pid=envoy", "`envoy` is not the id of a process"),
+            ("pid", "`` is not the id of a process"),
+            ("process=", "`process=` needs a name"),
+            ("name=envoy", "`process=NAME`"),
+            ("12", "`pid=ID`"),
+        ] {
+            let error = text.parse::<Running>().unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

@@ -101,11 +101,12 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         ..histograms
     };
     let percentiles = parts.iter().flat_map(|part| &part.result.percentiles).map(|one| one.percentile);
+    let plan = sums::plan(&first.result.plan, parts);
+    // The calibration of one machine says nothing about the rate of several.
+    let environment = Environment { calibration: None, ..first.result.environment.clone() };
     Ok(LoadResult {
         format: first.result.format.clone(),
-        verdict: Verdict::Sound,
         findings: parts.iter().flat_map(findings).collect(),
-        plan: sums::plan(&first.result.plan, parts),
         recorded_from_unix_s: Some(window.from_s),
         recorded_s: window.length_s,
         ended_by: ended_by(parts),
@@ -117,25 +118,15 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         rate: sums::rate(parts),
         latency,
         percentiles: times.percentiles(percentiles.collect()),
-        within: Vec::new(),
-        fail_on: Vec::new(),
         response_intervals: times.intervals(),
         outcomes,
         messages,
         modes: times.modes(),
-        windows: Vec::new(),
-        pacing: None,
-        serial_correlation: None,
-        in_flight: None,
-        apart: Vec::new(),
-        kernel: None,
         tls,
         drained: sums::counts(parts, |result| &result.drained),
         lookups: sums::lookups(parts),
-        stages: Vec::new(),
         drift: times.drift(),
         generator: sums::generator(parts),
-        imported: None,
         merged: Some(Merged {
             runs: parts.iter().map(merged_run).collect(),
             left_out,
@@ -144,9 +135,8 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
             differences: differences::between(parts),
         }),
         loosened: first.result.loosened.clone(),
-        // The calibration of one machine says nothing about the rate of several.
-        environment: Environment { calibration: None, ..first.result.environment.clone() },
         histograms: Some(histograms),
+        ..LoadResult::empty(plan, environment)
     })
 }
 

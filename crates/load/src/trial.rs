@@ -1,11 +1,12 @@
 //! One timed trial: several workers run one plan, and their recordings become one result.
 
+mod account;
 mod live;
 mod summary;
 
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -15,6 +16,7 @@ use hoptax_host::accounting::{TaskUse, processor_ticks, ticks_between};
 use hoptax_host::clock::{self, now_ns};
 use hoptax_host::pressure::Pressure;
 use hoptax_host::processors;
+use hoptax_host::running::Running;
 use hoptax_result::{EndedBy, Environment, Generator, GeneratorWorker, LoadResult};
 use thiserror::Error;
 
@@ -34,6 +36,7 @@ use crate::schedule::{Arrivals, Schedule};
 use crate::think::Think;
 use crate::traffic::Traffic;
 use crate::worker::{ConnectError, Worker, WorkerSpec};
+use account::Account;
 
 /// Time between the last connect and the first request, in which every worker becomes ready.
 const SETTLE_NS: u64 = 20_000_000;
@@ -82,6 +85,8 @@ pub struct TrialSpec {
     pub percentiles: Vec<f64>,
     /// Limits of response time, us, for each of which the responses within it are counted.
     pub limits_us: Vec<f64>,
+    /// Processes whose CPU time and memory are accounted for.
+    pub account: Option<Running>,
 }
 
 impl TrialSpec {
@@ -107,6 +112,7 @@ impl TrialSpec {
             max_error_share: 0.001,
             percentiles: Vec::new(),
             limits_us: Vec::new(),
+            account: None,
         }
     }
 
@@ -144,23 +150,18 @@ pub enum TrialError {
 /// empty: the checks fill them.
 ///
 /// # Errors
-/// When a connection cannot be opened at the start, or a system call fails.
+/// When a connection cannot be opened at the start, a system call fails, or no process to account for runs.
 pub fn run(
     spec: &TrialSpec,
     environment: Environment,
     stop: &AtomicBool,
     on_live: Option<&mut dyn FnMut(&LiveLine)>,
 ) -> Result<LoadResult, TrialError> {
-    // Each worker needs a connection to every host.
-    let max_workers = (spec.connections / spec.traffic.hosts().max(1)).max(1);
-    // Each worker needs a request.
-    let max_workers = spec.requests.map_or(max_workers, |requests| {
-        max_workers.min(usize::try_from(requests.max(1)).unwrap_or(max_workers))
-    });
-    let workers = spec.workers.clamp(1, max_workers);
+    let workers = workers(spec);
     let ready = connect(spec, workers, stop)?;
     let lookups = lookups(&spec.traffic)?;
-    let (clock_read_ns, clock_step_back_ns) = clock::cost_and_step_back_ns();
+    let clock = clock::cost_and_step_back_ns();
+    let account = spec.account.as_ref().map(Account::begin).transpose()?;
     let start_ns = now_ns() + SETTLE_NS;
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
     let end_ns = record_from_ns + nanoseconds(spec.duration);
@@ -170,9 +171,12 @@ pub fn run(
     let live = on_live.is_some().then_some(sender);
     let early_end = EarlyEnd::new(workers);
     let barrier = Barrier::new(workers);
+    let are_done = AtomicBool::new(false);
+    let has_ended =
+        || are_done.load(Ordering::Relaxed) || early_end.get().is_some_and(|(at_ns, _)| at_ns <= now_ns());
     let pressure = Pressure::read();
 
-    let (outcomes, ticks) = thread::scope(|scope| {
+    let (outcomes, ticks, over_record) = thread::scope(|scope| {
         let handles: Vec<_> = ready
             .into_iter()
             .enumerate()
@@ -194,43 +198,39 @@ pub fn run(
                     lookups: lookups.as_ref().map(Lookups::shared),
                 };
                 let barrier = &barrier;
-                scope.spawn(move || -> io::Result<(Vec<Recording>, TaskUse)> {
+                scope.spawn(move || -> io::Result<Outcome> {
                     processors::set_min_timer_slack()?;
-                    let mut first = Recording::new();
-                    if run.parts_from_ns.is_empty() {
-                        let seed = spec.seed ^ number as u64;
-                        first = first.with_course(Course::new(record_from_ns, end_ns, connections, seed));
-                    }
-                    let mut rest = vec![Recording::new(); run.parts_from_ns.len()];
+                    let (mut first, mut rest) = empty(&run, connections, spec.seed ^ number as u64);
                     barrier.wait();
                     let used = worker.run_in_parts(run, &mut first, &mut rest, stop)?;
                     rest.insert(0, first);
-                    Ok((rest, used))
+                    Ok((rest, used, worker))
                 })
             })
             .collect();
         drop(live);
+        let over_record = account
+            .as_ref()
+            .map(|account| scope.spawn(move || account.over_record(record_from_ns..end_ns, has_ended)));
         let before = processor_ticks();
         if let Some(on_live) = on_live {
             live::show(&receiver, start_ns, end_ns, on_live);
         }
         let outcomes: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        (outcomes, before.and_then(|before| Ok((before, processor_ticks()?))))
+        are_done.store(true, Ordering::Relaxed);
+        let over_record = over_record.map(thread::ScopedJoinHandle::join).transpose();
+        let ticks = before.and_then(|before| Ok((before, processor_ticks()?)));
+        (outcomes, ticks, over_record)
     });
     let finished_ns = now_ns();
+    let over_record = over_record.map_err(|_| TrialError::WorkerLost)?;
+    // The connections are still open: a server may end a thread with its connection.
+    let accounted = account.zip(over_record).map(|(account, over_record)| account.end(&over_record));
     let mut recordings = Vec::with_capacity(workers);
     let mut uses = Vec::with_capacity(workers);
     for outcome in outcomes {
-        let (parts, used) = outcome.map_err(|_| TrialError::WorkerLost)??;
-        let mut response = Distribution::new();
-        for part in &parts {
-            response += &part.response;
-        }
-        uses.push(GeneratorWorker {
-            cpu_seconds: used.cpu_ns as f64 / 1e9,
-            run_delay_us: used.run_delay_ns as f64 / 1e3,
-            response: response.summary(),
-        });
+        let (parts, used, _) = outcome.map_err(|_| TrialError::WorkerLost)??;
+        uses.push(worker_use(&parts, used));
         recordings.push(parts);
     }
     let (before, after) = ticks?;
@@ -246,13 +246,52 @@ pub fn run(
             .share_since(&pressure, finished_ns.saturating_sub(start_ns - SETTLE_NS) as f64 / 1e3)
             .filter(|_| !spec.never_halted),
         throttled: pressure_after.throttled_since(&pressure),
-        clock_read_ns,
-        clock_step_back_ns,
+        clock_read_ns: clock.0,
+        clock_step_back_ns: clock.1,
         workers: uses,
     };
+    let of = |recording: &Recording| recording.book.answered + recording.warmup_responses;
+    let responses: u64 = recordings.iter().flatten().map(of).sum();
     let mut result = summary::result(spec, recordings, recorded, generator, environment);
     result.lookups = lookups.map(|lookups| lookups.counts());
+    result.account = accounted.map(|accounted| accounted.with_responses(responses));
     Ok(result)
+}
+
+/// The number of workers.
+fn workers(spec: &TrialSpec) -> usize {
+    // Each worker needs a connection to every host.
+    let max_workers = (spec.connections / spec.traffic.hosts().max(1)).max(1);
+    // Each worker needs a request.
+    let max_workers = spec.requests.map_or(max_workers, |requests| {
+        max_workers.min(usize::try_from(requests.max(1)).unwrap_or(max_workers))
+    });
+    spec.workers.clamp(1, max_workers)
+}
+
+/// The recordings of a worker before its run: that of the first part, with a course if it is the only one, and those of the others.
+fn empty(run: &Run, connections: usize, seed: u64) -> (Recording, Vec<Recording>) {
+    let mut first = Recording::new();
+    if run.parts_from_ns.is_empty() {
+        first = first.with_course(Course::new(run.record_from_ns, run.end_ns, connections, seed));
+    }
+    (first, vec![Recording::new(); run.parts_from_ns.len()])
+}
+
+/// The recordings of a worker, what it used, and the worker with its open connections.
+type Outcome = (Vec<Recording>, TaskUse, Worker);
+
+/// What a worker used, and its response times.
+fn worker_use(parts: &[Recording], used: TaskUse) -> GeneratorWorker {
+    let mut response = Distribution::new();
+    for part in parts {
+        response += &part.response;
+    }
+    GeneratorWorker {
+        cpu_seconds: used.cpu_ns as f64 / 1e9,
+        run_delay_us: used.run_delay_ns as f64 / 1e3,
+        response: response.summary(),
+    }
 }
 
 /// The recorded part of a trial.

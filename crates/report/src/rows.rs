@@ -6,7 +6,7 @@ use crate::findings::listed;
 use crate::numbers::{difference, percent_of};
 
 /// Bytes of a MiB, the unit of memory of processes, and of a kB, that of memory of connections.
-const MIB: f64 = 1_048_576.0;
+pub(crate) const MIB: f64 = 1_048_576.0;
 const KB: f64 = 1_000.0;
 /// One percent as a share.
 const PERCENT: f64 = 0.01;

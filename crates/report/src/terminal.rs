@@ -1,5 +1,6 @@
 //! Results for a terminal.
 
+mod account;
 mod bill;
 mod calibration;
 mod comparison;
@@ -13,6 +14,7 @@ mod rows;
 mod runs;
 mod scale;
 mod sittings;
+mod size;
 mod study;
 mod tune;
 
@@ -22,7 +24,7 @@ pub use bill::bill;
 pub use calibration::calibration;
 pub use comparison::{comparison, decisions};
 pub use crosscheck::crosscheck;
-pub use find::{find, find_trial, rate};
+pub use find::{find, find_trial, rate, sweep_trial};
 pub use gate::gate;
 pub use history::history;
 pub use load::load;
@@ -30,6 +32,7 @@ pub use prices::prices;
 pub use runs::{run, runs};
 pub use scale::scale;
 pub use sittings::sittings;
+pub use size::{size, size_check};
 pub use study::study;
 pub use tune::tune;
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, LoadPlan};
+use crate::{Environment, Interval, LoadPlan, ProcessAccount};
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +27,8 @@ pub enum FindState {
     MaximumHeld,
     /// The objectives do not hold at the lowest rate of the search.
     MinimumFailed,
-    /// The generator cannot produce the upper rate: the server may carry more than the lower one.
+    /// Trials at the upper rate do not count, usually because the generator cannot produce it: the server may carry more than the
+    /// lower one.
     GeneratorLimited,
     /// The search ended before the bounds were close.
     Unfinished,
@@ -57,6 +58,9 @@ pub struct FindResult {
     pub took_s: f64,
     /// The trials, in order.
     pub trials: Vec<FindTrial>,
+    /// Response times at rates up to the highest that was found; null without `--sweep`.
+    #[serde(default)]
+    pub sweep: Option<Sweep>,
     /// The closed loop. All trials have its requests and connections.
     pub plan: LoadPlan,
     /// The machine.
@@ -115,9 +119,12 @@ pub struct FindTrial {
     pub answered_rate: f64,
     /// Each objective.
     pub objectives: Vec<TriedObjective>,
-    /// Failed checks of the generator and its machine, if they make the trial say nothing about the server; empty for a trial
-    /// that counts.
+    /// Why the trial says nothing about the server: failed checks of the generator and its machine, or processes whose use is not
+    /// known; empty for a trial that counts.
     pub generator_limits: Vec<String>,
+    /// CPU time and memory of the processes of the server; null without `--account`.
+    #[serde(default)]
+    pub account: Option<ProcessAccount>,
 }
 
 /// An objective in a trial.
@@ -131,8 +138,67 @@ pub struct TriedObjective {
     /// The value that it limits; null if not known. Percentiles are those of the responses; the objective also counts requests
     /// without one.
     pub value: Option<f64>,
-    /// Unit of the value: `us`, `%` or `requests`.
+    /// Unit of the value: `us`, `%`, `requests` or `bytes`.
     pub unit: String,
     /// Share of the scheduled requests that failed, were never sent, or were answered later than the objective permits.
     pub loss_ratio: f64,
+}
+
+/// Response times at several rates, which took turns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// Planned number of trials at each rate. An interrupt leaves fewer.
+    pub rounds: u32,
+    /// Duration of a trial, seconds.
+    pub trial_s: f64,
+    /// Confidence of all intervals and of the knee.
+    pub confidence: f64,
+    /// The rates, ascending.
+    pub points: Vec<SweepPoint>,
+    /// Null if fewer than two rounds have a trial that counts at every rate.
+    pub knee: Option<SweepKnee>,
+}
+
+/// One rate of a sweep. Intervals are over the trials that count; a number is null if one of them does not support it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SweepPoint {
+    /// Requested requests per second.
+    pub rate: f64,
+    /// Trials that count.
+    pub trials: u32,
+    /// Trials that do not, since the generator or its machine was the limit.
+    pub excluded: u32,
+    /// Responses per second.
+    pub answered_rate: Option<Interval>,
+    /// Mean response time, us.
+    pub mean_us: Option<Interval>,
+    /// Median response time, us.
+    pub p50_us: Option<Interval>,
+    /// 90th percentile of response time, us.
+    pub p90_us: Option<Interval>,
+    /// 99th percentile of response time, us.
+    pub p99_us: Option<Interval>,
+    /// CPU time of the processes that `--account` names, as a share of the processors that they may use, 0 to 1.
+    #[serde(default)]
+    pub cpu_share: Option<Interval>,
+    /// Their CPU time for each response, us.
+    #[serde(default)]
+    pub cpu_us: Option<Interval>,
+    /// Their resident memory, bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<Interval>,
+}
+
+/// The rate at which the rate divided by the mean response time is highest.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SweepKnee {
+    /// The rate of the sweep where it is highest, requests per second.
+    pub rate: f64,
+    /// The lowest rate of the sweep where it may be highest.
+    pub low_rate: f64,
+    /// The highest rate of the sweep where it may be highest.
+    pub high_rate: f64,
 }

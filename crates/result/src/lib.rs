@@ -18,6 +18,7 @@ mod machine;
 mod prices;
 mod scale;
 mod sittings;
+mod size;
 mod speeds;
 mod stored;
 mod study;
@@ -41,15 +42,18 @@ pub use comparison::{
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use digits::grouped;
 pub use environment::Environment;
-pub use find::{FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, TriedObjective};
+pub use find::{
+    FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, Sweep, SweepKnee, SweepPoint,
+    TriedObjective,
+};
 pub use finding::{Finding, Severity, Verdict};
 pub use gate::{GateLimit, GateOutcome, GateResult};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
     ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadHistograms, LoadInterval,
     LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun, Mode,
-    NetworkPlan, Outliers, Pacing, Percentile, QuantileIntervals, Range, RunLeftOut, Stage, TlsResult,
-    Waiting, Window, Within,
+    NetworkPlan, Outliers, Pacing, Percentile, ProcessAccount, QuantileIntervals, Range, RunLeftOut, Stage,
+    TlsResult, Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};
@@ -59,6 +63,10 @@ pub use scale::{
 pub use sittings::{
     CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord, SittingsMachine,
     SittingsResult,
+};
+pub use size::{
+    CheckedComposition, SizeBottleneck, SizeCheckResult, SizePoint, SizeResult, SizeSide, SizeSource,
+    SizedFunction, SizedProxy, UncheckedComposition,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunKind, RunsResult, StoredRun};

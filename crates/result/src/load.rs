@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Environment, Finding, Verdict};
 
+mod account;
 mod evidence;
 mod histograms;
 mod interval;
 mod latency;
 mod merged;
 
+pub use account::ProcessAccount;
 pub use evidence::{
     Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened, Outliers,
     Pacing, TlsResult, Window,
@@ -70,7 +72,7 @@ pub struct FailOn {
     pub value: Option<f64>,
     /// A lower bound of the value, if only that is known.
     pub at_least: Option<f64>,
-    /// The unit of value and bound: `us`, `%`, `/s`, or `requests`.
+    /// The unit of value and bound: `us`, `%`, `/s`, `requests` or `bytes`.
     pub unit: String,
 }
 
@@ -155,6 +157,9 @@ pub struct LoadResult {
     pub drift: Option<Drift>,
     /// Resource use of the generator.
     pub generator: Generator,
+    /// CPU time and memory of the processes of the server; absent without `--account`, and in a merged result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<ProcessAccount>,
     /// The tool that a result was imported from, with the quantities that it does not report.
     pub imported: Option<Imported>,
     /// The runs that a result was merged from; absent for the result of one run.
@@ -173,6 +178,52 @@ pub struct LoadResult {
 impl LoadResult {
     /// The name of the format that is written.
     pub const FORMAT: &str = "hoptax.load/1";
+
+    /// A result that holds no numbers, for results that are not from a trial of this program: their source fills in what it has.
+    #[must_use]
+    pub fn empty(plan: LoadPlan, environment: Environment) -> Self {
+        Self {
+            format: Self::FORMAT.to_owned(),
+            verdict: Verdict::Sound,
+            findings: Vec::new(),
+            plan,
+            recorded_from_unix_s: None,
+            recorded_s: 0.0,
+            ended_by: EndedBy::Plan,
+            book: Book::default(),
+            unsent: BTreeMap::new(),
+            waiting: Waiting::default(),
+            failures: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            rate: LoadRate::default(),
+            latency: LatencySet::default(),
+            percentiles: Vec::new(),
+            within: Vec::new(),
+            fail_on: Vec::new(),
+            response_intervals: QuantileIntervals::default(),
+            outcomes: BTreeMap::new(),
+            messages: None,
+            modes: Vec::new(),
+            windows: Vec::new(),
+            pacing: None,
+            serial_correlation: None,
+            in_flight: None,
+            apart: Vec::new(),
+            kernel: None,
+            tls: None,
+            drained: BTreeMap::new(),
+            lookups: None,
+            stages: Vec::new(),
+            drift: None,
+            generator: Generator::default(),
+            account: None,
+            imported: None,
+            merged: None,
+            loosened: Vec::new(),
+            environment,
+            histograms: None,
+        }
+    }
 }
 
 /// The responses within a limit.
@@ -380,7 +431,7 @@ impl Book {
 }
 
 /// Requests per second over the recorded time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadRate {
     /// Requested; absent in a closed loop, unless another tool paced it.

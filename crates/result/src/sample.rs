@@ -101,6 +101,7 @@ pub fn load() -> LoadResult {
                 response: latency(100.0),
             }],
         },
+        account: None,
         imported: None,
         merged: None,
         loosened: Vec::new(),

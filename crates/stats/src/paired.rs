@@ -100,6 +100,14 @@ pub fn sum_of_costs(terms: &[Term], confidence: f64) -> Option<Interval> {
     mean_over_rounds(&(0..rounds).filter_map(of_round).collect::<Vec<f64>>(), confidence)
 }
 
+/// The cost of an arm in each round, as [`paired_cost_of_copies`] reduces a round to one number; none in a round without a
+/// pair. For sums over costs, levels and loads, which are then taken within rounds.
+///
+/// **Degenerate cases.** `None` when a difference is not finite.
+pub fn costs_by_round(rounds: &[Vec<Vec<f64>>]) -> Option<Vec<Option<f64>>> {
+    centres(rounds.iter().map(Vec::as_slice))
+}
+
 fn over_rounds<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>, confidence: f64) -> Option<Interval> {
     mean_over_rounds(&centres(rounds)?.into_iter().flatten().collect::<Vec<f64>>(), confidence)
 }

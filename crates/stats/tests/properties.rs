@@ -2,8 +2,8 @@
 
 use hoptax_result::Interval;
 use hoptax_stats::{
-    Observation, hodges_lehmann, mean_over_rounds, median, meets, paired_cost, quantile, quantile_supported,
-    samples_for_quantile, slowdowns,
+    Observation, hodges_lehmann, knee, mean_over_rounds, median, meets, paired_cost, quantile,
+    quantile_supported, samples_for_quantile, slowdowns,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -185,6 +185,21 @@ proptest! {
         prop_assert!(quantile_supported(needed, p) && !quantile_supported(needed - 1, p));
         let beyond = needed as f64 * p.min(1.0 - p);
         prop_assert!((100.0 - NEAR..101.0).contains(&beyond));
+    }
+
+    #[test]
+    fn a_knee_is_in_its_range_and_knows_neither_units_nor_the_speed_of_rounds(
+        times in vec(vec(1e-3..1e3, 4), 3..12), units in (1e-3..1e3, 1e-3..1e3), speeds in vec(0.5..2.0, 4),
+    ) {
+        let curve = |rate_unit: f64, time_unit: f64, speeds: &[f64]| -> Vec<(f64, Vec<f64>)> {
+            let of = |times: &Vec<f64>| {
+                times.iter().zip(speeds).map(|(time, speed)| time * time_unit * speed).collect()
+            };
+            (1..).zip(&times).map(|(rate, times)| (f64::from(rate) * rate_unit, of(times))).collect()
+        };
+        let found = knee(&curve(1.0, 1.0, &[1.0; 4]), 0.95).unwrap();
+        prop_assert!(found.first <= found.best && found.best <= found.last && found.last < times.len());
+        prop_assert_eq!(knee(&curve(units.0, units.1, &speeds), 0.95), Some(found));
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::file::{Observe, Positions, Problems, ProxyWord, StudyFile};
 pub use arms::External;
 pub(crate) use arms::number_of_same;
 pub use chain::{Chain, Hop};
-pub use conditions::{Conditions, USUAL_BYTES};
+pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
 pub use copies::Subject;
 pub use given::GivenConfig;
 pub use order::{Block, blocks, courses, shuffled};

@@ -7,6 +7,7 @@
 //!
 //! [`fill`] computes all numbers from the evidence in a result alone, so anyone with a `result.json` can verify them.
 
+mod by_round;
 mod evidence;
 mod histogram;
 mod layers;
@@ -33,6 +34,7 @@ use hoptax_result::{
 };
 use hoptax_subject::caller::Caller;
 
+pub use by_round::CpuByRound;
 pub use histogram::response_histograms;
 pub use numbers::fill;
 use subject::Proxies;

@@ -1,10 +1,8 @@
 //! Converts results of other tools to load results, with a finding that lists what they do not report.
 
-use std::collections::BTreeMap;
-
 use hoptax_result::{
-    Book, EndedBy, Environment, Finding, Generator, Imported, ImportedRange, Latency, LatencySet, LoadPlan,
-    LoadRate, LoadResult, Loop, NetworkPlan, QuantileIntervals, Severity, Verdict, Waiting,
+    Book, Environment, Finding, Imported, ImportedRange, Latency, LatencySet, LoadPlan, LoadRate, LoadResult,
+    Loop, NetworkPlan, Severity, Verdict,
 };
 
 use crate::{Output, Reported, Tool};
@@ -39,61 +37,22 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         advice: "the data for checks is missing, so no check was applied to this result".to_owned(),
     };
     let sent = answered + failed;
+    let environment =
+        Environment { started_at: reported.started_at.clone().unwrap_or_default(), ..Environment::default() };
     Ok(LoadResult {
-        format: LoadResult::FORMAT.to_owned(),
         verdict: Verdict::Caution,
         findings: vec![finding],
-        plan: plan(&reported),
-        recorded_from_unix_s: None,
         recorded_s: reported.seconds.unwrap_or_default(),
-        ended_by: EndedBy::Plan,
         book: Book { planned: sent, sent, answered, failed, ..Book::default() },
-        unsent: BTreeMap::new(),
-        waiting: Waiting::default(),
-        failures: BTreeMap::new(),
-        statuses: BTreeMap::new(),
         rate: LoadRate {
             target: reported.target,
             offered: reported.rate.unwrap_or_default(),
             achieved: reported.rate,
         },
         // No tool measures from the intended start, so its latency is service time.
-        latency: LatencySet {
-            response: Latency::default(),
-            service: latency,
-            send_lag: Latency::default(),
-            own_lag: Latency::default(),
-            first_byte: Latency::default(),
-            last_byte: Latency::default(),
-            connect: Latency::default(),
-        },
-        percentiles: Vec::new(),
-        within: Vec::new(),
-        fail_on: Vec::new(),
-        response_intervals: QuantileIntervals::default(),
-        outcomes: BTreeMap::new(),
-        messages: None,
-        modes: Vec::new(),
-        windows: Vec::new(),
-        pacing: None,
-        serial_correlation: None,
-        in_flight: None,
-        apart: Vec::new(),
-        kernel: None,
-        tls: None,
-        drained: BTreeMap::new(),
-        lookups: None,
-        stages: Vec::new(),
-        drift: None,
-        generator: Generator::default(),
+        latency: LatencySet { service: latency, ..LatencySet::default() },
         imported: Some(Imported { tool: tool.name.to_owned(), unknown: not_reported, ranges }),
-        merged: None,
-        loosened: Vec::new(),
-        environment: Environment {
-            started_at: reported.started_at.clone().unwrap_or_default(),
-            ..Environment::default()
-        },
-        histograms: None,
+        ..LoadResult::empty(plan(&reported), environment)
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use hoptax_host::running::Running;
 use hoptax_load::{Connect, Expectation, PoolOrder, RequestsPerConnection, Source, StaticAddress};
 
 use super::security::SecurityArguments;
@@ -164,6 +165,12 @@ pub(crate) struct TrafficArguments {
     /// Send a body of this many bytes
     #[arg(long, value_name = "BYTES", group = "content", value_parser = clap::value_parser!(u32).range(1..=67_108_864), help_heading = REQUESTS)]
     pub(crate) body_size: Option<u32>,
+    /// Account for the CPU time and memory of processes on this machine, usually of the server: `pid=123`
+    ///
+    /// Also `process=envoy` (all with this name), `cgroup=PATH` and `unit=envoy` (systemd). Their descendants belong to them. They
+    /// are looked up before each load. `cpu`, `cpu_us` and `memory` are then metrics of conditions and objectives.
+    #[arg(long, value_name = "PROCESSES", help_heading = CHECKS)]
+    pub(crate) account: Option<Running>,
     /// Expected response; others count as failed: `status=200`, `contains=TEXT`, `json=/POINTER=VALUE`; repeatable
     ///
     /// Also `size=1024` (body bytes), `sha256=HEX` (of the body), `header=NAME`, `header=NAME:VALUE` and `json=/POINTER`. Separate

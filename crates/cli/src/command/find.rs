@@ -1,5 +1,6 @@
 //! `hoptax find`: finds the highest rate at which a server holds objectives.
 
+mod sweep;
 mod trials;
 
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use hoptax_search::{
     Ending, Goal, GoalResult, Limits, Measured, Outcome, Planned, Search, SearchError, State, Step,
 };
 
-use super::load::{thresholds, trial_of};
+use super::load::{check_account, thresholds, trial_of};
 use super::never_halt;
 use crate::arguments::{FindArguments, Preset};
 use crate::exit::{Code, Failure};
@@ -70,6 +71,8 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let begun = Instant::now();
     let limits = thresholds(&arguments.thresholds)?;
     let settings = Settings::of(arguments.preset);
+    let limits_processes = arguments.objectives.iter().any(Objective::needs_account);
+    check_account(limits_processes, &arguments.traffic)?;
     let mut spec = trial_of(&arguments.traffic)?;
     spec.percentiles = arguments.objectives.iter().filter_map(Objective::percentile).collect();
     spec.limits_us = arguments.objectives.iter().filter_map(Objective::limit_us).collect();
@@ -101,14 +104,28 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         search.record(&planned, measured(&trial, &goals));
         tried.push((planned, trial));
     }
-    drop(awake);
     let ended_by = match search.next() {
         _ if interrupt.is_requested() => FindEnd::Interrupt,
         Step::Done(Ending::Complete) => FindEnd::Complete,
         _ => FindEnd::Budget,
     };
-    let found =
+    let found: Vec<FoundGoal> =
         search.results().iter().zip(&goals).map(|(result, goal)| found(result, goal, &tried)).collect();
+    let highest = found.iter().filter_map(|goal| goal.rate).max_by(f64::total_cmp);
+    let sweep = match highest.filter(|_| arguments.sweep && ended_by != FindEnd::Interrupt) {
+        Some(highest) => {
+            let trial = settings.goal.final_trial;
+            print::note(&format!(
+                "sweep up to {} requests/s: about {}",
+                terminal::rate(highest),
+                seconds(sweep::duration(trial, settings.warmup))
+            ));
+            Some(sweep::run(&mut trials, highest, trial)?)
+        }
+        None => None,
+    };
+    drop(awake);
+    let ended_by = if interrupt.is_requested() { FindEnd::Interrupt } else { ended_by };
     let result = FindResult {
         format: "hoptax.find/1".to_owned(),
         ended_by,
@@ -126,6 +143,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         budget_s: budget.as_secs_f64(),
         took_s: begun.elapsed().as_secs_f64(),
         trials: tried.into_iter().map(|(_, trial)| trial).collect(),
+        sweep,
         plan,
         environment: trials.into_environment(),
     };

@@ -45,6 +45,8 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     if arguments.every.is_some() && arguments.json.as_deref() == Some(Path::new("-")) {
         return Err(Failure::bad_input("`--every` prints to stdout, so give `--json` a file"));
     }
+    let limits_processes = arguments.fail_on.iter().any(Condition::needs_account);
+    check_account(limits_processes, &arguments.traffic)?;
     let mut spec = spec(arguments)?;
     let log = arguments.log.as_deref().map(LogFile::create).transpose()?;
     spec.log = log.as_ref().map(LogFile::sender);
@@ -88,6 +90,17 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     })
 }
 
+/// Refuses conditions on processes if none are accounted for.
+pub(super) fn check_account(limits_processes: bool, arguments: &TrafficArguments) -> Result<(), Failure> {
+    if limits_processes && arguments.account.is_none() {
+        return Err(Failure::bad_input(
+            "`cpu`, `cpu_us` and `memory` are of processes on this machine: name them, as `--account process=envoy` or \
+             `--account pid=123`",
+        ));
+    }
+    Ok(())
+}
+
 /// The trial that the arguments describe without its schedule: a closed loop over their requests and connections.
 pub(super) fn trial_of(arguments: &TrafficArguments) -> Result<TrialSpec, Failure> {
     let traffic = traffic::read(arguments)?;
@@ -124,6 +137,7 @@ pub(super) fn trial_of(arguments: &TrafficArguments) -> Result<TrialSpec, Failur
         workers: arguments.workers as usize,
         timeout: arguments.timeout,
         seed: arguments.seed,
+        account: arguments.account.clone(),
         ..TrialSpec::of(traffic)
     })
 }

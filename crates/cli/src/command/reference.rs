@@ -5,8 +5,10 @@ use std::fs;
 use clap::CommandFactory;
 use hoptax_result::{
     BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindResult, GateResult, HistoryResult,
-    LoadInterval, LoadResult, PricesResult, RunsResult, ScaleResult, SittingsResult, StudyResult, TuneResult,
+    LoadInterval, LoadResult, PricesResult, RunsResult, ScaleResult, SittingsResult, SizeCheckResult,
+    SizeResult, StudyResult, TuneResult,
 };
+use hoptax_size::graph::GraphFile;
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
 use crate::exit::{Code, Failure};
@@ -25,6 +27,9 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
         SchemaOf::Find => schemars::schema_for!(FindResult).to_value(),
         SchemaOf::Scale => schemars::schema_for!(ScaleResult).to_value(),
+        SchemaOf::SizeGraph => schemars::schema_for!(GraphFile).to_value(),
+        SchemaOf::Size => schemars::schema_for!(SizeResult).to_value(),
+        SchemaOf::SizeCheck => schemars::schema_for!(SizeCheckResult).to_value(),
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
         SchemaOf::Tune => schemars::schema_for!(TuneResult).to_value(),

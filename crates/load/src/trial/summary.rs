@@ -74,6 +74,7 @@ pub(super) fn result(
         stages: stages(spec, &recordings, recorded.time),
         drift: times.drift(),
         generator,
+        account: None,
         imported: None,
         merged: None,
         loosened: Vec::new(),

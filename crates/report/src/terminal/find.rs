@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{FindEnd, FindResult, FindState, FindTrial, FoundGoal};
+use hoptax_result::{
+    FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, ProcessAccount, Sweep,
+};
 
+use super::account::COLUMNS;
 use super::rows::Rows;
-use super::{Paint, Style};
-use crate::numbers::grouped;
+use super::{Paint, Style, account};
+use crate::numbers::{grouped, level};
+use crate::rows::{MIB, in_percent, in_units};
 
 /// The result of a search.
 pub fn find(result: &FindResult, style: Style) -> String {
@@ -17,6 +21,10 @@ pub fn find(result: &FindResult, style: Style) -> String {
         text += &format!("\n{}\n\n{}\n", style.paint(Paint::Bold, &title), sentence(goal, result));
     }
     text += &format!("\n{}", rates(result));
+    text += &account_of(result).map(account::legend).unwrap_or_default();
+    if let Some(sweep) = &result.sweep {
+        text += &self::sweep(sweep);
+    }
     let evidence = &result.evidence;
     text += &format!(
         "\n{} trials in {:.0} s. A rate counts when trials of {} s in total, {} s each, agree by {}.\n",
@@ -50,6 +58,70 @@ pub fn find_trial(trial: &FindTrial) -> String {
     format!("{:>10}/s for {} s: {}; {outcome}", rate(trial.rate), trial.duration_s, objectives.join(", "))
 }
 
+/// A line about a trial of a sweep.
+pub fn sweep_trial(of_rate: f64, result: &LoadResult, generator_limits: &[String]) -> String {
+    let response = &result.latency.response;
+    let outcome = match generator_limits {
+        [] => String::new(),
+        limits => format!("; does not count ({})", limits.join("; ")),
+    };
+    format!(
+        "{:>10}/s: p50 {}, p99 {}{outcome}",
+        rate(of_rate),
+        value(response.p50_us, "us"),
+        value(response.p99_us, "us")
+    )
+}
+
+/// The latency curve, and its knee in words.
+fn sweep(sweep: &Sweep) -> String {
+    let is_accounted = sweep.points.iter().any(|point| point.memory_bytes.is_some());
+    let mut headings = vec!["rate/s", "trials", "answered/s", "mean us", "p50 us", "p90 us", "p99 us"];
+    headings.extend(COLUMNS.iter().filter(|_| is_accounted).map(|column| column.heading));
+    let mut rows = Rows::new(&headings);
+    for point in &sweep.points {
+        let excluded =
+            if point.excluded > 0 { format!(" ({} excluded)", point.excluded) } else { String::new() };
+        let cell = |number: Option<Interval>| number.map_or("-".to_owned(), |one| level(&one));
+        let mut cells = vec![
+            format!("{}{excluded}", point.trials),
+            cell(point.answered_rate),
+            cell(point.mean_us),
+            cell(point.p50_us),
+            cell(point.p90_us),
+            cell(point.p99_us),
+        ];
+        if is_accounted {
+            cells.extend([
+                cell(point.cpu_share.as_ref().map(in_percent)),
+                cell(point.cpu_us),
+                cell(point.memory_bytes.map(|bytes| in_units(&bytes, MIB))),
+            ]);
+        }
+        rows.add(&rate(point.rate), cells);
+    }
+    let last = sweep.points.last().map_or(f64::INFINITY, |point| point.rate);
+    let knee = match sweep.knee {
+        None => {
+            "The knee is not known: fewer than two rounds have a trial that counts at every rate.".to_owned()
+        }
+        Some(knee) if knee.high_rate >= last => format!(
+            "The knee is at {} requests/s or above: up to there, 1 % more requests add less than 1 % to the mean response time.",
+            rate(knee.low_rate)
+        ),
+        Some(knee) if knee.low_rate.to_bits() == knee.high_rate.to_bits() => format!(
+            "The knee is at {} requests/s: below, 1 % more requests add less than 1 % to the mean response time, and above, more.",
+            rate(knee.rate)
+        ),
+        Some(knee) => format!(
+            "The knee is between {} and {} requests/s: below, 1 % more requests add less than 1 % to the mean response time, and above, more.",
+            rate(knee.low_rate),
+            rate(knee.high_rate)
+        ),
+    };
+    format!("\n{}\n{knee}\n", rows.text())
+}
+
 /// A rate, with a decimal if it is small.
 pub fn rate(rate: f64) -> String {
     grouped(rate, usize::from(rate < 100.0))
@@ -81,6 +153,9 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
                 .filter(|trial| goal.upper_rate.is_some_and(|upper| trial.rate.to_bits() == upper.to_bits()))
                 .find_map(|trial| trial.generator_limits.first());
             let known = goal.rate.map_or("Unknown".to_owned(), |_| format!("At least {lower} requests/s"));
+            if let Some(reason) = reason.filter(|reason| reason.starts_with("account: ")) {
+                return format!("{known}: no trial at {upper}/s counts ({reason}).");
+            }
             format!(
                 "{known}: the generator cannot produce {upper}/s ({}), so the server may carry more. Use more --workers, or a \
                  machine of its own for the generator.",
@@ -112,6 +187,8 @@ fn rates(result: &FindResult) -> String {
         .unwrap_or_default();
     let mut headings = vec!["rate/s", "trials", "seconds", "held", "answered/s"];
     headings.extend(&objectives);
+    let is_accounted = account_of(result).is_some();
+    headings.extend(COLUMNS.iter().filter(|_| is_accounted).map(|column| column.heading));
     let mut rows = Rows::new(&headings);
     // Rates are positive, so their bits are in their order.
     let mut by_rate: BTreeMap<u64, Vec<&FindTrial>> = BTreeMap::new();
@@ -139,9 +216,18 @@ fn rates(result: &FindResult) -> String {
                 trials.first().and_then(|trial| trial.objectives.get(number)).map_or("", |one| &one.unit);
             cells.push(value(median(values), unit));
         }
+        for column in COLUMNS.iter().filter(|_| is_accounted) {
+            let values = usable.iter().map(|trial| (column.value)(trial.account.as_ref()?));
+            cells.push(column.text(median(values)));
+        }
         rows.add(&rate(trials.first().map_or(0.0, |trial| trial.rate)), cells);
     }
     rows.text()
+}
+
+/// The processes that the trials accounted for.
+fn account_of(result: &FindResult) -> Option<&ProcessAccount> {
+    result.trials.iter().find_map(|trial| trial.account.as_ref())
 }
 
 /// The median; None if a value is missing, since it may be the largest.
@@ -158,13 +244,14 @@ fn value(value: Option<f64>, unit: &str) -> String {
         (Some(us), "us") if us >= 10_000.0 => format!("{} ms", grouped(us / 1e3, 1)),
         (Some(us), "us") => format!("{} us", grouped(us, 0)),
         (Some(percent), "%") => format!("{percent:.2} %"),
+        (Some(bytes), "bytes") => format!("{} MiB", grouped(bytes / MIB, 1)),
         (Some(count), _) => grouped(count, 0),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{FindEvidence, TriedObjective, sample};
+    use hoptax_result::{FindEvidence, SweepKnee, SweepPoint, TriedObjective, sample};
 
     use super::*;
 
@@ -184,7 +271,22 @@ mod tests {
                 loss_ratio: if holds { 0.001 } else { 0.2 },
             }],
             generator_limits: Vec::new(),
+            account: None,
         }
+    }
+
+    /// Trials with an account, of which the first is not known in full.
+    fn accounted(mut result: FindResult) -> FindResult {
+        for (number, trial) in result.trials.iter_mut().enumerate() {
+            trial.account = Some(ProcessAccount {
+                processes: "process envoy".to_owned(),
+                processors: 2.0,
+                cpu_share: Some(trial.rate * 40e-6).filter(|_| number > 0),
+                cpu_us: Some(80.0).filter(|_| number > 0),
+                memory_bytes: Some(48 << 20),
+            });
+        }
+        result
     }
 
     fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindResult {
@@ -222,6 +324,7 @@ mod tests {
                 trial(980.5, Some(12_300.0), false),
                 trial(20.5, Some(1_800.0), true),
             ],
+            sweep: None,
             plan: load.plan,
             environment: load.environment,
         }
@@ -231,6 +334,74 @@ mod tests {
     fn the_table_of_a_search_for_a_rate() {
         let style = Style { width: 100, colour: false };
         insta::assert_snapshot!(find(&result(FindState::Found, Some(980.5), Some(1_200.0)), style));
+    }
+
+    #[test]
+    fn the_curve_of_a_sweep_states_its_knee() {
+        let near = |estimate: f64| Some(Interval { estimate, low: estimate * 0.95, high: estimate * 1.05 });
+        let point = |rate: f64, p99_us: Option<Interval>, excluded: u32| SweepPoint {
+            rate,
+            trials: 6 - excluded,
+            excluded,
+            answered_rate: near(rate),
+            mean_us: near(1e6 / (1_200.0 - rate)),
+            p50_us: near(0.7e6 / (1_200.0 - rate)),
+            p90_us: near(2.3e6 / (1_200.0 - rate)),
+            p99_us,
+            cpu_share: near(rate * 40e-6),
+            cpu_us: near(80.0),
+            memory_bytes: near(48.0 * MIB),
+        };
+        let sweep = Sweep {
+            rounds: 6,
+            trial_s: 1.0,
+            confidence: 0.95,
+            points: vec![
+                point(98.05, None, 0),
+                point(490.25, near(6_490.0), 0),
+                point(980.5, near(21_000.0), 2),
+            ],
+            knee: Some(SweepKnee { rate: 490.25, low_rate: 490.25, high_rate: 490.25 }),
+        };
+        let at_the_end = SweepKnee { rate: 980.5, low_rate: 490.25, high_rate: 980.5 };
+        let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+        let between = SweepKnee { rate: 490.25, low_rate: 98.05, high_rate: 490.25 };
+        result.sweep = Some(sweep.clone());
+        let mut text = find(&result, Style { width: 100, colour: false });
+        for knee in [Some(between), Some(at_the_end), None] {
+            let table = super::sweep(&Sweep { knee, ..sweep.clone() });
+            text += table.lines().last().unwrap();
+            text += "\n";
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn processes_have_columns_in_the_table_and_objectives_of_their_own() {
+        let mut result = accounted(result(FindState::Found, Some(980.5), Some(1_200.0)));
+        for trial in &mut result.trials {
+            let bytes = trial.account.as_ref().and_then(|account| account.memory_bytes);
+            trial.objectives.push(TriedObjective {
+                objective: "memory<50MiB".to_owned(),
+                holds: true,
+                value: bytes.map(|bytes| bytes as f64),
+                unit: "bytes".to_owned(),
+                loss_ratio: 0.0,
+            });
+        }
+        insta::assert_snapshot!(find(&result, Style { width: 100, colour: false }));
+        let ended =
+            "account: a process or a thread of `pid 7` ended during the trial, so its use is not known";
+        result.trials[1].generator_limits = vec![ended.to_owned()];
+        let goal = FoundGoal {
+            state: FindState::GeneratorLimited,
+            upper_rate: Some(1_300.0),
+            ..result.goals[0].clone()
+        };
+        assert_eq!(
+            sentence(&goal, &result),
+            format!("At least 980 requests/s: no trial at 1,300/s counts ({ended}).")
+        );
     }
 
     #[test]

@@ -5,9 +5,10 @@ mod merged;
 use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, TlsResult};
 
 use super::rows::Rows;
-use super::{Paint, Style, findings};
+use super::{Paint, Style, account, findings};
 use crate::findings::groups;
 use crate::numbers::grouped;
+use crate::rows::MIB;
 use crate::words;
 
 /// The result of a load trial.
@@ -20,6 +21,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     text += &shape(result);
     text += &stages(result);
     text += &result.merged.as_ref().map(merged::runs).unwrap_or_default();
+    text += &result.account.as_ref().map(|one| format!("\n{}", account::line(one))).unwrap_or_default();
     let generator = &result.generator;
     if result.imported.is_none() {
         text += &format!(
@@ -290,6 +292,7 @@ fn fail_on(result: &LoadResult) -> String {
             "us" => format!("{} us", us(value)),
             "%" => format!("{value:.3} %"),
             "/s" => format!("{}/s", grouped(value, 0)),
+            "bytes" => format!("{} MiB", grouped(value / MIB, 1)),
             unit => format!("{} {unit}", grouped(value, 0)),
         };
         let value = match (one.value, one.at_least) {

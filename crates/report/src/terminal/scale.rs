@@ -123,7 +123,7 @@ fn method(result: &ScaleResult) -> String {
 }
 
 /// An estimate with the ends of its interval: `995 (980 to 1,010)`.
-fn range(interval: &Interval) -> String {
+pub(super) fn range(interval: &Interval) -> String {
     let digits = decimals(interval);
     let [estimate, low, high] =
         [interval.estimate, interval.low, interval.high].map(|value| grouped(value, digits));
@@ -134,7 +134,7 @@ fn range(interval: &Interval) -> String {
 const LEAST_WIDTH: f64 = 1e-2;
 
 /// Decimals for two digits of half the width, and for at most four of the estimate.
-fn decimals(interval: &Interval) -> usize {
+pub(super) fn decimals(interval: &Interval) -> usize {
     let width = interval.half_width().max(LEAST_WIDTH * interval.estimate.abs());
     if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 }
 }

@@ -1,15 +1,17 @@
-//! Reads a study file: parses YAML, validates it against the schema, and records positions.
+//! Reads a study file, or another YAML file with a schema: parses YAML, validates it against the schema, and records positions.
 
 use hoptax_nearest::hint;
 use hoptax_yaml::{Node, Placed};
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::StudyFile;
 use super::problem::{Problem, Problems};
-use super::{StudyFile, schema};
 
-/// The positions of the nodes of a study file.
+/// The positions of the nodes of a file.
 #[derive(Clone, Debug)]
 pub struct Positions {
     file: String,
@@ -21,6 +23,14 @@ pub struct Positions {
 /// # Errors
 /// All problems with its structure.
 pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> {
+    read_as(name, text)
+}
+
+/// Reads a file of another type, as [`read`] reads a study file.
+///
+/// # Errors
+/// All problems with its structure.
+pub fn read_as<T: JsonSchema + DeserializeOwned>(name: &str, text: &str) -> Result<(T, Positions), Problems> {
     let root: Placed = serde_saphyr::from_str(text).map_err(|error| {
         let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
         let message = format!("not YAML: {}", hoptax_yaml::message(&error));
@@ -28,7 +38,7 @@ pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> 
     })?;
     let positions = Positions { file: name.to_owned(), root };
     let value = positions.root.value.to_value();
-    let schema = schema();
+    let schema = schemars::schema_for!(T).to_value();
     let fault = |what: String| {
         positions.problems(vec![positions.problem("", format!("{what}; this is a bug in hoptax"))])
     };

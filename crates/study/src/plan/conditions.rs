@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use super::{Arm, Load, Plan};
 use crate::file::{Protocol, TlsWord};
@@ -79,6 +80,11 @@ impl fmt::Display for Conditions {
 
 /// Most connections of an arm under one load that stay open over the slices of a round.
 const MOST_KEPT: usize = 500;
+/// How long responses are awaited after a slice, over one connection.
+pub const DRAIN: Duration = Duration::from_secs(1);
+/// The same for each further connection: in a closed loop each has a request in the queue of a proxy, which takes tens to hundreds of
+/// microseconds for it.
+const DRAIN_PER_CONNECTION: Duration = Duration::from_micros(500);
 
 impl Plan {
     /// Whether the connections of an arm under `load` stay open over the slices of a round. Many are opened for each
@@ -101,6 +107,12 @@ impl Plan {
             }
         }
         kept + most_in_turn
+    }
+
+    /// How long responses to an arm are awaited after a slice under a load, at most, nanoseconds.
+    pub fn drain_ns(&self, arm: &Arm, load: usize) -> u64 {
+        let connections = self.loads.get(load).map_or(1, |load| arm.connections(load));
+        (DRAIN + DRAIN_PER_CONNECTION * u32::try_from(connections).unwrap_or(u32::MAX)).as_nanos() as u64
     }
 }
 

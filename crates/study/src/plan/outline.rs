@@ -26,9 +26,10 @@ impl Plan {
         for (number, arm) in self.arms.iter().enumerate() {
             let copies = self.subjects.iter().filter(|subject| subject.arm == number).count();
             let other = arm.compared_with.and_then(|other| self.arms.get(other));
-            let versus = other.map_or_else(String::new, |other| format!("compared with {}", other.id));
-            let copies = if copies > 1 { format!("{copies} copies") } else { String::new() };
-            let line = format!("  {:<width$}  {}", arm.id, [versus, copies].concat());
+            let versus = other.map(|other| format!("compared with {}", other.id));
+            let copies = (copies > 1).then(|| format!("{copies} copies"));
+            let notes: Vec<String> = versus.into_iter().chain(copies).collect();
+            let line = format!("  {:<width$}  {}", arm.id, notes.join(", "));
             let _ = writeln!(text, "{}", line.trim_end());
         }
         let hops = |subject: usize| self.arm_of(subject).map_or(0, |arm| arm.chain.hops.len());

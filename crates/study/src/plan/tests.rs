@@ -66,6 +66,20 @@ fn many_connections_are_open_one_arm_at_a_time() {
 }
 
 #[test]
+fn responses_over_many_connections_are_awaited_longer() {
+    let of = |connections: u32| {
+        let loads = format!(
+            "name: test\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, connections: {connections}}}]\n"
+        );
+        let plan = planned(&loads).unwrap();
+        plan.drain_ns(&plan.arms[0], 0)
+    };
+    // A proxy that serves 4,000 requests/s has a queue of 2.5 s with 10,000 connections, and none with one.
+    assert!(of(1) < 1_100_000_000, "{}", of(1));
+    assert!(of(10_000) > 2 * 2_500_000_000, "{}", of(10_000));
+}
+
+#[test]
 fn several_identical_arms_have_their_own_names() {
     let plan = plan("baseline, same, same#2, same#3").unwrap();
     let copies: Vec<&str> =

@@ -10,10 +10,9 @@ use hoptax_subject::envoy::process::Proxy;
 use hoptax_subject::lab::Lab;
 
 use super::ArmError;
-use super::measure::DRAIN_NS;
 use super::subjects::TIMEOUT;
 use super::traffic::traffic;
-use crate::plan::{Arm, Plan};
+use crate::plan::{Arm, DRAIN, Plan};
 
 /// Number of first requests. Rate limits of single digits per second are usual, so more would mostly be refused.
 const REQUESTS: u64 = 10;
@@ -38,7 +37,7 @@ pub(super) fn try_requests(
     let start_ns = now_ns();
     let run = Run {
         requests: Some(REQUESTS),
-        ..Run::new(Release::Closed, start_ns, start_ns + LIMIT_NS, DRAIN_NS)
+        ..Run::new(Release::Closed, start_ns, start_ns + LIMIT_NS, DRAIN.as_nanos() as u64)
     };
     let mut recording = Recording::new();
     worker.run(run, &mut recording, stop).map_err(|error| ArmError::Given(error.to_string()))?;

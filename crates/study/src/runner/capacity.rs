@@ -12,7 +12,7 @@ use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::RunError;
-use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
+use super::measure::{AFTER_THAW, Meter, SETTLE};
 use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Arm, Load, Plan};
 
@@ -86,7 +86,8 @@ impl Meter<'_> {
         let before = self.read(subject)?;
         self.recording.clear();
         let start_ns = now_ns();
-        let run = Run::new(release, start_ns, start_ns + TURN_NS, DRAIN_NS);
+        let drain_ns = self.plan.drain_ns(arm, load);
+        let run = Run::new(release, start_ns, start_ns + TURN_NS, drain_ns);
         subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;

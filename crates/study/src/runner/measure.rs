@@ -28,8 +28,6 @@ use crate::record::{RoundRecord, SliceRecord};
 const WARM_UP_NS: u64 = 100_000_000;
 /// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
 const LEAD_IN_NS: u64 = 20_000_000;
-/// How long to wait for responses after a slice.
-pub(super) const DRAIN_NS: u64 = 1_000_000_000;
 /// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
 /// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
@@ -103,11 +101,13 @@ impl<'a> Meter<'a> {
     pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
         self.proofs = self.read_proofs(subjects)?;
         for (number, subject) in subjects.all.iter_mut().enumerate() {
-            for load in 0..self.plan.loads.len() {
-                self.send_unrecorded(subject, load, WARM_UP_NS / self.plan.loads.len().max(1) as u64, stop)?;
-            }
             let arm = self.plan.subjects.get(number).and_then(|planned| self.plan.arms.get(planned.arm));
-            thread::sleep(settle(arm));
+            let Some(arm) = arm else { continue };
+            for load in 0..self.plan.loads.len() {
+                let length_ns = WARM_UP_NS / self.plan.loads.len().max(1) as u64;
+                self.send_unrecorded(subject, (arm, load), length_ns, stop)?;
+            }
+            thread::sleep(settle(Some(arm)));
             let reading = self.read(subject)?;
             self.end_unmeasured(number, reading);
         }
@@ -119,13 +119,14 @@ impl<'a> Meter<'a> {
     fn send_unrecorded(
         &mut self,
         subject: &mut Subject,
-        load: usize,
+        (arm, load): (&Arm, usize),
         length_ns: u64,
         stop: &AtomicBool,
     ) -> io::Result<()> {
         let start_ns = now_ns();
         let end_ns = start_ns + length_ns;
-        let run = Run { record_from_ns: end_ns, ..Run::new(Release::Closed, start_ns, end_ns, DRAIN_NS) };
+        let drain_ns = self.plan.drain_ns(arm, load);
+        let run = Run { record_from_ns: end_ns, ..Run::new(Release::Closed, start_ns, end_ns, drain_ns) };
         subject.send(load, run, &mut self.recording, stop)?;
         self.recording.clear();
         Ok(())
@@ -139,7 +140,7 @@ impl<'a> Meter<'a> {
         stop: &AtomicBool,
     ) -> Result<(), RunError> {
         if subject.open((arm, load))? {
-            self.send_unrecorded(subject, load, WARM_UP_EACH_NS, stop)?;
+            self.send_unrecorded(subject, (arm, load), WARM_UP_EACH_NS, stop)?;
         }
         Ok(())
     }
@@ -210,7 +211,8 @@ impl<'a> Meter<'a> {
             let arm = self.plan.arms.get(arm).ok_or_else(not_planned)?;
             subject.account = external::account(arm)?;
         }
-        self.open(subject, (self.plan.arms.get(arm).ok_or_else(not_planned)?, block.load), stop)?;
+        let planned = self.plan.arms.get(arm).ok_or_else(not_planned)?;
+        self.open(subject, (planned, block.load), stop)?;
         self.recording.clear();
         if load.expect.len() > 1 {
             self.recording.by_status = Some(BTreeMap::new());
@@ -219,7 +221,7 @@ impl<'a> Meter<'a> {
         let before = self.read(subject)?;
         self.keep_late(number, &before);
         let planned_rate = self.rate(load, arm);
-        let run = self.run_of(load, block, planned_rate);
+        let run = self.run_of((planned, load), block, planned_rate);
         let record_from_ns = run.record_from_ns;
         let used = if let Some(other) = &load.caller {
             let target = subject.target.as_ref().ok_or_else(not_planned)?;
@@ -387,7 +389,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    fn run_of(&self, load: &Load, block: &Block, rate: f64) -> Run {
+    fn run_of(&self, (arm, load): (&Arm, &Load), block: &Block, rate: f64) -> Run {
         let start_ns = now_ns();
         let end_ns = start_ns + load.slice.as_nanos() as u64;
         let (release, lead_in_ns) = match &load.open {
@@ -401,7 +403,8 @@ impl<'a> Meter<'a> {
             }
         };
         let record_from_ns = start_ns + lead_in_ns;
-        Run { record_from_ns, ..Run::new(release, start_ns, end_ns, DRAIN_NS) }
+        let drain_ns = self.plan.drain_ns(arm, block.load);
+        Run { record_from_ns, ..Run::new(release, start_ns, end_ns, drain_ns) }
     }
 
     /// The number of the round.

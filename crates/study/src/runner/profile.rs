@@ -19,7 +19,7 @@ use hoptax_profile::{layer_of, samples};
 use hoptax_result::RoundProfile;
 use hoptax_subject::envoy::process::Proxy;
 
-use super::measure::{AFTER_THAW, DRAIN_NS, Meter, SETTLE};
+use super::measure::{AFTER_THAW, Meter, SETTLE};
 use super::subjects::{Subject, Subjects, of};
 use super::{ArmError, RunError};
 use crate::plan::{self, Arm};
@@ -99,7 +99,8 @@ impl Meter<'_> {
         self.keep_late(number, &before);
         self.recording.clear();
         let start_ns = now_ns();
-        let run = Run::new(Release::Closed, start_ns, start_ns + LENGTH_NS, DRAIN_NS);
+        let drain_ns = self.plan.drain_ns(arm, load);
+        let run = Run::new(Release::Closed, start_ns, start_ns + LENGTH_NS, drain_ns);
         subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, process_use};
+use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, joint_use, process_use};
 use hoptax_host::awake::Awake;
 use hoptax_host::link::Link;
 use hoptax_host::network::Network;
@@ -129,12 +129,7 @@ fn hops(subject: &Subject) -> io::Result<Vec<ProcessUse>> {
     let Some(processes) = &subject.account else {
         return subject.proxies.iter().map(|proxy| process_use(proxy.id())).collect();
     };
-    let mut all = ProcessUse::default();
-    for id in processes {
-        // The threads of a process that has ended are missing, which the difference notices.
-        all.join(&process_use(*id).unwrap_or_default());
-    }
-    Ok(vec![all])
+    Ok(vec![joint_use(processes)])
 }
 
 #[cfg(test)]

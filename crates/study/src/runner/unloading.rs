@@ -8,11 +8,10 @@ use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::lab::Lab;
 
 use super::ends::Ends;
-use super::measure::DRAIN_NS;
 use super::subjects::{TIMEOUT, of, statistics};
 use super::traffic::traffic;
 use super::{ArmError, RunError};
-use crate::plan::{Arm, Load, Plan};
+use crate::plan::{Arm, DRAIN, Load, Plan};
 
 /// How long requests are sent through a proxy before its function is removed, nanoseconds.
 const BEFORE_UNLOADING_NS: u64 = 100_000_000;
@@ -56,7 +55,7 @@ fn send_before_unloading(
     let traffic = traffic(plan, arm, load, address, (lab, None))?;
     let mut worker = Worker::connect(&WorkerSpec::single(traffic, 1, TIMEOUT, plan.seed))?;
     let start_ns = now_ns();
-    let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN_NS);
+    let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN.as_nanos() as u64);
     let sent = worker.run(run, &mut Recording::new(), stop);
     sent.map(drop).map_err(|error| ArmError::Security(error.to_string()))
 }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hoptax_checks::judge_load;
-use hoptax_checks::objective::{Objective, generator_limits};
+use hoptax_checks::objective::{Objective, generator_limits, unaccounted};
 use hoptax_checks::thresholds;
 use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
@@ -75,31 +75,14 @@ impl<'a> Trials<'a> {
     /// Runs a trial; None if it was interrupted.
     pub(super) fn run(&mut self, planned: &Planned) -> Result<Option<FindTrial>, Failure> {
         let begun = Instant::now();
-        if self.must_settle {
-            self.settle();
-        }
-        let spec = TrialSpec {
-            open: Some((Pace::Constant(planned.load), self.arguments.arrivals.clone())),
-            duration: planned.duration,
-            seed: self.arguments.traffic.seed.wrapping_add(self.number),
-            ..self.spec.clone()
-        };
-        let Some(mut result) = self.load(&spec).map_err(|error| {
-            Failure::environment(format!(
-                "the trial at {:.0} requests/s could not run: {error}",
-                planned.load
-            ))
-        })?
-        else {
+        let Some((mut result, objectives)) = self.at_rate(planned.load, planned.duration)? else {
             return Ok(None);
         };
-        let objectives: Vec<TriedObjective> =
-            self.arguments.objectives.iter().map(|objective| tried(objective, &result)).collect();
         let (planned_requests, answered, answered_rate) =
             (result.book.planned, result.book.answered, answered_rate(&result));
         judge_load(&mut result, &self.limits);
-        let holds = objectives.iter().all(|one| one.holds);
-        self.must_settle = !holds;
+        // If the server held everything in spite of the generator, the trial counts.
+        let generator_limits = if hold(&objectives) { Vec::new() } else { self.excludes(&result) };
         Ok(Some(FindTrial {
             rate: planned.load,
             duration_s: planned.duration.as_secs_f64(),
@@ -108,8 +91,53 @@ impl<'a> Trials<'a> {
             answered,
             answered_rate,
             objectives,
-            // If the server held everything in spite of the generator, the trial counts.
-            generator_limits: if holds { Vec::new() } else { generator_limits(&result) },
+            generator_limits,
+            account: result.account,
+        }))
+    }
+
+    /// Why a judged load says nothing about the server.
+    fn excludes(&self, result: &LoadResult) -> Vec<String> {
+        let limits_processes = self.arguments.objectives.iter().any(Objective::needs_account);
+        generator_limits(result).into_iter().chain(unaccounted(result).filter(|_| limits_processes)).collect()
+    }
+
+    /// Runs a load at a rate, judged, and states the failed checks of the generator; None if it was interrupted.
+    pub(super) fn judged_at_rate(
+        &mut self,
+        rate: f64,
+        duration: Duration,
+    ) -> Result<Option<(LoadResult, Vec<String>)>, Failure> {
+        let Some((mut result, _)) = self.at_rate(rate, duration)? else { return Ok(None) };
+        judge_load(&mut result, &self.limits);
+        let generator_limits = generator_limits(&result);
+        Ok(Some((result, generator_limits)))
+    }
+
+    /// Runs a load at a rate once the server has settled, and tries the objectives, before checks withhold numbers; None if it was
+    /// interrupted.
+    fn at_rate(
+        &mut self,
+        rate: f64,
+        duration: Duration,
+    ) -> Result<Option<(LoadResult, Vec<TriedObjective>)>, Failure> {
+        if self.must_settle {
+            self.settle();
+        }
+        let spec = TrialSpec {
+            open: Some((Pace::Constant(rate), self.arguments.arrivals.clone())),
+            duration,
+            seed: self.arguments.traffic.seed.wrapping_add(self.number),
+            ..self.spec.clone()
+        };
+        let result = self.load(&spec).map_err(|error| {
+            Failure::environment(format!("the trial at {rate:.0} requests/s could not run: {error}"))
+        })?;
+        Ok(result.map(|result| {
+            let objectives: Vec<TriedObjective> =
+                self.arguments.objectives.iter().map(|objective| tried(objective, &result)).collect();
+            self.must_settle = !hold(&objectives);
+            (result, objectives)
         }))
     }
 
@@ -145,8 +173,14 @@ impl<'a> Trials<'a> {
     }
 }
 
-fn answered_rate(result: &LoadResult) -> f64 {
+/// Responses per second.
+pub(super) fn answered_rate(result: &LoadResult) -> f64 {
     result.book.answered as f64 / result.recorded_s.max(f64::MIN_POSITIVE)
+}
+
+/// Whether all objectives held.
+fn hold(objectives: &[TriedObjective]) -> bool {
+    objectives.iter().all(|one| one.holds)
 }
 
 fn tried(objective: &Objective, result: &LoadResult) -> TriedObjective {

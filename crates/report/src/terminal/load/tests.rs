@@ -1,5 +1,6 @@
 use hoptax_result::{
-    FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile, RunLeftOut,
+    FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile, ProcessAccount,
+    RunLeftOut,
 };
 
 use super::*;
@@ -50,6 +51,25 @@ fn lookups_during_a_load_are_counted_in_the_summary() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+}
+
+#[test]
+fn processes_have_a_line_with_their_cpu_time_and_memory() {
+    let mut result = fixture::load();
+    let known = ProcessAccount {
+        processes: "pid 7".to_owned(),
+        processors: 1.5,
+        cpu_share: Some(0.503),
+        cpu_us: Some(37.72),
+        memory_bytes: Some(200 << 20),
+    };
+    let unknown = ProcessAccount { processors: 1.0, cpu_share: None, cpu_us: None, ..known.clone() };
+    let lines = [known, unknown].map(|account| {
+        result.account = Some(account);
+        let text = load(&result, Style { width: 100, colour: false });
+        text.lines().find(|line| line.starts_with("account ")).unwrap().to_owned()
+    });
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]

@@ -1,0 +1,63 @@
+//! Arguments of `hoptax size`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueHint};
+
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("task").args(["graph", "check"]).required(true),
+    after_help = "\
+Predicts how much CPU time and memory the proxies of a service graph use, from results of studies:
+plain proxying under each protocol, and what each function adds, at the utilisation of each proxy.
+What no result states is an error that names the arms to measure. With --check, compositions that
+a study measured are compared with what its single functions predict.
+
+Examples:
+  hoptax size shop.yaml --rate 12000 --from runs/price-list-1
+  hoptax size shop.yaml --rate 12000 --from runs/in-use-1 --from runs/grpc-1 --json size.json
+  hoptax size --check runs/prediction-1
+
+docs/size.md describes the graph file, the method and its limits.
+
+Exit codes:
+  0    the prediction, or the comparison
+  2    invalid input: not a graph, not a study result, or results that lack something
+  4    a result is void, or no composition can be compared"
+)]
+pub(crate) struct SizeArguments {
+    /// Graph file: services with their proxies, and the calls between them
+    #[arg(value_name = "GRAPH", value_hint = ValueHint::FilePath, requires = "rate", requires = "from")]
+    pub(crate) graph: Option<PathBuf>,
+    /// Requests per second that arrive at the entry of the graph
+    #[arg(long, value_name = "RATE", value_parser = rate, requires = "graph")]
+    pub(crate) rate: Option<f64>,
+    /// Run folder of a study, or its `result.json`; may be repeated, and the first that states a number counts
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1.., requires = "graph")]
+    pub(crate) from: Vec<PathBuf>,
+    /// Compare the compositions of this study with what its single functions predict
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath)]
+    pub(crate) check: Option<PathBuf>,
+    /// Write the result as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// A rate above 0.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "a number of requests per second, such as 12000".to_owned())?;
+    if rate > 0.0 && rate.is_finite() { Ok(rate) } else { Err("a rate is above 0".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_above_zero() {
+        assert_eq!(rate("12000.5"), Ok(12_000.5));
+        for wrong in ["0", "-1", "inf", "NaN", "fast"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+}

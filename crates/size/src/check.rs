@@ -1,0 +1,214 @@
+//! Compares compositions that a study measured with what its single functions and plain proxies predict for them.
+
+use hoptax_result::{
+    ArmResult, CheckedComposition, ConnectionTls, PlannedFunction, SizeCheckResult, SizeSide, StudyResult,
+    UncheckedComposition,
+};
+use thiserror::Error;
+
+use crate::arms::{hops, is_composition, plain_traffic, reference};
+use crate::graph::{Called, Service, Traffic};
+use crate::learn::{Plain, Source};
+use crate::proxy::{LearnedFlow, Proxy};
+use crate::sum::Sum;
+
+/// Why a study has nothing to check.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoCheck {
+    /// The result has no rounds.
+    #[error(
+        "the result of `{0}` has no rounds to take differences in: use the result of a single sitting, in the current format"
+    )]
+    NoRounds(String),
+    /// No arm is a composition.
+    #[error(
+        "`{0}` has no arm with several functions or several proxies: use a study such as `prediction`, which measures compositions and \
+         what they consist of"
+    )]
+    NoComposition(String),
+}
+
+/// Predicts each composition of `study`, an arm with several functions or several proxies, from the arms with one function and from
+/// the plain proxies, at the rate that it was measured at under each load. No composition is used for a prediction.
+///
+/// **Method.** Predicted as by [`crate::size()`], for a chain of proxies with one worker each. Measured is the plain proxy that the
+/// composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of the
+/// baseline and the speed of the machine are in it once ([`Sum::interval`]).
+///
+/// # Errors
+/// If the study has no rounds or no composition.
+pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
+    if study.rounds.is_empty() {
+        return Err(NoCheck::NoRounds(study.name.clone()));
+    }
+    let arms: Vec<&ArmResult> = study.arms.iter().filter(|arm| is_composition(arm)).collect();
+    if arms.is_empty() {
+        return Err(NoCheck::NoComposition(study.name.clone()));
+    }
+    let source = Source::new(0, study);
+    let (mut compositions, mut left_out) = (Vec::new(), Vec::new());
+    for arm in arms {
+        let leave_out = |load: Option<&str>, reason| UncheckedComposition {
+            arm: arm.id.clone(),
+            load: load.map(str::to_owned),
+            reason,
+        };
+        let parts = parts(&source, arm);
+        let chain = match parts.as_ref().map(|parts| learn(&source, parts)) {
+            Ok(Ok(chain)) => chain,
+            Ok(Err(reason)) => {
+                left_out.push(leave_out(None, reason));
+                continue;
+            }
+            Err(reason) => {
+                left_out.push(leave_out(None, reason.clone()));
+                continue;
+            }
+        };
+        for load in source.loads() {
+            match checked(&source, (arm, load), &chain) {
+                Ok(checked) => compositions.push(checked),
+                Err(reason) => left_out.push(leave_out(Some(load), reason)),
+            }
+        }
+    }
+    let errors: Vec<f64> =
+        compositions.iter().filter(|one| !one.is_extrapolated).map(|one| one.error_share.abs()).collect();
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    Ok(SizeCheckResult {
+        format: SizeCheckResult::FORMAT.to_owned(),
+        study: study.name.clone(),
+        verdict: study.verdict,
+        confidence: study.plan.confidence,
+        mean_error_share: (!errors.is_empty()).then_some(mean),
+        worst_error_share: errors.iter().copied().reduce(f64::max),
+        compositions,
+        left_out,
+    })
+}
+
+/// What a composition consists of.
+struct Parts<'a> {
+    plain: &'a ArmResult,
+    traffic: Traffic,
+    /// Each proxy, with its functions.
+    hops: Vec<(Service, Vec<Called>)>,
+}
+
+/// # Errors
+/// Why it cannot be predicted.
+fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> {
+    let plain = reference(source.result, arm).ok_or("it is not compared with a plain proxy")?;
+    let protocol = arm.subject.as_ref().map(|subject| subject.protocol.as_str()).unwrap_or_default();
+    let traffic = plain_traffic(plain).unwrap_or_else(|| Traffic::new(protocol, None, None));
+    let hops = hops(arm).unwrap_or_default();
+    let mut connections = plain.subject.iter().flat_map(|subject| &subject.tls);
+    if hops.len() > 1 && connections.any(|tls| *tls != ConnectionTls::None) {
+        return Err(
+            "the plain proxy that it is compared with accepts TLS, so it is no further proxy of the chain; use functions `tls/*`"
+                .to_owned(),
+        );
+    }
+    let of_hop = |hop: &hoptax_result::PlannedHop| {
+        let service = Service {
+            name: hop.name.clone(),
+            place: 0,
+            workers: 1,
+            traffic: traffic.clone(),
+            inbound: Vec::new(),
+            outbound: None,
+            calls: Vec::new(),
+        };
+        (service, hop.functions.iter().map(called).collect())
+    };
+    let hops = hops.iter().map(of_hop).collect();
+    Ok(Parts { plain, traffic, hops })
+}
+
+/// A function as it was measured.
+fn called(function: &PlannedFunction) -> Called {
+    let PlannedFunction { id, knobs, .. } = function;
+    Called { text: id.clone(), id: id.clone(), knobs: knobs.clone(), at_default: [].into() }
+}
+
+/// The proxies of a composition with what the study states about their parts.
+///
+/// # Errors
+/// What it does not state.
+fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>, String> {
+    let mut proxies = Vec::new();
+    let mut missing: Vec<&str> = Vec::new();
+    for (service, calls) in &parts.hops {
+        let plain: Plain<'_> = source
+            .plain_of(parts.plain)
+            .ok_or_else(|| format!("the CPU time of `{}` is withheld under every load", parts.plain.id))?;
+        let mut functions = Vec::new();
+        for called in calls {
+            match source.function(called, &parts.traffic) {
+                Some(priced) => functions.push((called, priced)),
+                None => missing.push(&called.id),
+            }
+        }
+        let flow = LearnedFlow { side: SizeSide::Inbound, per_request: 1.0, plain, functions };
+        proxies.push(Proxy { service, flows: vec![flow] });
+    }
+    if missing.is_empty() {
+        return Ok(proxies);
+    }
+    Err(format!(
+        "no arm states what `{}` adds over {} alone, with the same knobs: add it to the study, or measure more rounds",
+        missing.join("`, `"),
+        parts.traffic.protocol
+    ))
+}
+
+/// The prediction beside the measurement under one load.
+///
+/// # Errors
+/// Which number is missing.
+fn checked(
+    source: &Source<'_>,
+    (arm, load): (&ArmResult, &str),
+    chain: &[Proxy<'_>],
+) -> Result<CheckedComposition, String> {
+    let composition = source.cost(arm, load).ok_or("its cost is withheld")?;
+    let plain = chain.first().and_then(|proxy| proxy.flows.first()).map(|flow| &flow.plain);
+    let plain = plain.ok_or("it has no proxy")?;
+    let level = plain.curve.under(load).ok_or_else(|| {
+        format!("the CPU time of `{}`, which it is compared with, is withheld", plain.arm.id)
+    })?;
+    let mut measured = Sum::default();
+    measured.add(1.0, level);
+    measured.add(1.0, &composition);
+    let of_load = arm.loads.iter().find(|one| one.load == load);
+    let core_share = of_load.and_then(|load| load.proxy_core_share).ok_or("its CPU time is withheld")?;
+    // CPU time is rate times CPU time per request. The rate itself may be withheld where CPU times are not.
+    let rate = core_share * 1e6 / measured.estimate();
+    let mut predicted = Sum::default();
+    let mut is_extrapolated = false;
+    for proxy in chain {
+        let busy = proxy.busy_share(rate, None);
+        // A prediction that is too high for a saturated proxy is an error, not an extrapolation.
+        is_extrapolated |= proxy.learned().is_beyond(busy.min(1.0));
+        predicted.add_all(1e6 / rate, &proxy.cores(rate, busy, None));
+    }
+    let mut difference = Sum::default();
+    difference.add_all(1.0, &measured);
+    difference.add_all(-1.0, &predicted);
+    let intervals = (measured.interval(), predicted.interval(), difference.interval());
+    let (Some(measured_us), Some(predicted_us), Some(difference_us)) = intervals else {
+        return Err("its parts have too few rounds in common".to_owned());
+    };
+    Ok(CheckedComposition {
+        arm: arm.id.clone(),
+        load: load.to_owned(),
+        hops: chain.len() as u32,
+        functions: chain.iter().map(|proxy| proxy.functions().len()).sum::<usize>() as u32,
+        measured_us,
+        predicted_us,
+        difference_us,
+        error_share: -difference_us.estimate / measured_us.estimate,
+        is_interaction: !difference_us.contains(0.0),
+        is_extrapolated,
+    })
+}

@@ -1,0 +1,162 @@
+//! Where a prediction goes beyond what was measured, and what it assumes there.
+
+use std::collections::BTreeSet;
+
+use hoptax_result::{SizedProxy, Verdict};
+
+use crate::learn::Source;
+use crate::proxy::{Learned, NEARLY, Proxy};
+
+/// Each extrapolation in a sentence.
+pub(crate) fn extrapolations(
+    proxies: &[Proxy<'_>],
+    sized: &[SizedProxy],
+    sources: &[Source<'_>],
+) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (proxy, sized) in proxies.iter().zip(sized) {
+        found.extend(too_few_workers(sized));
+        found.extend(outside_of_curves(proxy, sized));
+    }
+    found.extend(workers(proxies, sources));
+    found.extend(composed(proxies));
+    for proxy in proxies {
+        for sentence in functions(proxy, sources) {
+            if !found.contains(&sentence) {
+                found.push(sentence);
+            }
+        }
+    }
+    found.extend(of_sources(proxies, sources));
+    found
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn too_few_workers(sized: &SizedProxy) -> Option<String> {
+    let share = sized.busy_share.estimate;
+    (share > 1.0).then(|| {
+        format!(
+            "`{}` needs {:.0} workers instead of {}: as it is, it cannot answer all requests of this rate. Its CPU time per request is \
+             that of full load",
+            sized.service,
+            (share * f64::from(sized.workers)).ceil(),
+            sized.workers
+        )
+    })
+}
+
+/// A proxy that is less busy than any that was measured, or busier.
+fn outside_of_curves(proxy: &Proxy<'_>, sized: &SizedProxy) -> Option<String> {
+    let busy = sized.busy_share.estimate.min(1.0);
+    let name = &sized.service;
+    let Learned { least, most, only } = proxy.learned();
+    if let Some(only) = only {
+        return Some(format!(
+            "`{name}` is busy for {} of the time, and some of its CPU times were measured only while proxies were busy for {}: a \
+             request costs more the less busy a proxy is. A study with loads such as `utilisation: 30%` measures it",
+            percent(busy),
+            percent(only)
+        ));
+    }
+    if busy < least {
+        Some(format!(
+            "`{name}` is busy for {} of the time, less than the {} that all its CPU times were measured at: it probably uses more \
+             than predicted",
+            percent(busy),
+            percent(least)
+        ))
+    } else if busy > most + NEARLY {
+        Some(format!(
+            "`{name}` is busy for {} of the time, more than the {} that all its CPU times were measured at: it probably uses less \
+             than predicted",
+            percent(busy),
+            percent(most)
+        ))
+    } else {
+        None
+    }
+}
+
+/// The services whose proxies are such; none if there is no such proxy.
+fn names(proxies: &[Proxy<'_>], are_such: impl Fn(&Proxy<'_>) -> bool) -> Option<String> {
+    let names: Vec<&str> =
+        proxies.iter().filter(|proxy| are_such(proxy)).map(|proxy| proxy.service.name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join("`, `"))
+}
+
+/// Proxies with another number of workers than those that were measured.
+fn workers(proxies: &[Proxy<'_>], sources: &[Source<'_>]) -> Option<String> {
+    let are_other = |proxy: &Proxy<'_>| {
+        let source = proxy.flows.first().and_then(|flow| sources.get(flow.plain.source));
+        let measured = source.map(|source| source.result.environment.proxy_cpus.len().max(1));
+        measured.is_some_and(|measured| measured != proxy.service.workers as usize)
+    };
+    names(proxies, are_other).map(|names| {
+        format!(
+            "`{names}`: measured with another number of workers. The prediction assumes that workers do not slow each other down; \
+             `hoptax scale --over workers` shows how they do"
+        )
+    })
+}
+
+/// Proxies with several functions, whose costs were measured one by one.
+fn composed(proxies: &[Proxy<'_>]) -> Option<String> {
+    let are_several = |proxy: &Proxy<'_>| proxy.flows.iter().any(|flow| flow.functions.len() > 1);
+    names(proxies, are_several).map(|names| {
+        format!(
+            "`{names}`: the costs of several functions, measured one by one, are added up. `hoptax size --check` shows how far such sums \
+             are from measurements"
+        )
+    })
+}
+
+/// Functions that were measured with other requests, and functions that use CPU time elsewhere.
+fn functions(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (called, priced) in proxy.flows.iter().flat_map(|flow| &flow.functions) {
+        if !priced.is_same_traffic {
+            let study = sources.get(priced.source).map_or("", |source| source.result.name.as_str());
+            let with = priced.arm.compared_with.as_deref().unwrap_or_default();
+            found.push(format!(
+                "what `{}` adds was measured by `{study}` with other requests (those of `{with}`)",
+                called.text
+            ));
+        }
+        if priced.arm.asks_companion {
+            found.push(format!("`{}` calls a service, whose CPU time is not included", called.text));
+        }
+    }
+    found
+}
+
+/// Results that are not sound, and results that differ in their machine or proxy.
+fn of_sources(proxies: &[Proxy<'_>], sources: &[Source<'_>]) -> Vec<String> {
+    let mut used: BTreeSet<usize> = BTreeSet::new();
+    for flow in proxies.iter().flat_map(|proxy| &proxy.flows) {
+        used.insert(flow.plain.source);
+        used.extend(flow.functions.iter().map(|(_, priced)| priced.source));
+    }
+    let results = || used.iter().filter_map(|number| sources.get(*number)).map(|source| source.result);
+    let mut found = Vec::new();
+    for result in results().filter(|result| result.verdict != Verdict::Sound) {
+        let what = if result.verdict == Verdict::Void { "void" } else { "caution" };
+        found.push(format!("the verdict of `{}` is {what}: read its findings", result.name));
+    }
+    let machines: BTreeSet<&str> = results().map(|result| result.environment.cpu_model.as_str()).collect();
+    if machines.len() > 1 {
+        let list = machines.into_iter().collect::<Vec<_>>().join("`, `");
+        found.push(format!(
+            "the results come from different processors (`{list}`), whose CPU times are added as if they were equal"
+        ));
+    }
+    let versions: BTreeSet<&str> =
+        results().filter_map(|result| result.environment.proxy_version.as_deref()).collect();
+    if versions.len() > 1 {
+        let list = versions.into_iter().collect::<Vec<_>>().join(", ");
+        found.push(format!("the results come from different releases of the proxy ({list})"));
+    }
+    found
+}

@@ -1,0 +1,59 @@
+//! Flows: how many requests of which kind each proxy of a graph handles.
+
+use hoptax_result::SizeSide;
+
+use crate::graph::{Called, Graph, Service, Traffic};
+
+/// Requests of one kind that a proxy handles.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Flow<'a> {
+    pub(crate) side: SizeSide,
+    pub(crate) traffic: &'a Traffic,
+    pub(crate) functions: &'a [Called],
+    /// Requests for each request to the entry of the graph.
+    pub(crate) per_request: f64,
+}
+
+/// The requests to each service for each request to the entry, which is the first service.
+fn requests(graph: &Graph) -> Vec<f64> {
+    let mut requests = vec![0.0; graph.services.len()];
+    if let Some(entry) = requests.first_mut() {
+        *entry = 1.0;
+    }
+    // A service is after all that call it, so its number is complete when its turn comes.
+    for (index, service) in graph.services.iter().enumerate() {
+        let own = requests.get(index).copied().unwrap_or_default();
+        for (called, factor) in &service.calls {
+            if let Some(of_called) = requests.get_mut(*called) {
+                *of_called += own * factor;
+            }
+        }
+    }
+    requests
+}
+
+/// What the proxy of each service handles.
+pub(crate) fn flows(graph: &Graph) -> Vec<(&Service, Vec<Flow<'_>>)> {
+    let mut all = Vec::new();
+    for (service, per_request) in graph.services.iter().zip(requests(graph)) {
+        let mut flows = vec![Flow {
+            side: SizeSide::Inbound,
+            traffic: &service.traffic,
+            functions: &service.inbound,
+            per_request,
+        }];
+        if let Some(functions) = &service.outbound {
+            for (called, factor) in &service.calls {
+                let Some(called) = graph.services.get(*called) else { continue };
+                flows.push(Flow {
+                    side: SizeSide::Outbound,
+                    traffic: &called.traffic,
+                    functions,
+                    per_request: per_request * factor,
+                });
+            }
+        }
+        all.push((service, flows));
+    }
+    all
+}

@@ -1,0 +1,259 @@
+//! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
+
+use hoptax_result::{
+    Interval, SizeBottleneck, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy, StudyResult,
+};
+use hoptax_stats::sum_of_dependent;
+use thiserror::Error;
+
+use crate::extrapolation::extrapolations;
+use crate::flow::{Flow, flows};
+use crate::graph::{Called, Graph, Traffic};
+use crate::learn::{Plain, Priced, Source};
+use crate::proxy::{FunctionOf, LearnedFlow, Proxy};
+use crate::sum::Sum;
+
+/// Why there is no prediction.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoSize {
+    /// The results do not state the CPU time of something in the graph.
+    #[error(
+        "the results do not state what the graph needs:\n  {}\nmeasure a study with these arms, and add its result with --from:\n  {}",
+        .missing.join("\n  "), .arms.join("\n  ")
+    )]
+    Missing {
+        /// What is missing.
+        missing: Vec<String>,
+        /// Arms of a study that measures it, as in a study file.
+        arms: Vec<String>,
+    },
+    /// An interval is so wide that nothing can be divided by it.
+    #[error(
+        "the results do not show that the proxy of `{service}` uses any CPU time: its interval includes 0; measure with more rounds"
+    )]
+    Imprecise {
+        /// The service.
+        service: String,
+    },
+}
+
+/// Predicts the use of the proxies of `graph` at `rate` requests per second, which is above 0, from `results`. If several results
+/// state a number, that of the first one counts.
+///
+/// **Method.** A request costs a proxy the CPU time of plain proxying with its protocol and sizes, and that which each
+/// function adds, both at the busy share of the proxy's workers. All numbers are weighted sums of measured ones.
+///
+/// # Errors
+/// If the results do not state the CPU time of a plain proxy or a function of the graph, or state it too imprecisely.
+pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeResult, NoSize> {
+    let sources: Vec<Source<'_>> =
+        results.iter().enumerate().map(|(number, result)| Source::new(number, result)).collect();
+    let mut proxies = learn(graph, &sources)?;
+    proxies.sort_by_key(|proxy| proxy.service.place);
+    let mut sized = Vec::new();
+    let mut functions = Vec::new();
+    for proxy in &proxies {
+        let imprecise = || NoSize::Imprecise { service: proxy.service.name.clone() };
+        sized.push(sized_proxy(proxy, rate).ok_or_else(imprecise)?);
+        for function in proxy.functions() {
+            functions.push(sized_function(proxy, rate, function).ok_or_else(imprecise)?);
+        }
+    }
+    functions.sort_by(|one, other| other.cores.estimate.total_cmp(&one.cores.estimate));
+    let (Some(cores), Some(bottleneck)) = (all_cores(&proxies, rate), bottleneck(&sized)) else {
+        return Err(NoSize::Imprecise { service: graph.name.clone() });
+    };
+    Ok(SizeResult {
+        format: SizeResult::FORMAT.to_owned(),
+        graph: graph.name.clone(),
+        rate,
+        confidence: results.iter().map(|result| result.plan.confidence).fold(1.0, f64::min),
+        sources: used(&sources, &proxies),
+        extrapolations: extrapolations(&proxies, &sized, &sources),
+        proxies: sized,
+        functions,
+        cores,
+        curve: curve(&proxies, bottleneck.rate.estimate),
+        bottleneck,
+    })
+}
+
+/// Shares of the rate at which the first proxy is busy all the time, at which the cores of all are listed.
+const CURVE: [f64; 6] = [0.05, 0.1, 0.25, 0.5, 0.75, 1.0];
+
+/// The cores of all proxies at shares of the rate `highest`.
+fn curve(proxies: &[Proxy<'_>], highest: f64) -> Vec<SizePoint> {
+    let point =
+        |share: f64| Some(SizePoint { rate: share * highest, cores: all_cores(proxies, share * highest)? });
+    CURVE.into_iter().filter_map(point).collect()
+}
+
+/// The cores of all proxies at `rate` requests per second to the entry.
+fn all_cores(proxies: &[Proxy<'_>], rate: f64) -> Option<Interval> {
+    let mut cores = Sum::default();
+    for proxy in proxies {
+        cores.add_all(1.0, &proxy.cores(rate, proxy.busy_share(rate, None), None));
+    }
+    cores.interval()
+}
+
+/// What the results state about each proxy.
+fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>, NoSize> {
+    let (mut missing, mut arms) = (Vec::new(), Vec::new());
+    let mut note = |(what, arm): (String, String)| {
+        if !missing.contains(&what) {
+            missing.push(what);
+        }
+        if !arms.contains(&arm) {
+            arms.push(arm);
+        }
+    };
+    let mut proxies = Vec::new();
+    for (service, flows) in flows(graph) {
+        let mut learned = Vec::new();
+        for Flow { side, traffic, functions, per_request } in flows {
+            let plain: Option<Plain<'a>> = sources.iter().find_map(|source| source.plain(traffic));
+            if plain.is_none() {
+                note((format!("plain proxying of {}", in_words(traffic)), arm("baseline", traffic)));
+            }
+            let mut priced = Vec::new();
+            for called in functions {
+                match price(called, traffic, sources) {
+                    Some(price) => priced.push((called, price)),
+                    None => note((unpriced(called, traffic, sources), arm(&called.text, traffic))),
+                }
+            }
+            learned.extend(plain.map(|plain| LearnedFlow { side, per_request, plain, functions: priced }));
+        }
+        proxies.push(Proxy { service, flows: learned });
+    }
+    if missing.is_empty() { Ok(proxies) } else { Err(NoSize::Missing { missing, arms }) }
+}
+
+/// That no result states what a function adds, and the settings or protocols that they do state it for.
+fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> String {
+    let stated: Vec<&str> = sources.iter().flat_map(|source| source.arms_of(&called.id)).collect();
+    let stated = match stated.as_slice() {
+        [] => String::new(),
+        arms => format!(" (they state `{}`)", arms.join("`, `")),
+    };
+    format!("what `{}` adds to requests over {}{stated}", called.text, traffic.protocol)
+}
+
+/// What a function adds: measured with the same requests, or else with any of the same protocol.
+fn price<'a>(called: &Called, traffic: &Traffic, sources: &[Source<'a>]) -> Option<Priced<'a>> {
+    let mut found: Vec<Priced<'a>> =
+        sources.iter().filter_map(|source| source.function(called, traffic)).collect();
+    let same = found.iter().position(|priced| priced.is_same_traffic).unwrap_or_default();
+    (!found.is_empty()).then(|| found.swap_remove(same))
+}
+
+/// Requests in words.
+fn in_words(traffic: &Traffic) -> String {
+    format!(
+        "{} with bodies of {} bytes in requests and {} in responses",
+        traffic.protocol, traffic.request_bytes, traffic.response_bytes
+    )
+}
+
+/// An arm of a study file.
+fn arm(function: &str, traffic: &Traffic) -> String {
+    let usual = Traffic::new(&traffic.protocol, None, None);
+    let mut at = vec![format!("protocol: {}", traffic.protocol)];
+    if traffic.request_bytes != usual.request_bytes {
+        at.push(format!("request_bytes: {}", traffic.request_bytes));
+    }
+    if traffic.response_bytes != usual.response_bytes {
+        at.push(format!("response_bytes: {}", traffic.response_bytes));
+    }
+    format!("- {{function: \"{function}\", at: {{{}}}}}", at.join(", "))
+}
+
+fn sized_proxy(proxy: &Proxy<'_>, rate: f64) -> Option<SizedProxy> {
+    let workers = f64::from(proxy.service.workers);
+    let requests_per_second = rate * proxy.per_request();
+    let cores = proxy.cores(rate, proxy.busy_share(rate, None), None).interval()?;
+    let at_full_load = proxy.cores(rate, 1.0, None).interval()?.times(1.0 / workers);
+    // The rate is the reciprocal of the busy share, so the ends of the interval change places.
+    let max_rate = (at_full_load.low > 0.0).then(|| Interval {
+        estimate: rate / at_full_load.estimate,
+        low: rate / at_full_load.high,
+        high: rate / at_full_load.low,
+    })?;
+    Some(SizedProxy {
+        service: proxy.service.name.clone(),
+        workers: proxy.service.workers,
+        requests_per_second,
+        cpu_us_per_request: cores.times(1e6 / requests_per_second),
+        cores,
+        busy_share: cores.times(1.0 / workers),
+        max_rate,
+        memory_bytes: memory(proxy),
+    })
+}
+
+/// The memory of a plain proxy and what its functions add. What the numbers of a study share is unknown, so the interval is the
+/// widest possible.
+fn memory(proxy: &Proxy<'_>) -> Option<Interval> {
+    let plain = proxy.flows.first()?.plain.arm.hops.first()?.memory_bytes?;
+    let mut numbers = vec![plain];
+    for (side, called) in proxy.functions() {
+        let flow = proxy.flows.iter().find(|flow| flow.side == side)?;
+        let (_, priced) = flow.functions.iter().find(|(other, _)| *other == called)?;
+        numbers.push(priced.arm.cost.memory_bytes?);
+    }
+    sum_of_dependent(&numbers)
+}
+
+fn sized_function<'a>(proxy: &Proxy<'a>, rate: f64, function: FunctionOf<'a>) -> Option<SizedFunction> {
+    let (side, called) = function;
+    let requests_per_second = rate * proxy.per_request_of(side);
+    let busy = proxy.busy_share(rate, None);
+    let cores = proxy.cores_of(rate, busy, function).interval()?;
+    let mut saved = proxy.cores(rate, busy, None);
+    let less_busy = proxy.busy_share(rate, Some(function));
+    saved.add_all(-1.0, &proxy.cores(rate, less_busy, Some(function)));
+    Some(SizedFunction {
+        service: proxy.service.name.clone(),
+        function: called.text.clone(),
+        side,
+        requests_per_second,
+        cpu_us_per_request: cores.times(1e6 / requests_per_second),
+        cores,
+        saved_cores: saved.interval()?,
+    })
+}
+
+fn bottleneck(proxies: &[SizedProxy]) -> Option<SizeBottleneck> {
+    let first =
+        proxies.iter().min_by(|one, other| one.max_rate.estimate.total_cmp(&other.max_rate.estimate))?;
+    let overlaps =
+        |other: &&SizedProxy| other.service != first.service && other.max_rate.low <= first.max_rate.high;
+    Some(SizeBottleneck {
+        service: first.service.clone(),
+        rate: first.max_rate,
+        or: proxies.iter().filter(overlaps).map(|other| other.service.clone()).collect(),
+    })
+}
+
+/// The results that something was learned from.
+fn used(sources: &[Source<'_>], proxies: &[Proxy<'_>]) -> Vec<SizeSource> {
+    let flows = || proxies.iter().flat_map(|proxy| &proxy.flows);
+    let described = |source: &Source<'_>| {
+        let is_source = |number: &usize| *number == source.number;
+        let functions = flows().flat_map(|flow| flow.functions.iter().map(|(_, priced)| priced.source));
+        let plain = flows().map(|flow| flow.plain.source);
+        let busy_shares = flows().find(|flow| is_source(&flow.plain.source));
+        let result = source.result;
+        functions.chain(plain).find(is_source).map(|_| SizeSource {
+            study: result.name.clone(),
+            started_at: result.environment.started_at.clone(),
+            verdict: result.verdict,
+            cpu_model: result.environment.cpu_model.clone(),
+            proxy_version: result.environment.proxy_version.clone(),
+            busy_shares: busy_shares.map(|flow| flow.plain.curve.busy_shares().collect()).unwrap_or_default(),
+            has_rounds: !result.rounds.is_empty(),
+        })
+    };
+    sources.iter().filter_map(described).collect()
+}

@@ -1,0 +1,138 @@
+//! The CPU time of one proxy of a graph: how busy it is at a rate, and the cores that it and each of its functions use.
+
+use hoptax_result::SizeSide;
+
+use crate::graph::{Called, Service};
+use crate::learn::{Curve, Plain, Priced};
+use crate::sum::Sum;
+
+/// Halvings of the interval that a busy share is in: enough for all digits of a double.
+const HALVINGS: u32 = 60;
+
+/// A proxy with what was learned about its requests.
+pub(crate) struct Proxy<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) flows: Vec<LearnedFlow<'a>>,
+}
+
+/// Requests of one kind, with what was learned about them.
+pub(crate) struct LearnedFlow<'a> {
+    pub(crate) side: SizeSide,
+    /// Requests for each request to the entry of the graph.
+    pub(crate) per_request: f64,
+    pub(crate) plain: Plain<'a>,
+    pub(crate) functions: Vec<(&'a Called, Priced<'a>)>,
+}
+
+/// How much busier than measured a proxy may be without a word: a closed loop reaches 95 to 99 % of a processor.
+pub(crate) const NEARLY: f64 = 0.05;
+
+/// The busy shares that all CPU times of a proxy were measured at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Learned {
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+    /// The busy share of a CPU time that was measured at one only.
+    pub(crate) only: Option<f64>,
+}
+
+impl Learned {
+    /// Whether something at this busy share is known only from other ones.
+    pub(crate) fn is_beyond(&self, busy: f64) -> bool {
+        self.only.is_some_and(|only| (busy - only).abs() > NEARLY)
+            || busy < self.least - NEARLY
+            || busy > self.most + NEARLY
+    }
+}
+
+/// The function of a proxy for one side.
+pub(crate) type FunctionOf<'a> = (SizeSide, &'a Called);
+
+impl<'a> Proxy<'a> {
+    /// Requests for each request to the entry of the graph.
+    pub(crate) fn per_request(&self) -> f64 {
+        self.flows.iter().map(|flow| flow.per_request).sum()
+    }
+
+    /// Its functions, each once for each side.
+    pub(crate) fn functions(&self) -> Vec<FunctionOf<'a>> {
+        let mut functions: Vec<FunctionOf<'a>> = Vec::new();
+        for flow in &self.flows {
+            for (called, _) in &flow.functions {
+                if !functions.contains(&(flow.side, *called)) {
+                    functions.push((flow.side, *called));
+                }
+            }
+        }
+        functions
+    }
+
+    /// The cores that it uses at `rate` requests per second to the entry while its processors are busy for `busy` of the time,
+    /// without one function if one is given.
+    pub(crate) fn cores(&self, rate: f64, busy: f64, without: Option<FunctionOf<'a>>) -> Sum<'_> {
+        let mut cores = Sum::default();
+        for flow in &self.flows {
+            let is_kept = |called: &Called| {
+                without.is_none_or(|(side, left_out)| side != flow.side || left_out != called)
+            };
+            let functions = flow.functions.iter().filter(|(called, _)| is_kept(called));
+            let curves = std::iter::once(&flow.plain.curve).chain(functions.map(|(_, priced)| &priced.curve));
+            curves.for_each(|curve| add(&mut cores, rate * flow.per_request, curve, busy));
+        }
+        cores
+    }
+
+    /// The cores that a function adds.
+    pub(crate) fn cores_of(&self, rate: f64, busy: f64, (side, called): FunctionOf<'a>) -> Sum<'_> {
+        let mut cores = Sum::default();
+        for flow in self.flows.iter().filter(|flow| flow.side == side) {
+            for (_, priced) in flow.functions.iter().filter(|(other, _)| *other == called) {
+                add(&mut cores, rate * flow.per_request, &priced.curve, busy);
+            }
+        }
+        cores
+    }
+
+    /// Requests on one side for each request to the entry of the graph.
+    pub(crate) fn per_request_of(&self, side: SizeSide) -> f64 {
+        self.flows.iter().filter(|flow| flow.side == side).map(|flow| flow.per_request).sum()
+    }
+
+    /// The busy shares that all its CPU times were measured at.
+    pub(crate) fn learned(&self) -> Learned {
+        let curves = self.flows.iter().flat_map(|flow| {
+            let functions = flow.functions.iter().map(|(_, priced)| &priced.curve);
+            std::iter::once(&flow.plain.curve).chain(functions)
+        });
+        let shares: Vec<Vec<f64>> = curves.map(|curve| curve.busy_shares().collect()).collect();
+        let only = shares.iter().find(|shares| shares.len() == 1).and_then(|shares| shares.first());
+        Learned {
+            least: shares.iter().filter_map(|shares| shares.first()).fold(0.0, |most, share| share.max(most)),
+            most: shares.iter().filter_map(|shares| shares.last()).fold(1.0, |least, share| share.min(least)),
+            only: only.copied(),
+        }
+    }
+
+    /// The busy share of its workers at `rate` requests per second to the entry, above 1 if it has too few: the one at which CPU time per request and rate agree.
+    ///
+    /// **Method.** The busy share `b` with `b = cores(b) / workers`, by bisection. CPU time per request falls while a proxy gets
+    /// busier, so there is one. It is computed from estimates: its own error is neglected.
+    pub(crate) fn busy_share(&self, rate: f64, without: Option<FunctionOf<'a>>) -> f64 {
+        let needed = |busy| self.cores(rate, busy, without).estimate() / f64::from(self.service.workers);
+        let at_most = needed(1.0);
+        if at_most >= 1.0 {
+            return at_most;
+        }
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if needed(middle) > middle { low = middle } else { high = middle }
+        }
+        f64::midpoint(low, high)
+    }
+}
+
+/// Adds the cores of `rate` requests per second.
+fn add<'a>(cores: &mut Sum<'a>, rate: f64, curve: &'a Curve, busy: f64) {
+    cores.add_all(rate / 1e6, &curve.at(busy));
+}

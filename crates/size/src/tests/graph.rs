@@ -1,0 +1,69 @@
+//! Reading graph files.
+
+use hoptax_functions::Catalogue;
+
+use crate::flow::flows;
+use crate::graph::{Graph, read};
+
+pub(super) fn graph(text: &str) -> Graph {
+    read("graph.yaml", text, &Catalogue::load().unwrap()).unwrap()
+}
+
+fn problems(text: &str) -> String {
+    read("graph.yaml", text, &Catalogue::load().unwrap()).unwrap_err().to_string()
+}
+
+#[test]
+fn rates_follow_the_calls_whatever_the_order_of_the_file() {
+    let graph = graph(
+        "
+name: shop
+entry: gateway
+services:
+  - {name: stock}
+  - {name: cart, calls: [{service: stock, factor: 2}]}
+  - {name: gateway, outbound: {}, calls: [{service: cart, factor: 0.5}, {service: stock}]}
+",
+    );
+    let found: Vec<(String, Vec<f64>)> = flows(&graph)
+        .into_iter()
+        .map(|(service, flows)| (service.name.clone(), flows.iter().map(|flow| flow.per_request).collect()))
+        .collect();
+    let expected = [("gateway", vec![1.0, 0.5, 1.0]), ("cart", vec![0.5]), ("stock", vec![2.0])];
+    assert_eq!(found, expected.map(|(name, rates)| (name.to_owned(), rates)));
+}
+
+#[test]
+fn all_problems_of_a_file_are_reported_with_their_lines() {
+    let found = problems(
+        "
+name: shop
+entry: gateway
+services:
+  - {name: gateway, functions: [jtw, \"rbac{policies=50}\"], calls: [{service: cartt}, {service: loop}]}
+  - {name: cart, outbound: {}}
+  - {name: loop, functions: [lua, lua], calls: [{service: gateway}]}
+",
+    );
+    for expected in [
+        "graph.yaml:5:33: unknown function `jtw`; did you mean `jwt`?",
+        "function `rbac` has no knob `policies`",
+        "no service has the name `cartt`; did you mean `cart`?",
+        "graph.yaml:6:5: no request reaches `cart`",
+        "`outbound` does not apply to a service without `calls`",
+        "the proxy has `lua` already",
+        "a cycle has no rate",
+    ] {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+}
+
+#[test]
+fn the_structure_of_a_file_is_checked_as_that_of_a_study() {
+    let found = problems(
+        "name: shop\nentry: a\nservices: [{name: a, worker: 2, calls: [{service: b, factor: 0}]}]\n",
+    );
+    for expected in ["did you mean `workers`?", "factor"] {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+}

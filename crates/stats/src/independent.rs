@@ -1,0 +1,66 @@
+//! Sums of numbers of which only the intervals are known: those of studies that share no rounds, and those whose dependence is
+//! unknown.
+
+use hoptax_result::Interval;
+
+/// The sum of independent numbers, each with an interval of the same confidence, which the interval of the sum has too. None
+/// without a number.
+///
+/// **Method.** The method of variance estimates recovery: each end of the sum is as far from its estimate as the root of the
+/// sum of squares of these distances.
+///
+/// **Source.** G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
+/// Statistics in Medicine 27, 2008, 1693-1702.
+///
+/// **Why not one standard error for all.** Intervals of few rounds have critical values of their own, which this keeps, and
+/// intervals need not be symmetric. The price is a slightly wide interval: `tests/independent_coverage.rs` simulates 95 to 99 %
+/// for numbers with 4 to 12 rounds each.
+///
+/// **Degenerate cases.** One number keeps its interval.
+pub fn sum_of_independent(numbers: &[Interval]) -> Option<Interval> {
+    sum(numbers, |distances| distances.map(|distance| distance * distance).sum::<f64>().sqrt())
+}
+
+/// The sum of numbers that may depend on each other in any way, each with an interval of the same confidence. None without a
+/// number.
+///
+/// **Method.** The distances from the estimates to the ends add up. A standard error of a sum is at most the sum of the
+/// standard errors, whatever their correlation (the triangle inequality). So the interval covers at least as often as those of
+/// the numbers, up to their critical values, and is wide if the numbers are independent.
+pub fn sum_of_dependent(numbers: &[Interval]) -> Option<Interval> {
+    sum(numbers, |distances| distances.sum())
+}
+
+/// The sum, with distances to the two ends that `combine` makes of those of the numbers.
+fn sum(numbers: &[Interval], combine: fn(&mut dyn Iterator<Item = f64>) -> f64) -> Option<Interval> {
+    if numbers.is_empty() {
+        return None;
+    }
+    let estimate = numbers.iter().map(|number| number.estimate).sum::<f64>();
+    let below = combine(&mut numbers.iter().map(|number| number.estimate - number.low));
+    let above = combine(&mut numbers.iter().map(|number| number.high - number.estimate));
+    Some(Interval { estimate, low: estimate - below, high: estimate + above })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(estimate: f64, below: f64, above: f64) -> Interval {
+        Interval { estimate, low: estimate - below, high: estimate + above }
+    }
+
+    #[test]
+    fn independent_ends_add_as_squares_and_dependent_ones_as_they_are() {
+        let numbers = [interval(10.0, 3.0, 1.0), interval(5.0, 4.0, 0.0)];
+        assert_eq!(sum_of_independent(&numbers), Some(interval(15.0, 5.0, 1.0)));
+        assert_eq!(sum_of_dependent(&numbers), Some(interval(15.0, 7.0, 1.0)));
+    }
+
+    #[test]
+    fn one_number_keeps_its_interval_and_none_has_no_sum() {
+        let one = interval(2.0, 0.5, 0.25);
+        assert_eq!([sum_of_independent(&[one]), sum_of_dependent(&[one])], [Some(one); 2]);
+        assert_eq!([sum_of_independent(&[]), sum_of_dependent(&[])], [None; 2]);
+    }
+}
