@@ -75,6 +75,9 @@ fn invalid_gates_are_refused_with_the_reason() {
         (vec!["gate", "quick", "--candidate", "config=new.yaml"], "changes no arm of `quick`"),
         (vec!["gate", "quik", "--candidate", "envoy=1.39.3"], "did you mean `quick`"),
         (vec!["gate", "slow-upstream", "--candidate", "envoy=1.39.3"], "observes a timeline"),
+        (vec!["gate", "slow-upstream", "--reference", "nightly"], "observes a timeline"),
+        (vec!["gate", "quick", "--reference", "nightly", "--store", "/nowhere/store"], "there is no store"),
+        (vec!["gate", "quick"], "--candidate"),
     ] {
         let ran = run(arguments.iter().chain(&limit).copied());
         assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
@@ -93,4 +96,49 @@ fn invalid_gates_are_refused_with_the_reason() {
         "1m",
     ]);
     assert!(ran.code == Some(2) && ran.stderr.contains("cpu>+3%"), "{}", ran.stderr);
+}
+
+/// Three stored runs are the reference. The new run calculates for each request, far beyond what sittings differ.
+#[test]
+fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = STUDY.replace("  - baseline\n", "").replace("rounds: 4", "rounds: 3");
+    let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
+    fs::create_dir(folder.path().join("conf")).unwrap();
+    fs::write(folder.path().join("edge.yaml"), study).unwrap();
+    fs::write(folder.path().join("conf/old.yaml"), given.replace("1, 100000 do", "1, 10 do")).unwrap();
+    let in_folder = |words: &[&str]| {
+        let mut command = hoptax();
+        command.current_dir(folder.path()).env("HOPTAX_STORE", folder.path().join("store.sqlite")).args(words);
+        ran(&mut command)
+    };
+    let gate = ["gate", "edge.yaml", "--reference", "nightly", "--fail-on", "cpu>+30%", "--json", "gate.json"];
+    for number in 1..=3 {
+        let (out, run) = (format!("out-{number}"), number.to_string());
+        let ran = in_folder(&["study", "edge.yaml", "--out", &out, "--store"]);
+        assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+        let ran = in_folder(&["runs", "label", &run, "nightly"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        if number == 1 {
+            let ran = in_folder(&gate);
+            assert!(ran.code == Some(2) && ran.stderr.contains("has 1 complete runs"), "{}", ran.stderr);
+        }
+    }
+    fs::write(folder.path().join("conf/old.yaml"), given).unwrap();
+    let ran = in_folder(&gate);
+    // On a busy machine, runs may be void.
+    if ran.stderr.contains("it is void") && ran.code == Some(2) {
+        return;
+    }
+    let text = fs::read_to_string(folder.path().join("gate.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result = checked("gate", &text);
+    let limit = result["limits"].as_array().unwrap().iter().find(|limit| limit["arm"] == "ours").unwrap();
+    let is_unknown = limit["change_share"].is_null();
+    assert_eq!(limit["outcome"], if is_unknown { "unknown" } else { "failed" }, "{result:#}");
+    assert_eq!(ran.code, Some(if is_unknown { 4 } else { 1 }), "{}", ran.stderr);
+    assert_eq!(result["stored_reference"]["label"], "nightly");
+    assert!(ran.stdout.contains("stored runs labelled `nightly`"), "{}", ran.stdout);
+    let listed = in_folder(&["runs", "list", "--json"]);
+    let runs: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 4, "{runs:#}");
 }

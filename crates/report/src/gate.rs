@@ -1,11 +1,14 @@
 //! A gate: one sentence for its outcome and one for each limit that did not pass, and a table of all limits.
 
-use hoptax_result::{GateLimit, GateOutcome, GateResult};
+use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 
 use crate::numbers::{decimals, grouped, percent_difference};
 use crate::side::SideTable;
 use crate::sittings::{scaled, unit};
 use crate::words;
+
+/// Time between the starts of two runs, below which they may share the level of the machine.
+const SITTING_SECONDS: f64 = 3_600.0;
 
 /// The outcome of the gate in one sentence.
 pub(crate) fn outcome(result: &GateResult) -> String {
@@ -76,7 +79,14 @@ fn remedy(result: &GateResult, limit: &GateLimit) -> String {
                 grouped(more_s, 0)
             )
         }
-        None => "more rounds are out of reach: use a quieter machine or a wider limit".to_owned(),
+        None => match &result.stored_reference {
+            Some(reference) => format!(
+                "{} stored runs of the reference say too little of how sittings differ: store more, widen the limit, or measure side by \
+                 side with `--candidate`",
+                reference.runs.len()
+            ),
+            None => "more rounds are out of reach: use a quieter machine or a wider limit".to_owned(),
+        },
     }
 }
 
@@ -122,16 +132,58 @@ pub(crate) fn table(result: &GateResult) -> SideTable {
 pub(crate) fn method(result: &GateResult) -> Vec<String> {
     let mut lines = vec![format!(
         "failed: the whole interval lies beyond the limit; passed: within it; undecided: neither. All intervals hold together \
-         with a confidence of {:.0} % (Bonferroni). {} interleaved rounds; the A/A arm is a second copy of the first arm, and its true \
-         change is zero",
+         with a confidence of {:.0} % (Bonferroni). {}",
         100.0 * result.confidence,
-        result.rounds
+        compared(result)
     )];
+    lines.extend(result.stored_reference.iter().flat_map(caveats));
     if !result.unchanged.is_empty() {
         lines.push(format!(
             "not measured, because the candidate does not change them: {}",
             result.unchanged.join(", ")
         ));
+    }
+    lines
+}
+
+/// How candidate and reference were compared.
+fn compared(result: &GateResult) -> String {
+    match &result.stored_reference {
+        None => format!(
+            "{} interleaved rounds; the A/A arm is a second copy of the first arm, and its true change is zero",
+            result.rounds
+        ),
+        Some(reference) => {
+            let day = |run: Option<&ReferenceRun>| {
+                run.and_then(|run| run.started_at.split('T').next()).unwrap_or_default().to_owned()
+            };
+            let largest = result.limits.iter().filter_map(|limit| limit.between_sittings_share);
+            format!(
+                "{} rounds, compared with {} stored runs labelled `{}` of {} to {}. The intervals include what differs between \
+                 sittings on this machine, a standard deviation of up to {:.1} %; side by side (`--candidate`) it would cancel",
+                result.rounds,
+                reference.runs.len(),
+                reference.label,
+                day(reference.runs.first()),
+                day(reference.runs.last()),
+                100.0 * largest.fold(0.0, f64::max)
+            )
+        }
+    }
+}
+
+/// What weakens a stored reference.
+fn caveats(reference: &StoredReference) -> Vec<String> {
+    let mut lines = Vec::new();
+    if reference.shortest_gap_seconds.is_some_and(|gap| gap < SITTING_SECONDS) {
+        lines.push(
+            "some runs of the reference began within an hour of each other: they may differ less than sittings do, and the intervals may \
+             be too narrow"
+                .to_owned(),
+        );
+    }
+    if !reference.left_out.is_empty() {
+        lines.push(format!("not compared with: {}", reference.left_out.join("; ")));
     }
     lines
 }
@@ -167,6 +219,7 @@ pub(crate) mod fixture {
             reference: change.map(|_| if measure == CostMeasure::CpuUs { 52.4 } else { 812.0 }),
             change_share,
             outcome,
+            between_sittings_share: None,
             rounds_until_decided: (outcome == GateOutcome::Undecided).then_some(40),
         }
     }
@@ -179,6 +232,7 @@ pub(crate) mod fixture {
             study: "edge-gate".to_owned(),
             verdict: Verdict::Sound,
             candidate: "envoy=1.41.0".to_owned(),
+            stored_reference: None,
             confidence: 0.95,
             rounds: 12,
             wall_seconds: 96.0,
@@ -197,6 +251,28 @@ pub(crate) mod fixture {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stored_reference_is_named_with_what_weakens_it() {
+        let mut result = fixture::gate();
+        let run = |run: i64, started_at: &str| ReferenceRun {
+            run,
+            started_at: started_at.to_owned(),
+            proxy_version: Some("1.40.0".to_owned()),
+        };
+        result.candidate = "Envoy 1.41.0".to_owned();
+        result.stored_reference = Some(StoredReference {
+            label: "nightly".to_owned(),
+            runs: vec![run(3, "2026-11-01T02:00:00Z"), run(5, "2026-11-01T02:30:00Z"), run(9, "2026-11-04T02:00:00Z")],
+            left_out: vec!["run 7: it is void".to_owned()],
+            shortest_gap_seconds: Some(1_800.0),
+        });
+        result.limits[0].between_sittings_share = Some(0.021);
+        result.limits[1].rounds_until_decided = None;
+        result.unchanged.clear();
+        let text = [vec![outcome(&result)], sentences(&result), method(&result)].concat().join("\n");
+        insta::assert_snapshot!(text);
+    }
 
     #[test]
     fn the_first_sentence_is_the_outcome() {

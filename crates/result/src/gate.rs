@@ -1,4 +1,4 @@
-//! Whether a candidate exceeds limits, measured side by side with what it would replace.
+//! Whether a candidate exceeds limits, measured side by side with what it would replace, or against a stored reference.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,10 @@ pub struct GateResult {
     pub study: String,
     /// Verdict of the study.
     pub verdict: Verdict,
-    /// The candidate as the user gave it, for example `envoy=1.41.0`.
+    /// The candidate as the user gave it, for example `envoy=1.41.0`; against a stored reference, the version of the proxy.
     pub candidate: String,
+    /// The stored runs that the candidate is compared with; null if both were measured side by side.
+    pub stored_reference: Option<StoredReference>,
     /// Confidence that all intervals hold together, 0 to 1.
     pub confidence: f64,
     /// Rounds completed.
@@ -46,6 +48,32 @@ impl GateResult {
     }
 }
 
+/// The stored runs that a candidate is compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoredReference {
+    /// Their label.
+    pub label: String,
+    /// The runs, in chronological order.
+    pub runs: Vec<ReferenceRun>,
+    /// Runs with the label that were not used, and why.
+    pub left_out: Vec<String>,
+    /// The shortest time between the starts of two runs, seconds; null if a start cannot be read.
+    pub shortest_gap_seconds: Option<f64>,
+}
+
+/// A stored run of the reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceRun {
+    /// Its number in the store.
+    pub run: i64,
+    /// When it began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// Version of the proxy; null without one.
+    pub proxy_version: Option<String>,
+}
+
 /// A limit for one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -63,6 +91,9 @@ pub struct GateLimit {
     /// The change as a share of the reference, with the interval that decides: those of all limits hold together; null if it
     /// is withheld.
     pub change_share: Option<Interval>,
+    /// Standard deviation of the measure between sittings of the stored reference, as a share; null if both were measured side by
+    /// side.
+    pub between_sittings_share: Option<f64>,
     /// The outcome.
     pub outcome: GateOutcome,
     /// Total number of rounds after which it is probably decided; null if it is decided, or out of reach.

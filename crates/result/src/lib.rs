@@ -47,7 +47,7 @@ pub use find::{
     TriedObjective,
 };
 pub use finding::{Finding, Severity, Verdict};
-pub use gate::{GateLimit, GateOutcome, GateResult};
+pub use gate::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
     ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadHistograms, LoadInterval,

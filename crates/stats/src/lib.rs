@@ -18,6 +18,7 @@
 //! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
 //! | rate at which rate over response time is highest | the logarithm of that ratio at each rate | set of rates that none beats, [`knee()`] |
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
+//! | distance of a study from earlier sittings of a reference | none: the studies share no rounds | [`from_reference`] of estimates and standard errors |
 //! | sum of numbers of several studies | none: the studies share no rounds | [`sum_of_independent`] of the intervals |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
@@ -75,6 +76,7 @@ mod simultaneous;
 mod slowdown;
 mod steady_state;
 mod stepped;
+mod stored_reference;
 
 pub use batches::quantile_ranks;
 pub use chance::{chance_of_difference, standard_error};
@@ -103,3 +105,4 @@ pub use simultaneous::{half_width_for_limit, simultaneous};
 pub use slowdown::{Observation, Slowdowns, slowdowns};
 pub use steady_state::truncation;
 pub use stepped::mean_of_steps;
+pub use stored_reference::{FromReference, from_reference};

@@ -68,30 +68,47 @@ pub struct MachineCost {
 /// between 0 and 1. A standard error of zero means that the sitting's own cost is known exactly; when all are zero and
 /// all estimates agree, the intervals have zero width.
 pub fn random_effects(sittings: &[Sitting], confidence: f64) -> Option<MachineCost> {
+    let Combined { mean, mean_variance, between_variance, reach } = combined(sittings, confidence)?;
+    let own = sittings.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / sittings.len() as f64;
+    let around =
+        |half_width: f64| Interval { estimate: mean, low: mean - half_width, high: mean + half_width };
+    let found = MachineCost {
+        cost: around(reach * mean_variance.sqrt()),
+        between_sittings: between_variance.sqrt(),
+        another_sitting: around(reach * (mean_variance + between_variance + own).sqrt()),
+    };
+    (found.another_sitting.low.is_finite() && found.another_sitting.high.is_finite()).then_some(found)
+}
+
+/// Sittings combined, before any interval.
+pub(crate) struct Combined {
+    /// The weighted mean of the estimates.
+    pub(crate) mean: f64,
+    /// Variance of the mean.
+    pub(crate) mean_variance: f64,
+    /// Variance of the true costs of sittings.
+    pub(crate) between_variance: f64,
+    /// Half-width of intervals in standard deviations.
+    pub(crate) reach: f64,
+}
+
+/// Combines the sittings by the method of [`random_effects`], in the same cases.
+pub(crate) fn combined(sittings: &[Sitting], confidence: f64) -> Option<Combined> {
     let is_sound = |one: &Sitting| {
         one.estimate.is_finite() && one.standard_error.is_finite() && one.standard_error >= 0.0
     };
     if !sittings.iter().all(is_sound) {
         return None;
     }
-    let count = sittings.len() as f64;
-    let t = two_sided_t(count - 1.0, confidence)?;
-    let between = between_variance(sittings);
-    let (mean, excess, total_weight) = weighted(sittings, between);
+    let freedom = sittings.len() as f64 - 1.0;
+    let t = two_sided_t(freedom, confidence)?;
+    let between_variance = between_variance(sittings);
+    let (mean, excess, total_weight) = weighted(sittings, between_variance);
     // One if the variance between sittings was estimated from the deviations; less if the deviations are smaller than
     // the standard errors explain.
-    let deviations = (excess / (count - 1.0)).min(1.0);
+    let deviations = (excess / freedom).min(1.0);
     let reach = (t * deviations.sqrt()).max(two_sided_normal(confidence)?);
-    let mean_variance = 1.0 / total_weight;
-    let own = sittings.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / count;
-    let around =
-        |half_width: f64| Interval { estimate: mean, low: mean - half_width, high: mean + half_width };
-    let found = MachineCost {
-        cost: around(reach * mean_variance.sqrt()),
-        between_sittings: between.sqrt(),
-        another_sitting: around(reach * (mean_variance + between + own).sqrt()),
-    };
-    (found.another_sitting.low.is_finite() && found.another_sitting.high.is_finite()).then_some(found)
+    Some(Combined { mean, mean_variance: 1.0 / total_weight, between_variance, reach })
 }
 
 /// The Paule-Mandel estimate of the variance between sittings.

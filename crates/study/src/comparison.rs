@@ -4,7 +4,7 @@ use hoptax_result::{
     ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval,
     StudyResult, SubjectName,
 };
-use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error};
+use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error, sum_of_dependent};
 
 /// The compared measures. CPU time is compared once, in us and as a share.
 const MEASURES: [CostMeasure; 7] = [
@@ -67,7 +67,10 @@ fn compared(
     measure: CostMeasure,
     margin_share: f64,
 ) -> Option<ComparedMeasure> {
-    let level = level(reference, measure).filter(|level| *level > 0.0)?;
+    let level = level(reference, measure)?.estimate;
+    if level <= 0.0 {
+        return None;
+    }
     let difference = measure.of(&arm.cost)?;
     let difference_share = match measure {
         CostMeasure::CpuUs => arm.cost.cpu_share?,
@@ -96,18 +99,17 @@ fn compared(
     })
 }
 
-/// The level of an arm in the unit of `measure`.
-fn level(arm: &ArmResult, measure: CostMeasure) -> Option<f64> {
+/// The level of an arm in the unit of `measure`. The memory of several hops adds up, and may depend on each other in any way.
+pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
     let of_hops = |of: fn(&hoptax_result::HopUse) -> Option<Interval>| {
-        arm.hops.iter().map(|hop| Some(of(hop)?.estimate)).sum::<Option<f64>>()
+        sum_of_dependent(&arm.hops.iter().map(of).collect::<Option<Vec<Interval>>>()?)
     };
-    let estimate = |interval: Option<Interval>| Some(interval?.estimate);
     match measure {
-        CostMeasure::CpuUs | CostMeasure::CpuShare => estimate(arm.cpu_us_per_request),
-        CostMeasure::ResponseP50Us => estimate(arm.response_us.p50),
-        CostMeasure::ResponseP90Us => estimate(arm.response_us.p90),
-        CostMeasure::ResponseP99Us => estimate(arm.response_us.p99),
-        CostMeasure::MaxRate => estimate(arm.max_rate),
+        CostMeasure::CpuUs | CostMeasure::CpuShare => arm.cpu_us_per_request,
+        CostMeasure::ResponseP50Us => arm.response_us.p50,
+        CostMeasure::ResponseP90Us => arm.response_us.p90,
+        CostMeasure::ResponseP99Us => arm.response_us.p99,
+        CostMeasure::MaxRate => arm.max_rate,
         CostMeasure::MemoryBytes => of_hops(|hop| hop.memory_bytes),
         CostMeasure::MemoryPerConnectionBytes => of_hops(|hop| hop.memory_per_connection_bytes),
     }

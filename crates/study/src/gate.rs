@@ -3,6 +3,7 @@
 
 mod limit;
 mod side_by_side;
+mod stored;
 
 use std::str::FromStr;
 
@@ -12,6 +13,7 @@ use hoptax_stats::{rounds_needed, simultaneous, standard_error};
 use crate::comparison::{USUAL_MARGIN_SHARE, compare};
 pub use limit::Limit;
 pub use side_by_side::{Pair, SideBySide, side_by_side};
+pub use stored::{Earlier, judge_by_stored};
 
 /// What takes the place of the Envoy or of the configuration that the arms of a study have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,6 +88,7 @@ pub fn judge(
         study: result.name.clone(),
         verdict: result.verdict,
         candidate: candidate.as_str().to_owned(),
+        stored_reference: None,
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         wall_seconds: result.plan.wall_seconds,
@@ -134,6 +137,7 @@ fn judged(
         limit_share: limit.share,
         reference: found.map(|one| one.reference),
         change_share: change,
+        between_sittings_share: None,
         outcome,
         rounds_until_decided: change.filter(|_| outcome == GateOutcome::Undecided).and_then(needed),
     }

@@ -22,15 +22,26 @@ pub struct Part {
 
 /// Reasons why two results are not sittings of one study on one machine; empty if they are.
 pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
+    let mut all = differences_but_for_the_proxy(one, other);
+    let version = |result: &StudyResult| {
+        result.environment.proxy_version.clone().unwrap_or_else(|| "none".to_owned())
+    };
+    let (a, b) = (version(one), version(other));
+    if a != b {
+        all.push(format!("Envoy: `{a}` and `{b}`"));
+    }
+    all
+}
+
+/// As [`differences`], for results that may have different proxies.
+pub fn differences_but_for_the_proxy(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     let (a, b) = (machine(one), machine(other));
-    let none = || "none".to_owned();
     let pairs = [
         ("study", one.name.clone(), other.name.clone()),
         ("processor", a.cpu_model, b.cpu_model),
         ("processors", a.cpus.to_string(), b.cpus.to_string()),
         ("bytes of memory", a.memory_bytes.to_string(), b.memory_bytes.to_string()),
         ("kernel", a.kernel, b.kernel),
-        ("Envoy", a.proxy_version.unwrap_or_else(none), b.proxy_version.unwrap_or_else(none)),
         ("never halted", a.never_halted.to_string(), b.never_halted.to_string()),
     ];
     let differ = pairs.into_iter().filter(|(_, a, b)| a != b);

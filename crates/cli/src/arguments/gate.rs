@@ -14,6 +14,10 @@ Every arm of the study runs twice, as it is and with the candidate, side by side
 first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name an Envoy
 of their own, are left out.
 
+With --reference, the study runs as it is, and is compared with stored runs of the same study on this
+machine that have a label. The interval then includes how much the reference differs from run to run,
+so it is wider, and needs at least two runs, better five, hours apart. The new run is stored too.
+
 A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm as it is. Measures:
   cpu                    CPU time per request of all proxies
   p50, p90, p99          response time under the first open loop of the study
@@ -28,7 +32,7 @@ interval, it is undecided: the output states how much longer it takes.
 Examples:
   hoptax gate quick --candidate envoy=1.41.0 --fail-on 'cpu>+3%'
   hoptax gate edge.yaml --candidate config=new.yaml --fail-on 'cpu>+2%' --until-decided 15m
-  hoptax gate edge.yaml --candidate envoy=./envoy-next --fail-on 'cpu>+3%' --fail-on 'p99>+10%' --junit gate.xml
+  hoptax gate edge.yaml --reference nightly --fail-on 'cpu>+10%' --fail-on 'p99>+20%' --junit gate.xml
 
 The run folder holds the study file, its result and report, and gate.json.
 
@@ -44,8 +48,14 @@ pub(crate) struct GateArguments {
     #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]
     pub(crate) study: String,
     /// What takes the place of the usual Envoy (`envoy=VERSION|PATH`) or of the configuration (`config=FILE`)
-    #[arg(long, value_name = "envoy=VERSION|config=FILE")]
-    pub(crate) candidate: Candidate,
+    #[arg(long, value_name = "envoy=VERSION|config=FILE", required_unless_present = "reference")]
+    pub(crate) candidate: Option<Candidate>,
+    /// Compare the study as it is with the stored runs that have this label
+    #[arg(long, value_name = "LABEL", conflicts_with_all = ["candidate", "until_decided"])]
+    pub(crate) reference: Option<String>,
+    /// The store of the reference, which the new run is put into [default: that of `hoptax runs`]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "reference")]
+    pub(crate) store: Option<PathBuf>,
     /// A change that the candidate must not exceed, such as `cpu>+3%`; may be repeated
     #[arg(long, value_name = "LIMIT", required = true)]
     pub(crate) fail_on: Vec<Limit>,
@@ -61,7 +71,7 @@ pub(crate) struct GateArguments {
     /// Run folder [default: runs/NAME-gate-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Envoy that the candidate is compared with: version, path to an Envoy binary (with a `/`), or name of a program on PATH
+    /// Envoy that the candidate is compared with, or with --reference the candidate itself: version, path to an Envoy binary (with a `/`), or name of a program on PATH
     #[arg(long, value_name = "VERSION|PATH")]
     pub(crate) envoy: Option<String>,
     /// Keep idle processors from halting, so that wake-ups are fast

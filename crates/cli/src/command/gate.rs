@@ -1,14 +1,16 @@
-//! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with what it would replace.
+//! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with what it would replace, or against stored runs.
+
+mod stored;
 
 use std::env;
 use std::fs;
-use std::path::{self, Path};
+use std::path::{self, Path, PathBuf};
 
 use hoptax_report::{junit, markdown, sarif, terminal};
 use hoptax_result::{CostMeasure, GateResult, Verdict};
 use hoptax_stats::half_width_for_limit;
 use hoptax_study::file;
-use hoptax_study::gate::{SideBySide, judge, side_by_side};
+use hoptax_study::gate::{Candidate, SideBySide, judge, side_by_side};
 
 use super::own_study::{self, Length};
 use super::study::{self, library};
@@ -21,12 +23,32 @@ const ROUNDS: u32 = 12;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
+    let measured = match (&arguments.candidate, &arguments.reference) {
+        (Some(candidate), _) => by_candidate(arguments, candidate)?,
+        (None, Some(label)) => stored::by_reference(arguments, label)?,
+        (None, None) => return Err(Failure::bad_input("state what is judged: --candidate or --reference")),
+    };
+    let (folder, gate) = match measured {
+        Ok(measured) => measured,
+        Err(code) => return Ok(code),
+    };
+    print::write_json(Some(&folder.join("gate.json")), &gate)?;
+    write_reports(arguments, &gate)?;
+    print::table_or_json(arguments.json.as_deref(), &gate, || terminal::gate(&gate, print::style()))?;
+    Ok(code(&gate))
+}
+
+/// The run folder and the gate, or the exit code of an interrupted study.
+type Measured = Result<(PathBuf, GateResult), Code>;
+
+/// Measures the study with and without the candidate, side by side.
+fn by_candidate(arguments: &GateArguments, candidate: &Candidate) -> Result<Measured, Failure> {
     let (name, text) = library::read(&arguments.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
     let absolute = |config: &str| {
         path::absolute(config).map_or_else(|_| config.to_owned(), |path| path.display().to_string())
     };
-    let candidate = arguments.candidate.clone().with_absolute_path(absolute);
+    let candidate = candidate.clone().with_absolute_path(absolute);
     let side_by_side = side_by_side(&given, &candidate).map_err(Failure::bad_input)?;
     if !side_by_side.unchanged.is_empty() {
         let arms = side_by_side.unchanged.join("`, `");
@@ -40,15 +62,10 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     let length = length(arguments, given.rounds, side_by_side.comparisons(&arguments.fail_on))?;
     let mut options = own_study::options(Some(length), arguments.envoy.as_deref(), arguments.never_halt);
     options.push(study_file.path().display().to_string());
-    let result = match own_study::run(&options, &folder)? {
-        Ok(result) => result,
-        Err(code) => return Ok(code),
-    };
-    let gate = judge(&result, (&candidate, &side_by_side), &arguments.fail_on);
-    print::write_json(Some(&folder.join("gate.json")), &gate)?;
-    write_reports(arguments, &name, &gate)?;
-    print::table_or_json(arguments.json.as_deref(), &gate, || terminal::gate(&gate, print::style()))?;
-    Ok(code(&gate))
+    Ok(own_study::run(&options, &folder)?.map(|result| {
+        let gate = judge(&result, (&candidate, &side_by_side), &arguments.fail_on);
+        (folder, gate)
+    }))
 }
 
 fn code(gate: &GateResult) -> Code {
@@ -96,7 +113,7 @@ fn length(
     Ok(Length::Until { half_width_share, budget })
 }
 
-fn write_reports(arguments: &GateArguments, study: &str, gate: &GateResult) -> Result<(), Failure> {
+fn write_reports(arguments: &GateArguments, gate: &GateResult) -> Result<(), Failure> {
     let write = |path: &Path, text: String| {
         fs::write(path, text)
             .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
@@ -107,5 +124,5 @@ fn write_reports(arguments: &GateArguments, study: &str, gate: &GateResult) -> R
     if let Some(path) = &arguments.junit {
         write(path, junit::gate(gate).map_err(Failure::environment)?)?;
     }
-    print::write_json(arguments.sarif.as_deref(), &sarif::gate(gate, study, env!("CARGO_PKG_VERSION")))
+    print::write_json(arguments.sarif.as_deref(), &sarif::gate(gate, &arguments.study, env!("CARGO_PKG_VERSION")))
 }

@@ -1,0 +1,60 @@
+//! A gate against stored runs.
+
+use std::path::Path;
+
+use hoptax_store::{Filter, RESULT};
+use hoptax_study::file::{self, Observe};
+use hoptax_study::gate::{Earlier, judge_by_stored};
+
+use super::{Measured, library, own_study, study};
+use crate::arguments::GateArguments;
+use crate::command::own_study::Length;
+use crate::exit::Failure;
+use crate::stored;
+
+/// Measures the study as it is, and compares it with the stored runs of `label`.
+pub(super) fn by_reference(arguments: &GateArguments, label: &str) -> Result<Measured, Failure> {
+    let (name, text) = library::read(&arguments.study)?;
+    let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
+    if given.observe == Observe::Timeline {
+        return Err(Failure::bad_input(format!("`{}` observes a timeline, which has no limits", given.name)));
+    }
+    let store = stored::path(arguments.store.as_deref())?;
+    // Read first: a reference that is missing should not be found after the measurement.
+    let earlier = earlier(&store, &given.name, label)?;
+    let folder = study::run_folder_path(arguments.out.as_deref(), &given.name);
+    let length = arguments.rounds.map(Length::Rounds);
+    let mut options = own_study::options(length, arguments.envoy.as_deref(), arguments.never_halt);
+    options.push(format!("--store={}", store.display()));
+    options.push(arguments.study.clone());
+    let result = match own_study::run(&options, &folder)? {
+        Ok(result) => result,
+        Err(code) => return Ok(Err(code)),
+    };
+    let gate = judge_by_stored(&result, (label, earlier), &arguments.fail_on).map_err(Failure::bad_input)?;
+    Ok(Ok((folder, gate)))
+}
+
+/// The complete stored runs of the study that have the label.
+fn earlier(store: &Path, study: &str, label: &str) -> Result<Vec<Earlier>, Failure> {
+    let filter = Filter { name: Some(study.to_owned()), label: Some(label.to_owned()), since: None };
+    let documents = stored::with(store, |store| {
+        let runs = store.list(&filter)?;
+        runs.iter().map(|run| Ok((run.run, store.document(run.run, RESULT)?))).collect::<Result<Vec<_>, _>>()
+    })?;
+    let parsed = documents.into_iter().filter_map(|(run, text)| Some((run, text?)));
+    let earlier: Vec<Earlier> = parsed
+        .map(|(run, text)| {
+            Ok(Earlier { run, result: own_study::parse(&format!("the result of run {run}"), &text)? })
+        })
+        .collect::<Result<_, Failure>>()?;
+    if earlier.len() < 2 {
+        return Err(Failure::bad_input(format!(
+            "`{}` has {} complete runs of the study `{study}` with the label `{label}`, and at least 2 are needed, better five, hours \
+             apart: `hoptax study {study} --store` measures one, and `hoptax runs label RUN {label}` labels it",
+            store.display(),
+            earlier.len()
+        )));
+    }
+    Ok(earlier)
+}

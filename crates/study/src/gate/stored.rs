@@ -1,0 +1,231 @@
+//! Judges a study by stored results of the same study, which were measured in other sittings.
+
+use std::time::Duration;
+
+use hoptax_result::{
+    ArmKind, ArmResult, CostMeasure, GateLimit, GateOutcome, GateResult, Interval, ReferenceRun, StoredReference,
+    StudyResult, Verdict,
+};
+use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
+
+use super::Limit;
+use crate::comparison::level;
+use crate::sittings::differences_but_for_the_proxy;
+
+/// Runs of the reference that are needed: one says nothing of how much sittings differ.
+const MIN_RUNS: usize = 2;
+
+/// A stored run that may belong to the reference.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    /// Its number in the store.
+    pub run: i64,
+    /// Its result.
+    pub result: StudyResult,
+}
+
+/// Judges `result` by the limits, compared with the stored runs `earlier` of the label `label`. Runs that are void, of another study
+/// or machine, or under other loads are left out.
+///
+/// **Method.** [`from_reference`] for the logarithm of each measure, so that changes are shares. Each run is a sitting, and the
+/// variance between sittings widens the interval. The confidence of each interval is that of Bonferroni for all of them, as side by
+/// side.
+///
+/// # Errors
+/// When fewer than two runs can be used; the message says why the others cannot.
+pub fn judge_by_stored(
+    result: &StudyResult,
+    (label, earlier): (&str, Vec<Earlier>),
+    limits: &[Limit],
+) -> Result<GateResult, String> {
+    let (mut used, mut left_out): (Vec<Earlier>, Vec<String>) = (Vec::new(), Vec::new());
+    for one in earlier {
+        match reason_against(result, &one.result) {
+            Some(reason) => left_out.push(format!("run {}: {reason}", one.run)),
+            None => used.push(one),
+        }
+    }
+    if used.len() < MIN_RUNS {
+        let reasons: String = left_out.iter().map(|reason| format!("\n  {reason}")).collect();
+        return Err(format!(
+            "{} of the runs labelled `{label}` can be compared with, and at least {MIN_RUNS} are needed, better five, hours apart: one \
+             says nothing of how much sittings on this machine differ{reasons}",
+            used.len()
+        ));
+    }
+    used.sort_by(|a, b| a.result.environment.started_at.cmp(&b.result.environment.started_at));
+    let arms: Vec<&ArmResult> = result.arms.iter().filter(|arm| has_proxy(arm)).collect();
+    let comparisons = (limits.len() * arms.len()).max(1);
+    let confidence = 1.0 - (1.0 - result.plan.confidence) / comparisons as f64;
+    let limits = arms
+        .iter()
+        .flat_map(|arm| limits.iter().map(|limit| judged(result, &arm.id, &used, (limit, confidence))))
+        .collect();
+    let version = result.environment.proxy_version.as_ref();
+    Ok(GateResult {
+        format: GateResult::FORMAT.to_owned(),
+        study: result.name.clone(),
+        verdict: result.verdict,
+        candidate: version.map_or_else(|| result.name.clone(), |version| format!("Envoy {version}")),
+        stored_reference: Some(StoredReference {
+            label: label.to_owned(),
+            shortest_gap_seconds: shortest_gap(&used).map(|gap| gap.as_secs_f64()),
+            runs: used.iter().map(reference_run).collect(),
+            left_out,
+        }),
+        confidence: result.plan.confidence,
+        rounds: result.plan.rounds_completed,
+        wall_seconds: result.plan.wall_seconds,
+        limits,
+        same: Vec::new(),
+        unchanged: Vec::new(),
+    })
+}
+
+/// Why a result is no sitting of the reference.
+fn reason_against(result: &StudyResult, other: &StudyResult) -> Option<String> {
+    if other.verdict == Verdict::Void {
+        return Some("it is void".to_owned());
+    }
+    let differences = differences_but_for_the_proxy(result, other);
+    (!differences.is_empty()).then(|| differences.join("; "))
+}
+
+/// Whether limits apply to an arm. Copies of the baseline would be judged twice.
+fn has_proxy(arm: &ArmResult) -> bool {
+    arm.kind != ArmKind::Same && !arm.hops.is_empty()
+}
+
+fn reference_run(earlier: &Earlier) -> ReferenceRun {
+    let environment = &earlier.result.environment;
+    ReferenceRun {
+        run: earlier.run,
+        started_at: environment.started_at.clone(),
+        proxy_version: environment.proxy_version.clone(),
+    }
+}
+
+/// The shortest time between the starts of two runs, which are in chronological order.
+fn shortest_gap(runs: &[Earlier]) -> Option<Duration> {
+    let start = |run: &Earlier| humantime::parse_rfc3339(&run.result.environment.started_at).ok();
+    let starts: Vec<_> = runs.iter().map(start).collect::<Option<_>>()?;
+    let gaps = starts.iter().zip(starts.iter().skip(1));
+    gaps.map(|(one, next)| next.duration_since(*one).unwrap_or_default()).min()
+}
+
+fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], (limit, confidence): (&Limit, f64)) -> GateLimit {
+    let measure = limit.measure;
+    let reference: Vec<Sitting> =
+        earlier.iter().filter_map(|one| sitting(&one.result, arm, measure)).collect();
+    let found = sitting(result, arm, measure).and_then(|new| from_reference(&reference, new, confidence));
+    let change_share = found.as_ref().map(share);
+    GateLimit {
+        arm: arm.to_owned(),
+        limit: limit.to_string(),
+        measure,
+        limit_share: limit.share,
+        reference: found.map(|found| found.reference.exp()),
+        change_share,
+        between_sittings_share: found.map(|found| found.between_sittings.exp_m1()),
+        outcome: change_share.as_ref().map_or(GateOutcome::Unknown, |change| limit.judge(change)),
+        // More rounds do not narrow what differs between sittings.
+        rounds_until_decided: None,
+    }
+}
+
+/// The logarithm of a measure of an arm, with its standard error. None if it is withheld, or not positive.
+fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitting> {
+    let arm = result.arms.iter().find(|other| other.id == arm)?;
+    let level = level(arm, measure).filter(|level| level.estimate > 0.0)?;
+    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
+    let error = if level.high > level.low { standard_error(&level, rounds, confidence)? } else { 0.0 };
+    Some(Sitting { estimate: level.estimate.ln(), standard_error: error / level.estimate })
+}
+
+/// A difference of logarithms as a share of the reference.
+fn share(found: &FromReference) -> Interval {
+    let Interval { estimate, low, high } = found.difference;
+    Interval { estimate: estimate.exp_m1(), low: low.exp_m1(), high: high.exp_m1() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, around};
+
+    /// A result whose arm `lua` takes `cpu_us`, an hour after the one before.
+    fn run(hour: i64, cpu_us: f64) -> Earlier {
+        let mut result = fixture::study();
+        result.verdict = Verdict::Sound;
+        result.environment.started_at = format!("2026-11-01T{hour:02}:00:00Z");
+        result.environment.proxy_version = Some("1.40.0".to_owned());
+        let arm = fixture::arm(&mut result, "lua");
+        arm.cpu_us_per_request = Some(around(cpu_us, 0.2));
+        Earlier { run: hour, result }
+    }
+
+    /// A reference of four runs that differ by some 2 %.
+    fn reference() -> Vec<Earlier> {
+        [50.0, 51.0, 49.5, 50.5].into_iter().zip(1..).map(|(cpu_us, hour)| run(hour, cpu_us)).collect()
+    }
+
+    fn judge(new: &StudyResult, earlier: Vec<Earlier>) -> GateResult {
+        judge_by_stored(new, ("nightly", earlier), &["cpu>+3%".parse().unwrap()]).unwrap()
+    }
+
+    fn limit(gate: &GateResult) -> &GateLimit {
+        let arms: Vec<&str> = gate.limits.iter().map(|limit| limit.arm.as_str()).collect();
+        assert_eq!(arms, ["baseline", "lua"], "the A/A arm is not judged");
+        &gate.limits[1]
+    }
+
+    #[test]
+    fn a_change_beyond_what_sittings_differ_fails_and_a_smaller_one_does_not() {
+        let far = judge(&run(9, 60.0).result, reference());
+        assert_eq!(limit(&far).outcome, GateOutcome::Failed);
+        assert_eq!(limit(&judge(&run(9, 50.0).result, reference())).outcome, GateOutcome::Undecided);
+        // Within the run, the interval is +-0.4 %. Sittings differ more.
+        let change = limit(&far).change_share.unwrap();
+        assert!((change.estimate - 0.194).abs() < 0.002 && change.half_width() > 0.02, "{change:?}");
+        let between = limit(&far).between_sittings_share.unwrap();
+        assert!((0.01..0.015).contains(&between), "{between}");
+    }
+
+    #[test]
+    fn the_reference_is_named_run_by_run() {
+        let gate = judge(&run(9, 50.0).result, reference().into_iter().rev().collect());
+        let stored = gate.stored_reference.unwrap();
+        assert_eq!(stored.runs.iter().map(|run| run.run).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(stored.shortest_gap_seconds, Some(3_600.0));
+        assert_eq!((gate.candidate.as_str(), stored.left_out.len()), ("Envoy 1.40.0", 0));
+    }
+
+    #[test]
+    fn runs_that_are_no_sittings_of_the_reference_are_left_out_with_the_reason() {
+        let mut earlier = reference();
+        earlier[0].result.verdict = Verdict::Void;
+        earlier[1].result.environment.cpu_model = "another".to_owned();
+        // Another release of the proxy is what a gate compares.
+        earlier[2].result.environment.proxy_version = Some("1.39.3".to_owned());
+        let stored = judge(&run(9, 50.0).result, earlier.clone()).stored_reference.unwrap();
+        assert_eq!(stored.runs.len(), 2);
+        assert!(stored.left_out[0].contains("run 1: it is void"), "{stored:?}");
+        assert!(stored.left_out[1].contains("run 2: processor"), "{stored:?}");
+        earlier[2].result.name = "other".to_owned();
+        let limits = ["cpu>+3%".parse().unwrap()];
+        let error = judge_by_stored(&run(9, 50.0).result, ("nightly", earlier), &limits).unwrap_err();
+        assert!(error.contains("1 of the runs labelled `nightly`") && error.contains("run 3: study"), "{error}");
+    }
+
+    #[test]
+    fn a_withheld_number_is_unknown() {
+        let mut new = run(9, 50.0).result;
+        fixture::arm(&mut new, "lua").cpu_us_per_request = None;
+        assert_eq!(limit(&judge(&new, reference())).outcome, GateOutcome::Unknown);
+        let mut earlier = reference();
+        for one in earlier.iter_mut().skip(1) {
+            fixture::arm(&mut one.result, "lua").cpu_us_per_request = None;
+        }
+        assert_eq!(limit(&judge(&run(9, 50.0).result, earlier)).outcome, GateOutcome::Unknown);
+    }
+}
