@@ -12,14 +12,16 @@ use crate::variant::Variant;
 
 /// Name of the study.
 pub const STUDY: &str = "price";
-/// At saturation for CPU time.
-const SATURATION: &str = "name: saturation, loop: closed, connections: 16, blocks: 6, slice: 150ms";
+/// At saturation for CPU time. Short slices, as in comparisons: the speed of a virtual machine varies within seconds.
+const SATURATION: &str = "name: saturation, loop: closed, connections: 16, blocks: 18, slice: 50ms";
 /// At 30 % of the capacity of the slowest arm for response time.
-const IN_USE: &str = "name: in-use, loop: open, arrivals: poisson, connections: 32, blocks: 2, slice: 250ms";
+const IN_USE: &str = "name: in-use, loop: open, arrivals: poisson, connections: 32, blocks: 5, slice: 100ms";
 /// Requests that a slice at a given rate has, if its length allows: fewer make CPU time per request noisy.
-const REQUESTS_PER_SLICE: f64 = 250.0;
+const REQUESTS_PER_SLICE: f64 = 100.0;
 /// Shortest and longest slice at a given rate, milliseconds.
-const SLICE_MS: (f64, f64) = (250.0, 1_000.0);
+const SLICE_MS: (f64, f64) = (100.0, 1_000.0);
+/// Blocks at a given rate.
+const BLOCKS: u32 = 12;
 
 /// The configuration of a study of a bill.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +120,7 @@ fn request(request: &DerivedRequest) -> Value {
 fn at_rate(rate: f64) -> String {
     let slice_ms = (1e3 * REQUESTS_PER_SLICE / rate).clamp(SLICE_MS.0, SLICE_MS.1);
     format!(
-        "name: at-rate, loop: open, rate: {rate}, arrivals: poisson, connections: 32, blocks: 6, slice: {slice_ms:.0}ms"
+        "name: at-rate, loop: open, rate: {rate}, arrivals: poisson, connections: 32, blocks: {BLOCKS}, slice: {slice_ms:.0}ms"
     )
 }
 
@@ -159,7 +161,7 @@ mod tests {
         let pairs = study_file(source, Question::Pairs, &whole, &others, None);
         assert!(pairs.contains("saturation") && !pairs.contains("in-use"), "{pairs}");
         let at_rate = study_file(source, Question::Parts, &whole, &others, Some(500.0));
-        assert!(at_rate.contains("rate: 500, arrivals: poisson, connections: 32, blocks: 6, slice: 500ms}"));
+        assert!(at_rate.contains("rate: 500, arrivals: poisson, connections: 32, blocks: 12, slice: 200ms}"));
     }
 
     #[test]

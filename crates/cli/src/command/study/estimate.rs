@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use hoptax_study::length::{FEWEST_ROUNDS, Length};
-use hoptax_study::plan::Plan;
+use hoptax_study::plan::{Arm, Load, Plan};
 
 use super::session::duration;
 use crate::exit::Failure;
@@ -13,6 +13,11 @@ use crate::exit::Failure;
 /// between two slices, 5 ms of it for the proxies to settle (medians of 260 slices of the study `quick`, on a virtual machine with
 /// two processors).
 const SLICE_OVERHEAD_S: f64 = 0.0095;
+/// Additional time of a slice whose connections are opened for it, seconds: half a second of requests before it.
+const OPENED_SLICE_S: f64 = 0.5;
+/// The same for each of these connections, seconds: 0.13 s for 1,000 and 1.7 s for 10,000 to open, to end their last responses and to
+/// close (medians of 130 slices of the study `container-network`, on a virtual machine with two processors).
+const OPENED_CONNECTION_S: f64 = 0.00017;
 /// Time per proxy and round to start, warm up and stop, seconds: 5.3 s in each of three rounds, for 25 proxies. The warm-up of all
 /// proxies together takes a tenth of a second.
 const PROXY_S: f64 = 0.21;
@@ -38,6 +43,14 @@ pub(super) struct Estimate {
     pub(super) connections: usize,
 }
 
+/// Time to open and close the connections of a slice that are not kept, seconds.
+fn opening_s(plan: &Plan, arm: &Arm, load: &Load) -> f64 {
+    if plan.keeps_connections(arm, load) {
+        return 0.0;
+    }
+    OPENED_SLICE_S + arm.connections(load) as f64 * OPENED_CONNECTION_S
+}
+
 impl Estimate {
     /// The estimate for a plan on an undisturbed host. On a disturbed host, slices are delayed and repeated.
     pub(super) fn of(plan: &Plan) -> Self {
@@ -48,12 +61,10 @@ impl Estimate {
             .loads
             .iter()
             .map(|load| {
-                let part = plan
-                    .subjects
-                    .iter()
-                    .filter(|one| arm_of(one.arm).is_some_and(|arm| arm.takes_part(load)));
-                let slice_s = load.slice.as_secs_f64() + SLICE_OVERHEAD_S;
-                part.count() as f64 * f64::from(load.blocks) * slice_s
+                let parts = plan.subjects.iter().filter_map(|one| arm_of(one.arm));
+                let slice_s = |arm: &Arm| load.slice.as_secs_f64() + SLICE_OVERHEAD_S + opening_s(plan, arm, load);
+                let all_s: f64 = parts.filter(|arm| arm.takes_part(load)).map(slice_s).sum();
+                f64::from(load.blocks) * all_s
             })
             .sum();
         // In a timeline, each arm has its processes to itself, once for each load, and requests before the slice.
@@ -157,9 +168,12 @@ mod tests {
     use super::*;
 
     fn of(arms: &str) -> Estimate {
-        let text = format!(
-            "name: test\nrounds: 3\narms: [{arms}]\nloads:\n  - {{name: a, loop: closed, blocks: 4, slice: 200ms}}\n"
-        );
+        with_connections(arms, 16)
+    }
+
+    fn with_connections(arms: &str, connections: u32) -> Estimate {
+        let load = format!("{{name: a, loop: closed, connections: {connections}, blocks: 4, slice: 200ms}}");
+        let text = format!("name: test\nrounds: 3\narms: [{arms}]\nloads:\n  - {load}\n");
         let (file, positions) = hoptax_study::file::read("test.yaml", &text).unwrap();
         Estimate::of(&Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap())
     }
@@ -178,6 +192,14 @@ mod tests {
         assert_eq!(two.rounds_of(&length), Some(7));
         assert_eq!(two.rounds_of(&Length { rounds: 5, ..length.clone() }), Some(5));
         assert_eq!(two.rounds_of(&Length { budget_s: Some(0.1), ..length }), Some(2));
+    }
+
+    #[test]
+    fn connections_that_are_opened_for_each_slice_take_their_time() {
+        let [few, kept, many, more] = [16, 500, 1_000, 10_000].map(|count| with_connections("baseline", count).round_s);
+        assert!((few - kept).abs() < 1e-9, "{few} {kept}");
+        assert!((many - few - 4.0 * (OPENED_SLICE_S + 1_000.0 * OPENED_CONNECTION_S)).abs() < 1e-9, "{few} {many}");
+        assert!((more - many - 4.0 * 9_000.0 * OPENED_CONNECTION_S).abs() < 1e-9, "{many} {more}");
     }
 
     #[test]
