@@ -147,7 +147,8 @@ pub struct Recording {
     pub censored: Option<Box<[Histogram<u64>; 2]>>,
     /// Time of the last byte of the last recorded response, nanoseconds on the engine's clock.
     pub last_response_ns: u64,
-    /// Longest time between two turns of the event loop within the record, nanoseconds. A worker with requests in flight turns
+    /// Longest time between two turns of the event loop within the record, less 50 us for each request that began in it,
+    /// nanoseconds. A worker with requests in flight turns
     /// every 10 ms at least, so a much longer time shows that it was stopped, also in a closed loop, where no request is late.
     pub longest_turn_ns: u64,
     /// Complete responses to requests of the warm-up. They used CPU time as well.

@@ -69,6 +69,23 @@ fn the_longest_turn_is_that_within_the_record() {
 }
 
 #[test]
+fn a_turn_that_begins_many_requests_may_take_long() {
+    let begun = |requests: u32, turn_ns: u64| {
+        recorded(|current| {
+            current.record_turn(2_000, 2_000);
+            (0..requests).for_each(|_| current.plan_next(Picked::default()));
+            current.record_turn(2_000, 2_000 + turn_ns);
+            current.record_turn(2_000 + turn_ns, 2_100 + turn_ns);
+        })
+        .longest_turn_ns
+    };
+    assert_eq!(begun(10_000, 260_000_000), 100, "the turn after it counts in full");
+    // A worker that was stopped meanwhile for a second.
+    assert_eq!(begun(10_000, 1_260_000_000), 760_000_000);
+    assert_eq!(begun(1, 260_000_000), 259_950_000);
+}
+
+#[test]
 fn a_run_ends_only_when_ten_times_the_rate_could_not_send_the_backlog() {
     let mut recording = Recording::new();
     let run = Run::new(Release::Closed, 0, 10_000_000_000, 0);

@@ -32,8 +32,8 @@ fn config(listen: SocketAddr, servers: &[SocketAddr]) -> String {
 /// A configuration with these defaults and these lines about the servers.
 pub(super) fn between(listen: SocketAddr, servers: &[SocketAddr], defaults: &str, backend: &str) -> String {
     let mut text = format!(
-        "global\n  nbthread 1\n  maxconn 4000\ndefaults\n{defaults}  timeout connect 1s\n  timeout client 5m\n  \
-         timeout server 5m\nfrontend ingress\n  bind {listen}\n  default_backend servers\nbackend servers\n{backend}"
+        "global\n  nbthread 1\n  maxconn 4000\ndefaults\n{defaults}  timeout connect 1s\n  timeout client 1d\n  \
+         timeout server 1d\nfrontend ingress\n  bind {listen}\n  default_backend servers\nbackend servers\n{backend}"
     );
     for (number, server) in (1..).zip(servers) {
         // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! nginx. Its port can be shared with `reuseport`, and it takes relative paths from the folder that it is started with.
+//! nginx. It keeps idle connections for a day, because those of an arm are idle while other arms are measured. Its port can be shared with `reuseport`, and it takes relative paths from the folder that it is started with.
 
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ fn config(listen: SocketAddr, servers: &[SocketAddr]) -> String {
          events {{ worker_connections 40000; }}\n\
          http {{\n  access_log off;\n  client_body_temp_path body;\n  proxy_temp_path proxy;\n  \
          fastcgi_temp_path fastcgi;\n  uwsgi_temp_path uwsgi;\n  scgi_temp_path scgi;\n  \
-         keepalive_requests 1000000000;\n  \
+         keepalive_requests 1000000000;\n  keepalive_timeout 1d;\n  \
          upstream servers {{ {servers}keepalive 1024; keepalive_requests 1000000000; }}\n  \
          server {{\n    listen {listen} reuseport;\n    location / {{\n      proxy_pass http://servers;\n      \
          proxy_http_version 1.1;\n      proxy_set_header Connection \"\";\n    }}\n  }}\n}}\n"
@@ -38,5 +38,6 @@ mod tests {
         let config = config(([127, 0, 0, 1], 4_001).into(), &[([127, 0, 0, 1], 4_002).into()]);
         assert!(!config.contains("_path /") && config.contains("proxy_temp_path proxy;"), "{config}");
         assert!(config.contains("listen 127.0.0.1:4001 reuseport;"), "{config}");
+        assert!(config.contains("keepalive_timeout 1d;"), "{config}");
     }
 }
