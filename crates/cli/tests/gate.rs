@@ -109,10 +109,14 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
     fs::write(folder.path().join("conf/old.yaml"), given.replace("1, 100000 do", "1, 10 do")).unwrap();
     let in_folder = |words: &[&str]| {
         let mut command = hoptax();
-        command.current_dir(folder.path()).env("HOPTAX_STORE", folder.path().join("store.sqlite")).args(words);
+        command
+            .current_dir(folder.path())
+            .env("HOPTAX_STORE", folder.path().join("store.sqlite"))
+            .args(words);
         ran(&mut command)
     };
-    let gate = ["gate", "edge.yaml", "--reference", "nightly", "--fail-on", "cpu>+30%", "--json", "gate.json"];
+    let gate =
+        ["gate", "edge.yaml", "--reference", "nightly", "--fail-on", "cpu>+30%", "--json", "gate.json"];
     for number in 1..=3 {
         let (out, run) = (format!("out-{number}"), number.to_string());
         let ran = in_folder(&["study", "edge.yaml", "--out", &out, "--store"]);
@@ -130,7 +134,8 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
     if ran.stderr.contains("it is void") && ran.code == Some(2) {
         return;
     }
-    let text = fs::read_to_string(folder.path().join("gate.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let text =
+        fs::read_to_string(folder.path().join("gate.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
     let result = checked("gate", &text);
     let limit = result["limits"].as_array().unwrap().iter().find(|limit| limit["arm"] == "ours").unwrap();
     let is_unknown = limit["change_share"].is_null();

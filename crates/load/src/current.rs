@@ -32,8 +32,8 @@ pub(crate) struct Current<'a> {
     pub(crate) next: Picked,
     /// Requests planned so far, including the next one.
     planned: u64,
-    /// The same at the last turn of the event loop.
-    planned_at_turn: u64,
+    /// Recorded requests that began since the last turn of the event loop.
+    begun_in_turn: u64,
     /// Recorded requests left to start, if their number is limited.
     requests_left: Option<u64>,
     /// In an open loop of which all requests are planned, the intended start of the one after them, until the run ends.
@@ -59,7 +59,7 @@ impl<'a> Current<'a> {
             next_ns: 0,
             next: Picked::default(),
             planned: 0,
-            planned_at_turn: 0,
+            begun_in_turn: 0,
             requests_left: run.requests,
             planned_until_ns: None,
             live,
@@ -88,8 +88,7 @@ impl<'a> Current<'a> {
     /// Records the time between two turns of the event loop, less what the requests take that began in it. A loop of many
     /// connections may take long to send their first requests, so the warm-up does not count.
     pub(crate) fn record_turn(&mut self, last_ns: u64, now_ns: u64) {
-        let begun = self.planned - self.planned_at_turn;
-        self.planned_at_turn = self.planned;
+        let begun = std::mem::take(&mut self.begun_in_turn);
         let turn_ns = now_ns.saturating_sub(last_ns.max(self.run.record_from_ns));
         let turn_ns = turn_ns.saturating_sub(begun.saturating_mul(BEGIN_NS));
         let longest_ns = &mut self.first.longest_turn_ns;
@@ -259,6 +258,7 @@ impl<'a> Current<'a> {
         if !is_open && self.count_down() {
             self.end_with_requests(in_flight.intended_ns);
         }
+        self.begun_in_turn += 1;
         let recording = self.recording(in_flight.intended_ns);
         recording.book.planned += 1;
         recording.book.sent += 1;

@@ -263,7 +263,11 @@ mod tests {
         result.candidate = "Envoy 1.41.0".to_owned();
         result.stored_reference = Some(StoredReference {
             label: "nightly".to_owned(),
-            runs: vec![run(3, "2026-11-01T02:00:00Z"), run(5, "2026-11-01T02:30:00Z"), run(9, "2026-11-04T02:00:00Z")],
+            runs: vec![
+                run(3, "2026-11-01T02:00:00Z"),
+                run(5, "2026-11-01T02:30:00Z"),
+                run(9, "2026-11-04T02:00:00Z"),
+            ],
             left_out: vec!["run 7: it is void".to_owned()],
             shortest_gap_seconds: Some(1_800.0),
         });

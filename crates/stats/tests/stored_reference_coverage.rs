@@ -36,7 +36,8 @@ fn record(count: usize, (between, error): (f64, f64), confidence: f64) -> Record
         let new = sitting(50.0 + distance, error);
         let found = from_reference(&reference, new, confidence).expect("there are sittings");
         covers += u32::from(found.difference.contains(distance));
-        let of_mean = reference.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / (count * count) as f64;
+        let of_mean =
+            reference.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / (count * count) as f64;
         let alike = 1.96 * (of_mean + new.standard_error.powi(2)).sqrt();
         alike_covers += u32::from((found.difference.estimate - distance).abs() <= alike);
     }

@@ -23,9 +23,8 @@ pub struct Part {
 /// Reasons why two results are not sittings of one study on one machine; empty if they are.
 pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     let mut all = differences_but_for_the_proxy(one, other);
-    let version = |result: &StudyResult| {
-        result.environment.proxy_version.clone().unwrap_or_else(|| "none".to_owned())
-    };
+    let version =
+        |result: &StudyResult| result.environment.proxy_version.clone().unwrap_or_else(|| "none".to_owned());
     let (a, b) = (version(one), version(other));
     if a != b {
         all.push(format!("Envoy: `{a}` and `{b}`"));

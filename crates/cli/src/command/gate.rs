@@ -124,5 +124,8 @@ fn write_reports(arguments: &GateArguments, gate: &GateResult) -> Result<(), Fai
     if let Some(path) = &arguments.junit {
         write(path, junit::gate(gate).map_err(Failure::environment)?)?;
     }
-    print::write_json(arguments.sarif.as_deref(), &sarif::gate(gate, &arguments.study, env!("CARGO_PKG_VERSION")))
+    print::write_json(
+        arguments.sarif.as_deref(),
+        &sarif::gate(gate, &arguments.study, env!("CARGO_PKG_VERSION")),
+    )
 }

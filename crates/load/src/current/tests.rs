@@ -73,7 +73,21 @@ fn a_turn_that_begins_many_requests_may_take_long() {
     let begun = |requests: u32, turn_ns: u64| {
         recorded(|current| {
             current.record_turn(2_000, 2_000);
-            (0..requests).for_each(|_| current.plan_next(Picked::default()));
+            let request = InFlight {
+                intended_ns: 2_000,
+                offered_ns: 2_000,
+                picked: Picked::default(),
+                started_ns: 2_000,
+                connected_ns: 0,
+                written_ns: 0,
+                first_byte_ns: 0,
+                message_ns: 0,
+                recorded: true,
+                blocked: false,
+                connected: false,
+                response: None,
+            };
+            (0..requests).for_each(|_| current.record_start(&request));
             current.record_turn(2_000, 2_000 + turn_ns);
             current.record_turn(2_000 + turn_ns, 2_100 + turn_ns);
         })

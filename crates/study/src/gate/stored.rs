@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, GateLimit, GateOutcome, GateResult, Interval, ReferenceRun, StoredReference,
-    StudyResult, Verdict,
+    ArmKind, ArmResult, CostMeasure, GateLimit, GateOutcome, GateResult, Interval, ReferenceRun,
+    StoredReference, StudyResult, Verdict,
 };
 use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
 
@@ -113,7 +113,12 @@ fn shortest_gap(runs: &[Earlier]) -> Option<Duration> {
     gaps.map(|(one, next)| next.duration_since(*one).unwrap_or_default()).min()
 }
 
-fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], (limit, confidence): (&Limit, f64)) -> GateLimit {
+fn judged(
+    result: &StudyResult,
+    arm: &str,
+    earlier: &[Earlier],
+    (limit, confidence): (&Limit, f64),
+) -> GateLimit {
     let measure = limit.measure;
     let reference: Vec<Sitting> =
         earlier.iter().filter_map(|one| sitting(&one.result, arm, measure)).collect();
@@ -214,7 +219,10 @@ mod tests {
         earlier[2].result.name = "other".to_owned();
         let limits = ["cpu>+3%".parse().unwrap()];
         let error = judge_by_stored(&run(9, 50.0).result, ("nightly", earlier), &limits).unwrap_err();
-        assert!(error.contains("1 of the runs labelled `nightly`") && error.contains("run 3: study"), "{error}");
+        assert!(
+            error.contains("1 of the runs labelled `nightly`") && error.contains("run 3: study"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -62,7 +62,8 @@ impl Estimate {
             .iter()
             .map(|load| {
                 let parts = plan.subjects.iter().filter_map(|one| arm_of(one.arm));
-                let slice_s = |arm: &Arm| load.slice.as_secs_f64() + SLICE_OVERHEAD_S + opening_s(plan, arm, load);
+                let slice_s =
+                    |arm: &Arm| load.slice.as_secs_f64() + SLICE_OVERHEAD_S + opening_s(plan, arm, load);
                 let all_s: f64 = parts.filter(|arm| arm.takes_part(load)).map(slice_s).sum();
                 f64::from(load.blocks) * all_s
             })
@@ -196,9 +197,13 @@ mod tests {
 
     #[test]
     fn connections_that_are_opened_for_each_slice_take_their_time() {
-        let [few, kept, many, more] = [16, 500, 1_000, 10_000].map(|count| with_connections("baseline", count).round_s);
+        let [few, kept, many, more] =
+            [16, 500, 1_000, 10_000].map(|count| with_connections("baseline", count).round_s);
         assert!((few - kept).abs() < 1e-9, "{few} {kept}");
-        assert!((many - few - 4.0 * (OPENED_SLICE_S + 1_000.0 * OPENED_CONNECTION_S)).abs() < 1e-9, "{few} {many}");
+        assert!(
+            (many - few - 4.0 * (OPENED_SLICE_S + 1_000.0 * OPENED_CONNECTION_S)).abs() < 1e-9,
+            "{few} {many}"
+        );
         assert!((more - many - 4.0 * 9_000.0 * OPENED_CONNECTION_S).abs() < 1e-9, "{many} {more}");
     }
 
