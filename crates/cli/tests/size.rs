@@ -115,7 +115,11 @@ spec: {{selector: {{app: {name}}}}}
     let bad = run(["graph", "isotope", manifests.join("front.yaml").to_str().unwrap()]);
     assert!(bad.code == Some(2) && bad.stderr.contains("unknown key `metadata`"), "{}", bad.stderr);
     let missing = run(["graph", "kubernetes", "/nonexistent"]);
-    assert!(missing.code == Some(2) && missing.stderr.contains("cannot read the folder"), "{}", missing.stderr);
+    assert!(
+        missing.code == Some(2) && missing.stderr.contains("cannot read the folder"),
+        "{}",
+        missing.stderr
+    );
 }
 
 #[test]

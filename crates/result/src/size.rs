@@ -275,6 +275,8 @@ pub struct SizeCheckResult {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorSummary {
+    /// Their number.
+    pub count: u32,
     /// Their mean.
     pub mean_share: f64,
     /// The largest.

@@ -81,9 +81,8 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
                 Err(reason) => left_out.push(leave_out(Some(load), reason)),
             }
         }
-        let states_times = |load: &str| {
-            study.plan.loads.iter().any(|one| one.name == load && states_response_times(one))
-        };
+        let states_times =
+            |load: &str| study.plan.loads.iter().any(|one| one.name == load && states_response_times(one));
         rates.retain(|(load, _)| states_times(load));
         match chain_times(&chain, &mut times) {
             _ if rates.is_empty() => {}

@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary};
 
-use crate::latency::{intervals, tail_of};
+use crate::latency::{intervals, tail};
 use crate::proxy::{Learned, Proxy};
 use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, learned, mean};
 
@@ -24,13 +24,19 @@ pub(crate) fn chain_times(chain: &[Proxy<'_>], times: &mut AllTimes<'_, '_>) -> 
     let mut functions = Vec::new();
     for (called, priced) in flows().flat_map(|flow| &flow.functions) {
         functions.push(times.of_function(priced).ok_or_else(|| {
-            format!("the response times of `{}` alone are withheld at every share of the capacity", called.text)
+            format!(
+                "the response times of `{}` alone are withheld at every share of the capacity",
+                called.text
+            )
         })?);
     }
     if let [_] = chain {
         // No arm without a proxy is needed.
         let base = times.whole(&first.plain).ok_or_else(|| {
-            format!("the response times of `{}` are withheld at every share of the capacity", first.plain.arm.id)
+            format!(
+                "the response times of `{}` are withheld at every share of the capacity",
+                first.plain.arm.id
+            )
         })?;
         return Ok(ChainTimes { base, added: vec![FlowTimes::new(functions)] });
     }
@@ -64,11 +70,10 @@ pub(crate) fn checked_response(
         let [measured, predicted] = [&measured, &predicted].map(|formula| values.of(formula));
         let pair = |[measured, predicted]: [f64; 2]| [measured, predicted, measured - predicted];
         let means = pair([mean(&measured), mean(&predicted)]);
-        let tails = pair([tail_of(&measured), tail_of(&predicted)]);
+        let tails = pair([measured, predicted].map(tail));
         [means, tails].concat()
     };
-    let intervals =
-        intervals(numbers, &times.rounds()).ok_or("its parts have too few rounds in common")?;
+    let intervals = intervals(numbers, &times.rounds()).ok_or("its parts have too few rounds in common")?;
     let time = |from: usize| {
         let [measured, predicted, difference] = intervals.get(from..from + 3)? else { return None };
         Some(CheckedTime {
@@ -102,5 +107,5 @@ pub(crate) fn errors(
         .filter_map(|one| Some(time(one)?.error_share.abs()))
         .collect();
     let worst = errors.iter().copied().reduce(f64::max)?;
-    Some(ErrorSummary { mean_share: mean(&errors), worst_share: worst })
+    Some(ErrorSummary { count: errors.len() as u32, mean_share: mean(&errors), worst_share: worst })
 }

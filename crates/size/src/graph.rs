@@ -354,7 +354,8 @@ impl Resolving<'_> {
             ];
             for (key, is_stated) in needs_proxy {
                 if is_stated && !service.proxy {
-                    let message = format!("`{key}` does not apply to a service with `proxy: false`: remove it");
+                    let message =
+                        format!("`{key}` does not apply to a service with `proxy: false`: remove it");
                     self.problem(&format!("/services/{place}/{key}"), message);
                 }
             }
@@ -400,13 +401,7 @@ impl Resolving<'_> {
         order
     }
 
-    fn visit(
-        &mut self,
-        place: usize,
-        calls: &[Vec<Call>],
-        state: &mut [Visit],
-        order: &mut Vec<usize>,
-    ) {
+    fn visit(&mut self, place: usize, calls: &[Vec<Call>], state: &mut [Visit], order: &mut Vec<usize>) {
         if let Some(state) = state.get_mut(place) {
             *state = Visit::Entered;
         }
@@ -435,12 +430,7 @@ enum Visit {
     Left,
 }
 
-fn assemble(
-    file: &GraphFile,
-    order: &[usize],
-    functions: Vec<Functions>,
-    calls: &[Vec<Call>],
-) -> Graph {
+fn assemble(file: &GraphFile, order: &[usize], functions: Vec<Functions>, calls: &[Vec<Call>]) -> Graph {
     let index_of = |place: usize| order.iter().position(|other| *other == place).unwrap_or_default();
     let mut services: Vec<Service> = file
         .services

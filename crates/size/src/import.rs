@@ -47,10 +47,10 @@ fn flow(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::String(text) if is_plain(text) => text.clone(),
         // Without decimals, `2` instead of `2.0`.
-        other => other.as_f64().filter(|number| number.fract().abs() <= 0.0).map_or_else(
-            || other.to_string(),
-            |number| format!("{number:.0}"),
-        ),
+        other => other
+            .as_f64()
+            .filter(|number| number.fract().abs() <= 0.0)
+            .map_or_else(|| other.to_string(), |number| format!("{number:.0}")),
     }
 }
 

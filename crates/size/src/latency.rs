@@ -52,8 +52,9 @@ pub(crate) fn latency(
         at.push(one);
         extrapolations.extend(extrapolation);
     }
-    let has_tail =
-        |one: &At| one.flows.iter().all(|(per_request, flow)| *per_request <= 0.0 || times.table().has_tail(flow));
+    let has_tail = |one: &At| {
+        one.flows.iter().all(|(per_request, flow)| *per_request <= 0.0 || times.table().has_tail(flow))
+    };
     let have_tails: Vec<bool> = at.iter().map(has_tail).collect();
     let passes: f64 = at.iter().flat_map(|one| &one.flows).map(|(per_request, _)| per_request).sum();
     let requests = requests_to_simulate(passes)?;
@@ -122,13 +123,7 @@ fn at_rate(
 }
 
 /// The numbers of all proxies and of each, us.
-fn simulated(
-    services: &[Service],
-    at: &[At],
-    table: &Table,
-    left_out: LeftOut,
-    requests: usize,
-) -> Vec<f64> {
+fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, requests: usize) -> Vec<f64> {
     let formulas = at.iter().flat_map(|one| &one.flows).map(|(_, formula)| formula);
     let values = table.values(formulas, left_out);
     let mut proxies = at.iter();
@@ -145,7 +140,7 @@ fn simulated(
     for (one, ((_, added), critical)) in at.iter().zip(of_proxies) {
         let weighted = || one.flows.iter().map(|(per_request, _)| *per_request).zip(added);
         let all: f64 = weighted().map(|(per_request, _)| per_request).sum();
-        let of_mean = weighted().map(|(per_request, values)| per_request / all * mean(values)).sum();
+        let of_mean: f64 = weighted().map(|(per_request, values)| per_request / all * mean(values)).sum();
         numbers.extend([of_mean, tail_of_mixture(weighted()), *critical]);
     }
     numbers
@@ -176,17 +171,14 @@ pub(crate) fn intervals(
     of_all.iter().zip(&deviations).map(interval).collect()
 }
 
-/// The tail of equally likely values.
-fn tail(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    tail_of(&values)
-}
-
-/// The tail of equally likely values, ascending: half-way between the neighbours of the quantile. NaN without values.
-pub(crate) fn tail_of(values: &[f64]) -> f64 {
-    let above = ((TAIL * values.len() as f64).round() as usize).max(1);
-    let at = |place: usize| values.get(place).or(values.last()).copied().unwrap_or(f64::NAN);
-    f64::midpoint(at(above - 1), at(above))
+/// The tail of equally likely values: half-way between the neighbours of the quantile. NaN without values.
+pub(crate) fn tail(mut values: Vec<f64>) -> f64 {
+    let above = (TAIL * values.len() as f64).round() as usize;
+    if above >= values.len() {
+        return values.into_iter().reduce(f64::max).unwrap_or(f64::NAN);
+    }
+    let (below, at, _) = values.select_nth_unstable_by(above, f64::total_cmp);
+    f64::midpoint(below.iter().copied().reduce(f64::max).unwrap_or(*at), *at)
 }
 
 /// The tail of distributions that are mixed with these weights.
@@ -217,8 +209,9 @@ mod tests {
     #[test]
     fn the_tail_has_one_value_of_a_hundred_above_it() {
         let values: Vec<f64> = (1..=1_000).map(f64::from).collect();
-        assert!((tail_of(&values) - 990.5).abs() < 1e-9);
-        assert!(tail_of(&[]).is_nan());
+        assert!((tail(values.iter().rev().copied().collect()) - 990.5).abs() < 1e-9);
+        assert!(tail(Vec::new()).is_nan());
+        assert!((tail(vec![3.0, 1.0]) - 3.0).abs() < 1e-9);
         let high: Vec<f64> = values.iter().map(|value| value + 1_000.0).collect();
         // One value of twenty comes from the high distribution, so its upper fifth is the tail of all.
         let mixed = tail_of_mixture([(19.0, &values), (1.0, &high)].into_iter());
@@ -227,7 +220,7 @@ mod tests {
 
     const ROUNDS: usize = 12;
     const RESPONSES: usize = 1_200;
-    const STUDIES: usize = 240;
+    const STUDIES: usize = 200;
     const CONFIDENCE: f64 = 0.95;
 
     /// Response times in a round, us, at two significant digits: as exponential times after a least one, with a level of the round and
@@ -279,7 +272,7 @@ mod tests {
         (rounds, responses): (usize, usize),
         random: &mut Xoshiro256PlusPlus,
         requests: usize,
-    ) -> (Table, impl Fn(&Table, LeftOut) -> Vec<f64>) {
+    ) -> (Table, impl Fn(&Table, LeftOut) -> Vec<f64> + use<>) {
         let graph = graph(
             "
 name: fan-out
@@ -303,12 +296,12 @@ services:
     #[test]
     fn intervals_cover_the_truth_as_often_as_they_state() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(733);
-        let (table, numbers) = numbers_of_study((2_000, 400), &mut random, 400_000);
+        let (table, numbers) = numbers_of_study((2_000, 400), &mut random, 1_000_000);
         let truth = numbers(&table, None);
         drop(table);
         let mut covered = vec![0; truth.len()];
         for _ in 0..STUDIES {
-            let (table, numbers) = numbers_of_study((ROUNDS, RESPONSES), &mut random, 8_000);
+            let (table, numbers) = numbers_of_study((ROUNDS, RESPONSES), &mut random, 60_000);
             let rounds = [(0, ROUNDS, CONFIDENCE), (1, ROUNDS, CONFIDENCE)];
             let intervals = intervals(|left_out| numbers(&table, left_out), &rounds).unwrap();
             for (covered, (interval, truth)) in covered.iter_mut().zip(intervals.iter().zip(&truth)) {
@@ -316,8 +309,8 @@ services:
             }
         }
         let shares: Vec<f64> = covered.iter().map(|covered| f64::from(*covered) / STUDIES as f64).collect();
-        // Four standard errors of a share of 95 % in so many studies are 5.6 %.
-        assert!(shares.iter().all(|share| (0.89..=1.0).contains(share)), "{shares:?} {truth:?}");
+        // Four standard errors of a share of 95 % in so many studies are 6.2 %.
+        assert!(shares.iter().all(|share| (0.885..=1.0).contains(share)), "{shares:?} {truth:?}");
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         assert!((0.925..=0.985).contains(&mean), "{shares:?}");
     }

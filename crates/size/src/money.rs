@@ -29,12 +29,10 @@ pub fn money(result: &SizeResult, prices: Prices) -> Option<SizeMoney> {
         return None;
     }
     let of_cores = |cores: &Interval| per_core_hour.map(|price| cores.times(price * HOURS_PER_MONTH));
-    let of_memory = |proxy: &SizedProxy| {
-        Some(proxy.memory_bytes?.times(per_gib_hour? * HOURS_PER_MONTH / GIB))
-    };
-    let sum = |parts: &[Option<Interval>]| {
-        sum_of_dependent(&parts.iter().copied().collect::<Option<Vec<_>>>()?)
-    };
+    let of_memory =
+        |proxy: &SizedProxy| Some(proxy.memory_bytes?.times(per_gib_hour? * HOURS_PER_MONTH / GIB));
+    let sum =
+        |parts: &[Option<Interval>]| sum_of_dependent(&parts.iter().copied().collect::<Option<Vec<_>>>()?);
     let of_proxy = |proxy: &SizedProxy| {
         let (cpu, memory) = (of_cores(&proxy.cores), of_memory(proxy));
         let parts = match (per_core_hour, per_gib_hour) {

@@ -1,7 +1,8 @@
 //! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
 
 use hoptax_result::{
-    Interval, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy, StudyResult,
+    Interval, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy,
+    StudyResult,
 };
 use hoptax_stats::sum_of_dependent;
 use thiserror::Error;
@@ -96,7 +97,8 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
 
 /// Latencies in the order of the proxies.
 fn in_order_of_file(latency: SizeLatency, proxies: &[Proxy<'_>]) -> SizeLatency {
-    let of = |proxy: &Proxy<'_>| latency.proxies.iter().find(|one| one.service == proxy.service.name).cloned();
+    let of =
+        |proxy: &Proxy<'_>| latency.proxies.iter().find(|one| one.service == proxy.service.name).cloned();
     SizeLatency { proxies: proxies.iter().filter_map(of).collect(), ..latency }
 }
 

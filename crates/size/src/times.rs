@@ -15,6 +15,9 @@ pub(crate) const VALUES: usize = 2_000;
 /// The quantile that is reported besides the mean.
 pub(crate) const TAIL: f64 = 0.99;
 
+/// Weight below which a term is a minor part of a sum.
+const MINOR: f64 = 0.2;
+
 /// A round that is left out, by the index of its result and its own.
 pub(crate) type LeftOut = Option<(usize, usize)>;
 
@@ -123,7 +126,10 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         for (called, priced) in &flow.functions {
             curves.push(self.of_function(priced).ok_or_else(|| {
                 let study = self.study(priced.source);
-                format!("`{study}` does not state response times of `{}` at shares of the capacity", called.text)
+                format!(
+                    "`{study}` does not state response times of `{}` at shares of the capacity",
+                    called.text
+                )
             })?);
         }
         Ok(FlowTimes::new(curves))
@@ -209,7 +215,8 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         let mut points: Vec<(f64, Formula)> = Vec::new();
         for load in result.plan.loads.iter().filter(|load| states_response_times(load)) {
             let busy = under(plain, &load.name).and_then(|load| load.proxy_core_share);
-            let terms = arms.iter().map(|(weight, arm)| Some((*weight, self.index(source, arm, &load.name)?)));
+            let terms =
+                arms.iter().map(|(weight, arm)| Some((*weight, self.index(source, arm, &load.name)?)));
             if let (Some(busy), Some(terms)) = (busy, terms.collect::<Option<Vec<_>>>()) {
                 points.push((busy / processors, Formula(terms)));
             }
@@ -252,9 +259,11 @@ impl<'s, 'a> AllTimes<'s, 'a> {
 }
 
 impl Table {
-    /// Whether the results of a formula have enough responses for its tail.
+    /// Whether the results of a formula have enough responses for its tail. Terms that make up little of it need not: their errors
+    /// count by their weights, and the interval contains them.
     pub(crate) fn has_tail(&self, formula: &Formula) -> bool {
-        formula.0.iter().all(|(_, index)| self.0.get(*index).is_some_and(|times| times.has_tail))
+        let has_tail = |index: usize| self.0.get(index).is_some_and(|times| times.has_tail);
+        formula.0.iter().all(|(weight, index)| weight.abs() < MINOR || has_tail(*index))
     }
 
     /// Equally likely values of the times in these sums, us, without a round.
@@ -263,7 +272,8 @@ impl Table {
         formulas: impl Iterator<Item = &'f Formula>,
         left_out: LeftOut,
     ) -> Values {
-        let used: BTreeSet<usize> = formulas.flat_map(|formula| &formula.0).map(|(_, index)| *index).collect();
+        let used: BTreeSet<usize> =
+            formulas.flat_map(|formula| &formula.0).map(|(_, index)| *index).collect();
         let of = |index: usize| {
             let times = self.0.get(index)?;
             let rounds: Vec<&[(u64, u64)]> = times.rounds.iter().map(Vec::as_slice).collect();

@@ -41,13 +41,10 @@ mod tests {
             let kept: Vec<f64> = kept.map(|(_, value)| *value).collect();
             kept.iter().sum::<f64>() / kept.len() as f64
         };
-        let (found, expected) =
-            (jackknife(4, mean, 0.95).unwrap(), mean_over_rounds(&rounds, 0.95).unwrap());
-        for (found, expected) in [
-            (found.estimate, expected.estimate),
-            (found.low, expected.low),
-            (found.high, expected.high),
-        ] {
+        let (found, expected) = (jackknife(4, mean, 0.95).unwrap(), mean_over_rounds(&rounds, 0.95).unwrap());
+        for (found, expected) in
+            [(found.estimate, expected.estimate), (found.low, expected.low), (found.high, expected.high)]
+        {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         }
     }

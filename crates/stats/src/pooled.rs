@@ -7,11 +7,7 @@
 /// mean of the values is that of the distribution, and the quantile `p` lies between two neighbours.
 ///
 /// **Degenerate cases.** Rounds without values are left out. `None` if nothing is left, or `count` is 0.
-pub fn pooled_values(
-    rounds: &[&[(u64, u64)]],
-    left_out: Option<usize>,
-    count: usize,
-) -> Option<Vec<f64>> {
+pub fn pooled_values(rounds: &[&[(u64, u64)]], left_out: Option<usize>, count: usize) -> Option<Vec<f64>> {
     let mut shares: Vec<(u64, f64)> = Vec::new();
     let mut kept = 0_u32;
     for (index, times) in rounds.iter().enumerate() {

@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
 /// The graph file, which `hoptax size` accepts.
 fn checked(imported: &Imported) -> Result<String, Failure> {
     let text = imported.to_yaml();
-    let problem = |problems| Failure::bad_input(format!("the graph cannot be predicted:\n{problems}\n\n{text}"));
+    let problem =
+        |problems| Failure::bad_input(format!("the graph cannot be predicted:\n{problems}\n\n{text}"));
     graph::read("graph", &text, &load()?).map_err(problem)?;
     Ok(text)
 }

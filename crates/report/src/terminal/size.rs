@@ -3,8 +3,8 @@
 mod check;
 
 use hoptax_result::{
-    AddedTime, Interval, SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy,
-    Verdict,
+    AddedTime, Interval, SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSource, SizedFunction,
+    SizedProxy, Verdict,
 };
 
 pub use check::size_check;
@@ -106,13 +106,18 @@ fn curve(points: &[SizePoint], style: Style) -> String {
         let bar = last.map(|last| bar(point, last)).unwrap_or_default();
         rows.add(&number(point.rate), vec![cores(&point.cores), level(&per_request), bar]);
     }
-    rows.text_with_bars() + &style.wrap("bars: cores; they would end at | if cores grew in proportion to the rate", 2) + "\n"
+    rows.text_with_bars()
+        + &style.wrap("bars: cores; they would end at | if cores grew in proportion to the rate", 2)
+        + "\n"
 }
 
 /// A bar as long as its cores, with a mark where it would end if cores were in proportion to the rate.
 fn bar(point: &SizePoint, last: &SizePoint) -> String {
-    let cells = |share: f64| if share.is_finite() { (share * BAR_CELLS).round().clamp(0.0, BAR_CELLS) as usize } else { 0 };
-    let (of_cores, of_rate) = (cells(point.cores.estimate / last.cores.estimate), cells(point.rate / last.rate));
+    let cells = |share: f64| {
+        if share.is_finite() { (share * BAR_CELLS).round().clamp(0.0, BAR_CELLS) as usize } else { 0 }
+    };
+    let (of_cores, of_rate) =
+        (cells(point.cores.estimate / last.cores.estimate), cells(point.rate / last.rate));
     let cell = |place: usize| {
         if place == of_rate {
             '|'
@@ -160,7 +165,9 @@ fn in_all(latency: &SizeLatency) -> String {
     } else {
         ""
     };
-    format!("added to the response time of a request to the entry: {mean} us on average, {p99} us at p99{mark}")
+    format!(
+        "added to the response time of a request to the entry: {mean} us on average, {p99} us at p99{mark}"
+    )
 }
 
 /// Resources of containers.
@@ -169,10 +176,7 @@ fn resources(proxies: &[SizedProxy]) -> String {
     for proxy in proxies {
         let resources = &proxy.kubernetes;
         let memory = resources.memory_request.clone().unwrap_or_else(|| "-".to_owned());
-        rows.add(
-            &proxy.service,
-            vec![resources.cpu_request.clone(), resources.cpu_limit.clone(), memory],
-        );
+        rows.add(&proxy.service, vec![resources.cpu_request.clone(), resources.cpu_limit.clone(), memory]);
     }
     rows.text()
 }
@@ -248,9 +252,7 @@ fn method(result: &SizeResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{
-        KubernetesResources, ProxyLatency, ProxyMoney, SizeBottleneck, SizeSide,
-    };
+    use hoptax_result::{KubernetesResources, ProxyLatency, ProxyMoney, SizeBottleneck, SizeSide};
 
     use super::*;
 

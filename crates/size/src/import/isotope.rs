@@ -38,12 +38,12 @@ pub fn read(name: &str, text: &str) -> Result<Imported, Problems> {
 #[derive(Default)]
 struct Reading<'a> {
     problems: Vec<Problem>,
-    /// Keys that are left out, with how often they occur.
+    /// Keys that are left out, with the number of places.
     left_out: BTreeMap<String, usize>,
     unreached: Vec<String>,
     /// Sizes of requests by the service that they are sent to.
     request_bytes: BTreeMap<&'a str, u64>,
-    /// Whether the topology states sizes of responses.
+    /// Whether a service has no size of responses.
     states_no_size: bool,
 }
 
@@ -100,23 +100,25 @@ impl<'a> Reading<'a> {
             "Each service has a sidecar that its own calls pass too; replicas became workers of one proxy, so memory is that of one."
                 .to_owned(),
         ];
-        for (key, times) in &self.left_out {
-            notes.push(format!("`{key}` is left out ({times} times): a graph has nothing for it."));
+        if !self.left_out.is_empty() {
+            let keys: Vec<String> =
+                self.left_out.iter().map(|(key, times)| format!("`{key}` ({times})")).collect();
+            notes.push(format!("Left out, as a graph has nothing for them: {}.", keys.join(", ")));
         }
         if !self.unreached.is_empty() {
             let names = names(self.unreached.iter().map(String::as_str));
             notes.push(format!("Left out, as no request from the entry reaches them: {names}."));
         }
         if self.states_no_size {
-            notes.push("Sizes that the topology does not state are those of `hoptax size`, not 0.".to_owned());
+            notes
+                .push("Sizes that the topology does not state are those of `hoptax size`, not 0.".to_owned());
         }
         notes
     }
 
     fn entry(&mut self, root: &Placed, listed: &[Placed]) -> String {
-        let is_entry = |node: &&Placed| {
-            field(node, "isEntrypoint").is_some_and(|node| node.value.to_value() == true)
-        };
+        let is_entry =
+            |node: &&Placed| field(node, "isEntrypoint").is_some_and(|node| node.value.to_value() == true);
         let entries: Vec<&Placed> = listed.iter().filter(is_entry).collect();
         let name = |node: &Placed| field(node, "name").and_then(string).unwrap_or_default().to_owned();
         match entries.as_slice() {
@@ -259,7 +261,8 @@ impl<'a> Reading<'a> {
     fn unknown_services(&mut self, listed: &[Placed], defaults: &Defaults<'_>, known: &[String]) {
         let scripts = listed.iter().filter_map(|node| field(node, "script")).chain(defaults.script);
         let commands = scripts.flat_map(items);
-        let single = |command| if items(command).is_empty() { std::slice::from_ref(command) } else { items(command) };
+        let single =
+            |command| if items(command).is_empty() { std::slice::from_ref(command) } else { items(command) };
         for call in commands.flat_map(single).filter_map(|command| field(command, "call")) {
             let name = string(call).or_else(|| field(call, "service").and_then(string));
             if let Some(name) = name.filter(|name| !known.iter().any(|known| known == name)) {
@@ -384,7 +387,7 @@ services:
             "a size must be a number of bytes",
             "unknown key `policies` of a topology",
             "`numReplicas` must be a whole number",
-            "no service has the name `bb`; did you mean",
+            "no service has the name `bb`",
             "`sleep` must be a duration",
             "a command is `call`, `sleep`",
             "commands at the same time can only be calls",

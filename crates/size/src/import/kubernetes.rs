@@ -104,9 +104,9 @@ pub fn read(name: &str, files: &[(String, String)], entry: Option<&str>) -> Resu
     if !problems.is_empty() {
         return Err(NoGraph(problems));
     }
-    reading.graph(name, entry).map_err(|message| {
-        NoGraph(vec![Problems::new(name, vec![Problem { line: 0, column: 0, message }])])
-    })
+    reading
+        .graph(name, entry)
+        .map_err(|message| NoGraph(vec![Problems::new(name, vec![Problem { line: 0, column: 0, message }])]))
 }
 
 impl Reading {
@@ -189,9 +189,11 @@ impl Reading {
         if self.workloads.is_empty() {
             return Err(format!("no {} was found", WORKLOADS.join(", ")));
         }
-        if let Some(twice) = self.workloads.iter().enumerate().find(|(number, one)| {
-            self.workloads.iter().take(*number).any(|earlier| earlier.name == one.name)
-        }) {
+        if let Some(twice) =
+            self.workloads.iter().enumerate().find(|(number, one)| {
+                self.workloads.iter().take(*number).any(|earlier| earlier.name == one.name)
+            })
+        {
             return Err(format!(
                 "two workloads have the name `{}`: read the manifests of one namespace at a time",
                 twice.1.name
@@ -310,10 +312,14 @@ impl Reading {
         let dangling: Vec<&str> =
             self.targets.iter().filter(selects_nothing).map(|target| target.name.as_str()).collect();
         if !dangling.is_empty() {
-            notes.push(format!("Left out, as they select no workload: Services {}.", names(dangling.into_iter())));
+            notes.push(format!(
+                "Left out, as they select no workload: Services {}.",
+                names(dangling.into_iter())
+            ));
         }
         if !self.others.is_empty() {
-            let list: Vec<String> = self.others.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
+            let list: Vec<String> =
+                self.others.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
             notes.push(format!("Left out, as a graph has nothing for them: {}.", list.join(", ")));
         }
         notes
@@ -407,7 +413,11 @@ items:
 "#;
 
     fn files(texts: &[&str]) -> Vec<(String, String)> {
-        texts.iter().enumerate().map(|(number, text)| (format!("{number}.yaml"), (*text).to_owned())).collect()
+        texts
+            .iter()
+            .enumerate()
+            .map(|(number, text)| (format!("{number}.yaml"), (*text).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -447,7 +457,8 @@ items:
         ] {
             assert_eq!(of(text), expected, "{text}");
         }
-        let off = SHOP.replace("labels: {app: front}", "labels: {app: front, sidecar.istio.io/inject: 'false'}");
+        let off =
+            SHOP.replace("labels: {app: front}", "labels: {app: front, sidecar.istio.io/inject: 'false'}");
         let imported = read("shop", &files(&[&off, MORE]), None).unwrap();
         assert!(!imported.graph.services[0].proxy);
         assert!(imported.notes.iter().any(|note| note.contains("into `front`, `redis`")), "{imported:?}");
@@ -478,7 +489,10 @@ items:
         }
         let none = read("shop", &files(&["kind: ConfigMap\nmetadata: {name: a}\n"]), None).unwrap_err();
         assert!(none.to_string().contains("no Deployment"), "{none}");
-        let twice = MORE.replace("name: stock, namespace: shop}, spec: {template", "name: cart, namespace: x}, spec: {template");
+        let twice = MORE.replace(
+            "name: stock, namespace: shop}, spec: {template",
+            "name: cart, namespace: x}, spec: {template",
+        );
         let twice = read("shop", &files(&[SHOP, &twice]), None).unwrap_err();
         assert!(twice.to_string().contains("two workloads have the name `cart`"), "{twice}");
     }

@@ -48,7 +48,7 @@ fn stretched(arm: &ArmResult, load: &LoadSpec, round: u32) -> Vec<f64> {
     let factor = if load.name == "in-use-60" { 2.0 } else { 1.0 };
     let level = 30.0 + factor * hops.iter().map(of_hop).sum::<f64>();
     let drift = 1.0 + 0.01 * f64::from(round % 3);
-    (0..400).map(|number| drift * level * (1.0 + 0.01 * f64::from(number % 100))).collect()
+    (0..2_000).map(|number| drift * level * (1.0 + 0.01 * f64::from(number % 100))).collect()
 }
 
 fn measured(arms: &str, times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64>) -> StudyResult {
@@ -78,7 +78,7 @@ fn proxies_add_what_they_add_at_their_busy_share() {
     // Slow responses of both are rarer than those of one.
     let tails = gateway.added.p99_us.unwrap().estimate + cart.added.p99_us.unwrap().estimate;
     let tail = latency.added.p99_us.unwrap().estimate;
-    assert!(tail < 0.97 * tails && tail > 1.2 * sum, "{tail} {tails} {sum}");
+    assert!(tail < 0.98 * tails && tail > 1.2 * sum, "{tail} {tails} {sum}");
     assert!(latency.added.mean_us.half_width() > 0.0);
     let critical = gateway.critical_path_us.estimate + cart.critical_path_us.estimate;
     assert!((critical - latency.added.mean_us.estimate).abs() < 1e-6 * critical);
@@ -88,9 +88,7 @@ fn proxies_add_what_they_add_at_their_busy_share() {
 #[test]
 fn a_busier_proxy_adds_more() {
     let study = [measured(ARMS, stretched)];
-    let added = |rate: f64| {
-        size(&graph(TWO), rate, &study).unwrap().latency.unwrap().added.mean_us.estimate
-    };
+    let added = |rate: f64| size(&graph(TWO), rate, &study).unwrap().latency.unwrap().added.mean_us.estimate;
     assert!(added(4_500.0) > 1.05 * added(4_000.0));
 }
 
@@ -135,7 +133,7 @@ fn what_results_do_not_state_is_said_with_what_to_measure() {
 #[test]
 fn few_responses_have_a_mean_and_no_tail() {
     let few = |arm: &ArmResult, load: &LoadSpec, round: u32| {
-        stretched(arm, load, round).into_iter().take(100).collect()
+        stretched(arm, load, round).into_iter().take(1_000).collect()
     };
     let latency = size(&graph(TWO), RATE, &[measured(ARMS, few)]).unwrap().latency.unwrap();
     assert_eq!(latency.added.p99_us, None);
@@ -150,7 +148,8 @@ fn response_times_that_add_up_have_no_error() {
         .iter()
         .map(|one| (one.arm.as_str(), one.load.as_str(), one.is_extrapolated))
         .collect();
-    let expected = ["both", "two-proxies"].map(|arm| ["in-use-30", "in-use-60"].map(|load| (arm, load, false)));
+    let expected =
+        ["both", "two-proxies"].map(|arm| ["in-use-30", "in-use-60"].map(|load| (arm, load, false)));
     assert_eq!(rows, expected.concat());
     for one in &result.response_times {
         let p99 = one.p99.unwrap();
@@ -159,7 +158,8 @@ fn response_times_that_add_up_have_no_error() {
     }
     let both = &result.response_times[0];
     assert!(is_close(both.mean.measured_us.estimate, MEAN * 190.0), "{both:?}");
-    assert!(result.mean_response_errors.unwrap().worst_share < 0.02);
+    let errors = result.mean_response_errors.unwrap();
+    assert!(errors.worst_share < 0.02 && errors.count == 4, "{errors:?}");
 }
 
 #[test]

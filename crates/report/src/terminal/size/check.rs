@@ -139,8 +139,9 @@ fn compared_times(all: &[CheckedResponse]) -> String {
 
 fn error_line(what: &str, errors: ErrorSummary) -> String {
     format!(
-        "error of the {what}: {:.1} % on average, {:.1} % at worst",
+        "error of the {what}: {:.1} % on average of {}, {:.1} % at worst",
         100.0 * errors.mean_share,
+        errors.count,
         100.0 * errors.worst_share
     )
 }
@@ -234,8 +235,8 @@ mod tests {
                 load: None,
                 reason: "`prediction` has no arm without a proxy beside `baseline`".to_owned(),
             }],
-            mean_response_errors: Some(ErrorSummary { mean_share: 0.0195, worst_share: 0.0195 }),
-            p99_response_errors: Some(ErrorSummary { mean_share: 0.182, worst_share: 0.182 }),
+            mean_response_errors: Some(ErrorSummary { count: 1, mean_share: 0.0195, worst_share: 0.0195 }),
+            p99_response_errors: Some(ErrorSummary { count: 1, mean_share: 0.182, worst_share: 0.182 }),
         };
         insta::assert_snapshot!(size_check(&result, WIDE));
     }
