@@ -159,15 +159,14 @@ fn added(time: &AddedTime) -> (String, String) {
 }
 
 fn in_all(latency: &SizeLatency) -> String {
-    let (mean, p99) = added(&latency.added);
+    let (mean, p99) = (level(&latency.added.mean_us), latency.added.p99_us.as_ref().map(level));
+    let p99 = p99.map_or_else(|| "too few responses for p99".to_owned(), |p99| format!("{p99} us at p99"));
     let mark = if latency.is_extrapolated {
-        " ~: a proxy is less busy or busier than those whose response times were measured"
+        " (~ a proxy is less busy or busier than those whose response times were measured)"
     } else {
         ""
     };
-    format!(
-        "added to the response time of a request to the entry: {mean} us on average, {p99} us at p99{mark}"
-    )
+    format!("added to the response time of a request to the entry: {mean} us on average, {p99}{mark}")
 }
 
 /// Resources of containers.
