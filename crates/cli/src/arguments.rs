@@ -4,6 +4,7 @@ mod compare;
 mod crosscheck;
 mod find;
 mod gate;
+mod graph;
 mod load;
 mod merge;
 mod price;
@@ -27,6 +28,7 @@ pub(crate) use compare::CompareArguments;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use find::{FindArguments, Preset};
 pub(crate) use gate::GateArguments;
+pub(crate) use graph::{GraphArguments, GraphSource};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::{ExportArguments, ExportFormat, MergeArguments};
 pub(crate) use price::PriceArguments;
@@ -93,6 +95,8 @@ pub(crate) enum Command {
     Scale(ScaleArguments),
     /// Predict what the proxies of a service graph use, from results of studies
     Size(SizeArguments),
+    /// Make a graph file for `hoptax size` from a topology of isotope or manifests of Kubernetes
+    Graph(GraphArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
     /// Measure the errors of the load generator on this machine

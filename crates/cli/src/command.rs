@@ -11,6 +11,7 @@ pub(crate) mod export;
 pub(crate) mod find;
 pub(crate) mod functions;
 pub(crate) mod gate;
+pub(crate) mod graph;
 pub(crate) mod history;
 pub(crate) mod import;
 mod judgement;

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::History(arguments) => command::history::run(&arguments),
         Command::Scale(arguments) => command::scale::run(&arguments),
         Command::Size(arguments) => command::size::run(&arguments),
+        Command::Graph(arguments) => command::graph::run(&arguments),
         Command::Cleanup(arguments) => command::cleanup::run(&arguments),
         Command::Checks(arguments) => command::checks::run(&arguments),
         Command::Log(arguments) => command::log::run(&arguments),

@@ -44,6 +44,7 @@ fn completions_and_man_pages_cover_every_command() {
         "find",
         "scale",
         "size",
+        "graph",
         "origin",
         "envoy",
         "functions",

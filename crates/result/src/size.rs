@@ -30,6 +30,15 @@ pub struct SizeResult {
     pub curve: Vec<SizePoint>,
     /// The proxy whose workers are the first to be busy all the time while the rate grows.
     pub bottleneck: SizeBottleneck,
+    /// What the proxies add to the response time of a request; null if the results do not state it.
+    #[serde(default)]
+    pub latency: Option<SizeLatency>,
+    /// Why `latency` is null.
+    #[serde(default)]
+    pub no_latency: Option<String>,
+    /// What CPU time and memory cost; null without prices.
+    #[serde(default)]
+    pub money: Option<SizeMoney>,
     /// Where the prediction goes beyond what was measured, and what it assumes there.
     pub extrapolations: Vec<String>,
 }
@@ -89,6 +98,90 @@ pub struct SizedProxy {
     pub max_rate: Interval,
     /// Its resident memory with the connections of the studies, bytes; null if the results do not state it.
     pub memory_bytes: Option<Interval>,
+    /// Resources of its container.
+    #[serde(default)]
+    pub kubernetes: KubernetesResources,
+}
+
+/// Resources of the container of a proxy, in the notation of Kubernetes. No limit of memory is suggested: memory grows with
+/// connections, which the prediction does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KubernetesResources {
+    /// `requests.cpu`: the upper end of its cores, in thousandths of a core, such as `1303m`.
+    pub cpu_request: String,
+    /// `limits.cpu`: its workers, or more if the request needs more, such as `2`.
+    pub cpu_limit: String,
+    /// `requests.memory`: the upper end of its memory, such as `62Mi`; null if the results do not state it.
+    pub memory_request: Option<String>,
+}
+
+/// What CPU time and memory of proxies cost in a month, in the currency of the prices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeMoney {
+    /// Price of a core for an hour; null if it was not stated.
+    pub price_per_core_hour: Option<f64>,
+    /// Price of a GiB of memory for an hour; null if it was not stated.
+    pub price_per_gib_hour: Option<f64>,
+    /// Hours of a month: a twelfth of 365 days.
+    pub hours_per_month: f64,
+    /// One entry for each proxy, in the order of the file.
+    pub proxies: Vec<ProxyMoney>,
+    /// All proxies in a month; null if memory has a price, and the memory of a proxy is unknown.
+    pub per_month: Option<Interval>,
+}
+
+/// What a proxy costs in a month.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProxyMoney {
+    /// The service that it belongs to.
+    pub service: String,
+    /// Its cores; null without a price.
+    pub cpu_per_month: Option<Interval>,
+    /// Its memory; null without a price, and if the results do not state the memory.
+    pub memory_per_month: Option<Interval>,
+    /// Both; null if memory has a price, and its memory is unknown.
+    pub per_month: Option<Interval>,
+}
+
+/// What the proxies of a graph add to the response time of a request to its entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeLatency {
+    /// What all proxies together add: along calls that follow each other, and to the slowest of calls at the same time.
+    pub added: AddedTime,
+    /// Whether a proxy is less busy or busier than those whose response times were measured.
+    pub is_extrapolated: bool,
+    /// One entry for each proxy, in the order of the file.
+    pub proxies: Vec<ProxyLatency>,
+}
+
+/// Time that is added to response times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddedTime {
+    /// Its mean, us.
+    pub mean_us: Interval,
+    /// Its 99th percentile, us; null if the results have too few responses for it.
+    pub p99_us: Option<Interval>,
+}
+
+/// What a proxy adds to response times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProxyLatency {
+    /// The service that it belongs to.
+    pub service: String,
+    /// The busy share of its workers, 0 to 1.
+    pub busy_share: f64,
+    /// What it adds to a request that it handles.
+    pub added: AddedTime,
+    /// What it adds on average to the slowest way of a request to the entry, us: of calls at the same time, to the slowest.
+    pub critical_path_us: Interval,
+    /// Whether it is less busy or busier than those whose response times were measured.
+    pub is_extrapolated: bool,
 }
 
 /// A function of a proxy of a graph.
@@ -164,6 +257,67 @@ pub struct SizeCheckResult {
     pub mean_error_share: Option<f64>,
     /// The largest of these errors without its sign; null if there is none.
     pub worst_error_share: Option<f64>,
+    /// The response time of each composition under each open load that is a share of the capacity, in the order of the study.
+    #[serde(default)]
+    pub response_times: Vec<CheckedResponse>,
+    /// Compositions whose response time cannot be predicted from the study.
+    #[serde(default)]
+    pub response_times_left_out: Vec<UncheckedComposition>,
+    /// Errors of the means of response time; null if there is none.
+    #[serde(default)]
+    pub mean_response_errors: Option<ErrorSummary>,
+    /// Errors of the 99th percentiles of response time; null if there is none.
+    #[serde(default)]
+    pub p99_response_errors: Option<ErrorSummary>,
+}
+
+/// Errors without their signs, of those that are not extrapolated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorSummary {
+    /// Their number.
+    pub count: u32,
+    /// Their mean.
+    pub mean_share: f64,
+    /// The largest.
+    pub worst_share: f64,
+}
+
+/// The response time of a composition under a load, with that of the origin behind it: predicted from single functions and plain
+/// proxies, and measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckedResponse {
+    /// Its arm.
+    pub arm: String,
+    /// Its load.
+    pub load: String,
+    /// Number of its proxies.
+    pub hops: u32,
+    /// Number of its functions.
+    pub functions: u32,
+    /// The mean.
+    pub mean: CheckedTime,
+    /// The 99th percentile; null with too few responses.
+    pub p99: Option<CheckedTime>,
+    /// Whether its proxies are less busy or busier than those that its parts were measured on.
+    pub is_extrapolated: bool,
+}
+
+/// A time as predicted and as measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckedTime {
+    /// As measured, us.
+    pub measured_us: Interval,
+    /// As predicted, us.
+    pub predicted_us: Interval,
+    /// Measured minus predicted, us.
+    pub difference_us: Interval,
+    /// Predicted minus measured, as a share of the measured time.
+    pub error_share: f64,
+    /// Whether the interval of the difference excludes 0.
+    pub is_interaction: bool,
 }
 
 impl SizeCheckResult {

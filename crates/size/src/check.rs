@@ -7,10 +7,12 @@ use hoptax_result::{
 use thiserror::Error;
 
 use crate::arms::{hops, is_composition, plain_traffic, reference};
+use crate::check_response::{self, chain_times, checked_response};
 use crate::graph::{Called, Service, Traffic};
 use crate::learn::{Plain, Source};
 use crate::proxy::{LearnedFlow, Proxy};
 use crate::sum::Sum;
+use crate::times::{AllTimes, states_response_times};
 
 /// Why a study has nothing to check.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -31,9 +33,10 @@ pub enum NoCheck {
 /// Predicts each composition of `study`, an arm with several functions or several proxies, from the arms with one function and from
 /// the plain proxies, at the rate that it was measured at under each load. No composition is used for a prediction.
 ///
-/// **Method.** Predicted as by [`crate::size()`], for a chain of proxies with one worker each. Measured is the plain proxy that the
+/// **Method.** Predicted as by [`crate::size()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy that the
 /// composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of the
-/// baseline and the speed of the machine are in it once ([`Sum::interval`]).
+/// baseline and the speed of the machine are in it once ([`Sum::interval`]). Response times are predicted at the busy share of all
+/// proxies of the composition, which share their processors.
 ///
 /// # Errors
 /// If the study has no rounds or no composition.
@@ -45,16 +48,19 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     if arms.is_empty() {
         return Err(NoCheck::NoComposition(study.name.clone()));
     }
-    let source = Source::new(0, study);
+    let sources = [Source::new(0, study)];
+    let [source] = &sources;
+    let mut times = AllTimes::new(&sources);
     let (mut compositions, mut left_out) = (Vec::new(), Vec::new());
+    let (mut response_times, mut response_times_left_out) = (Vec::new(), Vec::new());
     for arm in arms {
         let leave_out = |load: Option<&str>, reason| UncheckedComposition {
             arm: arm.id.clone(),
             load: load.map(str::to_owned),
             reason,
         };
-        let parts = parts(&source, arm);
-        let chain = match parts.as_ref().map(|parts| learn(&source, parts)) {
+        let parts = parts(source, arm);
+        let chain = match parts.as_ref().map(|parts| learn(source, parts)) {
             Ok(Ok(chain)) => chain,
             Ok(Err(reason)) => {
                 left_out.push(leave_out(None, reason));
@@ -65,10 +71,29 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
                 continue;
             }
         };
+        let mut rates = Vec::new();
         for load in source.loads() {
-            match checked(&source, (arm, load), &chain) {
-                Ok(checked) => compositions.push(checked),
+            match checked(source, (arm, load), &chain) {
+                Ok((checked, rate)) => {
+                    compositions.push(checked);
+                    rates.push((load, rate));
+                }
                 Err(reason) => left_out.push(leave_out(Some(load), reason)),
+            }
+        }
+        let states_times =
+            |load: &str| study.plan.loads.iter().any(|one| one.name == load && states_response_times(one));
+        rates.retain(|(load, _)| states_times(load));
+        match chain_times(&chain, &mut times) {
+            _ if rates.is_empty() => {}
+            Err(reason) => response_times_left_out.push(leave_out(None, reason)),
+            Ok(parts) => {
+                for (load, rate) in rates {
+                    match checked_response(&mut times, (arm, load), (&chain, &parts), rate) {
+                        Ok(checked) => response_times.push(checked),
+                        Err(reason) => response_times_left_out.push(leave_out(Some(load), reason)),
+                    }
+                }
             }
         }
     }
@@ -82,8 +107,12 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
         confidence: study.plan.confidence,
         mean_error_share: (!errors.is_empty()).then_some(mean),
         worst_error_share: errors.iter().copied().reduce(f64::max),
+        mean_response_errors: check_response::errors(&response_times, |one| Some(one.mean)),
+        p99_response_errors: check_response::errors(&response_times, |one| one.p99),
         compositions,
         left_out,
+        response_times,
+        response_times_left_out,
     })
 }
 
@@ -102,6 +131,7 @@ fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> 
     let protocol = arm.subject.as_ref().map(|subject| subject.protocol.as_str()).unwrap_or_default();
     let traffic = plain_traffic(plain).unwrap_or_else(|| Traffic::new(protocol, None, None));
     let hops = hops(arm).unwrap_or_default();
+    let processors = source.result.environment.proxy_cpus.len().max(1) as u32;
     let mut connections = plain.subject.iter().flat_map(|subject| &subject.tls);
     if hops.len() > 1 && connections.any(|tls| *tls != ConnectionTls::None) {
         return Err(
@@ -113,10 +143,12 @@ fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> 
         let service = Service {
             name: hop.name.clone(),
             place: 0,
-            workers: 1,
+            has_proxy: true,
+            workers: processors,
             traffic: traffic.clone(),
             inbound: Vec::new(),
             outbound: None,
+            service_time_us: 0.0,
             calls: Vec::new(),
         };
         (service, hop.functions.iter().map(called).collect())
@@ -162,7 +194,7 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
     ))
 }
 
-/// The prediction beside the measurement under one load.
+/// The prediction beside the measurement under one load, and the rate that it was measured at, requests per second.
 ///
 /// # Errors
 /// Which number is missing.
@@ -170,7 +202,7 @@ fn checked(
     source: &Source<'_>,
     (arm, load): (&ArmResult, &str),
     chain: &[Proxy<'_>],
-) -> Result<CheckedComposition, String> {
+) -> Result<(CheckedComposition, f64), String> {
     let composition = source.cost(arm, load).ok_or("its cost is withheld")?;
     let plain = chain.first().and_then(|proxy| proxy.flows.first()).map(|flow| &flow.plain);
     let plain = plain.ok_or("it has no proxy")?;
@@ -199,7 +231,7 @@ fn checked(
     let (Some(measured_us), Some(predicted_us), Some(difference_us)) = intervals else {
         return Err("its parts have too few rounds in common".to_owned());
     };
-    Ok(CheckedComposition {
+    let checked = CheckedComposition {
         arm: arm.id.clone(),
         load: load.to_owned(),
         hops: chain.len() as u32,
@@ -210,5 +242,6 @@ fn checked(
         error_share: -difference_us.estimate / measured_us.estimate,
         is_interaction: !difference_us.contains(0.0),
         is_extrapolated,
-    })
+    };
+    Ok((checked, rate))
 }

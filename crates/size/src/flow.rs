@@ -23,19 +23,21 @@ fn requests(graph: &Graph) -> Vec<f64> {
     // A service is after all that call it, so its number is complete when its turn comes.
     for (index, service) in graph.services.iter().enumerate() {
         let own = requests.get(index).copied().unwrap_or_default();
-        for (called, factor) in &service.calls {
-            if let Some(of_called) = requests.get_mut(*called) {
-                *of_called += own * factor;
+        for call in &service.calls {
+            if let Some(of_called) = requests.get_mut(call.service) {
+                *of_called += own * call.factor;
             }
         }
     }
     requests
 }
 
-/// What the proxy of each service handles.
+/// What the proxy of each service that has one handles: requests to the service, then, if they pass the proxy, each of its calls.
 pub(crate) fn flows(graph: &Graph) -> Vec<(&Service, Vec<Flow<'_>>)> {
     let mut all = Vec::new();
-    for (service, per_request) in graph.services.iter().zip(requests(graph)) {
+    for (service, per_request) in
+        graph.services.iter().zip(requests(graph)).filter(|(service, _)| service.has_proxy)
+    {
         let mut flows = vec![Flow {
             side: SizeSide::Inbound,
             traffic: &service.traffic,
@@ -43,13 +45,13 @@ pub(crate) fn flows(graph: &Graph) -> Vec<(&Service, Vec<Flow<'_>>)> {
             per_request,
         }];
         if let Some(functions) = &service.outbound {
-            for (called, factor) in &service.calls {
-                let Some(called) = graph.services.get(*called) else { continue };
+            for call in &service.calls {
+                let Some(called) = graph.services.get(call.service) else { continue };
                 flows.push(Flow {
                     side: SizeSide::Outbound,
                     traffic: &called.traffic,
                     functions,
-                    per_request: per_request * factor,
+                    per_request: per_request * call.factor,
                 });
             }
         }

@@ -10,7 +10,7 @@ use hoptax_study::plan::USUAL_BYTES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Services that call each other, each behind a proxy of its own.
+/// Services that call each other, each behind a proxy of its own unless it has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "hoptax size graph")]
@@ -37,8 +37,11 @@ pub struct ServiceSection {
     /// Its name.
     #[schemars(length(min = 1))]
     pub name: String,
+    /// Whether it has a proxy. Default: it has one.
+    #[serde(default = "has_proxy", skip_serializing_if = "is_true")]
+    pub proxy: bool,
     /// Worker threads of its proxy, each with a processor. Default: 1.
-    #[serde(default = "one_worker")]
+    #[serde(default = "one_worker", skip_serializing_if = "is_one_worker")]
     #[schemars(range(min = 1, max = 1024))]
     pub workers: u32,
     /// Protocol of requests to it. Default: that of the graph.
@@ -53,12 +56,56 @@ pub struct ServiceSection {
     /// Functions that its proxy performs for requests to it, as in study files: `jwt`, `"rbac{rules=50}"`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
+    /// Time that the service itself takes for a request, besides its calls, us. It decides which of several calls at the same time is
+    /// the slowest. Default: 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0))]
+    pub service_time_us: f64,
     /// That its own calls pass its proxy too, as with a sidecar. Default: they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outbound: Option<OutboundSection>,
-    /// The services that it calls.
+    /// The services that it calls, one after another. The calls of a list within the list are made at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<CallSection>,
+    pub calls: Vec<CallStep>,
+}
+
+impl ServiceSection {
+    /// A service with defaults.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            proxy: has_proxy(),
+            workers: one_worker(),
+            protocol: None,
+            request_bytes: None,
+            response_bytes: None,
+            functions: Vec::new(),
+            service_time_us: 0.0,
+            outbound: None,
+            calls: Vec::new(),
+        }
+    }
+}
+
+/// What a service does before it goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum CallStep {
+    /// It calls a service.
+    One(CallSection),
+    /// It calls services at the same time, and waits for all of them.
+    Together(Vec<CallSection>),
+}
+
+impl CallStep {
+    /// Its calls.
+    pub fn calls(&self) -> &[CallSection] {
+        match self {
+            Self::One(call) => std::slice::from_ref(call),
+            Self::Together(calls) => calls,
+        }
+    }
 }
 
 /// Calls of a service that pass its proxy.
@@ -77,10 +124,19 @@ pub struct OutboundSection {
 pub struct CallSection {
     /// The service that is called.
     pub service: String,
-    /// Calls for each request to the caller, on average. Default: 1.
-    #[serde(default = "one_call")]
+    /// Calls for each request to the caller, on average, which follow each other. Default: 1.
+    #[serde(default = "one_call", skip_serializing_if = "is_one")]
     #[schemars(range(max = 1000), extend("exclusiveMinimum" = 0))]
     pub factor: f64,
+}
+
+fn has_proxy() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_true(is: &bool) -> bool {
+    *is
 }
 
 fn one_worker() -> u32 {
@@ -89,6 +145,21 @@ fn one_worker() -> u32 {
 
 fn one_call() -> f64 {
     1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &f64) -> bool {
+    number.abs() <= 0.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(number: &f64) -> bool {
+    is_zero(&(number - 1.0))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one_worker(workers: &u32) -> bool {
+    *workers == 1
 }
 
 /// A graph whose names are resolved.
@@ -106,13 +177,26 @@ pub(crate) struct Service {
     pub(crate) name: String,
     /// Its index in the file.
     pub(crate) place: usize,
+    pub(crate) has_proxy: bool,
     pub(crate) workers: u32,
     pub(crate) traffic: Traffic,
     pub(crate) inbound: Vec<Called>,
     /// None if its calls do not pass its proxy.
     pub(crate) outbound: Option<Vec<Called>>,
-    /// Indexes in [`Graph::services`], with calls for each request.
-    pub(crate) calls: Vec<(usize, f64)>,
+    pub(crate) service_time_us: f64,
+    /// In the order of the file.
+    pub(crate) calls: Vec<Call>,
+}
+
+/// A call from one service to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Call {
+    /// The service that is called: its index in [`Graph::services`], or before that in the file.
+    pub(crate) service: usize,
+    /// Calls for each request to the caller.
+    pub(crate) factor: f64,
+    /// Calls with the same step are made at the same time.
+    pub(crate) step: usize,
 }
 
 /// Properties of requests that change the CPU time of plain proxying.
@@ -170,6 +254,9 @@ pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<Graph, Prob
     let functions = resolving.functions(catalogue);
     let calls = resolving.calls();
     let order = resolving.order(&calls);
+    if !file.services.iter().any(|service| service.proxy) {
+        resolving.problem("/services", "no service has a proxy, so there is nothing to predict".to_owned());
+    }
     if !resolving.problems.is_empty() {
         return Err(positions.problems(resolving.problems));
     }
@@ -252,13 +339,25 @@ impl Resolving<'_> {
         found
     }
 
-    /// The calls of each service, as indexes with their factors.
-    fn calls(&mut self) -> Vec<Vec<(usize, f64)>> {
+    /// The calls of each service, with indexes of the file.
+    fn calls(&mut self) -> Vec<Vec<Call>> {
         let file = self.file;
         for (place, service) in file.services.iter().enumerate() {
             if file.services.iter().take(place).any(|earlier| earlier.name == service.name) {
                 let message = format!("an earlier service has the name `{}` too: rename one", service.name);
                 self.problem(&format!("/services/{place}/name"), message);
+            }
+            let needs_proxy = [
+                ("workers", service.workers != one_worker()),
+                ("functions", !service.functions.is_empty()),
+                ("outbound", service.outbound.is_some()),
+            ];
+            for (key, is_stated) in needs_proxy {
+                if is_stated && !service.proxy {
+                    let message =
+                        format!("`{key}` does not apply to a service with `proxy: false`: remove it");
+                    self.problem(&format!("/services/{place}/{key}"), message);
+                }
             }
             if service.outbound.is_some() && service.calls.is_empty() {
                 let message =
@@ -269,9 +368,15 @@ impl Resolving<'_> {
         let mut all = Vec::new();
         for (place, service) in file.services.iter().enumerate() {
             let mut calls = Vec::new();
-            for (index, call) in service.calls.iter().enumerate() {
-                let pointer = format!("/services/{place}/calls/{index}/service");
-                calls.extend(self.service(&call.service, &pointer).map(|called| (called, call.factor)));
+            for (step, calls_of_step) in service.calls.iter().enumerate() {
+                for (index, call) in calls_of_step.calls().iter().enumerate() {
+                    let pointer = match calls_of_step {
+                        CallStep::One(_) => format!("/services/{place}/calls/{step}/service"),
+                        CallStep::Together(_) => format!("/services/{place}/calls/{step}/{index}/service"),
+                    };
+                    let called = self.service(&call.service, &pointer);
+                    calls.extend(called.map(|service| Call { service, factor: call.factor, step }));
+                }
             }
             all.push(calls);
         }
@@ -279,7 +384,7 @@ impl Resolving<'_> {
     }
 
     /// The services, each after all that call it.
-    fn order(&mut self, calls: &[Vec<(usize, f64)>]) -> Vec<usize> {
+    fn order(&mut self, calls: &[Vec<Call>]) -> Vec<usize> {
         let Some(entry) = self.service(&self.file.entry.clone(), "/entry") else { return Vec::new() };
         let mut order = Vec::new();
         let mut state = vec![Visit::None; calls.len()];
@@ -296,22 +401,16 @@ impl Resolving<'_> {
         order
     }
 
-    fn visit(
-        &mut self,
-        place: usize,
-        calls: &[Vec<(usize, f64)>],
-        state: &mut [Visit],
-        order: &mut Vec<usize>,
-    ) {
+    fn visit(&mut self, place: usize, calls: &[Vec<Call>], state: &mut [Visit], order: &mut Vec<usize>) {
         if let Some(state) = state.get_mut(place) {
             *state = Visit::Entered;
         }
-        for (index, (called, _)) in calls.get(place).into_iter().flatten().enumerate() {
-            match state.get(*called) {
-                Some(Visit::None) => self.visit(*called, calls, state, order),
+        for call in calls.get(place).into_iter().flatten() {
+            match state.get(call.service) {
+                Some(Visit::None) => self.visit(call.service, calls, state, order),
                 Some(Visit::Entered) => {
                     let message = "the call leads back to a service that is on its way: a cycle has no rate";
-                    self.problem(&format!("/services/{place}/calls/{index}"), message.to_owned());
+                    self.problem(&format!("/services/{place}/calls/{}", call.step), message.to_owned());
                 }
                 _ => {}
             }
@@ -331,12 +430,7 @@ enum Visit {
     Left,
 }
 
-fn assemble(
-    file: &GraphFile,
-    order: &[usize],
-    functions: Vec<Functions>,
-    calls: &[Vec<(usize, f64)>],
-) -> Graph {
+fn assemble(file: &GraphFile, order: &[usize], functions: Vec<Functions>, calls: &[Vec<Call>]) -> Graph {
     let index_of = |place: usize| order.iter().position(|other| *other == place).unwrap_or_default();
     let mut services: Vec<Service> = file
         .services
@@ -347,6 +441,7 @@ fn assemble(
         .map(|(place, ((section, (inbound, outbound)), calls))| Service {
             name: section.name.clone(),
             place,
+            has_proxy: section.proxy,
             workers: section.workers,
             traffic: Traffic::new(
                 section.protocol.unwrap_or(file.protocol).as_str(),
@@ -355,7 +450,8 @@ fn assemble(
             ),
             inbound,
             outbound,
-            calls: calls.iter().map(|(called, factor)| (index_of(*called), *factor)).collect(),
+            service_time_us: section.service_time_us,
+            calls: calls.iter().map(|call| Call { service: index_of(call.service), ..*call }).collect(),
         })
         .collect();
     services.sort_by_key(|service| index_of(service.place));

@@ -116,7 +116,8 @@ impl<'a> Source<'a> {
     }
 }
 
-fn under<'a>(arm: &'a ArmResult, load: &str) -> Option<&'a ArmLoad> {
+/// The results of an arm under one load.
+pub(crate) fn under<'a>(arm: &'a ArmResult, load: &str) -> Option<&'a ArmLoad> {
     arm.loads.iter().find(|one| one.load == load)
 }
 

@@ -5,19 +5,30 @@
 //! busy share of the processors, for plain proxies and for what functions add (`learn`). A prediction is a weighted sum of points
 //! of these curves, so that its interval contains what the points share (`sum`).
 //!
+//! Times that proxies add to responses are curves too (`times`), of whole distributions. They are combined by simulating requests
+//! through the graph (`walk`, `latency`).
+//!
 //! Nothing here reads a file or a clock.
 
 mod arms;
 mod check;
+mod check_response;
 mod extrapolation;
 mod flow;
 pub mod graph;
+pub mod import;
+mod kubernetes_resources;
+mod latency;
 mod learn;
+mod money;
 mod predict;
 mod proxy;
 mod sum;
+mod times;
+mod walk;
 
 pub use check::{NoCheck, check};
+pub use money::{HOURS_PER_MONTH, Prices, money};
 pub use predict::{NoSize, size};
 
 #[cfg(test)]

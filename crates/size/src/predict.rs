@@ -1,7 +1,8 @@
 //! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
 
 use hoptax_result::{
-    Interval, SizeBottleneck, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy, StudyResult,
+    Interval, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy,
+    StudyResult,
 };
 use hoptax_stats::sum_of_dependent;
 use thiserror::Error;
@@ -9,9 +10,12 @@ use thiserror::Error;
 use crate::extrapolation::extrapolations;
 use crate::flow::{Flow, flows};
 use crate::graph::{Called, Graph, Traffic};
+use crate::kubernetes_resources::resources;
+use crate::latency::latency;
 use crate::learn::{Plain, Priced, Source};
 use crate::proxy::{FunctionOf, LearnedFlow, Proxy};
 use crate::sum::Sum;
+use crate::times::AllTimes;
 
 /// Why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -41,7 +45,8 @@ pub enum NoSize {
 /// state a number, that of the first one counts.
 ///
 /// **Method.** A request costs a proxy the CPU time of plain proxying with its protocol and sizes, and that which each
-/// function adds, both at the busy share of the proxy's workers. All numbers are weighted sums of measured ones.
+/// function adds, both at the busy share of the proxy's workers. All numbers are weighted sums of measured ones. The time that proxies
+/// add to responses is simulated ([`latency()`]); it is left out, with the reason, if the results do not state response times.
 ///
 /// # Errors
 /// If the results do not state the CPU time of a plain proxy or a function of the graph, or state it too imprecisely.
@@ -49,6 +54,7 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
     let sources: Vec<Source<'_>> =
         results.iter().enumerate().map(|(number, result)| Source::new(number, result)).collect();
     let mut proxies = learn(graph, &sources)?;
+    let latency = latency(graph, &proxies, rate, &mut AllTimes::new(&sources));
     proxies.sort_by_key(|proxy| proxy.service.place);
     let mut sized = Vec::new();
     let mut functions = Vec::new();
@@ -63,19 +69,37 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
     let (Some(cores), Some(bottleneck)) = (all_cores(&proxies, rate), bottleneck(&sized)) else {
         return Err(NoSize::Imprecise { service: graph.name.clone() });
     };
+    let mut extrapolations = extrapolations(&proxies, &sized, &sources);
+    let (latency, no_latency) = match latency {
+        Ok(found) => {
+            extrapolations.extend(found.extrapolations);
+            (Some(in_order_of_file(found.size, &proxies)), None)
+        }
+        Err(reason) => (None, Some(reason)),
+    };
     Ok(SizeResult {
         format: SizeResult::FORMAT.to_owned(),
         graph: graph.name.clone(),
         rate,
         confidence: results.iter().map(|result| result.plan.confidence).fold(1.0, f64::min),
         sources: used(&sources, &proxies),
-        extrapolations: extrapolations(&proxies, &sized, &sources),
+        latency,
+        no_latency,
+        money: None,
+        extrapolations,
         proxies: sized,
         functions,
         cores,
         curve: curve(&proxies, bottleneck.rate.estimate),
         bottleneck,
     })
+}
+
+/// Latencies in the order of the proxies.
+fn in_order_of_file(latency: SizeLatency, proxies: &[Proxy<'_>]) -> SizeLatency {
+    let of =
+        |proxy: &Proxy<'_>| latency.proxies.iter().find(|one| one.service == proxy.service.name).cloned();
+    SizeLatency { proxies: proxies.iter().filter_map(of).collect(), ..latency }
 }
 
 /// Shares of the rate at which the first proxy is busy all the time, at which the cores of all are listed.
@@ -180,7 +204,9 @@ fn sized_proxy(proxy: &Proxy<'_>, rate: f64) -> Option<SizedProxy> {
         low: rate / at_full_load.high,
         high: rate / at_full_load.low,
     })?;
+    let memory_bytes = memory(proxy);
     Some(SizedProxy {
+        kubernetes: resources(&cores, proxy.service.workers, memory_bytes.as_ref()),
         service: proxy.service.name.clone(),
         workers: proxy.service.workers,
         requests_per_second,
@@ -188,7 +214,7 @@ fn sized_proxy(proxy: &Proxy<'_>, rate: f64) -> Option<SizedProxy> {
         cores,
         busy_share: cores.times(1.0 / workers),
         max_rate,
-        memory_bytes: memory(proxy),
+        memory_bytes,
     })
 }
 

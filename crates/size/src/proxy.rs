@@ -27,16 +27,26 @@ pub(crate) struct LearnedFlow<'a> {
 /// How much busier than measured a proxy may be without a word: a closed loop reaches 95 to 99 % of a processor.
 pub(crate) const NEARLY: f64 = 0.05;
 
-/// The busy shares that all CPU times of a proxy were measured at.
+/// The busy shares that all numbers of a proxy were measured at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Learned {
     pub(crate) least: f64,
     pub(crate) most: f64,
-    /// The busy share of a CPU time that was measured at one only.
+    /// The busy share of a number that was measured at one only.
     pub(crate) only: Option<f64>,
 }
 
 impl Learned {
+    /// From the busy shares of each curve, ascending.
+    pub(crate) fn new(shares: &[Vec<f64>]) -> Self {
+        let only = shares.iter().find(|shares| shares.len() == 1).and_then(|shares| shares.first());
+        Self {
+            least: shares.iter().filter_map(|shares| shares.first()).fold(0.0, |most, share| share.max(most)),
+            most: shares.iter().filter_map(|shares| shares.last()).fold(1.0, |least, share| share.min(least)),
+            only: only.copied(),
+        }
+    }
+
     /// Whether something at this busy share is known only from other ones.
     pub(crate) fn is_beyond(&self, busy: f64) -> bool {
         self.only.is_some_and(|only| (busy - only).abs() > NEARLY)
@@ -104,13 +114,7 @@ impl<'a> Proxy<'a> {
             let functions = flow.functions.iter().map(|(_, priced)| &priced.curve);
             std::iter::once(&flow.plain.curve).chain(functions)
         });
-        let shares: Vec<Vec<f64>> = curves.map(|curve| curve.busy_shares().collect()).collect();
-        let only = shares.iter().find(|shares| shares.len() == 1).and_then(|shares| shares.first());
-        Learned {
-            least: shares.iter().filter_map(|shares| shares.first()).fold(0.0, |most, share| share.max(most)),
-            most: shares.iter().filter_map(|shares| shares.last()).fold(1.0, |least, share| share.min(least)),
-            only: only.copied(),
-        }
+        Learned::new(&curves.map(|curve| curve.busy_shares().collect()).collect::<Vec<_>>())
     }
 
     /// The busy share of its workers at `rate` requests per second to the entry, above 1 if it has too few: the one at which CPU time per request and rate agree.

@@ -1,7 +1,8 @@
 //! Predictions and checks on studies whose truth is known.
 
 mod check;
-mod graph;
+pub(crate) mod graph;
+mod latency;
 mod predict;
 
 use hoptax_functions::Catalogue;
@@ -23,18 +24,32 @@ loads:
 
 /// How busy proxies are under a load.
 fn busy(load: &str) -> f64 {
-    if load == "saturation" { 1.0 } else { 0.4 }
+    match load {
+        "saturation" => 1.0,
+        "in-use-60" => 0.7,
+        _ => 0.4,
+    }
 }
 
 /// The study of these arms, with the CPU time that `cpu_us` states for an arm under a load in a round.
 fn study(arms: &str, cpu_us: impl Fn(&ArmResult, &LoadSpec, u32) -> f64) -> StudyResult {
-    let text = format!("name: known\nrounds: {ROUNDS}\narms: {arms}\n{LOADS}");
+    study_with_times(LOADS, arms, cpu_us, |_, _, _| Vec::new())
+}
+
+/// The same, with loads, and with response times in us.
+fn study_with_times(
+    loads: &str,
+    arms: &str,
+    cpu_us: impl Fn(&ArmResult, &LoadSpec, u32) -> f64,
+    times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64>,
+) -> StudyResult {
+    let text = format!("name: known\nrounds: {ROUNDS}\narms: {arms}\n{loads}");
     let (study, positions) = file::read("known.yaml", &text).unwrap();
     let plan = Plan::new(&study, &positions, &Catalogue::load().unwrap()).unwrap();
     let mut result = summary::summarise(&plan, &[], summary::Conditions::default());
     result.environment.proxy_cpus = vec![1];
     result.environment.cpu_model = "Test CPU".to_owned();
-    result.rounds = (0..ROUNDS).map(|round| measured(&result, round, &cpu_us)).collect();
+    result.rounds = (0..ROUNDS).map(|round| measured(&result, round, &cpu_us, &times_us)).collect();
     summary::fill(&mut result);
     result
 }
@@ -43,16 +58,24 @@ fn measured(
     study: &StudyResult,
     round: u32,
     cpu_us: &impl Fn(&ArmResult, &LoadSpec, u32) -> f64,
+    times_us: &impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64>,
 ) -> StudyRound {
     let sample = |arm: &ArmResult, load: &LoadSpec| {
         let blocks = || 0..BLOCKS;
         let all = |value: f64| vec![Some(value); BLOCKS as usize];
         let cpu_us = cpu_us(arm, load, round);
-        let values = [
+        let mut values = vec![
             ("cpu_us_per_request", cpu_us),
             ("proxy_core_share", busy(&load.name)),
             ("rate", busy(&load.name) * 1e6 / cpu_us),
         ];
+        let mut times = hoptax_load::histogram();
+        for us in times_us(arm, load, round) {
+            times.record((1e3 * us) as u64).unwrap();
+        }
+        if !times.is_empty() {
+            values.push(("response_p50_us", times.value_at_quantile(0.5) as f64 / 1e3));
+        }
         Sample {
             arm: arm.id.clone(),
             load: load.name.clone(),
@@ -61,7 +84,8 @@ fn measured(
             copy: vec![0; BLOCKS as usize],
             set_aside: vec![Vec::new(); BLOCKS as usize],
             slowdown: vec![None; BLOCKS as usize],
-            values: values.map(|(name, value)| (name.to_owned(), all(value))).into(),
+            values: values.into_iter().map(|(name, value)| (name.to_owned(), all(value))).collect(),
+            responses: hoptax_load::encoded::encode(&times),
             ..Sample::default()
         }
     };

@@ -15,6 +15,7 @@
 //! |---|---|---|
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
 //! | cost per unit of a quantity that differs between arms, and its bend | slope and sag over the costs of the round | [`line()`] |
+//! | time that several proxies add, and its tail | none: it is computed from the times of all rounds, with each left out | [`jackknife()`] |
 //! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
 //! | rate at which rate over response time is highest | the logarithm of that ratio at each rate | set of rates that none beats, [`knee()`] |
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
@@ -59,12 +60,14 @@ mod event_share;
 mod exponential;
 mod hodges_lehmann;
 mod independent;
+mod jackknife;
 mod knee;
 mod line;
 mod meets;
 mod modes;
 mod over_rounds;
 mod paired;
+mod pooled;
 mod quantile;
 mod quantile_cost;
 mod random_effects;
@@ -86,12 +89,14 @@ pub use event_share::event_share;
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
 pub use independent::{sum_of_dependent, sum_of_independent};
+pub use jackknife::jackknife;
 pub use knee::{Knee, knee};
 pub use line::{Line, Point, line};
 pub use meets::meets;
 pub use modes::{FoundMode, modes};
 pub use over_rounds::mean_over_rounds;
 pub use paired::{Term, costs_by_round, paired_cost, paired_cost_of_copies, sum_of_costs};
+pub use pooled::pooled_values;
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
 pub use random_effects::{MachineCost, Sitting, random_effects};

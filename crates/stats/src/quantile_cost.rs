@@ -2,7 +2,7 @@
 
 use hoptax_result::Interval;
 
-use crate::{mean_over_rounds, quantile_supported};
+use crate::{jackknife, quantile_supported};
 
 /// The response times of one round, of an arm and of the arm that it is compared with.
 ///
@@ -94,17 +94,6 @@ pub fn quantile_level(rounds: &[&[(u64, u64)]], p: f64, confidence: f64) -> Opti
     let with_responses = rounds.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
     let mixture = Mixture::new(with_responses.copied()).filter(|mixture| mixture.supports(p))?;
     jackknife(mixture.rounds.len(), |left_out| mixture.quantile(p, left_out), confidence)
-}
-
-/// The jackknife interval. `estimate` is called for all rounds and with each round left out.
-fn jackknife(rounds: usize, estimate: impl Fn(Option<usize>) -> f64, confidence: f64) -> Option<Interval> {
-    let count = rounds as f64;
-    let of_all = estimate(None);
-    let pseudo_value = |round| count * of_all - (count - 1.0) * estimate(Some(round));
-    let pseudo_values: Vec<f64> = (0..rounds).map(pseudo_value).collect();
-    // The mean of the pseudo-values is the estimate with its bias corrected; only their spread is used.
-    let half_width = mean_over_rounds(&pseudo_values, confidence)?.half_width();
-    Some(Interval { estimate: of_all, low: of_all - half_width, high: of_all + half_width })
 }
 
 /// The mixture of a side's rounds with equal weights.

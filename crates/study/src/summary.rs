@@ -35,7 +35,7 @@ use hoptax_result::{
 use hoptax_subject::caller::Caller;
 
 pub use by_round::CpuByRound;
-pub use histogram::response_histograms;
+pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;
 use subject::Proxies;
 pub use sum::sum_of_cpu_costs;

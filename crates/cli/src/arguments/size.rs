@@ -8,14 +8,15 @@ use clap::{ArgGroup, Args, ValueHint};
 #[command(
     group = ArgGroup::new("task").args(["graph", "check"]).required(true),
     after_help = "\
-Predicts how much CPU time and memory the proxies of a service graph use, from results of studies:
-plain proxying under each protocol, and what each function adds, at the utilisation of each proxy.
-What no result states is an error that names the arms to measure. With --check, compositions that
-a study measured are compared with what its single functions predict.
+Predicts how much CPU time and memory the proxies of a service graph use, and how much they add to
+the response time of a request, from results of studies: plain proxying under each protocol, and what
+each function adds, at the utilisation of each proxy. What no result states is an error that names
+the arms to measure. With --check, compositions that a study measured are compared with what its
+single functions predict.
 
 Examples:
-  hoptax size shop.yaml --rate 12000 --from runs/price-list-1
   hoptax size shop.yaml --rate 12000 --from runs/in-use-1 --from runs/grpc-1 --json size.json
+  hoptax size shop.yaml --rate 12000 --from runs/in-use-1 --price-per-core-hour 0.03
   hoptax size --check runs/prediction-1
 
 docs/size.md describes the graph file, the method and its limits.
@@ -35,6 +36,12 @@ pub(crate) struct SizeArguments {
     /// Run folder of a study, or its `result.json`; may be repeated, and the first that states a number counts
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1.., requires = "graph")]
     pub(crate) from: Vec<PathBuf>,
+    /// Price of a core for an hour, in any currency: adds what the proxies cost in a month of 730 hours
+    #[arg(long, value_name = "PRICE", value_parser = price, requires = "graph")]
+    pub(crate) price_per_core_hour: Option<f64>,
+    /// Price of a GiB of memory for an hour, likewise
+    #[arg(long, value_name = "PRICE", value_parser = price, requires = "graph")]
+    pub(crate) price_per_gib_hour: Option<f64>,
     /// Compare the compositions of this study with what its single functions predict
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath)]
     pub(crate) check: Option<PathBuf>,
@@ -49,6 +56,12 @@ fn rate(text: &str) -> Result<f64, String> {
     if rate > 0.0 && rate.is_finite() { Ok(rate) } else { Err("a rate is above 0".to_owned()) }
 }
 
+/// A price, which may be 0.
+fn price(text: &str) -> Result<f64, String> {
+    let price: f64 = text.parse().map_err(|_| "a price for an hour, such as 0.03".to_owned())?;
+    if price >= 0.0 && price.is_finite() { Ok(price) } else { Err("a price is at least 0".to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +71,14 @@ mod tests {
         assert_eq!(rate("12000.5"), Ok(12_000.5));
         for wrong in ["0", "-1", "inf", "NaN", "fast"] {
             assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_price_is_a_number_that_is_not_negative() {
+        assert_eq!(price("0.03"), Ok(0.03));
+        for wrong in ["-0.1", "inf", "NaN", "3 cents"] {
+            assert!(price(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_result::{SizeCheckResult, SizeResult, StudyResult, Verdict};
-use hoptax_size::graph;
+use hoptax_size::{Prices, graph};
 
 use super::functions::load;
 use super::own_study::read;
@@ -31,7 +31,10 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
         .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
     let graph = graph::read(&path.display().to_string(), &text, &load()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| study(path)).collect::<Result<Vec<_>, _>>()?;
-    let result = hoptax_size::size(&graph, rate, &results).map_err(Failure::bad_input)?;
+    let mut result = hoptax_size::size(&graph, rate, &results).map_err(Failure::bad_input)?;
+    let prices =
+        Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
+    result.money = hoptax_size::money(&result, prices);
     print::table_or_json(json, &result, || terminal::size(&result, print::style()))?;
     Ok(code(&result))
 }

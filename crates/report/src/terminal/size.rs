@@ -1,15 +1,18 @@
 //! What the proxies of a graph are predicted to use, and how far such predictions are from measurements.
 
+mod check;
+
 use hoptax_result::{
-    CheckedComposition, Interval, SizeCheckResult, SizePoint, SizeResult, SizeSource, SizedFunction,
-    SizedProxy, UncheckedComposition, Verdict,
+    AddedTime, Interval, SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSource, SizedFunction,
+    SizedProxy, Verdict,
 };
+
+pub use check::size_check;
 
 use super::rows::Rows;
 use super::scale::{decimals, range};
 use super::{Paint, Style};
-use crate::numbers::{grouped, level, signed};
-use crate::words;
+use crate::numbers::{grouped, level};
 
 /// Bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
@@ -20,10 +23,13 @@ pub fn size(result: &SizeResult, style: Style) -> String {
     let mut text = format!("\n{}\n\n{}", style.paint(Paint::Bold, &title), proxies(&result.proxies));
     text += &format!("\n{}\n", style.wrap(&format!("cores in all: {}", range(&result.cores)), 2));
     text += &format!("{}\n", style.wrap(&bottleneck(result), 2));
-    text += &format!("\n{}", curve(&result.curve));
+    text += &format!("\n{}", curve(&result.curve, style));
+    text += &format!("\n{}", latency(result, style));
     if !result.functions.is_empty() {
         text += &format!("\n{}", functions(&result.functions));
     }
+    text += &format!("\n{}", resources(&result.proxies));
+    text.extend(result.money.as_ref().map(|money| format!("\n{}", in_money(money, style))));
     let void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     if void {
         let warning = "a result is void: its numbers do not support a prediction";
@@ -36,7 +42,7 @@ pub fn size(result: &SizeResult, style: Style) -> String {
     }
     text += "\n";
     text.extend(result.sources.iter().map(|one| style.wrap(&source(one), 2) + "\n"));
-    text + &format!("\n{}\n", style.wrap(&method(result.confidence), 2))
+    text + &format!("\n{}\n", style.wrap(&method(result), 2))
 }
 
 /// A number of requests per second, with a decimal only if it is small.
@@ -88,14 +94,111 @@ fn bottleneck(result: &SizeResult) -> String {
     )
 }
 
+/// Characters of the longest bar.
+const BAR_CELLS: f64 = 24.0;
+
 /// Cores over rates, and for each request, so that the bend shows.
-fn curve(points: &[SizePoint]) -> String {
-    let mut rows = Rows::new(&["requests/s", "cores in all", "CPU us per request to the entry"]);
+fn curve(points: &[SizePoint], style: Style) -> String {
+    let mut rows = Rows::new(&["requests/s", "cores in all", "CPU us per request to the entry", ""]);
+    let last = points.last();
     for point in points {
         let per_request = point.cores.times(1e6 / point.rate);
-        rows.add(&number(point.rate), vec![cores(&point.cores), level(&per_request)]);
+        let bar = last.map(|last| bar(point, last)).unwrap_or_default();
+        rows.add(&number(point.rate), vec![cores(&point.cores), level(&per_request), bar]);
+    }
+    rows.text_with_bars()
+        + &style.wrap("bars: cores; they would end at | if cores grew in proportion to the rate", 2)
+        + "\n"
+}
+
+/// A bar as long as its cores, with a mark where it would end if cores were in proportion to the rate.
+fn bar(point: &SizePoint, last: &SizePoint) -> String {
+    let cells = |share: f64| {
+        if share.is_finite() { (share * BAR_CELLS).round().clamp(0.0, BAR_CELLS) as usize } else { 0 }
+    };
+    let (of_cores, of_rate) =
+        (cells(point.cores.estimate / last.cores.estimate), cells(point.rate / last.rate));
+    let cell = |place: usize| {
+        if place == of_rate {
+            '|'
+        } else if place < of_cores + usize::from(of_rate < of_cores) {
+            '█'
+        } else {
+            ' '
+        }
+    };
+    (0..=of_cores.max(of_rate)).map(cell).collect::<String>().trim_end().to_owned()
+}
+
+/// What the proxies add to response times, or why that is unknown.
+fn latency(result: &SizeResult, style: Style) -> String {
+    let Some(latency) = &result.latency else {
+        let reason = result.no_latency.as_deref().unwrap_or("the result is of an earlier version");
+        return style.wrap(&format!("added to response times: not predicted: {reason}"), 2) + "\n";
+    };
+    let mut rows = Rows::new(&["proxy of", "busy", "added us", "at p99", "on the slowest way"]);
+    for proxy in &latency.proxies {
+        let (mean, p99) = added(&proxy.added);
+        let mark = if proxy.is_extrapolated { " ~" } else { "" };
+        rows.add(
+            &proxy.service,
+            vec![
+                format!("{:.0} %{mark}", 100.0 * proxy.busy_share),
+                mean,
+                p99,
+                level(&proxy.critical_path_us),
+            ],
+        );
+    }
+    format!("{}{}\n", rows.text(), style.wrap(&in_all(latency), 2))
+}
+
+/// Mean and tail.
+fn added(time: &AddedTime) -> (String, String) {
+    (level(&time.mean_us), time.p99_us.as_ref().map_or_else(|| "-".to_owned(), level))
+}
+
+fn in_all(latency: &SizeLatency) -> String {
+    let (mean, p99) = (level(&latency.added.mean_us), latency.added.p99_us.as_ref().map(level));
+    let p99 = p99.map_or_else(|| "too few responses for p99".to_owned(), |p99| format!("{p99} us at p99"));
+    let mark = if latency.is_extrapolated {
+        " (~ a proxy is less busy or busier than those whose response times were measured)"
+    } else {
+        ""
+    };
+    format!("added to the response time of a request to the entry: {mean} us on average, {p99}{mark}")
+}
+
+/// Resources of containers.
+fn resources(proxies: &[SizedProxy]) -> String {
+    let mut rows = Rows::new(&["Kubernetes", "requests.cpu", "limits.cpu", "requests.memory"]);
+    for proxy in proxies {
+        let resources = &proxy.kubernetes;
+        let memory = resources.memory_request.clone().unwrap_or_else(|| "-".to_owned());
+        rows.add(&proxy.service, vec![resources.cpu_request.clone(), resources.cpu_limit.clone(), memory]);
     }
     rows.text()
+}
+
+fn in_money(money: &SizeMoney, style: Style) -> String {
+    let mut rows = Rows::new(&["money per month", "CPU", "memory", "both"]);
+    let amount = |amount: &Option<Interval>| amount.as_ref().map_or_else(|| "-".to_owned(), cores);
+    for proxy in &money.proxies {
+        rows.add(
+            &proxy.service,
+            vec![amount(&proxy.cpu_per_month), amount(&proxy.memory_per_month), amount(&proxy.per_month)],
+        );
+    }
+    let all = money.per_month.as_ref().map_or_else(|| "unknown".to_owned(), range);
+    let price = |price: Option<f64>, unit: &str| price.map(|price| format!("{price} for a {unit} and hour"));
+    let prices = [price(money.price_per_core_hour, "core"), price(money.price_per_gib_hour, "GiB")];
+    let prices: Vec<String> = prices.into_iter().flatten().collect();
+    let line = format!(
+        "money per month in all: {all}, at {}, if the rate is the same for all {} hours of a month",
+        prices.join(" and "),
+        grouped(money.hours_per_month, 0)
+    );
+    format!("{}{}\n", rows.text(), style.wrap(&line, 2))
 }
 
 fn functions(functions: &[SizedFunction]) -> String {
@@ -133,118 +236,22 @@ fn source(source: &SizeSource) -> String {
 }
 
 /// How the numbers were computed, and what they do not cover.
-fn method(confidence: f64) -> String {
-    format!(
+fn method(result: &SizeResult) -> String {
+    let mut text = format!(
         "CPU time per request is that of plain proxying and of each function, at the busy share of the proxy. Intervals are those of \
-         {:.0} %: they cover restarts of the proxies that were measured, not the error of adding costs up, and hold for that processor. \
-         Response times are not predicted: results state quantiles, which do not add up along a path.",
-        100.0 * confidence
-    )
-}
-
-/// Each composition as predicted and as measured.
-pub fn size_check(result: &SizeCheckResult, style: Style) -> String {
-    let mut text = String::new();
-    if let Some(warning) = words::warning(result.verdict, "the study is void: read its findings first") {
-        text += &format!("\n{}\n", style.paint(Style::of_verdict(result.verdict), warning));
+         {:.0} %: they cover restarts of the proxies that were measured, not the error of adding costs up, and hold for that processor.",
+        100.0 * result.confidence
+    );
+    if result.latency.is_some() {
+        text += " Times added to responses are those measured at the busy share of each proxy; simulated requests add them up, or take \
+                 the slowest of calls at the same time, as if proxies were independent.";
     }
-    let title = format!("{}: compositions, CPU us per request", result.study);
-    text += &format!("\n{}\n\n{}\n", style.paint(Paint::Bold, &title), compositions(result));
-    text.extend(summary(result).iter().map(|line| style.wrap(line, 2) + "\n"));
-    text.extend(left_out(&result.left_out).iter().map(|line| style.wrap(line, 2) + "\n"));
-    text + &format!("\n{}\n", style.wrap(&method_of_check(result.confidence), 2))
-}
-
-fn compositions(result: &SizeCheckResult) -> String {
-    let header =
-        ["composition", "load", "proxies", "functions", "measured", "predicted", "difference", "error"];
-    let mut rows = Rows::new(&header);
-    for one in &result.compositions {
-        let [low, high] = [one.difference_us.low, one.difference_us.high].map(|us| signed(us, 1));
-        let mark = if one.is_interaction { " *" } else { "" };
-        rows.add(
-            &one.arm,
-            vec![
-                one.load.clone(),
-                one.hops.to_string(),
-                one.functions.to_string(),
-                level(&one.measured_us),
-                level(&one.predicted_us),
-                format!("{} ({low} to {high}){mark}", signed(one.difference_us.estimate, 1)),
-                format!(
-                    "{} %{}",
-                    signed(100.0 * one.error_share, 1),
-                    if one.is_extrapolated { " ~" } else { "" }
-                ),
-            ],
-        );
-    }
-    rows.text()
-}
-
-fn summary(result: &SizeCheckResult) -> Vec<String> {
-    let (Some(mean), Some(worst)) = (result.mean_error_share, result.worst_error_share) else {
-        return vec!["no composition can be compared".to_owned()];
-    };
-    let is_worst = |one: &&CheckedComposition| !one.is_extrapolated && one.error_share.abs() >= worst;
-    let at = result.compositions.iter().find(is_worst);
-    let at = at.map_or_else(String::new, |one| format!(" (`{}` under {})", one.arm, one.load));
-    let found: Vec<String> = result
-        .compositions
-        .iter()
-        .filter(|one| one.is_interaction)
-        .map(|one| format!("`{}` under {}", one.arm, one.load))
-        .collect();
-    let mut lines =
-        vec![format!("error: {:.1} % on average, {:.1} % at worst{at}", 100.0 * mean, 100.0 * worst)];
-    let by_chance = (1.0 - result.confidence) * result.compositions.len() as f64;
-    lines.push(if found.is_empty() {
-        "* no interaction: every interval of a difference contains 0".to_owned()
-    } else {
-        format!(
-            "* interactions, whose difference excludes 0: {}. By chance, {} of {} would",
-            found.join(", "),
-            grouped(by_chance, 1),
-            result.compositions.len()
-        )
-    });
-    let extrapolated = result.compositions.iter().filter(|one| one.is_extrapolated).count();
-    if extrapolated > 0 {
-        lines.push(format!(
-            "~ extrapolated, and not in these errors: {extrapolated}. A proxy is less busy or busier than those that its parts were \
-             measured on"
-        ));
-    }
-    lines
-}
-
-/// What is left out, with all compositions of one reason in a sentence.
-fn left_out(all: &[UncheckedComposition]) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for one in all {
-        let load = one.load.as_ref().map_or_else(String::new, |load| format!(" under {load}"));
-        let name = format!("`{}`{load}", one.arm);
-        match reasons.iter_mut().find(|(reason, _)| *reason == one.reason) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((&one.reason, vec![name])),
-        }
-    }
-    let line = |(reason, names): (&str, Vec<String>)| format!("left out: {}: {reason}", names.join(", "));
-    reasons.into_iter().map(line).collect()
-}
-
-fn method_of_check(confidence: f64) -> String {
-    format!(
-        "Predicted is the plain proxy for each proxy, and the cost of each function alone, of the same study at the rate of the \
-         composition. The difference is measured minus predicted, within rounds; the error is predicted minus measured, of the measured. \
-         Intervals are those of {:.0} %.",
-        100.0 * confidence
-    )
+    text
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{SizeBottleneck, SizeSide};
+    use hoptax_result::{KubernetesResources, ProxyLatency, ProxyMoney, SizeBottleneck, SizeSide};
 
     use super::*;
 
@@ -265,6 +272,24 @@ mod tests {
             busy_share: about(cores / f64::from(workers), 0.03),
             max_rate: about(12_000.0 / cores * f64::from(workers), 0.03),
             memory_bytes: (workers > 1).then(|| about(61.0 * MIB, 0.01)),
+            kubernetes: KubernetesResources {
+                cpu_request: format!("{:.0}m", 1_030.0 * cores),
+                cpu_limit: workers.to_string(),
+                memory_request: (workers > 1).then(|| "62Mi".to_owned()),
+            },
+        }
+    }
+
+    fn latency_of(service: &str, mean_us: f64, is_extrapolated: bool) -> ProxyLatency {
+        ProxyLatency {
+            service: service.to_owned(),
+            busy_share: 0.63,
+            added: AddedTime {
+                mean_us: about(mean_us, 0.02),
+                p99_us: (!is_extrapolated).then(|| about(2.6 * mean_us, 0.05)),
+            },
+            critical_path_us: about(0.5 * mean_us, 0.02),
+            is_extrapolated,
         }
     }
 
@@ -297,6 +322,7 @@ mod tests {
             cores: about(1.266, 0.03),
             curve: vec![
                 SizePoint { rate: 1_897.5, cores: about(0.31, 0.04) },
+                SizePoint { rate: 9_487.5, cores: about(1.14, 0.03) },
                 SizePoint { rate: 18_975.0, cores: about(1.95, 0.03) },
             ],
             bottleneck: SizeBottleneck {
@@ -304,6 +330,24 @@ mod tests {
                 rate: about(18_975.0, 0.03),
                 or: vec!["cart".to_owned()],
             },
+            latency: Some(SizeLatency {
+                added: AddedTime { mean_us: about(412.5, 0.02), p99_us: None },
+                is_extrapolated: true,
+                proxies: vec![latency_of("gateway", 250.0, false), latency_of("cart", 325.0, true)],
+            }),
+            no_latency: None,
+            money: Some(SizeMoney {
+                price_per_core_hour: Some(0.03),
+                price_per_gib_hour: Some(0.004),
+                hours_per_month: 730.0,
+                proxies: vec![ProxyMoney {
+                    service: "gateway".to_owned(),
+                    cpu_per_month: Some(about(27.7, 0.03)),
+                    memory_per_month: None,
+                    per_month: None,
+                }],
+                per_month: Some(about(28.1, 0.03)),
+            }),
             extrapolations: vec![
                 "`cart` is busy for 1 % of the time, less than the 19 % measured".to_owned(),
             ],
@@ -316,48 +360,26 @@ mod tests {
     }
 
     #[test]
+    fn without_response_times_the_reason_is_said() {
+        let mut sized = sized();
+        (sized.latency, sized.no_latency) = (None, Some("`in-use` has no rounds".to_owned()));
+        let text = size(&sized, WIDE);
+        assert!(text.contains("added to response times: not predicted: `in-use` has no rounds"), "{text}");
+    }
+
+    #[test]
+    fn a_bar_shows_where_cores_in_proportion_would_end() {
+        let point = |rate: f64, cores: f64| SizePoint { rate, cores: about(cores, 0.0) };
+        let last = point(1_000.0, 2.0);
+        assert_eq!(bar(&point(500.0, 1.5), &last), format!("{}|{}", "█".repeat(12), "█".repeat(6)));
+        assert_eq!(bar(&point(500.0, 0.5), &last), format!("{}{}|", "█".repeat(6), " ".repeat(6)));
+        assert_eq!(bar(&last, &last), format!("{}|", "█".repeat(24)));
+    }
+
+    #[test]
     fn a_void_source_is_said() {
         let mut sized = sized();
         sized.sources[0].verdict = Verdict::Void;
         assert!(size(&sized, WIDE).contains("a result is void"));
-    }
-
-    fn checked(arm: &str, measured: f64, difference: f64) -> CheckedComposition {
-        let difference_us = Interval { estimate: difference, low: difference - 2.0, high: difference + 2.0 };
-        CheckedComposition {
-            arm: arm.to_owned(),
-            load: "saturation".to_owned(),
-            hops: 1,
-            functions: 2,
-            measured_us: about(measured, 0.02),
-            predicted_us: about(measured - difference, 0.03),
-            difference_us,
-            error_share: -difference / measured,
-            is_interaction: !difference_us.contains(0.0),
-            is_extrapolated: arm == "idle-hops",
-        }
-    }
-
-    #[test]
-    fn a_check_names_interactions_and_what_it_left_out() {
-        let result = SizeCheckResult {
-            format: SizeCheckResult::FORMAT.to_owned(),
-            study: "prediction".to_owned(),
-            verdict: Verdict::Sound,
-            confidence: 0.95,
-            compositions: vec![
-                checked("jwt-and-lua", 110.0, 1.1),
-                checked("two-hops", 150.0, -7.5),
-                checked("idle-hops", 290.0, 120.0),
-            ],
-            left_out: vec![UncheckedComposition {
-                arm: "mesh".to_owned(),
-                load: None,
-                reason: "no arm has only `lua`".to_owned(),
-            }],
-            mean_error_share: Some(0.03),
-            worst_error_share: Some(0.05),
-        };
-        insta::assert_snapshot!(size_check(&result, WIDE));
     }
 }

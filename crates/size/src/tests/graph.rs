@@ -5,7 +5,7 @@ use hoptax_functions::Catalogue;
 use crate::flow::flows;
 use crate::graph::{Graph, read};
 
-pub(super) fn graph(text: &str) -> Graph {
+pub(crate) fn graph(text: &str) -> Graph {
     read("graph.yaml", text, &Catalogue::load().unwrap()).unwrap()
 }
 
@@ -34,6 +34,33 @@ services:
 }
 
 #[test]
+fn a_list_of_calls_is_one_step() {
+    let graph = graph(
+        "
+name: shop
+entry: gateway
+services:
+  - name: gateway
+    calls: [{service: cart}, [{service: stock}, {service: cart, factor: 2}], {service: stock}]
+  - {name: cart}
+  - {name: stock}
+",
+    );
+    let steps: Vec<usize> = graph.services[0].calls.iter().map(|call| call.step).collect();
+    assert_eq!(steps, [0, 1, 1, 2]);
+    let problems = problems(
+        "
+name: shop
+entry: gateway
+services:
+  - {name: gateway, calls: [[{service: crat}, {service: cart, factr: 2}], cart]}
+  - {name: cart}
+",
+    );
+    assert!(problems.contains("`factr`") && problems.contains("a list of calls that are made"), "{problems}");
+}
+
+#[test]
 fn all_problems_of_a_file_are_reported_with_their_lines() {
     let found = problems(
         "
@@ -54,6 +81,22 @@ services:
         "the proxy has `lua` already",
         "a cycle has no rate",
     ] {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+}
+
+#[test]
+fn a_service_without_a_proxy_has_nothing_of_one() {
+    let found = problems(
+        "
+name: shop
+entry: gateway
+services:
+  - {name: gateway, proxy: false, workers: 2, functions: [lua], calls: [{service: cart}]}
+  - {name: cart, proxy: false}
+",
+    );
+    for expected in ["`workers` does not apply", "`functions` does not apply", "no service has a proxy"] {
         assert!(found.contains(expected), "{expected}: {found}");
     }
 }

@@ -229,6 +229,12 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
                 shown(instance)
             )
         }
+        ValidationErrorKind::AnyOf { .. } if pointer.contains("/calls/") => {
+            format!(
+                "{what} must be a call such as `{{service: NAME}}`, or a list of calls that are made at the same time, not {}",
+                shown(instance)
+            )
+        }
         ValidationErrorKind::AnyOf { .. } => {
             format!(
                 "{what} must be a name, `function: NAME`, `unloaded: NAME`, `subject: {{position: ...}}` or `name: NAME` with `functions: [...]`, `envoy: RELEASE`, `hops: [...]` or `url: URL`, not {}",

@@ -1,7 +1,7 @@
 //! Histograms in results of studies.
 
 use hoptax_load::encoded::{decode, encode};
-use hoptax_result::{Histogram, ResponseHistogram, Sample, StudyResult};
+use hoptax_result::{Histogram, ResponseHistogram, Sample, StudyResult, StudyRound};
 
 use crate::record::Times;
 
@@ -51,6 +51,16 @@ pub fn response_histograms(result: &StudyResult) -> Vec<ResponseHistogram> {
     found
 }
 
+/// Response times of an arm under an open loop in each round, in nanoseconds with their counts, ascending; empty for a round
+/// without any.
+pub fn response_times_by_round(result: &StudyResult, arm: &str, load: &str) -> Vec<Vec<(u64, u64)>> {
+    let of_round = |round: &StudyRound| {
+        let sample = round.samples.iter().find(|sample| sample.arm == arm && sample.load == load);
+        sample.map(|sample| counts(sample.responses.as_ref())).unwrap_or_default()
+    };
+    result.rounds.iter().map(of_round).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use hoptax_load::Recording;
@@ -91,6 +101,9 @@ mod tests {
         let found = response_histograms(&result);
         let [one] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((&one.arm, &one.load, one.counts.as_slice()), (&arm, &load, expected.as_slice()));
+        let by_round = response_times_by_round(&result, &arm, &load);
+        assert_eq!(by_round, vec![vec![(times.highest_equivalent(5_000), 1)]; 2]);
+        assert_eq!(response_times_by_round(&result, &arm, "other"), vec![Vec::new(); 2]);
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! Compares response times of compositions that a study measured with what its single functions and plain proxies predict.
+
+use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary};
+
+use crate::latency::{intervals, tail};
+use crate::proxy::{Learned, Proxy};
+use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, learned, mean};
+
+/// What the response time of a chain consists of.
+pub(crate) struct ChainTimes {
+    /// Of the plain proxy alone, or of the origin and of each proxy.
+    base: TimesCurve,
+    added: Vec<FlowTimes>,
+}
+
+/// What the response time of a chain of proxies consists of. The proxies share their processors, so they are one queue: their
+/// quantiles add up like those of the functions of one proxy ([`Formula`]).
+///
+/// # Errors
+/// What the study does not state.
+pub(crate) fn chain_times(chain: &[Proxy<'_>], times: &mut AllTimes<'_, '_>) -> Result<ChainTimes, String> {
+    let flows = || chain.iter().filter_map(|proxy| proxy.flows.first());
+    let first = flows().next().ok_or("it has no proxy")?;
+    let mut functions = Vec::new();
+    for (called, priced) in flows().flat_map(|flow| &flow.functions) {
+        functions.push(times.of_function(priced).ok_or_else(|| {
+            format!(
+                "the response times of `{}` alone are withheld at every share of the capacity",
+                called.text
+            )
+        })?);
+    }
+    if let [_] = chain {
+        // No arm without a proxy is needed.
+        let base = times.whole(&first.plain).ok_or_else(|| {
+            format!(
+                "the response times of `{}` are withheld at every share of the capacity",
+                first.plain.arm.id
+            )
+        })?;
+        return Ok(ChainTimes { base, added: vec![FlowTimes::new(functions)] });
+    }
+    let mut added = vec![FlowTimes::new(functions)];
+    for flow in flows() {
+        added.push(FlowTimes::new(vec![times.added(&flow.plain)?]));
+    }
+    Ok(ChainTimes { base: times.direct(&first.plain)?, added })
+}
+
+/// The prediction beside the measurement under one load, at `rate` requests per second.
+///
+/// # Errors
+/// Which number is missing.
+pub(crate) fn checked_response(
+    times: &mut AllTimes<'_, '_>,
+    (arm, load): (&ArmResult, &str),
+    (chain, parts): (&[Proxy<'_>], &ChainTimes),
+    rate: f64,
+) -> Result<CheckedResponse, String> {
+    let measured = times.of(0, arm, load).ok_or("its response times are withheld")?;
+    // All of them run on the same processors.
+    let busy = chain.iter().map(|proxy| proxy.busy_share(rate, None)).sum::<f64>().min(1.0);
+    let mut predicted = Formula::default();
+    predicted.add_all(1.0, &parts.base.at(busy));
+    parts.added.iter().for_each(|added| predicted.add_all(1.0, &added.at(busy)));
+    let base: Learned = parts.base.learned();
+    let is_extrapolated = base.is_beyond(busy) || learned(parts.added.iter()).is_beyond(busy);
+    let numbers = |left_out: LeftOut| {
+        let values = times.table().values([&measured, &predicted].into_iter(), left_out);
+        let [measured, predicted] = [&measured, &predicted].map(|formula| values.of(formula));
+        let pair = |[measured, predicted]: [f64; 2]| [measured, predicted, measured - predicted];
+        let means = pair([mean(&measured), mean(&predicted)]);
+        let tails = pair([measured, predicted].map(tail));
+        [means, tails].concat()
+    };
+    let intervals = intervals(numbers, &times.rounds()).ok_or("its parts have too few rounds in common")?;
+    let time = |from: usize| {
+        let [measured, predicted, difference] = intervals.get(from..from + 3)? else { return None };
+        Some(CheckedTime {
+            measured_us: *measured,
+            predicted_us: *predicted,
+            difference_us: *difference,
+            error_share: -difference.estimate / measured.estimate,
+            is_interaction: !difference.contains(0.0),
+        })
+    };
+    let has_tail = [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
+    Ok(CheckedResponse {
+        arm: arm.id.clone(),
+        load: load.to_owned(),
+        hops: chain.len() as u32,
+        functions: chain.iter().map(|proxy| proxy.functions().len()).sum::<usize>() as u32,
+        mean: time(0).ok_or("its parts have too few rounds in common")?,
+        p99: time(3).filter(|_| has_tail),
+        is_extrapolated,
+    })
+}
+
+/// The errors of times that are not extrapolated; none without any.
+pub(crate) fn errors(
+    checked: &[CheckedResponse],
+    time: impl Fn(&CheckedResponse) -> Option<CheckedTime>,
+) -> Option<ErrorSummary> {
+    let errors: Vec<f64> = checked
+        .iter()
+        .filter(|one| !one.is_extrapolated)
+        .filter_map(|one| Some(time(one)?.error_share.abs()))
+        .collect();
+    let worst = errors.iter().copied().reduce(f64::max)?;
+    Some(ErrorSummary { count: errors.len() as u32, mean_share: mean(&errors), worst_share: worst })
+}

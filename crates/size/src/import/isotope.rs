@@ -1,0 +1,411 @@
+//! Reads a topology of isotope, Istio's generator of mock services.
+//!
+//! Source: the YAML that `isotope` of <https://github.com/istio/tools> reads. Every service is behind a sidecar, which its own calls
+//! pass too.
+
+use std::collections::BTreeMap;
+
+use hoptax_study::file::{Problem, Problems, Protocol};
+use hoptax_yaml::Placed;
+
+use super::{Imported, count, entries, field, items, names, number, sizes, string};
+use crate::graph::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSection};
+
+/// Keys of services and defaults that a graph has nothing for.
+const LEFT_OUT: [&str; 5] = ["errorRate", "namespace", "cluster", "labels", "numRbacPolicies"];
+
+/// Reads a topology. `name` is the file name in problems, and names the graph.
+///
+/// # Errors
+/// All problems of the file.
+pub fn read(name: &str, text: &str) -> Result<Imported, Problems> {
+    let root: Placed = serde_saphyr::from_str(text).map_err(|error| {
+        let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
+        Problems::new(
+            name,
+            vec![Problem { line, column, message: format!("not YAML: {}", hoptax_yaml::message(&error)) }],
+        )
+    })?;
+    let mut reading = Reading::default();
+    let graph = reading.graph(name, &root);
+    if reading.problems.is_empty() {
+        Ok(Imported { graph, notes: reading.notes() })
+    } else {
+        Err(Problems::new(name, reading.problems))
+    }
+}
+
+#[derive(Default)]
+struct Reading<'a> {
+    problems: Vec<Problem>,
+    /// Keys that are left out, with the number of places.
+    left_out: BTreeMap<String, usize>,
+    unreached: Vec<String>,
+    /// Sizes of requests by the service that they are sent to.
+    request_bytes: BTreeMap<&'a str, u64>,
+    /// Whether a service has no size of responses.
+    states_no_size: bool,
+}
+
+/// What a service has unless it states otherwise.
+#[derive(Default)]
+struct Defaults<'a> {
+    protocol: Option<Protocol>,
+    request_bytes: Option<u64>,
+    response_bytes: Option<u64>,
+    replicas: Option<u32>,
+    script: Option<&'a Placed>,
+}
+
+impl<'a> Reading<'a> {
+    fn problem(&mut self, node: &Placed, message: impl Into<String>) {
+        let place = node.referenced;
+        self.problems.push(Problem { line: place.line(), column: place.column(), message: message.into() });
+    }
+
+    fn graph(&mut self, name: &str, root: &'a Placed) -> GraphFile {
+        let mut defaults = Defaults::default();
+        for (key, value) in entries(root) {
+            match key {
+                "defaults" => defaults = self.defaults(value),
+                "services" | "apiVersion" | "kind" => {}
+                other => self.problem(value, format!("unknown key `{other}` of a topology")),
+            }
+        }
+        let listed = field(root, "services").map_or(&[][..], items);
+        if listed.is_empty() {
+            self.problem(root, "a topology has a list `services` with at least one service");
+        }
+        let mut services: Vec<ServiceSection> =
+            listed.iter().map(|node| self.service(node, &defaults)).collect();
+        for service in &mut services {
+            service.request_bytes = self.request_bytes.get(service.name.as_str()).copied();
+        }
+        let entry = self.entry(root, listed);
+        let known: Vec<String> = services.iter().map(|service| service.name.clone()).collect();
+        self.unknown_services(listed, &defaults, &known);
+        let reached = reached(&services, &entry);
+        let is_reached = |service: &ServiceSection| reached.contains(&service.name);
+        self.unreached =
+            services.iter().filter(|service| !is_reached(service)).map(|one| one.name.clone()).collect();
+        services.retain(is_reached);
+        let stem = name.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or_default();
+        let name = if stem.is_empty() { "topology" } else { stem };
+        GraphFile { name: name.to_owned(), entry, protocol: Protocol::Http1, services }
+    }
+
+    /// What a graph cannot express, in sentences.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "Each service has a sidecar that its own calls pass too; replicas became workers of one proxy, so memory is that of one."
+                .to_owned(),
+        ];
+        if !self.left_out.is_empty() {
+            let keys: Vec<String> =
+                self.left_out.iter().map(|(key, times)| format!("`{key}` ({times})")).collect();
+            notes.push(format!("Left out, as a graph has nothing for them: {}.", keys.join(", ")));
+        }
+        if !self.unreached.is_empty() {
+            let names = names(self.unreached.iter().map(String::as_str));
+            notes.push(format!("Left out, as no request from the entry reaches them: {names}."));
+        }
+        if self.states_no_size {
+            notes
+                .push("Sizes that the topology does not state are those of `hoptax size`, not 0.".to_owned());
+        }
+        notes
+    }
+
+    fn entry(&mut self, root: &Placed, listed: &[Placed]) -> String {
+        let is_entry =
+            |node: &&Placed| field(node, "isEntrypoint").is_some_and(|node| node.value.to_value() == true);
+        let entries: Vec<&Placed> = listed.iter().filter(is_entry).collect();
+        let name = |node: &Placed| field(node, "name").and_then(string).unwrap_or_default().to_owned();
+        match entries.as_slice() {
+            [one] => return name(one),
+            [] if listed.is_empty() => {}
+            [] => self.problem(root, "no service has `isEntrypoint: true`: a graph has one entry"),
+            [_, second, ..] => self.problem(
+                second,
+                format!(
+                    "`{}` is a second entry point: a graph has one; make a topology for each",
+                    name(second)
+                ),
+            ),
+        }
+        String::new()
+    }
+
+    fn defaults(&mut self, node: &'a Placed) -> Defaults<'a> {
+        let mut defaults = Defaults::default();
+        for (key, value) in entries(node) {
+            match key {
+                "type" => defaults.protocol = self.protocol(value),
+                "requestSize" => defaults.request_bytes = self.bytes(value),
+                "responseSize" => defaults.response_bytes = self.bytes(value),
+                "numReplicas" => defaults.replicas = self.replicas(value),
+                "script" => defaults.script = Some(value),
+                _ => self.other(key, value, "`defaults`"),
+            }
+        }
+        defaults
+    }
+
+    /// A key that a graph has nothing for, or that is unknown.
+    fn other(&mut self, key: &str, value: &Placed, of: &str) {
+        if LEFT_OUT.contains(&key) {
+            *self.left_out.entry(key.to_owned()).or_default() += 1;
+        } else {
+            self.problem(value, format!("unknown key `{key}` of {of}"));
+        }
+    }
+
+    fn service(&mut self, node: &'a Placed, defaults: &Defaults<'a>) -> ServiceSection {
+        let name = field(node, "name").and_then(string).unwrap_or_default();
+        if name.is_empty() {
+            self.problem(node, "a service has a `name`");
+        }
+        let (mut protocol, mut replicas) = (defaults.protocol, defaults.replicas);
+        let (mut response_bytes, mut script) = (defaults.response_bytes, defaults.script);
+        for (key, value) in entries(node) {
+            match key {
+                "name" | "isEntrypoint" => {}
+                "type" => protocol = self.protocol(value),
+                "numReplicas" => replicas = self.replicas(value),
+                "responseSize" => response_bytes = self.bytes(value),
+                "script" => script = Some(value),
+                _ => self.other(key, value, &format!("service `{name}`")),
+            }
+        }
+        self.states_no_size |= response_bytes.is_none();
+        let (calls, service_time_us) =
+            script.map_or_else(Default::default, |script| self.script(script, defaults.request_bytes));
+        ServiceSection {
+            workers: replicas.unwrap_or(1),
+            protocol: protocol.filter(|protocol| *protocol != Protocol::Http1),
+            response_bytes,
+            service_time_us,
+            outbound: (!calls.is_empty()).then(OutboundSection::default),
+            calls,
+            ..ServiceSection::named(name)
+        }
+    }
+
+    /// The calls of a script, and the time that it sleeps, us.
+    fn script(&mut self, script: &'a Placed, request_bytes: Option<u64>) -> (Vec<CallStep>, f64) {
+        let (mut calls, mut slept_us) = (Vec::new(), 0.0);
+        for command in items(script) {
+            if !items(command).is_empty() {
+                let together = items(command).iter().filter_map(|one| match field(one, "call") {
+                    Some(call) => self.call(call, request_bytes),
+                    None => {
+                        let message = "commands at the same time can only be calls: a graph has no sleep or list among them";
+                        self.problem(one, message);
+                        None
+                    }
+                });
+                let together = together.collect();
+                calls.push(CallStep::Together(together));
+            } else if let Some(call) = field(command, "call") {
+                calls.extend(self.call(call, request_bytes).map(CallStep::One));
+            } else if let Some(sleep) = field(command, "sleep") {
+                match string(sleep).and_then(sizes::micros) {
+                    Some(us) => slept_us += us,
+                    None => self.problem(sleep, "`sleep` must be a duration such as `10ms`"),
+                }
+            } else {
+                self.problem(command, "a command is `call`, `sleep`, or a list of calls at the same time");
+            }
+        }
+        (calls, slept_us)
+    }
+
+    fn call(&mut self, node: &'a Placed, request_bytes: Option<u64>) -> Option<CallSection> {
+        let service = string(node).or_else(|| field(node, "service").and_then(string));
+        let Some(service) = service else {
+            self.problem(node, "`call` must be the name of a service, or a mapping with `service`");
+            return None;
+        };
+        let (mut factor, mut bytes) = (1.0, request_bytes);
+        for (key, value) in entries(node) {
+            match key {
+                "service" => {}
+                "size" => bytes = self.bytes(value),
+                "probability" => match number(value).filter(|percent| (0.0..=100.0).contains(percent)) {
+                    // 0 is the same as no probability.
+                    Some(percent) if percent > 0.0 => factor = percent / 100.0,
+                    Some(_) => {}
+                    None => self.problem(value, "`probability` must be a number from 0 to 100"),
+                },
+                "hostname" | "extra-header" => {
+                    *self.left_out.entry(key.to_owned()).or_default() += 1;
+                }
+                other => self.problem(value, format!("unknown key `{other}` of a call")),
+            }
+        }
+        if let Some(bytes) = bytes {
+            let earlier = *self.request_bytes.entry(service).or_insert(bytes);
+            if earlier != bytes {
+                self.problem(
+                    node,
+                    format!(
+                        "a call sends {bytes} bytes to `{service}`, and another one {earlier}: a graph has one size for each service"
+                    ),
+                );
+            }
+        }
+        Some(CallSection { service: service.to_owned(), factor })
+    }
+
+    /// Calls of services that the topology does not have.
+    fn unknown_services(&mut self, listed: &[Placed], defaults: &Defaults<'_>, known: &[String]) {
+        let scripts = listed.iter().filter_map(|node| field(node, "script")).chain(defaults.script);
+        let commands = scripts.flat_map(items);
+        let single =
+            |command| if items(command).is_empty() { std::slice::from_ref(command) } else { items(command) };
+        for call in commands.flat_map(single).filter_map(|command| field(command, "call")) {
+            let name = string(call).or_else(|| field(call, "service").and_then(string));
+            if let Some(name) = name.filter(|name| !known.iter().any(|known| known == name)) {
+                let hint = hoptax_nearest::hint(name, known.iter().map(String::as_str));
+                self.problem(call, format!("no service has the name `{name}`{hint}"));
+            }
+        }
+    }
+
+    fn protocol(&mut self, node: &Placed) -> Option<Protocol> {
+        match string(node) {
+            Some("http") => Some(Protocol::Http1),
+            Some("grpc") => Some(Protocol::Grpc),
+            _ => {
+                self.problem(node, "`type` must be `http` or `grpc`");
+                None
+            }
+        }
+    }
+
+    fn bytes(&mut self, node: &Placed) -> Option<u64> {
+        let of_number = number(node).filter(|number| *number >= 0.0).map(|number| number as u64);
+        let bytes = of_number.or_else(|| string(node).and_then(sizes::bytes));
+        if bytes.is_none() {
+            self.problem(node, "a size must be a number of bytes, or such as `10k`");
+        }
+        bytes
+    }
+
+    fn replicas(&mut self, node: &Placed) -> Option<u32> {
+        let replicas = count(node).filter(|replicas| *replicas <= 1_024);
+        if replicas.is_none() {
+            self.problem(node, "`numReplicas` must be a whole number from 1 to 1024");
+        }
+        replicas
+    }
+}
+
+/// The names of the services that requests to `entry` reach.
+pub(super) fn reached(services: &[ServiceSection], entry: &str) -> Vec<String> {
+    let mut reached = vec![entry.to_owned()];
+    let mut next = 0;
+    while let Some(name) = reached.get(next).cloned() {
+        next += 1;
+        let service = services.iter().find(|service| service.name == name);
+        let calls = service.into_iter().flat_map(|service| &service.calls).flat_map(CallStep::calls);
+        for call in calls {
+            if !reached.contains(&call.service) {
+                reached.push(call.service.clone());
+            }
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOPOLOGY: &str = "
+apiVersion: isotope.example/v1
+kind: MockServiceGraph
+defaults:
+  type: grpc
+  requestSize: 1k
+  responseSize: 128
+  numReplicas: 2
+  errorRate: 0.1%
+services:
+  - name: front
+    type: http
+    isEntrypoint: true
+    numReplicas: 4
+    script:
+      - call: cart
+      - sleep: 2ms
+      - - call: {service: stock, probability: 50}
+        - call: mail
+      - sleep: 500us
+  - name: cart
+    script: [{call: stock}]
+  - {name: stock, responseSize: 16k, labels: {a: b}}
+  - {name: mail}
+  - {name: lonely}
+";
+
+    #[test]
+    fn a_topology_becomes_a_graph() {
+        let imported = read("topologies/shop.yaml", TOPOLOGY).unwrap();
+        insta::assert_snapshot!(imported.to_yaml());
+        let catalogue = hoptax_functions::Catalogue::load().unwrap();
+        assert!(crate::graph::read("shop.yaml", &imported.to_yaml(), &catalogue).is_ok());
+    }
+
+    #[test]
+    fn everything_that_cannot_be_read_is_reported_with_its_line() {
+        let found = read(
+            "bad.yaml",
+            "
+defaults: {type: udp, requestSize: ten}
+policies: {}
+services:
+  - name: a
+    isEntrypoint: true
+    numReplicas: 0
+    script:
+      - call: bb
+      - sleep: soon
+      - wait: 3s
+      - - sleep: 1ms
+      - call: {service: b, probability: 200, retries: 3}
+      - call: {service: b, size: 10}
+      - call: {service: b, size: 20}
+  - {name: b, isEntrypoint: true}
+  - {type: http}
+",
+        )
+        .unwrap_err()
+        .to_string();
+        for expected in [
+            "bad.yaml:2:18: `type` must be `http` or `grpc`",
+            "a size must be a number of bytes",
+            "unknown key `policies` of a topology",
+            "`numReplicas` must be a whole number",
+            "no service has the name `bb`",
+            "`sleep` must be a duration",
+            "a command is `call`, `sleep`",
+            "commands at the same time can only be calls",
+            "`probability` must be a number from 0 to 100",
+            "unknown key `retries` of a call",
+            "a call sends 20 bytes to `b`, and another one 10",
+            "`b` is a second entry point",
+            "bad.yaml:17:5: a service has a `name`",
+        ] {
+            assert!(found.contains(expected), "{expected}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_topology_without_an_entry_or_services_is_refused() {
+        let no_entry = read("a.yaml", "services: [{name: a}]").unwrap_err().to_string();
+        assert!(no_entry.contains("isEntrypoint"), "{no_entry}");
+        assert!(read("a.yaml", "defaults: {}").unwrap_err().to_string().contains("a list `services`"));
+        assert!(read("a.yaml", "services: [").unwrap_err().to_string().contains("not YAML"));
+    }
+}

@@ -1,0 +1,499 @@
+//! Reads manifests of Kubernetes: workloads become services, and those that a mesh injects a sidecar into have a proxy.
+//!
+//! Manifests do not state who calls whom. A call is assumed where an environment variable or an argument of a container names a
+//! Service with a port, a scheme or its namespace (`cart:7070`, `http://cart`, `cart.shop.svc`).
+//!
+//! Sources of the labels and annotations: the documentation of Istio ("Installing the Sidecar"), Linkerd ("Automatic Proxy
+//! Injection"), Consul ("Annotations and labels") and Kuma ("Data plane proxy on Kubernetes").
+
+mod calls;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hoptax_study::file::{Problem, Problems, Protocol};
+use hoptax_yaml::Placed;
+
+use super::isotope::reached;
+use super::{Imported, at, count, entries, field, items, names, string};
+use crate::graph::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSection};
+
+/// Kinds of workloads.
+const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
+
+/// Labels and annotations of a pod or its namespace that decide about injection: the key, and the value that asks for it.
+const INJECTION: [(&str, &str); 6] = [
+    ("sidecar.istio.io/inject", "true"),
+    ("istio-injection", "enabled"),
+    ("linkerd.io/inject", "enabled"),
+    ("consul.hashicorp.com/connect-inject", "true"),
+    ("kuma.io/sidecar-injection", "enabled"),
+    ("kuma.io/sidecar-injection", "true"),
+];
+
+/// A label that asks for injection, whatever its value.
+const REVISION: &str = "istio.io/rev";
+
+/// Why there is no graph: the problems of all files.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct NoGraph(Vec<Problems>);
+
+impl fmt::Display for NoGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&texts.join("\n"))
+    }
+}
+
+/// A workload and what was found about it.
+#[derive(Clone, Debug, Default)]
+struct Workload {
+    name: String,
+    namespace: String,
+    replicas: u32,
+    labels: BTreeMap<String, String>,
+    /// What its own labels and annotations say about injection.
+    is_injected: Option<bool>,
+    /// Environment variables and arguments: names, and values.
+    texts: Vec<String>,
+}
+
+/// A Service of Kubernetes.
+#[derive(Clone, Debug, Default)]
+struct Target {
+    name: String,
+    namespace: String,
+    selector: BTreeMap<String, String>,
+    protocol: Option<Protocol>,
+    /// Whether it is reached from outside.
+    is_public: bool,
+}
+
+#[derive(Default)]
+struct Reading {
+    workloads: Vec<Workload>,
+    targets: Vec<Target>,
+    /// Namespaces, and whether they ask for injection.
+    namespaces: BTreeMap<String, Option<bool>>,
+    /// Numbers of other objects by kind.
+    others: BTreeMap<String, usize>,
+    problems: Vec<Problem>,
+}
+
+/// Reads manifests: names and texts of files. `name` names the graph, and `entry` the workload that requests from outside arrive at;
+/// without it, that is the only one behind a Service of the type `LoadBalancer` or `NodePort`, or else the only one that none calls.
+///
+/// # Errors
+/// All problems of all files; or that no workload, or no entry, was found.
+pub fn read(name: &str, files: &[(String, String)], entry: Option<&str>) -> Result<Imported, NoGraph> {
+    let mut reading = Reading::default();
+    let mut problems = Vec::new();
+    for (file, text) in files {
+        match serde_saphyr::from_multiple::<Placed>(text) {
+            Ok(documents) => documents.iter().for_each(|document| reading.object(document)),
+            Err(error) => {
+                let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
+                let message = format!("not YAML: {}; render templates first", hoptax_yaml::message(&error));
+                reading.problems.push(Problem { line, column, message });
+            }
+        }
+        if !reading.problems.is_empty() {
+            problems.push(Problems::new(file, std::mem::take(&mut reading.problems)));
+        }
+    }
+    if !problems.is_empty() {
+        return Err(NoGraph(problems));
+    }
+    reading
+        .graph(name, entry)
+        .map_err(|message| NoGraph(vec![Problems::new(name, vec![Problem { line: 0, column: 0, message }])]))
+}
+
+impl Reading {
+    fn problem(&mut self, node: &Placed, message: String) {
+        let place = node.referenced;
+        self.problems.push(Problem { line: place.line(), column: place.column(), message });
+    }
+
+    fn object(&mut self, node: &Placed) {
+        let Some(kind) = field(node, "kind").and_then(string) else {
+            // An empty document is what two separators leave.
+            if entries(node).next().is_some() {
+                self.problem(node, "an object has a `kind`".to_owned());
+            }
+            return;
+        };
+        match kind {
+            "List" => {
+                for item in field(node, "items").map_or(&[][..], items) {
+                    self.object(item);
+                }
+            }
+            "Namespace" => {
+                if let Some(name) = at(node, &["metadata", "name"]).and_then(string) {
+                    self.namespaces.insert(name.to_owned(), injection(field(node, "metadata")));
+                }
+            }
+            "Service" => self.target(node),
+            kind if WORKLOADS.contains(&kind) => self.workload(node),
+            other => *self.others.entry(other.to_owned()).or_default() += 1,
+        }
+    }
+
+    /// The name and the namespace of an object.
+    fn names(&mut self, node: &Placed) -> Option<(String, String)> {
+        let Some(name) = at(node, &["metadata", "name"]).and_then(string) else {
+            self.problem(node, "an object has a name: `metadata: {name: ...}`".to_owned());
+            return None;
+        };
+        let namespace = at(node, &["metadata", "namespace"]).and_then(string).unwrap_or("default");
+        Some((name.to_owned(), namespace.to_owned()))
+    }
+
+    fn target(&mut self, node: &Placed) {
+        let Some((name, namespace)) = self.names(node) else { return };
+        let ports = at(node, &["spec", "ports"]).map_or(&[][..], items);
+        let kind = at(node, &["spec", "type"]).and_then(string);
+        self.targets.push(Target {
+            name,
+            namespace,
+            selector: at(node, &["spec", "selector"]).map(texts).unwrap_or_default(),
+            protocol: ports.first().and_then(protocol),
+            is_public: matches!(kind, Some("LoadBalancer" | "NodePort")),
+        });
+    }
+
+    fn workload(&mut self, node: &Placed) {
+        let Some((name, namespace)) = self.names(node) else { return };
+        let Some(pod) = at(node, &["spec", "template"]) else {
+            self.problem(node, format!("workload `{name}` has no `spec: {{template: ...}}`"));
+            return;
+        };
+        let replicas = at(node, &["spec", "replicas"]);
+        let number = replicas.map_or(Some(1), count).filter(|number| *number <= 1_024);
+        if let (Some(replicas), None) = (replicas, number) {
+            self.problem(replicas, "`replicas` must be a whole number from 1 to 1024".to_owned());
+        }
+        let metadata = field(pod, "metadata");
+        self.workloads.push(Workload {
+            name,
+            namespace,
+            replicas: number.unwrap_or(1),
+            labels: metadata.and_then(|metadata| field(metadata, "labels")).map(texts).unwrap_or_default(),
+            is_injected: injection(metadata),
+            texts: calls::texts(pod),
+        });
+    }
+
+    fn graph(&self, name: &str, entry: Option<&str>) -> Result<Imported, String> {
+        if self.workloads.is_empty() {
+            return Err(format!("no {} was found", WORKLOADS.join(", ")));
+        }
+        if let Some(twice) =
+            self.workloads.iter().enumerate().find(|(number, one)| {
+                self.workloads.iter().take(*number).any(|earlier| earlier.name == one.name)
+            })
+        {
+            return Err(format!(
+                "two workloads have the name `{}`: read the manifests of one namespace at a time",
+                twice.1.name
+            ));
+        }
+        let mut services: Vec<ServiceSection> =
+            self.workloads.iter().map(|workload| self.service(workload)).collect();
+        let entry = self.entry(&services, entry)?;
+        let mut notes = self.notes(&services);
+        let reached = reached(&services, &entry);
+        let unreached: Vec<&str> = services
+            .iter()
+            .map(|service| service.name.as_str())
+            .filter(|name| !reached.iter().any(|reached| reached == name))
+            .collect();
+        if !unreached.is_empty() {
+            notes.push(format!(
+                "Left out, as no request from `{entry}` reaches them: {}.",
+                names(unreached.into_iter())
+            ));
+        }
+        services.retain(|service| reached.contains(&service.name));
+        let graph = GraphFile { name: name.to_owned(), entry, protocol: Protocol::Http1, services };
+        Ok(Imported { graph, notes })
+    }
+
+    fn service(&self, workload: &Workload) -> ServiceSection {
+        let of_namespace = self.namespaces.get(&workload.namespace).copied().flatten();
+        let proxy = workload.is_injected.or(of_namespace).unwrap_or(false);
+        let protocol = self.targets_of(workload).find_map(|target| target.protocol);
+        let calls: Vec<CallStep> = self
+            .called(workload)
+            .into_iter()
+            .map(|service| CallStep::One(CallSection { service: service.to_owned(), factor: 1.0 }))
+            .collect();
+        ServiceSection {
+            proxy,
+            workers: if proxy { workload.replicas } else { 1 },
+            protocol: protocol.filter(|protocol| *protocol != Protocol::Http1),
+            outbound: (proxy && !calls.is_empty()).then(OutboundSection::default),
+            calls,
+            ..ServiceSection::named(&workload.name)
+        }
+    }
+
+    /// The Services that select the pods of a workload.
+    fn targets_of<'a>(&'a self, workload: &'a Workload) -> impl Iterator<Item = &'a Target> {
+        let selects = |target: &&Target| {
+            !target.selector.is_empty()
+                && target.namespace == workload.namespace
+                && target.selector.iter().all(|(key, value)| workload.labels.get(key) == Some(value))
+        };
+        self.targets.iter().filter(selects)
+    }
+
+    /// The names of the workloads that a workload calls, each once.
+    fn called(&self, workload: &Workload) -> Vec<&str> {
+        let is_called = |other: &&Workload| {
+            other.name != workload.name
+                && self.targets_of(other).any(|target| {
+                    let is_near = target.namespace == workload.namespace;
+                    workload
+                        .texts
+                        .iter()
+                        .any(|text| calls::mentions(text, &target.name, &target.namespace, is_near))
+                })
+        };
+        self.workloads.iter().filter(is_called).map(|other| other.name.as_str()).collect()
+    }
+
+    fn entry(&self, services: &[ServiceSection], given: Option<&str>) -> Result<String, String> {
+        let all = || services.iter().map(|service| service.name.as_str());
+        if let Some(given) = given {
+            return all().find(|name| *name == given).map(str::to_owned).ok_or_else(|| {
+                format!("no workload has the name `{given}`{}", hoptax_nearest::hint(given, all()))
+            });
+        }
+        let is_public = |workload: &&Workload| self.targets_of(workload).any(|target| target.is_public);
+        let public: Vec<&str> =
+            self.workloads.iter().filter(is_public).map(|workload| workload.name.as_str()).collect();
+        let is_called = |name: &str| {
+            let calls = services.iter().flat_map(|service| &service.calls).flat_map(CallStep::calls);
+            calls.into_iter().any(|call| call.service == name)
+        };
+        let uncalled: Vec<&str> = all().filter(|name| !is_called(name)).collect();
+        match (public.as_slice(), uncalled.as_slice()) {
+            ([one], _) | ([], [one]) => Ok((*one).to_owned()),
+            ([], several) | (several, _) => Err(format!(
+                "where requests from outside arrive is unclear: name it with --entry, for example {}",
+                names(if several.is_empty() { all().collect() } else { several.to_vec() }.into_iter())
+            )),
+        }
+    }
+
+    /// What was assumed and left out, in sentences.
+    fn notes(&self, services: &[ServiceSection]) -> Vec<String> {
+        let mut notes = vec![
+            "Calls are those that environment variables and arguments name, once for each request, one after another: correct them."
+                .to_owned(),
+            "Replicas became workers of one proxy, so memory is that of one. Sizes of bodies are those of `hoptax size`.".to_owned(),
+        ];
+        let without: Vec<&str> =
+            services.iter().filter(|service| !service.proxy).map(|service| service.name.as_str()).collect();
+        if !without.is_empty() {
+            notes.push(format!(
+                "No label or annotation injects a sidecar into {}: they have no proxy.",
+                names(without.into_iter())
+            ));
+        }
+        let selects_nothing = |target: &&Target| {
+            !self.workloads.iter().any(|workload| {
+                self.targets_of(workload)
+                    .any(|other| (&other.name, &other.namespace) == (&target.name, &target.namespace))
+            })
+        };
+        let dangling: Vec<&str> =
+            self.targets.iter().filter(selects_nothing).map(|target| target.name.as_str()).collect();
+        if !dangling.is_empty() {
+            notes.push(format!(
+                "Left out, as they select no workload: Services {}.",
+                names(dangling.into_iter())
+            ));
+        }
+        if !self.others.is_empty() {
+            let list: Vec<String> =
+                self.others.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
+            notes.push(format!("Left out, as a graph has nothing for them: {}.", list.join(", ")));
+        }
+        notes
+    }
+}
+
+/// What labels and annotations say about injection; none if nothing.
+fn injection(metadata: Option<&Placed>) -> Option<bool> {
+    let metadata = metadata?;
+    let all = ["labels", "annotations"].into_iter().filter_map(|key| field(metadata, key));
+    let all: BTreeMap<String, String> = all.flat_map(texts).collect();
+    let stated = INJECTION.iter().filter_map(|(key, asks)| Some(all.get(*key)? == asks));
+    stated.reduce(|one, other| one || other).or_else(|| all.contains_key(REVISION).then_some(true))
+}
+
+/// The entries of a mapping as texts; scalars that are no strings are written as in JSON.
+fn texts(node: &Placed) -> BTreeMap<String, String> {
+    let text = |node: &Placed| string(node).map_or_else(|| node.value.to_value().to_string(), str::to_owned);
+    entries(node).map(|(key, value)| (key.to_owned(), text(value))).collect()
+}
+
+/// The protocol of a port: its `appProtocol`, or else the part of its name before `-`.
+fn protocol(port: &Placed) -> Option<Protocol> {
+    let stated = field(port, "appProtocol").or_else(|| field(port, "name")).and_then(string)?;
+    match stated.rsplit('/').next()?.split('-').next()? {
+        "http" => Some(Protocol::Http1),
+        "http2" | "h2c" => Some(Protocol::Http2),
+        "grpc" => Some(Protocol::Grpc),
+        "tcp" => Some(Protocol::Tcp),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOP: &str = r#"
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {istio-injection: enabled}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: front, namespace: shop}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: front}}
+    spec:
+      containers:
+        - name: server
+          env:
+            - {name: CART_ADDR, value: "cart-service:7070"}
+            - {name: STOCK_URL, value: "http://stock.shop.svc.cluster.local/v1"}
+            - {name: THEME, value: cart-service}
+---
+---
+apiVersion: v1
+kind: Service
+metadata: {name: front, namespace: shop}
+spec: {type: LoadBalancer, selector: {app: front}, ports: [{name: http, port: 80}]}
+"#;
+
+    const MORE: &str = r#"
+kind: List
+items:
+  - kind: Deployment
+    metadata: {name: cart, namespace: shop}
+    spec:
+      template:
+        metadata: {labels: {app: cart, tier: "1"}}
+        spec: {containers: [{name: server, args: ["--db=redis:6379"]}]}
+  - {kind: Service, metadata: {name: cart-service, namespace: shop}, spec: {selector: {app: cart}, ports: [{name: grpc-api, port: 7070}]}}
+  - kind: StatefulSet
+    metadata: {name: redis, namespace: shop}
+    spec:
+      replicas: 2
+      template: {metadata: {labels: {app: redis}, annotations: {sidecar.istio.io/inject: "false"}}}
+  - {kind: Service, metadata: {name: redis, namespace: shop}, spec: {selector: {app: redis}, ports: [{name: tcp-redis, port: 6379}]}}
+  - {kind: Deployment, metadata: {name: stock, namespace: shop}, spec: {template: {metadata: {labels: {app: stock}}}}}
+  - {kind: Service, metadata: {name: stock, namespace: shop}, spec: {selector: {app: stock}, ports: [{port: 80}]}}
+  - {kind: Service, metadata: {name: gone, namespace: shop}, spec: {selector: {app: gone}}}
+  - kind: Deployment
+    metadata: {name: generator, namespace: shop}
+    spec:
+      template:
+        metadata: {labels: {app: generator}}
+        spec: {containers: [{name: main, env: [{name: TARGET, value: "front:80"}]}]}
+  - {kind: ConfigMap, metadata: {name: settings}}
+"#;
+
+    fn files(texts: &[&str]) -> Vec<(String, String)> {
+        texts
+            .iter()
+            .enumerate()
+            .map(|(number, text)| (format!("{number}.yaml"), (*text).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn manifests_become_a_graph() {
+        let imported = read("shop", &files(&[SHOP, MORE]), None).unwrap();
+        insta::assert_snapshot!(imported.to_yaml());
+        let catalogue = hoptax_functions::Catalogue::load().unwrap();
+        assert!(crate::graph::read("shop.yaml", &imported.to_yaml(), &catalogue).is_ok());
+    }
+
+    #[test]
+    fn the_entry_can_be_given_and_must_be_clear() {
+        let imported = read("shop", &files(&[SHOP, MORE]), Some("generator")).unwrap();
+        assert_eq!(imported.graph.entry, "generator");
+        assert_eq!(imported.graph.services.len(), 5);
+        let unknown = read("shop", &files(&[SHOP, MORE]), Some("fornt")).unwrap_err().to_string();
+        assert!(unknown.contains("did you mean `front`?"), "{unknown}");
+        let unclear = read("shop", &files(&[&MORE.replace("front:80", "nothing:80")]), None).unwrap_err();
+        assert!(unclear.to_string().contains("--entry, for example `cart`"), "{unclear}");
+    }
+
+    #[test]
+    fn labels_of_each_mesh_are_understood_and_pods_overrule_namespaces() {
+        let of = |text: &str| {
+            let node: Placed = serde_saphyr::from_str(text).unwrap();
+            injection(Some(&node))
+        };
+        for (text, expected) in [
+            ("labels: {sidecar.istio.io/inject: 'true'}", Some(true)),
+            ("labels: {sidecar.istio.io/inject: 'false'}", Some(false)),
+            ("labels: {istio.io/rev: stable}", Some(true)),
+            ("annotations: {linkerd.io/inject: disabled}", Some(false)),
+            ("annotations: {linkerd.io/inject: enabled}", Some(true)),
+            ("annotations: {consul.hashicorp.com/connect-inject: true}", Some(true)),
+            ("labels: {kuma.io/sidecar-injection: enabled}", Some(true)),
+            ("labels: {app: cart}", None),
+        ] {
+            assert_eq!(of(text), expected, "{text}");
+        }
+        let off =
+            SHOP.replace("labels: {app: front}", "labels: {app: front, sidecar.istio.io/inject: 'false'}");
+        let imported = read("shop", &files(&[&off, MORE]), None).unwrap();
+        assert!(!imported.graph.services[0].proxy);
+        assert!(imported.notes.iter().any(|note| note.contains("into `front`, `redis`")), "{imported:?}");
+    }
+
+    #[test]
+    fn the_problems_of_all_files_are_reported_together() {
+        let found = read(
+            "shop",
+            &files(&[
+                "kind: Deployment\nmetadata: {name: a}\n",
+                "kind: Service\n---\n{{ include \"x\" }}: [\n",
+                "kind: Deployment\nmetadata: {name: b}\nspec: {replicas: 0, template: {}}\n---\nspec: {}\n",
+            ]),
+            None,
+        )
+        .unwrap_err()
+        .to_string();
+        for expected in [
+            "0.yaml:1:1: workload `a` has no `spec",
+            "1.yaml:",
+            "render templates first",
+            "2.yaml:3:",
+            "`replicas` must be a whole number",
+            "an object has a `kind`",
+        ] {
+            assert!(found.contains(expected), "{expected}: {found}");
+        }
+        let none = read("shop", &files(&["kind: ConfigMap\nmetadata: {name: a}\n"]), None).unwrap_err();
+        assert!(none.to_string().contains("no Deployment"), "{none}");
+        let twice = MORE.replace(
+            "name: stock, namespace: shop}, spec: {template",
+            "name: cart, namespace: x}, spec: {template",
+        );
+        let twice = read("shop", &files(&[SHOP, &twice]), None).unwrap_err();
+        assert!(twice.to_string().contains("two workloads have the name `cart`"), "{twice}");
+    }
+}

@@ -1,0 +1,206 @@
+//! Predictions and checks of response times, on studies whose truth is known.
+
+use hoptax_result::{ArmResult, LoadSpec, PlannedHop, StudyResult};
+
+use super::graph::graph;
+use super::{additive, study_with_times};
+use crate::check::check;
+use crate::predict::size;
+
+const LOADS: &str = "
+loads:
+  - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 150ms}
+  - {name: in-use-30, loop: open, utilisation: 30%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
+  - {name: in-use-60, loop: open, utilisation: 60%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
+";
+
+const ARMS: &str = "
+  - direct
+  - baseline
+  - same
+  - jwt
+  - lua
+  - {name: both, functions: [jwt, lua]}
+  - {name: two-proxies, hops: [{name: client, functions: [lua]}, {name: server, functions: [jwt]}]}";
+
+const TWO: &str = "
+name: shop
+entry: gateway
+services:
+  - {name: gateway, functions: [jwt], calls: [{service: cart}]}
+  - {name: cart}
+";
+
+/// Requests per second that keep the gateway busy for 45 to 65 % of the time, and the cart for 40 % or less.
+const RATE: f64 = 4_000.0;
+
+/// Half as much at 40 % as at 70 %: 30 us without a proxy, 100 for each proxy, 50 for `jwt` and 10 for every other function; each with
+/// the same share of slow responses, so that quantiles add up.
+fn stretched(arm: &ArmResult, load: &LoadSpec, round: u32) -> Vec<f64> {
+    if load.name == "saturation" {
+        return Vec::new();
+    }
+    let hops: Vec<&PlannedHop> = arm.subject.iter().flat_map(|subject| &subject.hops).collect();
+    let of_hop = |hop: &&PlannedHop| {
+        let of = |id: &str| if id == "jwt" { 50.0 } else { 10.0 };
+        100.0 + hop.functions.iter().map(|function| of(&function.id)).sum::<f64>()
+    };
+    let factor = if load.name == "in-use-60" { 2.0 } else { 1.0 };
+    let level = 30.0 + factor * hops.iter().map(of_hop).sum::<f64>();
+    let drift = 1.0 + 0.01 * f64::from(round % 3);
+    (0..2_000).map(|number| drift * level * (1.0 + 0.01 * f64::from(number % 100))).collect()
+}
+
+fn measured(arms: &str, times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64>) -> StudyResult {
+    study_with_times(LOADS, arms, additive, times_us)
+}
+
+/// Whether two numbers differ by no more than the buckets of histograms.
+fn is_close(value: f64, truth: f64) -> bool {
+    (value - truth).abs() < 0.004 * truth
+}
+
+/// The mean of the factors above: of drift, and of slow responses.
+const MEAN: f64 = 1.01 * 1.495;
+
+#[test]
+fn proxies_add_what_they_add_at_their_busy_share() {
+    let result = size(&graph(TWO), RATE, &[measured(ARMS, stretched)]).unwrap();
+    let latency = result.latency.unwrap();
+    let [gateway, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
+    assert!((0.45..0.65).contains(&gateway.busy_share), "{gateway:?}");
+    let way = (gateway.busy_share - 0.4) / 0.3;
+    let expected = MEAN * 150.0 * (1.0 + way);
+    assert!(is_close(gateway.added.mean_us.estimate, expected), "{expected} {gateway:?}");
+    assert!((0.3..=0.41).contains(&cart.busy_share), "{cart:?}");
+    let sum = gateway.added.mean_us.estimate + cart.added.mean_us.estimate;
+    assert!(is_close(latency.added.mean_us.estimate, sum), "{latency:?}");
+    // Slow responses of both are rarer than those of one.
+    let tails = gateway.added.p99_us.unwrap().estimate + cart.added.p99_us.unwrap().estimate;
+    let tail = latency.added.p99_us.unwrap().estimate;
+    assert!(tail < 0.98 * tails && tail > 1.2 * sum, "{tail} {tails} {sum}");
+    assert!(latency.added.mean_us.half_width() > 0.0);
+    let critical = gateway.critical_path_us.estimate + cart.critical_path_us.estimate;
+    assert!((critical - latency.added.mean_us.estimate).abs() < 1e-6 * critical);
+    assert_eq!(result.no_latency, None);
+}
+
+#[test]
+fn a_busier_proxy_adds_more() {
+    let study = [measured(ARMS, stretched)];
+    let added = |rate: f64| size(&graph(TWO), rate, &study).unwrap().latency.unwrap().added.mean_us.estimate;
+    assert!(added(4_500.0) > 1.05 * added(4_000.0));
+}
+
+#[test]
+fn a_proxy_outside_of_what_was_measured_is_marked_or_refused() {
+    let study = [measured(ARMS, stretched)];
+    let idle = size(&graph(TWO), 100.0, &study).unwrap();
+    let latency = idle.latency.unwrap();
+    assert!(latency.is_extrapolated && latency.proxies.iter().all(|proxy| proxy.is_extrapolated));
+    let text = idle.extrapolations.join("\n");
+    assert!(text.contains("its response times are those of proxies that are busy for 40 %"), "{text}");
+    for (rate, reason) in
+        [(8_500.0, "response times were measured up to 70 %"), (30_000.0, "too few workers for the rate")]
+    {
+        let result = size(&graph(TWO), rate, &study).unwrap();
+        assert_eq!(result.latency, None);
+        assert!(result.no_latency.as_ref().unwrap().contains(reason), "{:?}", result.no_latency);
+    }
+}
+
+#[test]
+fn what_results_do_not_state_is_said_with_what_to_measure() {
+    let reason = |study: StudyResult| {
+        let result = size(&graph(TWO), RATE, &[study]).unwrap();
+        assert_eq!(result.latency, None);
+        result.no_latency.unwrap()
+    };
+    let without_direct = reason(measured(&ARMS.replace("- direct\n", "- cors\n"), stretched));
+    assert!(without_direct.contains("add `direct`"), "{without_direct}");
+    let mut without_rounds = measured(ARMS, stretched);
+    without_rounds.rounds.clear();
+    let without_rounds = reason(without_rounds);
+    assert!(without_rounds.contains("no rounds"), "{without_rounds}");
+    let mut withheld = measured(ARMS, stretched);
+    for load in withheld.arms.iter_mut().flat_map(|arm| &mut arm.loads) {
+        load.response_us.p50 = None;
+    }
+    let withheld = reason(withheld);
+    assert!(withheld.contains("arrivals: poisson"), "{withheld}");
+}
+
+#[test]
+fn few_responses_have_a_mean_and_no_tail() {
+    let few = |arm: &ArmResult, load: &LoadSpec, round: u32| {
+        stretched(arm, load, round).into_iter().take(1_000).collect()
+    };
+    let latency = size(&graph(TWO), RATE, &[measured(ARMS, few)]).unwrap().latency.unwrap();
+    assert_eq!(latency.added.p99_us, None);
+    assert!(latency.added.mean_us.estimate > 0.0);
+}
+
+#[test]
+fn response_times_that_add_up_have_no_error() {
+    let result = check(&measured(ARMS, stretched)).unwrap();
+    let rows: Vec<(&str, &str, bool)> = result
+        .response_times
+        .iter()
+        .map(|one| (one.arm.as_str(), one.load.as_str(), one.is_extrapolated))
+        .collect();
+    let expected =
+        ["both", "two-proxies"].map(|arm| ["in-use-30", "in-use-60"].map(|load| (arm, load, false)));
+    assert_eq!(rows, expected.concat());
+    for one in &result.response_times {
+        let p99 = one.p99.unwrap();
+        assert!(one.mean.error_share.abs() < 0.02 && p99.error_share.abs() < 0.02, "{one:?}");
+        assert!(p99.measured_us.estimate > 1.2 * one.mean.measured_us.estimate, "{one:?}");
+    }
+    let both = &result.response_times[0];
+    assert!(is_close(both.mean.measured_us.estimate, MEAN * 190.0), "{both:?}");
+    let errors = result.mean_response_errors.unwrap();
+    assert!(errors.worst_share < 0.02 && errors.count == 4, "{errors:?}");
+}
+
+#[test]
+fn response_times_that_do_not_add_up_are_found_with_the_size_of_the_error() {
+    let slower = |arm: &ArmResult, load: &LoadSpec, round: u32| {
+        let factor = if arm.id == "both" && load.name == "in-use-30" { 1.25 } else { 1.0 };
+        stretched(arm, load, round).into_iter().map(|us| us * factor).collect()
+    };
+    let result = check(&measured(ARMS, slower)).unwrap();
+    let both = &result.response_times[0];
+    assert!((both.mean.error_share + 0.2).abs() < 0.01 && both.mean.is_interaction, "{both:?}");
+    assert!((both.p99.unwrap().error_share + 0.2).abs() < 0.01, "{both:?}");
+    assert!((result.mean_response_errors.unwrap().worst_share - 0.2).abs() < 0.01);
+}
+
+#[test]
+fn a_chain_needs_an_arm_without_a_proxy_and_a_single_proxy_does_not() {
+    let result = check(&measured(&ARMS.replace("- direct\n", "- cors\n"), stretched)).unwrap();
+    assert!(result.response_times.iter().all(|one| one.arm == "both") && result.response_times.len() == 2);
+    let [left_out] = result.response_times_left_out.as_slice() else { panic!("{result:?}") };
+    assert_eq!(left_out.arm, "two-proxies");
+    assert!(left_out.reason.contains("add `direct`"), "{}", left_out.reason);
+}
+
+#[test]
+fn a_service_without_a_proxy_adds_nothing_and_its_calls_are_made_all_the_same() {
+    let text = "
+name: shop
+entry: gateway
+services:
+  - {name: gateway, functions: [jwt], calls: [{service: cache}]}
+  - {name: cache, proxy: false, calls: [{service: cart, factor: 0.5}]}
+  - {name: cart}
+";
+    let study = [measured(ARMS, stretched)];
+    let result = size(&graph(text), RATE, &study).unwrap();
+    let proxies: Vec<(&str, f64)> =
+        result.proxies.iter().map(|proxy| (proxy.service.as_str(), proxy.requests_per_second)).collect();
+    assert_eq!(proxies, [("gateway", RATE), ("cart", RATE / 2.0)]);
+    let latency = result.latency.unwrap();
+    let [gateway, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
+    let sum = gateway.added.mean_us.estimate + 0.5 * cart.added.mean_us.estimate;
+    assert!((latency.added.mean_us.estimate - sum).abs() < 0.02 * sum, "{latency:?}");
+}

@@ -1,0 +1,211 @@
+//! The ways of simulated requests through a graph.
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use crate::graph::{Call, Service};
+
+/// Fixed, so that results are the same each time, and differences between rounds are not those of random numbers.
+const SEED: u64 = 0x686f_7074_6178;
+
+/// Requests that are simulated, unless they pass many proxies. The standard error of the p99 of so many exponential times is 0.5 % of it.
+const REQUESTS: f64 = 160_000.0;
+
+/// Passes of proxies that are simulated at most, and for each request.
+const PASSES: f64 = 8_000_000.0;
+const MOST_PASSES: f64 = 500.0;
+
+/// Number of requests to simulate if each passes `passes` proxies on average.
+///
+/// # Errors
+/// That it passes too many.
+pub(crate) fn requests_to_simulate(passes: f64) -> Result<usize, String> {
+    if passes > MOST_PASSES {
+        return Err(format!(
+            "a request passes {passes:.0} proxies on average, and at most {MOST_PASSES} are simulated: state a part of the graph"
+        ));
+    }
+    Ok((PASSES / passes).min(REQUESTS) as usize)
+}
+
+/// Requests of a graph, whose first service is the entry.
+pub(crate) struct Walk<'a> {
+    services: &'a [Service],
+    /// Equally likely times that proxies add: by service, then requests to the service and those of each of its calls.
+    added: &'a [Vec<Vec<f64>>],
+    random: Xoshiro256PlusPlus,
+    /// What proxies added on the slowest way so far.
+    way: Vec<(usize, f64)>,
+}
+
+/// What simulated requests found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Found {
+    /// Time that proxies add to each request.
+    pub(crate) added: Vec<f64>,
+    /// Time that the proxy of each service adds to the slowest way, on average.
+    pub(crate) critical: Vec<f64>,
+}
+
+/// How long a request takes with and without the times of proxies.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Took {
+    with: f64,
+    without: f64,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(services: &'a [Service], added: &'a [Vec<Vec<f64>>]) -> Self {
+        Self { services, added, random: Xoshiro256PlusPlus::seed_from_u64(SEED), way: Vec::new() }
+    }
+
+    pub(crate) fn requests(mut self, requests: usize) -> Found {
+        let mut critical = vec![0.0; self.services.len()];
+        let mut added = Vec::with_capacity(requests);
+        for _ in 0..requests {
+            self.way.clear();
+            let took = self.service(0);
+            added.push(took.with - took.without);
+            for (service, time) in &self.way {
+                if let Some(critical) = critical.get_mut(*service) {
+                    *critical += time / requests as f64;
+                }
+            }
+        }
+        Found { added, critical }
+    }
+
+    /// A request to a service.
+    fn service(&mut self, number: usize) -> Took {
+        let mut took = Took { with: self.pass(number, 0), without: 0.0 };
+        let services = self.services;
+        let Some(service) = services.get(number) else { return took };
+        took.with += service.service_time_us;
+        took.without += service.service_time_us;
+        let mut flow = 0;
+        for step in service.calls.chunk_by(|one, next| one.step == next.step) {
+            let mut slowest = self.way.len()..self.way.len();
+            let mut most: Option<Took> = None;
+            for call in step {
+                flow += 1;
+                let from = self.way.len();
+                let of_call = self.calls(number, service, (flow, call));
+                if most.is_some_and(|most| most.with >= of_call.with) {
+                    self.way.truncate(from);
+                } else {
+                    // Only the slowest way counts.
+                    let faster = slowest.len();
+                    drop(self.way.drain(slowest));
+                    slowest = from - faster..self.way.len();
+                }
+                most = Some(most.map_or(of_call, |most| Took {
+                    with: most.with.max(of_call.with),
+                    without: most.without.max(of_call.without),
+                }));
+            }
+            let most = most.unwrap_or_default();
+            took = Took { with: took.with + most.with, without: took.without + most.without };
+        }
+        took
+    }
+
+    /// The calls that a request makes to one service, one after another.
+    fn calls(&mut self, number: usize, service: &Service, (flow, call): (usize, &Call)) -> Took {
+        let whole = call.factor.floor();
+        let one_more = call.factor > whole && self.random.random::<f64>() < call.factor - whole;
+        let mut took = Took::default();
+        for _ in 0..whole as u64 + u64::from(one_more) {
+            if service.outbound.is_some() {
+                took.with += self.pass(number, flow);
+            }
+            let of_call = self.service(call.service);
+            took = Took { with: took.with + of_call.with, without: took.without + of_call.without };
+        }
+        took
+    }
+
+    /// A pass of the proxy of a service.
+    fn pass(&mut self, number: usize, flow: usize) -> f64 {
+        let values =
+            self.added.get(number).and_then(|flows| flows.get(flow)).map_or([].as_slice(), Vec::as_slice);
+        if values.is_empty() {
+            return 0.0;
+        }
+        let place = self.random.random_range(0..values.len());
+        let time = values.get(place).copied().unwrap_or_default();
+        self.way.push((number, time));
+        time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Graph;
+    use crate::tests::graph::graph;
+
+    /// What requests find if the proxies of each flow, in the order of the services of the graph, always add this.
+    fn constant(graph: &Graph, added: &[&[f64]]) -> Found {
+        let added: Vec<Vec<Vec<f64>>> =
+            added.iter().map(|flows| flows.iter().map(|time| vec![*time]).collect()).collect();
+        Walk::new(&graph.services, &added).requests(1_000)
+    }
+
+    fn are_near(found: &[f64], expected: &[f64]) -> bool {
+        found.len() == expected.len()
+            && found.iter().zip(expected).all(|(one, other)| (one - other).abs() < 1e-6)
+    }
+
+    const FAN_OUT: &str = "
+name: fan-out
+entry: front
+services:
+  - {name: front, outbound: {}, calls: STEPS}
+  - {name: slow, service_time_us: 1000}
+  - {name: fast}
+";
+
+    #[test]
+    fn calls_follow_each_other_unless_they_are_made_at_the_same_time() {
+        let after = graph(&FAN_OUT.replace("STEPS", "[{service: slow}, {service: fast, factor: 2}]"));
+        let names: Vec<&str> = after.services.iter().map(|service| service.name.as_str()).collect();
+        assert_eq!(names, ["front", "fast", "slow"]);
+        // Inbound 1, outbound 10 to the slow one and 20 to the fast one; the fast proxy adds 100, the slow one 300.
+        let times: [&[f64]; 3] = [&[1.0, 10.0, 20.0], &[100.0], &[300.0]];
+        let found = constant(&after, &times);
+        assert!(are_near(&found.added, &vec![1.0 + 310.0 + 2.0 * 120.0; 1_000]), "{:?}", found.added[0]);
+        assert!(are_near(&found.critical, &[51.0, 200.0, 300.0]), "{:?}", found.critical);
+        let together = graph(&FAN_OUT.replace("STEPS", "[[{service: slow}, {service: fast, factor: 2}]]"));
+        let found = constant(&together, &times);
+        assert!(are_near(&found.added, &vec![311.0; 1_000]), "{:?}", found.added[0]);
+        assert!(are_near(&found.critical, &[11.0, 0.0, 300.0]), "{:?}", found.critical);
+    }
+
+    #[test]
+    fn a_proxy_off_the_slowest_way_adds_only_what_sticks_out() {
+        let together = graph(&FAN_OUT.replace("STEPS", "[[{service: fast}, {service: slow}]]"));
+        let names: Vec<&str> = together.services.iter().map(|service| service.name.as_str()).collect();
+        assert_eq!(names, ["front", "slow", "fast"]);
+        // The fast branch takes 20 + 1500, the slow one 10 + 1000 + 300; without proxies, 1000 are needed anyway.
+        let found = constant(&together, &[&[1.0, 20.0, 10.0], &[300.0], &[1_500.0]]);
+        assert!(are_near(&found.added, &vec![521.0; 1_000]), "{:?}", found.added[0]);
+        assert!(are_near(&found.critical, &[21.0, 0.0, 1_500.0]), "{:?}", found.critical);
+    }
+
+    #[test]
+    fn a_fraction_of_a_call_is_made_by_that_share_of_requests() {
+        let some = graph(&FAN_OUT.replace("STEPS", "[{service: slow, factor: 0.25}, {service: fast}]"));
+        let found = constant(&some, &[&[0.0, 0.0, 0.0], &[0.0], &[100.0]]);
+        let called = found.added.iter().filter(|added| **added > 50.0).count();
+        // Four standard deviations of a binomial count are 55.
+        assert!((195..=305).contains(&called), "{called}");
+        assert!((found.critical[2] - called as f64 / 10.0).abs() < 1e-6, "{:?}", found.critical);
+    }
+
+    #[test]
+    fn a_request_that_passes_too_many_proxies_is_not_simulated() {
+        assert_eq!(requests_to_simulate(2.5), Ok(160_000));
+        assert_eq!(requests_to_simulate(100.0), Ok(80_000));
+        assert!(requests_to_simulate(501.0).is_err());
+    }
+}
