@@ -13,6 +13,7 @@ mod runs;
 mod scale;
 mod security;
 mod size;
+mod smp;
 mod study;
 mod traffic;
 mod values;
@@ -37,6 +38,7 @@ pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};
 pub(crate) use scale::ScaleArguments;
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
 pub(crate) use size::SizeArguments;
+pub(crate) use smp::{RunTestArguments, SmpAction, SmpArguments};
 pub(crate) use study::StudyArguments;
 pub(crate) use traffic::TrafficArguments;
 pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHalt, ProtocolChoice};
@@ -109,6 +111,8 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// Convert a result of a load to the format of another tool
     Export(ExportArguments),
+    /// Run test configurations of Service Mesh Performance, and print its index
+    Smp(SmpArguments),
     /// Find the highest rate at which a server stays in its fastest mode
     Tune(TuneArguments),
     /// List and explain the validity checks
@@ -312,6 +316,9 @@ pub(crate) enum SchemaOf {
     Size,
     /// The result of `hoptax size --check`
     SizeCheck,
+    /// The result of `hoptax smp meshmark`
+    #[value(name = "meshmark")]
+    MeshMark,
     /// The result of `hoptax calibrate`
     Calibration,
     /// The result of `hoptax crosscheck`

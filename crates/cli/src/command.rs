@@ -28,5 +28,6 @@ pub(crate) mod reference;
 pub(crate) mod runs;
 pub(crate) mod scale;
 pub(crate) mod size;
+pub(crate) mod smp;
 pub(crate) mod study;
 pub(crate) mod tune;

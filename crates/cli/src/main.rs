@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Runs(arguments) => command::runs::run(&arguments),
         Command::History(arguments) => command::history::run(&arguments),
         Command::Scale(arguments) => command::scale::run(&arguments),
+        Command::Smp(arguments) => command::smp::run(&arguments),
         Command::Size(arguments) => command::size::run(&arguments),
         Command::Graph(arguments) => command::graph::run(&arguments),
         Command::Cleanup(arguments) => command::cleanup::run(&arguments),

@@ -176,14 +176,7 @@ impl Target {
     /// When the URL is invalid, its scheme does not allow the protocol, its host has no address, or a header cannot be sent.
     pub fn from_spec(spec: &RequestSpec<'_>) -> Result<Self, TargetError> {
         let shown = without_user(spec.url);
-        let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };
-        let url =
-            Url::parse(&with_stand_ins(spec.url)).map_err(|reason| bad_url(without_stand_ins(&reason)))?;
-        if has_placeholders(url.authority.as_bytes()) {
-            return Err(bad_url("its host cannot contain a placeholder".to_owned()));
-        }
-        let (allowed, is_secure) = Protocol::of_scheme(&url.scheme)
-            .ok_or_else(|| TargetError::Scheme { url: shown.clone(), scheme: url.scheme.clone() })?;
+        let (url, (allowed, is_secure)) = parsed(spec.url)?;
         let requested = spec.protocol.or(allowed.first().copied()).unwrap_or_default();
         let protocol = requested.for_scheme(&url.scheme);
         if !allowed.contains(&protocol) {
@@ -192,7 +185,7 @@ impl Target {
         if protocol == Protocol::Tcp && url.credentials.is_some() {
             return Err(TargetError::Credentials { url: shown, protocol });
         }
-        let port = url.port.unwrap_or(if is_secure { 443 } else { 80 });
+        let port = port(&url, is_secure);
         let addresses = match spec.resolver {
             Some(resolver) => resolver.addresses(&url.host, port)?,
             None => Resolver::default().addresses(&url.host, port)?,
@@ -223,6 +216,16 @@ impl Target {
         })
     }
 
+    /// The host and the port that requests to a URL are sent to. Nothing is resolved or opened.
+    ///
+    /// # Errors
+    /// When the URL is invalid.
+    pub fn host_and_port(url: &str) -> Result<(String, u16), TargetError> {
+        let (url, (_, is_secure)) = parsed(url)?;
+        let port = port(&url, is_secure);
+        Ok((url.host, port))
+    }
+
     /// The path of the URL, with its query.
     pub fn path(&self) -> &str {
         &self.path
@@ -239,6 +242,23 @@ impl Target {
     pub(crate) fn fill(&self, bytes: &mut [u8], counter: u64, random: u64) {
         placeholders::fill(&self.placeholders, bytes, counter, random);
     }
+}
+
+/// A URL with the protocols that its scheme allows, and whether these use TLS.
+fn parsed(text: &str) -> Result<(Url, (&'static [Protocol], bool)), TargetError> {
+    let shown = without_user(text);
+    let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };
+    let url = Url::parse(&with_stand_ins(text)).map_err(|reason| bad_url(without_stand_ins(&reason)))?;
+    if has_placeholders(url.authority.as_bytes()) {
+        return Err(bad_url("its host cannot contain a placeholder".to_owned()));
+    }
+    let of_scheme = Protocol::of_scheme(&url.scheme)
+        .ok_or_else(|| TargetError::Scheme { url: shown.clone(), scheme: url.scheme.clone() })?;
+    Ok((url, of_scheme))
+}
+
+fn port(url: &Url, is_secure: bool) -> u16 {
+    url.port.unwrap_or(if is_secure { 443 } else { 80 })
 }
 
 /// Protocols as a list in words.
@@ -364,6 +384,9 @@ mod tests {
         assert_eq!(target.request.bytes, b"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n");
         assert_eq!(super::tests::target("http://[::1]/").unwrap().address, "[::1]:80".parse().unwrap());
         assert_eq!(super::tests::target("http://localhost:1").unwrap().address.port(), 1);
+        let place = |url| Target::host_and_port(url).unwrap();
+        assert_eq!(place("http://127.0.0.1@a.invalid/"), ("a.invalid".to_owned(), 80), "nothing is resolved");
+        assert_eq!(place("https://[::1]/"), ("::1".to_owned(), 443));
     }
 
     #[test]

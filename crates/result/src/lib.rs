@@ -15,6 +15,7 @@ mod finding;
 mod gate;
 mod load;
 mod machine;
+mod meshmark;
 mod prices;
 mod scale;
 mod sittings;
@@ -56,6 +57,7 @@ pub use load::{
     TlsResult, Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
+pub use meshmark::{MeshMarkArm, MeshMarkResult, ValueForCost};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};
 pub use scale::{
     PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePeak, ScalePoint, ScaleResult, ScaleSeries,

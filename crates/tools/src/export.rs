@@ -1,3 +1,4 @@
-//! Results in the formats of other load generators.
+//! Results in the formats of other tools.
 
 pub mod fortio;
+pub mod otlp;

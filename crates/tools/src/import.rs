@@ -16,9 +16,15 @@ const WIDE: f64 = 0.1;
 /// If the output cannot be parsed; the error is the reason.
 pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
     let reported = (tool.read)(&Output { text, file: Some(text) })?;
+    let not_reported = tool.not_reported.iter().map(ToString::to_string).collect();
+    Ok(imported(tool.name, reported, not_reported))
+}
+
+/// The load result that holds what `source` reported, with a finding that lists what it did not.
+pub fn imported(source: &str, reported: Reported, not_reported: Vec<String>) -> LoadResult {
     let answered = reported.answered.unwrap_or_default();
     let failed = reported.failed.unwrap_or_default();
-    let not_reported: Vec<String> = tool.not_reported.iter().map(ToString::to_string).collect();
+    let plan = plan(&reported);
     let mut latency = Latency { count: answered, ..reported.latency };
     let ranges = withhold_wide(&mut latency, &reported.buckets);
     let finding = Finding {
@@ -30,7 +36,7 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         withholds: false,
         costs_alone: false,
         sitting: None,
-        message: format!("{} does not report: {}", tool.name, not_reported.join("; ")),
+        message: format!("{source} does not report: {}", not_reported.join("; ")),
         value: not_reported.len() as f64,
         threshold: 0.0,
         unit: "items".to_owned(),
@@ -38,8 +44,8 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
     };
     let sent = answered + failed;
     let environment =
-        Environment { started_at: reported.started_at.clone().unwrap_or_default(), ..Environment::default() };
-    Ok(LoadResult {
+        Environment { started_at: reported.started_at.unwrap_or_default(), ..Environment::default() };
+    LoadResult {
         verdict: Verdict::Caution,
         findings: vec![finding],
         recorded_s: reported.seconds.unwrap_or_default(),
@@ -51,9 +57,9 @@ pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
         },
         // No tool measures from the intended start, so its latency is service time.
         latency: LatencySet { service: latency, ..LatencySet::default() },
-        imported: Some(Imported { tool: tool.name.to_owned(), unknown: not_reported, ranges }),
-        ..LoadResult::empty(plan(&reported), environment)
-    })
+        imported: Some(Imported { tool: source.to_owned(), unknown: not_reported, ranges }),
+        ..LoadResult::empty(plan, environment)
+    }
 }
 
 /// Withholds the quantiles whose bucket is wide, and returns these buckets. An interpolated value is anywhere in its bucket.

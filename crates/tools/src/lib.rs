@@ -5,14 +5,16 @@
 
 mod adapters;
 pub mod export;
+mod hgrm;
 mod import;
 mod text;
 
 use std::path::Path;
 
 pub use adapters::ALL;
+pub use hgrm::import_hgrm;
 use hoptax_result::{ImportedRange, Latency};
-pub use import::import;
+pub use import::{import, imported};
 
 /// The adapter of a load generator.
 #[derive(Clone, Copy, Debug)]

@@ -59,10 +59,18 @@ pub(crate) struct CrosscheckArguments {
 #[command(after_help = "\
 Examples:
   hoptax import fortio result.json
-  hoptax import wrk2 output.txt --json result.json")]
+  hoptax import wrk2 output.txt --json result.json
+  hoptax import smp result.yaml --json result.json      what `hoptax export --to smp` wrote, without loss
+
+A result holds what the file states and no more: what is missing is listed as a finding.
+
+Exit codes:
+  0    converted
+  2    not a file of this format, or one that contradicts itself")]
 pub(crate) struct ImportArguments {
-    /// Tool: fortio, wrk, wrk2, nighthawk, k6, or any other that `hoptax crosscheck` supports
-    pub(crate) tool: String,
+    /// Format: `smp` (Service Mesh Performance), `hgrm` (HdrHistogram), or a tool: fortio, wrk, wrk2, nighthawk (JSON, YAML, the
+    /// form of Fortio and that of the console), k6, or any other that `hoptax crosscheck` supports
+    pub(crate) format: String,
     /// Output or result file of the tool; `-` is stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,

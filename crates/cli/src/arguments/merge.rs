@@ -31,22 +31,36 @@ pub(crate) struct MergeArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax export result.json --to hgrm > load.hgrm
-  hoptax export result.json --to fortio > fortio-data/load.json
-  fortio report -data-dir fortio-data                              draws it")]
+  hoptax export result.json --to fortio > fortio-data/load.json    for `fortio report -data-dir fortio-data`
+  hoptax export result.json --to otlp --send-to http://127.0.0.1:4318/v1/metrics
+  hoptax export runs/quick-1/result.json --to smp > quick.smp.json
+
+docs/merge.md describes the formats, and docs/smp.md that of Service Mesh Performance.
+
+Exit codes:
+  0    converted, and received if --send-to is given
+  2    not a result, or one without what the format holds
+  3    the receiver cannot be reached or refused the metrics")]
 pub(crate) struct ExportArguments {
-    /// Result of `hoptax load --json` or `hoptax merge --json`
+    /// Result of `hoptax load --json` or `hoptax merge --json`; with `--to smp`, also of a study
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// Format of the output
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) to: ExportFormat,
+    /// Send the metrics of `--to otlp` to this URL, that of a collector, instead of printing them
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) send_to: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// JSON for the report page of Fortio; its durations are response times from the intended start
     Fortio,
     /// The percentile distribution of response time in the text format of HdrHistogram
     Hgrm,
+    /// Metrics of OpenTelemetry: a request of OTLP in JSON, with exponential histograms
+    Otlp,
+    /// Documents of Service Mesh Performance v0.0.1 as JSON, which `hoptax import smp` reads without loss
+    Smp,
 }

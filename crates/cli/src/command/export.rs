@@ -1,26 +1,56 @@
-//! `hoptax export`: converts a result of a load to the format of another tool.
+//! `hoptax export`: converts a result to the format of another tool.
 
-use hoptax_load::{encoded, hdr};
-use hoptax_result::{Histogram, LoadHistograms, LoadResult, Verdict};
-use hoptax_tools::export::fortio;
+use std::fs;
+use std::time::Duration;
+
+use hoptax_load::{encoded, hdr, without_user};
+use hoptax_result::{Histogram, LoadHistograms, LoadResult, StudyResult, Verdict};
+use hoptax_tools::export::{fortio, otlp};
+use serde_json::Value;
 
 use super::judgement::Judgement;
 use super::load_file::{self, NoResult};
+use super::own_study;
 use crate::arguments::{ExportArguments, ExportFormat};
 use crate::exit::{Code, Failure};
 use crate::print;
 
+/// How long a receiver of metrics may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Characters of a receiver's answer in an error.
+const SHOWN: usize = 300;
+
 /// Runs the command.
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
+    let to = arguments.to;
+    if arguments.send_to.is_some() && to != ExportFormat::Otlp {
+        return Err(Failure::bad_input("`--send-to` needs `--to otlp`"));
+    }
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", arguments.file.display()));
+    if to == ExportFormat::Smp && is_study(arguments) {
+        let study = own_study::read(&arguments.file)?;
+        let documents = hoptax_smp::of_study(&study).map_err(|reason| failed(&reason))?;
+        print::result(&hoptax_smp::text(&documents))?;
+        return Ok(Code::Success);
+    }
     let result = load_file::read(&arguments.file).map_err(|problem| match problem {
         NoResult::Lost(reason) => failed(&reason),
         NoResult::Other(reason) => failed(&format!("it {reason}")),
     })?;
-    let histograms = result.histograms.as_ref().ok_or_else(|| failed(without_histograms(&result)))?;
-    let text = text(arguments.to, &result, histograms).ok_or_else(|| failed("a histogram is damaged"))?;
-    print::result(&text)?;
+    let text = text(to, &result).map_err(failed)?;
+    match &arguments.send_to {
+        Some(url) => send(url, &text)?,
+        None => print::result(&text)?,
+    }
     Ok(Code::Success)
+}
+
+/// Whether a file has the format of a study. If it cannot be read, what reads it as the result of a load says so.
+fn is_study(arguments: &ExportArguments) -> bool {
+    let value =
+        fs::read_to_string(&arguments.file).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let format = value.as_ref().and_then(|value| value.get("format")?.as_str());
+    format.is_some_and(|format| StudyResult::READABLE.contains(&format))
 }
 
 fn without_histograms(result: &LoadResult) -> &'static str {
@@ -33,18 +63,88 @@ fn without_histograms(result: &LoadResult) -> &'static str {
     }
 }
 
-/// The result in another format; None if a histogram is invalid.
-fn text(to: ExportFormat, result: &LoadResult, histograms: &LoadHistograms) -> Option<String> {
-    match to {
+/// The result in another format.
+///
+/// # Errors
+/// When it has no valid histogram, and the format consists of one: the reason.
+fn text(to: ExportFormat, result: &LoadResult) -> Result<String, &'static str> {
+    const DAMAGED: &str = "a histogram is damaged";
+    let histograms = || result.histograms.as_ref().ok_or_else(|| without_histograms(result));
+    let times = |encoded: Option<&Histogram>| encoded::times(encoded).ok_or(DAMAGED);
+    let buckets = |encoded: Option<&Histogram>| times(encoded).map(|times| hdr::buckets(&times));
+    Ok(match to {
+        ExportFormat::Smp => hoptax_smp::text(&[hoptax_smp::of_load(result)]),
         ExportFormat::Hgrm => {
-            let times = encoded::times(histograms.response.as_ref())?;
-            Some(hdr::percentile_distribution(&times) + &Judgement::of(result).comments)
+            let response = times(histograms()?.response.as_ref())?;
+            hdr::percentile_distribution(&response) + &Judgement::of(result).comments
         }
         ExportFormat::Fortio => {
-            let buckets = |encoded: Option<&Histogram>| Some(hdr::buckets(&encoded::times(encoded)?));
-            let failed = histograms.outcomes.values().map(|encoded| buckets(Some(encoded)));
-            let failed: Vec<_> = failed.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
-            Some(fortio::text(result, &buckets(histograms.response.as_ref())?, &failed))
+            let LoadHistograms { response, outcomes, .. } = histograms()?;
+            let failed = outcomes.values().map(|encoded| buckets(Some(encoded)));
+            let failed: Vec<_> = failed.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+            fortio::text(result, &buckets(response.as_ref())?, &failed)
+        }
+        ExportFormat::Otlp => {
+            let LoadHistograms { response, service, .. } = histograms()?;
+            otlp::text(result, &buckets(response.as_ref())?, &buckets(service.as_ref())?)
+        }
+    })
+}
+
+/// Sends a request of OTLP.
+fn send(url: &str, text: &str) -> Result<(), Failure> {
+    let shown = without_user(url);
+    if !url.starts_with("http://") {
+        return Err(Failure::bad_input(format!(
+            "`--send-to {shown}`: only `http://` is supported; for another protocol, print the request and send it with a tool: \
+             `hoptax export FILE --to otlp | curl --json @- {shown}`"
+        )));
+    }
+    let config =
+        ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).proxy(None);
+    let agent: ureq::Agent = config.build().into();
+    let failed = |reason: String| {
+        Failure::environment(format!("the metrics were not received by `{shown}`: {reason}"))
+    };
+    let sent = agent.post(url).header("content-type", "application/json").send(text);
+    let mut response = sent.map_err(|error| failed(error.to_string()))?;
+    let body = response.body_mut().read_to_string().map_err(|error| failed(error.to_string()))?;
+    let status = response.status();
+    if !status.is_success() {
+        let body: String = body.chars().take(SHOWN).collect();
+        return Err(failed(format!("it answered {status}: {body}")));
+    }
+    match rejected(&body) {
+        None => {
+            print::note(&format!("hoptax: metrics received by `{shown}`"));
+            Ok(())
+        }
+        Some(reason) => Err(failed(reason)),
+    }
+}
+
+/// Why a receiver rejected a part of the metrics, which it says with a status of success; none if it took all.
+fn rejected(body: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(body).ok()?;
+    let partial = answer.get("partialSuccess")?;
+    let count = partial.get("rejectedDataPoints")?;
+    let count = count.as_u64().or_else(|| count.as_str()?.parse().ok()).filter(|count| *count > 0)?;
+    let message = partial.get("errorMessage").and_then(Value::as_str).unwrap_or("without a reason");
+    Some(format!("it rejected {count} data points: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_success_is_a_failure() {
+        let body = r#"{"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "too old"}}"#;
+        assert_eq!(rejected(body).as_deref(), Some("it rejected 3 data points: too old"));
+        for body in
+            ["", "{}", r#"{"partialSuccess": {}}"#, r#"{"partialSuccess": {"rejectedDataPoints": 0}}"#]
+        {
+            assert_eq!(rejected(body), None, "{body}");
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::arguments::NeverHalt;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 
+/// The result in a run folder.
+const RESULT: &str = "result.json";
+
 /// Upper limit of rounds with a time budget.
 const MAX_ROUNDS: u32 = 1_000;
 
@@ -96,7 +99,15 @@ fn run_in<S: AsRef<OsStr>>(
     if !is(Code::Success) && !is(Code::Void) {
         return Err(Failure::environment(format!("the study failed ({status}); its error is printed above")));
     }
-    read(&folder.join("result.json")).map(Ok)
+    read(&folder.join(RESULT)).map(Ok)
+}
+
+/// Reads the result of a study from its file or its run folder.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_run(path: &Path) -> Result<StudyResult, Failure> {
+    if path.is_dir() { read(&path.join(RESULT)) } else { read(path) }
 }
 
 /// Reads a study result.

@@ -1,26 +1,22 @@
 //! `hoptax size`: predicts what the proxies of a service graph use, and checks such predictions.
 
 use std::fs;
-use std::path::Path;
 
 use hoptax_report::terminal;
-use hoptax_result::{SizeCheckResult, SizeResult, StudyResult, Verdict};
+use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
 use hoptax_size::{Prices, graph};
 
 use super::functions::load;
-use super::own_study::read;
+use super::own_study::read_run;
 use crate::arguments::SizeArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
-
-/// The result in a run folder.
-const RESULT: &str = "result.json";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let json = arguments.json.as_deref();
     if let Some(path) = &arguments.check {
-        let result = hoptax_size::check(&study(path)?).map_err(Failure::bad_input)?;
+        let result = hoptax_size::check(&read_run(path)?).map_err(Failure::bad_input)?;
         print::table_or_json(json, &result, || terminal::size_check(&result, print::style()))?;
         return Ok(code_of_check(&result));
     }
@@ -30,18 +26,13 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
     let graph = graph::read(&path.display().to_string(), &text, &load()?).map_err(Failure::bad_input)?;
-    let results = arguments.from.iter().map(|path| study(path)).collect::<Result<Vec<_>, _>>()?;
+    let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     let mut result = hoptax_size::size(&graph, rate, &results).map_err(Failure::bad_input)?;
     let prices =
         Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
     result.money = hoptax_size::money(&result, prices);
     print::table_or_json(json, &result, || terminal::size(&result, print::style()))?;
     Ok(code(&result))
-}
-
-/// Reads the result of a study from its file or its run folder.
-fn study(path: &Path) -> Result<StudyResult, Failure> {
-    if path.is_dir() { read(&path.join(RESULT)) } else { read(path) }
 }
 
 fn code(result: &SizeResult) -> Code {

@@ -1,5 +1,6 @@
 //! The summary of a load.
 
+mod imported;
 mod merged;
 
 use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, TlsResult};
@@ -45,6 +46,10 @@ pub fn load(result: &LoadResult, style: Style) -> String {
 
 fn heading(result: &LoadResult, style: Style) -> String {
     let plan = &result.plan;
+    if let Some(imported) = &result.imported {
+        let (source, load) = imported::heading(result, imported);
+        return format!("\n{}\n{load}\n\n", style.paint(Paint::Bold, &source));
+    }
     let how = match (result.rate.target, &plan.arrivals) {
         _ if plan.stages.is_some() => {
             format!("open loop, stages {}", plan.stages.as_deref().unwrap_or_default())
@@ -53,11 +58,8 @@ fn heading(result: &LoadResult, style: Style) -> String {
         _ => "closed loop".to_owned(),
     };
     let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
-    let tool = match (&result.imported, &result.merged) {
-        (Some(imported), _) => format!("imported from {}: ", imported.tool),
-        (None, Some(merged)) => format!("merged from {} run(s): ", merged.runs.len()),
-        (None, None) => String::new(),
-    };
+    let runs = result.merged.as_ref();
+    let runs = runs.map_or_else(String::new, |merged| format!("merged from {} run(s): ", merged.runs.len()));
     // For HTTP/1.1 the method is enough.
     let what = match plan.protocol.as_str() {
         "http2" => format!("HTTP/2 {}", plan.method),
@@ -70,13 +72,8 @@ fn heading(result: &LoadResult, style: Style) -> String {
     };
     format!(
         "\n{}\n{how}, {} connections{}{}, {} worker(s), {}{} after {} s of warm-up\n\n",
-        style.paint(Paint::Bold, &format!("{tool}{what} {}{more}", plan.url)),
-        // They may be unknown for an imported result.
-        if plan.connections == 0 {
-            "an unknown number of".to_owned()
-        } else {
-            grouped(plan.connections.into(), 0)
-        },
+        style.paint(Paint::Bold, &format!("{runs}{what} {}{more}", plan.url)),
+        grouped(plan.connections.into(), 0),
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
         network_note(&plan.network),
         plan.workers,
@@ -128,6 +125,9 @@ fn seconds(seconds: f64) -> String {
 
 /// Rates, and accounts of requests.
 fn accounts(result: &LoadResult) -> String {
+    if result.imported.is_some() {
+        return imported::accounts(result);
+    }
     let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
     // A withheld rate could be computed from the count of responses below, which is kept as evidence.
     let mut text = format!(
@@ -396,7 +396,9 @@ fn stages(result: &LoadResult) -> String {
 
 /// The quantiles of service time; the range of its bucket where an imported result has only that.
 fn service(result: &LoadResult) -> Vec<String> {
-    let mut cells = quantiles(&result.latency.service);
+    // What another tool did not report was not withheld.
+    let count = if result.imported.is_some() { 0 } else { result.latency.service.count };
+    let mut cells = quantiles(&Latency { count, ..result.latency.service });
     // After minimum and mean.
     let columns = [50.0, 90.0, 99.0, 99.9].into_iter().zip(cells.iter_mut().skip(2));
     for (percentile, cell) in columns {

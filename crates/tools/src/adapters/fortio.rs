@@ -42,36 +42,9 @@ pub(super) const TOOL: Tool = Tool {
     script: None,
     read: |output| {
         let result = json(output.result())?;
-        let histogram = result.get("DurationHistogram").ok_or("`DurationHistogram` is missing")?;
-        let us = |name: &str| at(histogram, &format!("/{name}")).map(|seconds| seconds * 1e6);
-        let count = at(histogram, "/Count").map(|count| count as u64);
-        let failed = at(&result, "/ErrorsDurationHistogram/Count").map(|count| count as u64);
-        let threads = at(&result, "/NumThreads");
-        let connections = threads.map(|threads| threads * at(&result, "/NumConnections").unwrap_or(1.0));
-        Ok(Reported {
-            url: text_at(&result, "/URL").or_else(|| text_at(&result, "/Destination")),
-            started_at: text_at(&result, "/StartTime"),
-            // `max` without a rate.
-            target: at(&result, "/RequestedQPS").filter(|rate| *rate > 0.0),
-            workers: threads.map(|count| count as u32),
-            connections: connections.map(|count| count as u32),
-            answered: count.map(|count| count.saturating_sub(failed.unwrap_or(0))),
-            failed,
-            rate: at(&result, "/ActualQPS"),
-            seconds: at(&result, "/ActualDuration").map(|ns| ns / 1e9),
-            latency: Latency {
-                min_us: us("Min"),
-                mean_us: us("Avg"),
-                standard_deviation_us: us("StdDev"),
-                p50_us: percentile(histogram, 50.0),
-                p90_us: percentile(histogram, 90.0),
-                p99_us: percentile(histogram, 99.0),
-                p99_9_us: percentile(histogram, 99.9),
-                max_us: us("Max"),
-                ..Latency::default()
-            },
-            buckets: PERCENTILES.iter().filter_map(|p| bucket(histogram, *p)).collect(),
-        })
+        let reported = read(&result)?;
+        let buckets = PERCENTILES.iter().filter_map(|p| bucket(&result["DurationHistogram"], *p)).collect();
+        Ok(Reported { buckets, ..reported })
     },
     not_reported: &[
         "intended starts: latency begins with the call, so time spent waiting behind a slow response is in no latency",
@@ -80,11 +53,45 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
+/// Reads a result in the JSON of Fortio, with quantiles as they are listed.
+pub(super) fn read(result: &Value) -> Result<Reported, String> {
+    let histogram = result.get("DurationHistogram").ok_or("`DurationHistogram` is missing")?;
+    let us = |name: &str| at(histogram, &format!("/{name}")).map(|seconds| seconds * 1e6);
+    let count = at(histogram, "/Count").map(|count| count as u64);
+    let failed = at(result, "/ErrorsDurationHistogram/Count").map(|count| count as u64);
+    let threads = at(result, "/NumThreads");
+    let connections = threads.map(|threads| threads * at(result, "/NumConnections").unwrap_or(1.0));
+    Ok(Reported {
+        url: text_at(result, "/URL").or_else(|| text_at(result, "/Destination")),
+        started_at: text_at(result, "/StartTime"),
+        // `max` without a rate.
+        target: at(result, "/RequestedQPS").filter(|rate| *rate > 0.0),
+        workers: threads.map(|count| count as u32),
+        connections: connections.map(|count| count as u32),
+        answered: count.map(|count| count.saturating_sub(failed.unwrap_or(0))),
+        failed,
+        rate: at(result, "/ActualQPS"),
+        seconds: at(result, "/ActualDuration").map(|ns| ns / 1e9),
+        latency: Latency {
+            min_us: us("Min"),
+            mean_us: us("Avg"),
+            standard_deviation_us: us("StdDev"),
+            p50_us: percentile(histogram, 50.0),
+            p90_us: percentile(histogram, 90.0),
+            p99_us: percentile(histogram, 99.0),
+            p99_9_us: percentile(histogram, 99.9),
+            max_us: us("Max"),
+            ..Latency::default()
+        },
+        ..Reported::default()
+    })
+}
+
 /// The reported percentiles.
-const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+pub(super) const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
 /// The bucket that a percentile lies in.
-fn bucket(histogram: &Value, percentile: f64) -> Option<ImportedRange> {
+pub(super) fn bucket(histogram: &Value, percentile: f64) -> Option<ImportedRange> {
     let buckets = histogram.get("Data")?.as_array()?;
     let reaches = |bucket: &&Value| at(bucket, "/Percent").is_some_and(|share| share >= percentile - 1e-9);
     let one = buckets.iter().find(reaches)?;

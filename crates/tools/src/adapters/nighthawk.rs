@@ -1,11 +1,14 @@
-//! Nighthawk: an open loop over a connection pool of Envoy.
+//! Nighthawk: an open loop over a connection pool of Envoy. Its output is read in each of its forms: JSON, YAML, that of Fortio,
+//! and the one for the console.
+
+mod console;
 
 use hoptax_result::Latency;
+use hoptax_yaml::Placed;
+use serde_json::{Value, json};
 
-use serde_json::Value;
-
-use super::command_line;
-use crate::text::{at, json, text_at};
+use super::{command_line, fortio};
+use crate::text::{at, json as parse_json, text_at};
 use crate::{Reported, Tool};
 
 /// Its latency statistic.
@@ -42,57 +45,22 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| {
-        let result = json(output.result())?;
-        let results = result.get("results").and_then(Value::as_array).ok_or("`results` is missing")?;
-        let named =
-            |name: &str| results.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name));
-        let global = named("global").or(results.last()).ok_or("`results` is empty")?;
-        let statistics = global.get("statistics").and_then(Value::as_array);
-        let latency = statistics
-            .and_then(|all| named_or_only(all))
-            .ok_or_else(|| missing(statistics.map_or(&[], Vec::as_slice)))?;
-        let counter = |name: &str| {
-            let all = global.get("counters")?.as_array()?;
-            all.iter()
-                .find(|one| one.get("name").and_then(Value::as_str) == Some(name))
-                .and_then(|one| at(one, "/value"))
-        };
-        let seconds = global.get("execution_duration").and_then(seconds);
-        let answered = counter("benchmark.http_2xx").or_else(|| at(latency, "/count"));
-        let failed: f64 = ["http_4xx", "http_5xx", "stream_resets", "pool_connection_failure"]
-            .iter()
-            .filter_map(|name| counter(&format!("benchmark.{name}")))
-            .sum();
-        let us = |name: &str| latency.get(name).and_then(self::seconds).map(|seconds| seconds * 1e6);
-        // Rate and connections are those of each worker.
-        let is_worker = |one: &&Value| {
-            one.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with("worker_"))
-        };
-        let workers = results.iter().filter(is_worker).count().max(1) as f64;
-        let of_workers = |pointer: &str| at(&result, pointer).map(|one| one * workers);
-        Ok(Reported {
-            url: text_at(&result, "/options/uri"),
-            started_at: text_at(global, "/execution_start"),
-            target: of_workers("/options/requests_per_second"),
-            workers: Some(workers as u32),
-            connections: of_workers("/options/connections").map(|count| count as u32),
-            answered: answered.map(|count| count as u64),
-            failed: Some(failed as u64),
-            rate: answered.zip(seconds).map(|(count, seconds)| count / seconds),
-            seconds,
-            latency: Latency {
-                min_us: us("min"),
-                mean_us: us("mean"),
-                standard_deviation_us: us("pstdev"),
-                p50_us: percentile(latency, 0.5),
-                p90_us: percentile(latency, 0.9),
-                p99_us: percentile(latency, 0.99),
-                p99_9_us: percentile(latency, 0.999),
-                max_us: us("max"),
-                ..Latency::default()
-            },
-            ..Reported::default()
-        })
+        let text = output.result();
+        if console::is_console(text) {
+            return console::read(text);
+        }
+        if text.lines().any(|line| line.starts_with("results:")) {
+            return read_output(&yaml(text)?);
+        }
+        let result = parse_json(text)?;
+        if result.get("DurationHistogram").is_some() {
+            fortio_form(&result)
+        } else if result.get("results").is_none() && has_times(&result) {
+            // A statistic alone, as its histograms are written one by one.
+            read_output(&json!({"results": [{"statistics": [result]}]}))
+        } else {
+            read_output(&result)
+        }
     },
     not_reported: &[
         "requests without a free connection: they are counted as overflow and are in no latency",
@@ -100,6 +68,82 @@ pub(super) const TOOL: Tool = Tool {
         "time between the intended start and the encoding of a request",
     ],
 };
+
+/// Reads the output message of Nighthawk.
+fn read_output(result: &Value) -> Result<Reported, String> {
+    let results = result.get("results").and_then(Value::as_array).ok_or("`results` is missing")?;
+    let named = |name: &str| results.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name));
+    let global = named("global").or(results.last()).ok_or("`results` is empty")?;
+    let statistics = global.get("statistics").and_then(Value::as_array);
+    let latency = statistics
+        .and_then(|all| named_or_only(all))
+        .ok_or_else(|| missing(statistics.map_or(&[], Vec::as_slice)))?;
+    let counter = |name: &str| {
+        let all = global.get("counters")?.as_array()?;
+        all.iter()
+            .find(|one| one.get("name").and_then(Value::as_str) == Some(name))
+            .and_then(|one| at(one, "/value"))
+    };
+    let seconds = global.get("execution_duration").and_then(seconds);
+    let (answered, failed) = counts(counter);
+    let answered = answered.or_else(|| at(latency, "/count"));
+    let us = |name: &str| latency.get(name).and_then(self::seconds).map(|seconds| seconds * 1e6);
+    // Rate and connections are those of each worker.
+    let is_worker = |one: &&Value| {
+        one.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with("worker_"))
+    };
+    let workers = results.iter().filter(is_worker).count();
+    let of_workers = |pointer: &str| at(result, pointer).map(|one| one * workers.max(1) as f64);
+    Ok(Reported {
+        url: text_at(result, "/options/uri"),
+        started_at: text_at(global, "/execution_start"),
+        target: of_workers("/options/requests_per_second"),
+        workers: (workers > 0).then_some(workers as u32),
+        connections: of_workers("/options/connections").map(|count| count as u32),
+        answered: answered.map(|count| count as u64),
+        failed: Some(failed),
+        rate: answered.zip(seconds).map(|(count, seconds)| count / seconds),
+        seconds,
+        latency: Latency {
+            min_us: us("min"),
+            mean_us: us("mean"),
+            standard_deviation_us: us("pstdev"),
+            p50_us: percentile(latency, 0.5),
+            p90_us: percentile(latency, 0.9),
+            p99_us: percentile(latency, 0.99),
+            p99_9_us: percentile(latency, 0.999),
+            max_us: us("max"),
+            ..Latency::default()
+        },
+        ..Reported::default()
+    })
+}
+
+/// Requests answered and failed, by the counters.
+fn counts(counter: impl Fn(&str) -> Option<f64>) -> (Option<f64>, u64) {
+    let failed: f64 = ["http_4xx", "http_5xx", "stream_resets", "pool_connection_failure"]
+        .iter()
+        .filter_map(|name| counter(&format!("benchmark.{name}")))
+        .sum();
+    (counter("benchmark.http_2xx"), failed as u64)
+}
+
+/// Reads its output in the form of Fortio. Other than Fortio's, its buckets end at quantiles that were recorded, so nothing is
+/// interpolated: a quantile is the end of the bucket that it lies in.
+fn fortio_form(result: &Value) -> Result<Reported, String> {
+    let reported = fortio::read(result)?;
+    let [p50_us, p90_us, p99_us, p99_9_us] = fortio::PERCENTILES
+        .map(|percentile| fortio::bucket(&result["DurationHistogram"], percentile).map(|one| one.high_us));
+    let latency = Latency { p50_us, p90_us, p99_us, p99_9_us, ..reported.latency };
+    // Its `NumThreads` counts connections.
+    Ok(Reported { workers: None, latency, ..reported })
+}
+
+fn yaml(text: &str) -> Result<Value, String> {
+    let root: Placed = serde_saphyr::from_str(text)
+        .map_err(|error| format!("neither JSON nor YAML: {}", hoptax_yaml::message(&error)))?;
+    Ok(root.value.to_value())
+}
 
 /// The latency of requests, or the only statistic with times.
 fn named_or_only(statistics: &[Value]) -> Option<&Value> {
@@ -147,6 +191,40 @@ mod tests {
     fn output_is_read() {
         let text = include_str!("../../recorded/nighthawk.json");
         insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
+    }
+
+    fn read(text: &str) -> Result<Reported, String> {
+        (TOOL.read)(&Output { text, file: None })
+    }
+
+    #[test]
+    fn yaml_holds_what_json_does() {
+        let json = include_str!("../../recorded/nighthawk.json");
+        let yaml = include_str!("../../recorded/nighthawk.yaml");
+        assert_eq!(read(json).unwrap(), read(yaml).unwrap());
+        assert!(read(&yaml.replace("statistics", "others")).unwrap_err().contains("is missing"));
+        assert!(read("results: [").unwrap_err().starts_with("neither JSON nor YAML"));
+    }
+
+    #[test]
+    fn the_form_of_fortio_lists_quantiles_that_were_recorded() {
+        let reported = read(include_str!("../../recorded/nighthawk-fortio.json")).unwrap();
+        insta::assert_debug_snapshot!(reported);
+        // A bucket from 91 to 248 ms would be a range in a file of Fortio.
+        assert!(reported.buckets.is_empty());
+        assert_eq!((reported.connections, reported.workers), (Some(300), None));
+    }
+
+    #[test]
+    fn a_statistic_alone_is_read() {
+        let text = r#"{"count": "10", "id": "", "percentiles": [
+            {"percentile": 0.5, "count": "5", "duration": "0.000005s"}, {"percentile": 1, "count": "10", "duration": "0.000010s"}],
+            "domain": "DURATION", "mean": "0.000006s", "pstdev": "0.000003s", "min": "0.000001s", "max": "0.000010s"}"#;
+        let reported = read(text).unwrap();
+        assert_eq!((reported.answered, reported.url, reported.target), (Some(10), None, None));
+        let latency = reported.latency;
+        assert_eq!((latency.p50_us, latency.p90_us, latency.mean_us), (Some(5.0), Some(10.0), Some(6.0)));
+        assert!(read("{\"count\": \"0\"}").unwrap_err().contains("`results` is missing"));
     }
 
     #[test]

@@ -197,3 +197,24 @@ fn a_quantile_of_which_only_the_bucket_is_known_is_printed_as_a_range() {
     let line = text.lines().find(|line| line.starts_with("service time")).unwrap();
     assert!(line.contains("95.0") && line.contains("13.0 to 1,000 "), "{line}");
 }
+
+#[test]
+fn an_imported_result_states_what_its_file_does() {
+    let mut result = fixture::load();
+    result.imported = Some(Imported { tool: "hgrm".to_owned(), unknown: Vec::new(), ranges: Vec::new() });
+    let style = Style { width: 100, colour: false };
+    assert!(!load(&result, style).contains("not known"));
+    let (plan, book) = (&mut result.plan, &mut result.book);
+    (plan.url, plan.connections, plan.workers) = ("unknown".to_owned(), 0, 0);
+    (book.answered, book.failed, result.recorded_s) = (0, 0, 0.0);
+    (result.rate.target, result.rate.achieved, result.latency.service.p99_9_us) = (None, None, None);
+    let text = load(&result, style);
+    for words in [
+        "imported from hgrm: unknown target\na load that is not known\n",
+        "rate       not known\nrequests   not known\n",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let service = text.lines().find(|line| line.starts_with("service time")).unwrap();
+    assert!(!service.contains("withheld"), "{service}");
+}

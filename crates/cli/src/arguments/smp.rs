@@ -1,0 +1,85 @@
+//! Arguments of `hoptax smp`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax smp run test.yaml --json result.json
+  hoptax smp run test.yaml --target shop.test:8080
+  hoptax smp meshmark runs/quick-1
+
+`hoptax export RESULT --to smp` writes results in the format of SMP, and `hoptax import smp FILE`
+reads them. docs/smp.md describes the fields, the formula of MeshMark and its defects.")]
+pub(crate) struct SmpArguments {
+    #[command(subcommand)]
+    pub(crate) action: SmpAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SmpAction {
+    /// Send the load of an SMP test configuration
+    ///
+    /// The clients of the configuration send one after the other. Load goes to this machine only, unless --target names the
+    /// other one: a file does not choose a target.
+    #[command(after_help = "\
+Exit codes:
+  0    no result is void
+  2    not a test configuration, or a target that is not allowed
+  3    a load could not run
+  4    a result is void
+  130  interrupted")]
+    Run(RunTestArguments),
+    /// Print the index `MeshMark` and the value for cost of each arm of a study
+    Meshmark {
+        /// Run folder of a study, or its `result.json`
+        #[arg(value_name = "RESULT", value_hint = ValueHint::AnyPath)]
+        result: PathBuf,
+        /// Write the result as JSON to a file; `-` is stdout
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        json: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunTestArguments {
+    /// Test configuration, YAML or JSON; `-` is stdin
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Allow load to this server, which is not on this machine: host and port as in the URL; repeatable
+    #[arg(long, value_name = "HOST:PORT", value_parser = target)]
+    pub(crate) target: Vec<(String, u16)>,
+    /// Send the load of this client only, counted from 1
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) client: Option<u32>,
+    /// Write the result of one client as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// A host in lower case, without the brackets of an IPv6 address, and a port.
+fn target(text: &str) -> Result<(String, u16), String> {
+    let form = || "write it as `HOST:PORT`".to_owned();
+    let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    let port = port.parse().map_err(|_| form())?;
+    if host.is_empty() || host.contains(['/', '@']) { Err(form()) } else { Ok((host, port)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_host_and_a_port() {
+        assert_eq!(target("Shop.test:80"), Ok(("shop.test".to_owned(), 80)));
+        assert_eq!(target("[2001:db8::1]:443"), Ok(("2001:db8::1".to_owned(), 443)));
+        for text in
+            ["shop.test", "shop.test:http", ":80", "http://shop.test:80", "a@shop.test:80", "shop.test:70000"]
+        {
+            assert!(target(text).is_err(), "{text}");
+        }
+    }
+}

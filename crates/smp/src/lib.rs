@@ -1,0 +1,26 @@
+//! Service Mesh Performance (SMP) v0.0.1: results of hoptax as its messages and back, its test configurations as loads, and its
+//! index `MeshMark`. Nothing here reads a file or opens a connection.
+//!
+//! Field names and types are those of the proto files of SMP,
+//! <https://github.com/service-mesh-performance/service-mesh-performance/tree/6ecbce79/protos>.
+
+mod document;
+mod duration;
+mod kept;
+mod load;
+mod meshmark;
+mod message;
+mod study;
+mod test;
+
+pub use document::{
+    Client, Document, Environment, Latency, MeshConfig, Node, Protocol, Read, TestConfig, TestResult, Unit,
+    Workload, read, text,
+};
+pub use load::{Restored, of_load, restore};
+pub use meshmark::meshmark;
+pub use study::of_study;
+pub use test::{PlannedLoad, plan};
+
+/// The version of SMP.
+pub const VERSION: &str = "v0.0.1";

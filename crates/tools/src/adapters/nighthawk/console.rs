@@ -1,0 +1,146 @@
+//! The output of Nighthawk for the console: a table of percentiles for each statistic, and a table of counters.
+
+use hoptax_result::Latency;
+
+use super::counts;
+use crate::Reported;
+use crate::text::time_us;
+
+/// The heading of the latency of requests.
+const LATENCY: &str = "Request start to response end";
+
+/// Whether a text is in this form: only this one has a table that begins with this word.
+pub(super) fn is_console(text: &str) -> bool {
+    text.lines().any(|line| line.split_whitespace().next() == Some("Percentile"))
+}
+
+/// Reads it. It holds neither the target nor the load.
+pub(super) fn read(text: &str) -> Result<Reported, String> {
+    let sections: Vec<Section> = sections(text);
+    let section = sections
+        .iter()
+        .find(|one| one.name == LATENCY)
+        .or_else(|| Some(sections.first()?).filter(|_| sections.len() == 1))
+        .ok_or_else(|| missing(&sections))?;
+    let counter = |name: &str, column: usize| {
+        let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let row = rows.find(|row| row.first() == Some(&name) && row.len() == 3)?;
+        row.get(column)?.parse::<f64>().ok()
+    };
+    let (answered, failed) = counts(|name| counter(name, 1));
+    let us = |name: &str| section.value(name);
+    let percentile = |p: f64| section.percentiles.iter().find(|(one, _)| *one >= p - 1e-9).map(|(_, us)| *us);
+    Ok(Reported {
+        answered: Some(answered.map_or(section.samples, |count| count as u64)),
+        failed: Some(failed),
+        rate: counter("benchmark.http_2xx", 2),
+        latency: Latency {
+            min_us: us("min"),
+            mean_us: us("mean"),
+            standard_deviation_us: us("pstdev"),
+            p50_us: percentile(0.5),
+            p90_us: percentile(0.9),
+            p99_us: percentile(0.99),
+            p99_9_us: percentile(0.999),
+            max_us: us("max"),
+            ..Latency::default()
+        },
+        ..Reported::default()
+    })
+}
+
+/// A statistic with times.
+struct Section {
+    name: String,
+    samples: u64,
+    /// Names of the summary and their values, us.
+    summary: Vec<(String, f64)>,
+    /// Percentiles from 0 to 1, ascending, and their values, us.
+    percentiles: Vec<(f64, f64)>,
+}
+
+impl Section {
+    fn value(&self, name: &str) -> Option<f64> {
+        self.summary.iter().find(|(one, _)| one == name).map(|(_, us)| *us)
+    }
+}
+
+/// The statistics with times. Sizes have numbers without a unit, so they have no summary and are left out.
+fn sections(text: &str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    for line in text.lines() {
+        if let Some((name, samples)) = heading(line) {
+            sections.push(Section { name, samples, summary: Vec::new(), percentiles: Vec::new() });
+            continue;
+        }
+        let Some(section) = sections.last_mut() else { continue };
+        if line.contains(" | ") {
+            section.summary.extend(line.split(" | ").filter_map(|part| {
+                let (name, time) = part.split_once(':')?;
+                Some((name.trim().to_owned(), duration_us(time)?))
+            }));
+        } else if let Some(row) = percentile(line) {
+            section.percentiles.push(row);
+        }
+    }
+    sections.retain(|section| !section.summary.is_empty());
+    sections
+}
+
+/// `NAME (123 samples)`.
+fn heading(line: &str) -> Option<(String, u64)> {
+    let (name, rest) = line.rsplit_once(" (")?;
+    Some((name.trim().to_owned(), rest.trim().strip_suffix(" samples)")?.parse().ok()?))
+}
+
+/// `0.5 88291 0s 002ms 898us`: a percentile, the number of samples up to it, and its value.
+fn percentile(line: &str) -> Option<(f64, f64)> {
+    let (percentile, rest) = line.trim().split_once(char::is_whitespace)?;
+    let (count, time) = rest.trim().split_once(char::is_whitespace)?;
+    count.parse::<u64>().ok()?;
+    Some((percentile.parse().ok()?, duration_us(time)?))
+}
+
+/// `0s 002ms 898us`, or `2.898ms`; microseconds.
+fn duration_us(text: &str) -> Option<f64> {
+    let parts: Option<Vec<f64>> = text.split_whitespace().map(time_us).collect();
+    parts.filter(|parts| !parts.is_empty()).map(|parts| parts.iter().sum())
+}
+
+fn missing(sections: &[Section]) -> String {
+    let names: Vec<&str> = sections.iter().map(|one| one.name.as_str()).collect();
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    format!("the statistic `{LATENCY}` is missing; statistics with times: {names}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = include_str!("../../../recorded/nighthawk.txt");
+
+    #[test]
+    fn output_is_read() {
+        insta::assert_debug_snapshot!(read(TEXT));
+    }
+
+    #[test]
+    fn one_statistic_is_read_and_of_several_unknown_ones_none() {
+        assert!(is_console(TEXT) && !is_console("percentile: 1"));
+        let renamed = TEXT.replace(LATENCY, "other");
+        assert!(
+            read(&renamed).unwrap_err().ends_with("statistics with times: other, Initiation to completion")
+        );
+        let (start, end) = (renamed.find("other").unwrap(), renamed.find("Initiation").unwrap());
+        let single = read(&renamed[start..end]).unwrap();
+        assert_eq!((single.answered, single.latency.p50_us), (Some(4_990), Some(113.0)));
+        assert!(read("Percentile").unwrap_err().ends_with("statistics with times: none"));
+    }
+
+    #[test]
+    fn durations_add_their_parts() {
+        assert_eq!(duration_us(" 1s 002ms 898us "), Some(1_002_898.0));
+        assert_eq!(duration_us("1.5ms"), Some(1_500.0));
+        assert_eq!((duration_us("10"), duration_us("")), (None, None));
+    }
+}

@@ -1,0 +1,158 @@
+//! Reads the percentile distribution that libraries of `HdrHistogram` print (`.hgrm`), and hoptax with them.
+//!
+//! A line holds a value, a quantile, and the number of times up to it. The lines are closer together towards the maximum, and a
+//! quantile such as 0.99 is between two of them: it is at most the value of the line behind it and at least that of the line before.
+
+use hoptax_result::{ImportedRange, Latency, LoadResult};
+
+use crate::text::number;
+use crate::{Reported, imported};
+
+/// Percentiles of results.
+const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+/// The comment of hoptax that lists quantiles which the result withholds.
+const WITHHELD: &str = "# withheld in the result:";
+
+/// What such a file does not hold.
+const NOT_REPORTED: [&str; 4] = [
+    "the unit of its values: they are read as milliseconds, the unit of hoptax, wrk2 and the plotters of HdrHistogram",
+    "what its times begin with",
+    "rate, duration, target and connections",
+    "failed requests",
+];
+
+/// A line of the distribution.
+struct Line {
+    us: f64,
+    quantile: f64,
+    count: u64,
+}
+
+/// Reads a distribution in milliseconds.
+///
+/// # Errors
+/// When it is none: the reason.
+pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
+    let lines: Vec<Line> = text.lines().filter_map(line).collect();
+    let last = lines.last().ok_or("it has no line of a value, a quantile and a count")?;
+    let footer = |name: &str| {
+        let mut footers =
+            text.lines().filter_map(|line| line.trim().strip_prefix("#[")).flat_map(|line| line.split(','));
+        let value = footers.find_map(|part| part.split_once('=').filter(|(one, _)| one.trim() == name))?.1;
+        number(value)
+    };
+    let us = |name: &str| footer(name).map(|ms| ms * 1e3);
+    let is_withheld = |percentile: f64| {
+        let listed = text.lines().find_map(|line| line.strip_prefix(WITHHELD)).unwrap_or_default();
+        listed.split(',').any(|name| name.trim() == format!("p{percentile}"))
+    };
+    let found = PERCENTILES.map(|percentile| Some(percentile).filter(|one| !is_withheld(*one)));
+    let bucket = |percentile: f64| {
+        let index = lines.iter().position(|line| line.quantile >= percentile / 100.0 - 1e-12)?;
+        let behind = lines.get(index)?;
+        let is_exact = (behind.quantile - percentile / 100.0).abs() < 1e-12;
+        let before = index.checked_sub(1).and_then(|before| lines.get(before)).unwrap_or(behind);
+        let low_us = if is_exact { behind.us } else { before.us };
+        Some(ImportedRange { percentile, low_us, high_us: behind.us })
+    };
+    let buckets = found.map(|percentile| percentile.and_then(bucket));
+    let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
+    let reported = Reported {
+        answered: Some(footer("Total count").map_or(last.count, |count| count as u64)),
+        latency: Latency {
+            mean_us: us("Mean"),
+            standard_deviation_us: us("StdDeviation"),
+            p50_us,
+            p90_us,
+            p99_us,
+            p99_9_us,
+            max_us: us("Max"),
+            ..Latency::default()
+        },
+        buckets: buckets.into_iter().flatten().collect(),
+        ..Reported::default()
+    };
+    Ok(imported("hgrm", reported, NOT_REPORTED.map(str::to_owned).to_vec()))
+}
+
+fn line(text: &str) -> Option<Line> {
+    let mut words = text.split_whitespace();
+    let ms: f64 = words.next()?.parse().ok()?;
+    let quantile: f64 = words.next()?.parse().ok()?;
+    let count = words.next()?.parse().ok()?;
+    ((0.0..=1.0).contains(&quantile) && ms.is_finite()).then_some(Line { us: ms * 1e3, quantile, count })
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_load::hdr::percentile_distribution;
+    use hoptax_load::histogram;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "       Value     Percentile TotalCount 1/(1-Percentile)
+
+       0.100 0.000000000000          1           1.00
+       0.200 0.500000000000         60           2.00
+       0.250 0.900000000000         90          10.00
+       0.260 0.987500000000         98          80.00
+       0.900 0.990625000000         99         106.67
+       1.000 1.000000000000        100
+#[Mean    =        0.211, StdDeviation   =        0.050]
+#[Max     =        1.000, Total count    =          100]
+#[Buckets =           27, SubBuckets     =         2048]
+";
+
+    #[test]
+    fn a_quantile_between_two_lines_is_their_range() {
+        let load = import_hgrm(TEXT).unwrap();
+        let service = load.latency.service;
+        assert_eq!((service.p50_us, service.p90_us, service.p99_us), (Some(200.0), Some(250.0), None));
+        assert_eq!((service.mean_us, service.max_us, service.count), (Some(211.0), Some(1_000.0), 100));
+        let ranges = load.imported.unwrap().ranges;
+        let bounds: Vec<_> = ranges.iter().map(|one| (one.percentile, one.low_us, one.high_us)).collect();
+        assert_eq!(bounds, [(99.0, 260.0, 900.0)], "p99.9 is between 900 and 1,000, which is narrow");
+    }
+
+    #[test]
+    fn withheld_quantiles_stay_withheld_and_other_texts_are_refused() {
+        let load = import_hgrm(&format!("{TEXT}# withheld in the result: p99, p99.9\n")).unwrap();
+        assert_eq!((load.latency.service.p99_9_us, load.imported.unwrap().ranges), (None, Vec::new()));
+        assert!(import_hgrm("# verdict: void\n").unwrap_err().contains("no line of a value"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_exported_is_read(times_ns in prop::collection::vec(1_000..60_000_000_000_u64, 1..300)) {
+            let mut times = histogram();
+            for ns in &times_ns {
+                times.record(*ns).unwrap();
+            }
+            let load = import_hgrm(&percentile_distribution(&times)).unwrap();
+            let service = load.latency.service;
+            prop_assert_eq!(load.book.answered, times_ns.len() as u64);
+            // Values are printed in steps of 1 us.
+            let is_near = |us: Option<f64>, ns: f64| us.is_some_and(|us| (us - ns / 1e3).abs() <= 0.51 + 1e-9 * us);
+            prop_assert!(is_near(service.mean_us, times.mean()), "{:?}", service);
+            prop_assert!(is_near(service.max_us, times.max() as f64), "{:?}", service);
+            let ranges = load.imported.unwrap().ranges;
+            for (p, read) in [(50.0, service.p50_us), (90.0, service.p90_us), (99.0, service.p99_us)] {
+                let us = times.value_at_quantile(p / 100.0) as f64 / 1e3;
+                let range = ranges.iter().find(|range| (range.percentile - p).abs() < 1e-9);
+                let (low, high) = match (read, range) {
+                    // A bucket that is not wide reaches a tenth below its end.
+                    (Some(high), None) => (0.9 * high, high),
+                    (None, Some(range)) => (range.low_us, range.high_us),
+                    other => return Err(TestCaseError::fail(format!("{other:?}"))),
+                };
+                prop_assert!(low - 1.0 <= us && us <= high + 1.0, "p{}: {} {} {}", p, low, us, high);
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,200}", words in prop::collection::vec("(#\\[|Mean|=|,|\\]|[0-9]{1,9}|0\\.[0-9]{1,3}| |\n)", 0..60)) {
+            let _ = (import_hgrm(&text), import_hgrm(&words.concat()));
+        }
+    }
+}
