@@ -25,7 +25,7 @@ use clap_complete::Shell;
 
 pub(crate) use compare::CompareArguments;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
-pub(crate) use find::{FindArguments, Preset};
+pub(crate) use find::{FindArguments, Given, Preset};
 pub(crate) use gate::GateArguments;
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::{ExportArguments, ExportFormat, MergeArguments};
@@ -300,6 +300,8 @@ pub(crate) enum SchemaOf {
     LoadInterval,
     /// The result of `hoptax find`
     Find,
+    /// The result of `hoptax find --arms`
+    FindArms,
     /// The result of `hoptax scale`
     Scale,
     /// The graph file of `hoptax size`

@@ -17,6 +17,7 @@
 //! | cost per unit of a quantity that differs between arms, and its bend | slope and sag over the costs of the round | [`line()`] |
 //! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
 //! | rate at which rate over response time is highest | the logarithm of that ratio at each rate | set of rates that none beats, [`knee()`] |
+//! | ratio of the highest rates of two arms | the logarithm of the ratio | [`ratio_over_rounds`] |
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
 //! | sum of numbers of several studies | none: the studies share no rounds | [`sum_of_independent`] of the intervals |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
@@ -68,6 +69,7 @@ mod quantile;
 mod quantile_cost;
 mod random_effects;
 mod rank_correlation;
+mod ratio;
 mod scalability;
 mod sequential;
 mod share_cost;
@@ -94,6 +96,7 @@ pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
+pub use ratio::ratio_over_rounds;
 pub use scalability::{
     FittedPoint, MIN_ROUNDS, MIN_SIZES, NoScalability, Scalability, SizedRates, scalability,
 };
