@@ -160,63 +160,49 @@ fn worth(study: &Study, studies: u64) -> Worth {
     }
 }
 
-#[test]
-#[ignore = "prints the table of docs/find.md"]
-#[expect(clippy::print_stdout, reason = "temporary")]
-fn table() {
-    let bucket_and_gradual = [Kind::Bucket, Kind::Gradual(0.05)];
-    for (name, kinds) in [
-        ("buckets", [Kind::Bucket; 2]),
-        ("gradual 5 %", [Kind::Gradual(0.05); 2]),
-        ("bucket, gradual 5 %", bucket_and_gradual),
-        ("bucket, gradual 10 %", [Kind::Bucket, Kind::Gradual(0.1)]),
-    ] {
-        for base in [CALM, RESTLESS] {
-            for spoilt in [0.0, 0.1, 0.2, 0.3] {
-                println!(
-                    "{name}, level {}, {spoilt}: {:?}",
-                    base.level,
-                    worth(&Study { kinds, spoilt, ..base }, STUDIES)
-                );
-            }
-        }
-    }
-    for kinds in [[Kind::Queue; 2], [Kind::Bucket, Kind::Queue]] {
-        for spoilt in [0.0, 0.3] {
-            println!("{kinds:?}, {spoilt}: {:?}", worth(&Study { kinds, spoilt, ..CALM }, 200));
-        }
-    }
-    println!("undithered: {:?}", worth(&Study { is_dithered: false, ..CALM }, STUDIES));
+/// Asserts the share of intervals that contain the truth, their median half-width and the bias, at worst.
+fn assert_worth(study: Study, studies: u64, [covered, half_width, bias]: [f64; 3]) {
+    let found = worth(&study, studies);
+    assert!(found.covered >= covered && found.half_width <= half_width, "{study:?}: {found:?}");
+    assert!(found.bias.abs() <= bias && found.lost < 0.01, "{study:?}: {found:?}");
 }
 
 #[test]
-fn intervals_of_steady_servers_contain_the_ratio() {
-    let found = worth(&CALM, STUDIES);
-    assert!(found.covered >= 0.92 && found.half_width < 0.012, "{found:?}");
-}
-
-#[test]
-fn without_the_random_part_of_the_width_most_intervals_miss_the_ratio() {
-    let found = worth(&Study { is_dithered: false, ..CALM }, STUDIES);
-    assert!(found.covered < 0.5, "{found:?}");
+fn intervals_of_steady_servers_contain_the_ratio_also_while_trials_are_spoilt() {
+    for kinds in [[Kind::Bucket; 2], [Kind::Gradual(0.05); 2]] {
+        assert_worth(Study { kinds, ..CALM }, STUDIES, [0.93, 0.018, 0.001]);
+        assert_worth(Study { kinds, spoilt: 0.1, ..CALM }, STUDIES, [0.93, 0.019, 0.001]);
+        assert_worth(Study { kinds, spoilt: 0.3, ..CALM }, STUDIES, [0.93, 0.07, 0.005]);
+    }
+    assert_worth(CALM, STUDIES, [0.93, 0.009, 0.001]);
 }
 
 #[test]
 fn intervals_contain_the_ratio_while_processes_have_levels_and_the_machine_drifts() {
-    for kinds in [[Kind::Bucket; 2], [Kind::Bucket, Kind::Gradual(0.05)]] {
-        let found = worth(&Study { kinds, spoilt: 0.0, ..RESTLESS }, STUDIES);
-        assert!(found.covered >= 0.92 && found.half_width < 0.03, "{kinds:?}: {found:?}");
+    for kinds in [[Kind::Bucket; 2], [Kind::Gradual(0.05); 2], [Kind::Bucket, Kind::Gradual(0.05)]] {
+        assert_worth(Study { kinds, spoilt: 0.0, ..RESTLESS }, STUDIES, [0.93, 0.026, 0.004]);
+        assert_worth(Study { kinds, ..RESTLESS }, STUDIES, [0.93, 0.1, 0.01]);
     }
 }
 
 #[test]
-fn intervals_contain_the_ratio_while_three_trials_in_ten_are_spoilt_and_the_machine_drifts() {
-    let found = worth(&RESTLESS, STUDIES);
-    assert!(found.covered >= 0.92 && found.lost < 0.02, "{found:?}");
+fn intervals_of_two_queues_contain_the_ratio() {
+    let queues = Study { kinds: [Kind::Queue; 2], ..CALM };
+    assert_worth(queues, 200, [0.92, 0.07, 0.01]);
+    assert_worth(Study { spoilt: 0.3, ..queues }, 200, [0.92, 0.16, 0.02]);
 }
 
 #[test]
-fn intervals_of_two_queues_contain_the_ratio() {
-    let found = worth(&Study { kinds: [Kind::Queue; 2], ..CALM }, 200);
-    assert!(found.covered >= 0.90, "{found:?}");
+fn without_the_random_part_of_the_width_no_interval_of_steady_servers_contains_the_ratio() {
+    let found = worth(&Study { is_dithered: false, ..CALM }, STUDIES);
+    assert!(found.covered < 0.01, "{found:?}");
+}
+
+#[test]
+fn spoilt_trials_lower_the_rate_more_of_a_server_that_fails_gradually() {
+    // The known weakness: one server fails sharply and the other gradually, nothing else varies, and trials are spoilt.
+    let study = Study { kinds: [Kind::Bucket, Kind::Gradual(0.05)], spoilt: 0.2, ..CALM };
+    let found = worth(&study, STUDIES);
+    assert!(found.bias < -0.005 && (0.85..0.93).contains(&found.covered), "{found:?}");
+    assert_worth(Study { spoilt: 0.0, ..study }, STUDIES, [0.93, 0.014, 0.001]);
 }

@@ -18,7 +18,8 @@ pub fn find_arms(result: &FindArmsResult, style: Style) -> String {
     let mut rows = Rows::new(&["arm", "rate/s", "upper rate/s", &ratio, "limited by"]);
     for (number, arm) in result.arms.iter().enumerate() {
         let given = |one: Option<f64>| one.map_or("-".to_owned(), rate);
-        let of_first = if number == 0 { "1" } else { "-" };
+        let is_known = number == 0 && arm.found.state == FindState::Found;
+        let of_first = if is_known { "1" } else { "-" };
         rows.add(
             &arm.arm,
             vec![
@@ -30,12 +31,9 @@ pub fn find_arms(result: &FindArmsResult, style: Style) -> String {
         );
     }
     let mut text = format!("\n{}\n\n{}", style.paint(Paint::Bold, &title), rows.text());
-    let sentences: Vec<String> = result
-        .arms
-        .iter()
-        .flat_map(|arm| [state(arm, result), arm.no_ratio.as_ref().map(|why| no_ratio(arm, why))])
-        .flatten()
-        .collect();
+    // The sentence about its state also says why an arm without a rate has no ratio.
+    let sentence = |arm| state(arm, result).or_else(|| no_ratio(arm));
+    let sentences: Vec<String> = result.arms.iter().filter_map(sentence).collect();
     if !sentences.is_empty() {
         text += "\n";
     }
@@ -101,28 +99,29 @@ fn state(arm: &FoundArm, result: &FindArmsResult) -> Option<String> {
     })
 }
 
-fn no_ratio(arm: &FoundArm, why: &str) -> String {
-    format!("{}: its ratio is not known: {why}.", arm.arm)
+fn no_ratio(arm: &FoundArm) -> Option<String> {
+    let why = arm.no_ratio.as_ref()?;
+    Some(format!("{}: its ratio is not known: {why}.", arm.arm))
 }
 
 /// How the numbers came about.
 fn method(result: &FindArmsResult) -> String {
     let (search, round) = (&result.evidence, &result.round_evidence);
-    let agree = if search.exceed_ratio > 0.0 {
-        format!("more than {:.0} % of them", (1.0 - search.exceed_ratio) * 100.0)
+    let most = if search.exceed_ratio > 0.0 {
+        format!("more than {:.0} % of the", (1.0 - search.exceed_ratio) * 100.0)
     } else {
-        "all of them".to_owned()
+        "all".to_owned()
     };
     format!(
-        "{} trials in {:.0} s, with the requests of the load `{}` on {} connections. A rate holds, and an upper rate fails, when {agree} \
-         agree: trials of {} s in total, {} s each, with processes that were started once. A ratio is the mean of {} of {} rounds with \
-         its interval of {:.0} %; each round starts all processes again and decides by trials of {} s in total.",
+        "{} trials in {:.0} s, with the requests of the load `{}` on {} connections. Objectives hold at the rate, and fail at the upper \
+         rate, in {most} trials of {} s, {} s in total, on processes that were started once. Ratios are means over {} of {} rounds, with \
+         intervals of {:.0} %; each round starts all processes again, and decides by trials of {} s in total.",
         result.trials.len(),
         result.took_s,
         result.load,
         result.connections,
-        search.duration_sum_s,
         search.final_trial_s,
+        search.duration_sum_s,
         result.rounds,
         result.rounds_planned,
         result.confidence * 100.0,
