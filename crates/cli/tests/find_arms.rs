@@ -16,7 +16,9 @@ const LOADS: &str = "loads:\n  - {name: full, loop: closed, connections: 4}\n  -
 /// Writes a study of two servers that already run, and of a proxy that is not searched.
 fn study_of_servers(folder: &tempfile::TempDir, fast: &str, slow: &str) -> String {
     let path = folder.path().join("study.yaml");
-    let arms = format!("arms:\n  - baseline\n  - {{name: slow, url: '{slow}'}}\n  - {{name: fast, url: '{fast}'}}\n");
+    let arms = format!(
+        "arms:\n  - baseline\n  - {{name: slow, url: '{slow}'}}\n  - {{name: fast, url: '{fast}'}}\n"
+    );
     fs::write(&path, format!("name: servers\n{arms}{LOADS}")).unwrap();
     path.display().to_string()
 }
