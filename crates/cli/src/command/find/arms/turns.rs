@@ -202,6 +202,7 @@ impl<'a> Turns<'a> {
     /// Searches briefly near the rates that were found, again and again, each time with processes that were started again.
     fn rounds(&mut self, live: &mut Live<'_>, near: &[Option<f64>]) -> Result<FindEnd, Failure> {
         let mut longest = Duration::ZERO;
+        let max = self.arguments.max_rate.unwrap_or(MAX_RATE);
         for round in 1..=ROUNDS {
             let begun = Instant::now();
             let left = self.budget.saturating_sub(self.begun.elapsed() + LAST_RESPONSES);
@@ -215,8 +216,8 @@ impl<'a> Turns<'a> {
             for near in near {
                 let part = draws.part();
                 let begin = |near: f64| -> Result<ArmSearch, SearchError> {
-                    let repetition = Repetition::new(&self.settings.goal, (near, MAX_RATE), part, time)?;
-                    let limits = Limits::new(near, MAX_RATE);
+                    let repetition = Repetition::new(&self.settings.goal, (near, max), part, time)?;
+                    let limits = Limits::new(near, max);
                     let searching = Searching::Short(repetition);
                     Ok(ArmSearch { searching, tried: Vec::new(), limits, closed_loop_rate: near })
                 };
