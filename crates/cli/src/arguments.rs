@@ -27,7 +27,7 @@ use clap_complete::Shell;
 
 pub(crate) use compare::CompareArguments;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
-pub(crate) use find::{FindArguments, Preset};
+pub(crate) use find::{FindArguments, Given, Preset};
 pub(crate) use gate::GateArguments;
 pub(crate) use graph::{GraphArguments, GraphSource};
 pub(crate) use load::LoadArguments;
@@ -308,6 +308,8 @@ pub(crate) enum SchemaOf {
     LoadInterval,
     /// The result of `hoptax find`
     Find,
+    /// The result of `hoptax find --arms`
+    FindArms,
     /// The result of `hoptax scale`
     Scale,
     /// The graph file of `hoptax size`

@@ -19,6 +19,7 @@ fn schemas_in_the_repository_match_the_types() {
         "load",
         "load-interval",
         "find",
+        "find-arms",
         "scale",
         "size-graph",
         "size",

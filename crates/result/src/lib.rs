@@ -11,6 +11,7 @@ mod crosscheck;
 mod digits;
 mod environment;
 mod find;
+mod find_arms;
 mod finding;
 mod gate;
 mod load;
@@ -47,6 +48,7 @@ pub use find::{
     FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, Sweep, SweepKnee, SweepPoint,
     TriedObjective,
 };
+pub use find_arms::{ArmTrial, FindArmsResult, FoundArm};
 pub use finding::{Finding, Severity, Verdict};
 pub use gate::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 pub use load::{

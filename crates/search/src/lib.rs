@@ -28,7 +28,9 @@ mod choice;
 mod classify;
 mod goal;
 mod ladder;
+mod repetition;
 mod search;
 
 pub use goal::Goal;
+pub use repetition::Repetition;
 pub use search::{Ending, GoalResult, Limits, Measured, Outcome, Planned, Search, SearchError, State, Step};

@@ -18,6 +18,7 @@
 //! | time that several proxies add, and its tail | none: it is computed from the times of all rounds, with each left out | [`jackknife()`] |
 //! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
 //! | rate at which rate over response time is highest | the logarithm of that ratio at each rate | set of rates that none beats, [`knee()`] |
+//! | ratio of the highest rates of two arms | the logarithm of the ratio | [`ratio_over_rounds`] |
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`] |
 //! | distance of a study from earlier sittings of a reference | none: the studies share no rounds | [`from_reference`] of estimates and standard errors |
 //! | sum of numbers of several studies | none: the studies share no rounds | [`sum_of_independent`] of the intervals |
@@ -72,6 +73,7 @@ mod quantile;
 mod quantile_cost;
 mod random_effects;
 mod rank_correlation;
+mod ratio;
 mod scalability;
 mod sequential;
 mod share_cost;
@@ -101,6 +103,7 @@ pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
+pub use ratio::ratio_over_rounds;
 pub use scalability::{
     FittedPoint, MIN_ROUNDS, MIN_SIZES, NoScalability, Scalability, SizedRates, scalability,
 };

@@ -13,6 +13,7 @@ mod order;
 mod outline;
 mod points;
 mod positions;
+mod searched;
 mod smoke;
 mod supported;
 mod timeline;
@@ -39,7 +40,7 @@ pub use chain::{Chain, Hop};
 pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
 pub use copies::Subject;
 pub use given::GivenConfig;
-pub use order::{Block, blocks, courses, shuffled};
+pub use order::{Block, Draws, blocks, courses, shuffled};
 pub use timeline::{Becomes, Change, TimedEvent, Timeline};
 
 /// The id of the reference arm.
@@ -88,6 +89,8 @@ pub struct Plan {
     pub headers: BTreeMap<String, String>,
     /// The configurations of the user that proxies run.
     pub configurations: Configurations,
+    /// Whether it is that of a search, whose trials open connections of their own: [`Self::searched`].
+    pub is_searched: bool,
 }
 
 /// Settings that a study file does not state, so they depend on the machine.
@@ -229,6 +232,7 @@ impl Plan {
             profile: file.profile,
             headers,
             configurations,
+            is_searched: false,
         })
     }
 

@@ -14,6 +14,7 @@ mod ends;
 mod external;
 mod given;
 mod happenings;
+mod live;
 mod measure;
 mod origins;
 mod profile;
@@ -40,6 +41,7 @@ use hoptax_host::awake::Awake;
 use hoptax_host::link::{Link, LinkError};
 use hoptax_host::network::NetworkError;
 use hoptax_host::processors::{self, Placement};
+use hoptax_load::trial::TrialError;
 use hoptax_load::{ConnectError, TargetError};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::process::ProxyError;
@@ -49,6 +51,7 @@ use hoptax_subject::origin::OriginError;
 use crate::event::Event;
 use crate::plan::{self, Block, Plan};
 use crate::record::RoundRecord;
+pub use live::{Live, with_live};
 use measure::Meter;
 pub use profile::{PROFILES, ProfileError};
 use quiet::Quiet;
@@ -149,6 +152,9 @@ pub enum ArmError {
     /// Its connections cannot be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// A trial on it cannot be run.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
     /// A function that is to be removed was not active before.
     #[error("its function was not active before its removal: `{0}`")]
     NeverAtWork(String),
@@ -229,6 +235,16 @@ fn run_rounds(
     control: &mut Control<'_>,
     rounds: &mut Vec<RoundRecord>,
 ) -> Result<(), RunError> {
+    at_callers_end(plan, setting, |link| all_rounds(plan, setting, link, began, control, rounds))
+}
+
+/// Creates the link of a plan, if it has one, and calls `work` on this thread at its near end, pinned to the processor of the
+/// generator.
+fn at_callers_end<T>(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    work: impl FnOnce(Option<&Link>) -> Result<T, RunError>,
+) -> Result<T, RunError> {
     fs::create_dir_all(setting.directory)
         .map_err(|source| RunError::File { path: setting.directory.to_owned(), source })?;
     // Before this thread is pinned: packet processing belongs to neither end.
@@ -237,11 +253,8 @@ fn run_rounds(
     processors::set_min_timer_slack()?;
     // This thread starts callers and processes beside them at the near end.
     match &link {
-        None => all_rounds(plan, setting, None, began, control, rounds),
-        Some(near) => near
-            .near
-            .within(|| all_rounds(plan, setting, Some(near), began, control, rounds))
-            .map_err(LinkError::from)?,
+        None => work(None),
+        Some(near) => near.near.within(|| work(Some(near))).map_err(LinkError::from)?,
     }
 }
 

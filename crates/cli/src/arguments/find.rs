@@ -1,14 +1,16 @@
 //! Arguments of `hoptax find`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, ValueEnum, ValueHint};
 use hoptax_checks::objective::Objective;
 use hoptax_load::Arrivals;
 
 use super::traffic::{CHECKS, TrafficArguments};
-use super::values;
+use super::{Arguments, values};
 
 const SEARCH: &str = "Search";
 
@@ -18,16 +20,21 @@ A closed loop of one second shows where to begin. Short trials then find the reg
 a given total duration decide about the rates near the result, by the rules of MLRsearch. A trial
 in which the generator was the limit says nothing about the server and is repeated.
 
+With --arms, the argument is a study file or the name of a built-in study. The processes of these arms
+start as in the study, and the arms take turns, trial by trial. Six rounds follow, each of which starts
+all processes again and searches briefly, for the ratio of each rate to that of the first arm, with its
+interval.
+
 Examples:
   hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' http://127.0.0.1:8080/
-  hoptax find --slo 'cpu<80%' --account process=envoy --preset careful --json found.json http://127.0.0.1:10000/
-  hoptax find --slo 'errors<=0%' --slo 'errors<0.5%' --each --max-rate 50000 http://127.0.0.1:8080/
+  hoptax find --slo 'cpu<80%' --account process=envoy --each --json found.json http://127.0.0.1:10000/
+  hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' --arms baseline,lua --dry-run quick
 
 Exit codes:
   0    a rate was found, or the objectives hold at the highest rate
   1    the objectives do not hold at the lowest rate
-  2    invalid arguments
-  3    a trial could not run: no connection, too few file descriptors
+  2    invalid arguments or study file
+  3    a trial could not run: no connection, too few file descriptors, an Envoy that does not start
   4    no result: the generator was the limit, or the time was too short
   130  interrupted
 
@@ -39,6 +46,18 @@ pub(crate) struct FindArguments {
     /// every scheduled request: with `p99<5ms`, at most 1 % may be later, fail, or never be sent.
     #[arg(long = "slo", value_name = "OBJECTIVE", required = true, help_heading = CHECKS)]
     pub(crate) objectives: Vec<Objective>,
+    /// Find the rates of these arms of a study, and their ratios to the first: `baseline,lua`; the argument is then the study
+    ///
+    /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first
+    /// open loop of the study, or of its first load if it has none. Options that describe requests, connections or servers do not apply.
+    #[arg(long, value_name = "ARMS", value_parser = arms, help_heading = SEARCH)]
+    pub(crate) arms: Option<Arms>,
+    /// Print the arms of the search and how long it takes, without starting anything
+    #[arg(long, requires = "arms", help_heading = SEARCH)]
+    pub(crate) dry_run: bool,
+    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH, for --arms
+    #[arg(long, value_name = "VERSION|PATH", requires = "arms", help_heading = SEARCH)]
+    pub(crate) envoy: Option<String>,
     /// Find the rate of each objective by itself, in one search [default: one rate that holds all]
     #[arg(long, help_heading = SEARCH)]
     pub(crate) each: bool,
@@ -57,10 +76,10 @@ pub(crate) struct FindArguments {
     /// Lowest rate, at least 1 [default: a thousandth of the highest rate]
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = SEARCH)]
     pub(crate) min_rate: Option<f64>,
-    /// Time limit of the search [default: 5m for quick, 90m for careful, 3h for rfc2544]
+    /// Time limit of the search [default: 5m for quick, 90m for careful, 3h for rfc2544; with --arms, for each arm]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = SEARCH)]
     pub(crate) budget: Option<Duration>,
-    /// Arrival process, as for `hoptax load`
+    /// Arrival process, as for `hoptax load`; with --arms, by default that of the load of the study
     #[arg(long, value_name = "ARRIVALS", default_value = "uniform", help_heading = SEARCH)]
     pub(crate) arrivals: Arrivals,
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
@@ -73,6 +92,91 @@ pub(crate) struct FindArguments {
     /// Write the result with all trials as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = SEARCH)]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// The arms of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Arms(pub(crate) Vec<String>);
+
+/// Parses ids of arms, separated by commas; those in braces belong to an id, as in `route/path{routes=200,depth=2}`.
+fn arms(text: &str) -> Result<Arms, String> {
+    let mut ids = vec![String::new()];
+    let mut depth = 0_usize;
+    for character in text.chars() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                ids.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(id) = ids.last_mut() {
+            id.push(character);
+        }
+    }
+    let ids: Vec<String> = ids.iter().map(|id| id.trim().to_owned()).collect();
+    if ids.iter().any(String::is_empty) {
+        return Err("an arm has no name; write `baseline,lua`".to_owned());
+    }
+    Ok(Arms(ids))
+}
+
+/// The options that apply to a search on arms, by their ids.
+const WITH_ARMS: [&str; 14] = [
+    "objectives",
+    "arms",
+    "dry_run",
+    "envoy",
+    "preset",
+    "max_rate",
+    "min_rate",
+    "budget",
+    "arrivals",
+    "thresholds",
+    "urls",
+    "seed",
+    "never_halt",
+    "json",
+];
+
+/// What of `hoptax find` was given on a command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// The options that do not apply to a search on arms, as they are written.
+    pub(crate) not_with_arms: Vec<String>,
+    /// Whether the seed was given.
+    pub(crate) seed: bool,
+    /// Whether the arrival process was given.
+    pub(crate) arrivals: bool,
+}
+
+impl Given {
+    /// That of a command line, which is valid.
+    pub(crate) fn of<T: Into<OsString> + Clone>(line: impl IntoIterator<Item = T>) -> Self {
+        let mut command = Arguments::command();
+        let Ok(matches) = command.try_get_matches_from_mut(line) else { return Self::default() };
+        let (Some(find), Some(matches)) =
+            (command.find_subcommand("find"), matches.subcommand_matches("find"))
+        else {
+            return Self::default();
+        };
+        // Building the command adds `--help`, which has no matches.
+        let is_given = |id: &str| {
+            matches!(matches.try_contains_id(id), Ok(true))
+                && matches.value_source(id) == Some(ValueSource::CommandLine)
+        };
+        let given = find.get_arguments().filter(|argument| is_given(argument.get_id().as_str()));
+        let others = given.filter(|argument| !WITH_ARMS.contains(&argument.get_id().as_str()));
+        Self {
+            not_with_arms: others
+                .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
+                .collect(),
+            seed: is_given("seed"),
+            arrivals: is_given("arrivals"),
+        }
+    }
 }
 
 /// How much evidence a result needs.
@@ -93,6 +197,37 @@ impl Preset {
             Self::Quick => "quick",
             Self::Careful => "careful",
             Self::Rfc2544 => "rfc2544",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_are_separated_by_commas_outside_of_braces() {
+        let ids = |text: &str| arms(text).map(|arms| arms.0);
+        assert_eq!(ids("direct, lua"), Ok(vec!["direct".to_owned(), "lua".to_owned()]));
+        assert_eq!(
+            ids("route/path{routes=2,depth=3},a"),
+            Ok(vec!["route/path{routes=2,depth=3}".to_owned(), "a".to_owned()])
+        );
+        assert!(ids("direct,").is_err() && ids("").is_err());
+    }
+
+    #[test]
+    fn options_of_requests_are_recognised_as_given_and_defaults_are_not() {
+        let of = |more: &[&str]| {
+            Given::of([&["hoptax", "find", "--slo", "p99<5ms", "--arms", "a,b", "quick"][..], more].concat())
+        };
+        assert_eq!(of(&["--preset", "quick", "--json", "-", "--dry-run"]), Given::default());
+        assert_eq!(of(&["--seed", "1"]), Given { seed: true, ..Given::default() });
+        assert_eq!(of(&["--arrivals", "uniform"]), Given { arrivals: true, ..Given::default() });
+        let given = of(&["-c", "16", "--sweep", "--account", "pid=1", "-H", "a: b", "--each"]);
+        let given: std::collections::BTreeSet<String> = given.not_with_arms.into_iter().collect();
+        for option in ["--connections", "--sweep", "--account", "--header", "--each"] {
+            assert!(given.contains(option), "{option}: {given:?}");
         }
     }
 }

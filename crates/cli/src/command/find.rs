@@ -1,8 +1,11 @@
-//! `hoptax find`: finds the highest rate at which a server holds objectives.
+//! `hoptax find`: finds the highest rate at which a server, or each of several arms of a study, holds objectives.
 
+mod arms;
 mod sweep;
 mod trials;
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hoptax_checks::objective::Objective;
@@ -68,6 +71,10 @@ impl Settings {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
+    if let Some(chosen) = &arguments.arms {
+        return arms::run(arguments, &chosen.0);
+    }
+    refuse_study(arguments)?;
     let begun = Instant::now();
     let limits = thresholds(&arguments.thresholds)?;
     let settings = Settings::of(arguments.preset);
@@ -149,6 +156,19 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     };
     print::table_or_json(arguments.json.as_deref(), &result, || terminal::find(&result, print::style()))?;
     Ok(code(&result))
+}
+
+/// Refuses a study file without `--arms`.
+fn refuse_study(arguments: &FindArguments) -> Result<(), Failure> {
+    let is_study =
+        |url: &&str| matches!(Path::new(url).extension().and_then(OsStr::to_str), Some("yaml" | "yml"));
+    let urls = arguments.traffic.urls.iter().map(|url| &**url);
+    match urls.filter(|url| !url.contains("://")).find(is_study) {
+        Some(study) => Err(Failure::bad_input(format!(
+            "`{study}` is a study file: name the arms to search, as `--arms baseline,lua`"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The objectives of each goal, as indices: one goal for all objectives, or one for each.

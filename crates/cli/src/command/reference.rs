@@ -4,7 +4,7 @@ use std::fs;
 
 use clap::CommandFactory;
 use hoptax_result::{
-    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindResult, GateResult, HistoryResult,
+    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult, GateResult, HistoryResult,
     LoadInterval, LoadResult, MeshMarkResult, PricesResult, RunsResult, ScaleResult, SittingsResult,
     SizeCheckResult, SizeResult, StudyResult, TuneResult,
 };
@@ -26,6 +26,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
         SchemaOf::Find => schemars::schema_for!(FindResult).to_value(),
+        SchemaOf::FindArms => schemars::schema_for!(FindArmsResult).to_value(),
         SchemaOf::Scale => schemars::schema_for!(ScaleResult).to_value(),
         SchemaOf::SizeGraph => schemars::schema_for!(GraphFile).to_value(),
         SchemaOf::Size => schemars::schema_for!(SizeResult).to_value(),

@@ -1,12 +1,12 @@
 //! `hoptax study`: measures the cost of Envoy's functions.
 
-mod estimate;
+pub(crate) mod estimate;
 mod flames;
 mod forecast;
 pub(crate) mod library;
 mod outputs;
 mod recorder;
-mod requirements;
+pub(crate) mod requirements;
 pub(crate) mod run_folder;
 mod session;
 mod sittings;
@@ -89,7 +89,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         run_folder::check_free(&directory, arguments.force)?;
     }
     let estimate = Estimate::of(&plan);
-    estimate::check_memory(&estimate, arguments.yes)?;
+    let remedy = "reduce the number of arms, or give `--yes` to start anyway";
+    estimate::check_memory(&estimate, arguments.yes, remedy)?;
     load::allow_connections(estimate.connections)?;
     let directory = run_folder::create(&directory)?;
     let mut recorder = Recorder::open(arguments, &directory)?;
@@ -167,7 +168,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
 }
 
 /// What a study with this Envoy is measured on.
-fn environment(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Environment {
+pub(super) fn environment(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Environment {
     Environment {
         proxy_version: Some(envoy.version.clone()),
         proxy_cpus: placement.proxy.clone(),
@@ -290,7 +291,7 @@ fn speeds(arguments: &StudyArguments, placement: &Placement) -> Result<Option<Ma
 }
 
 /// The processors of generator and proxy.
-fn placement() -> Result<Placement, Failure> {
+pub(super) fn placement() -> Result<Placement, Failure> {
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
     Ok(Placement::split(&allowed, PROXY_PROCESSORS))

@@ -250,12 +250,12 @@ fn value(value: Option<f64>, unit: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use hoptax_result::{FindEvidence, SweepKnee, SweepPoint, TriedObjective, sample};
 
     use super::*;
 
-    fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -> FindTrial {
+    pub(in crate::terminal) fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -> FindTrial {
         FindTrial {
             rate,
             duration_s: 1.0,

@@ -88,9 +88,10 @@ const DRAIN_PER_CONNECTION: Duration = Duration::from_micros(500);
 
 impl Plan {
     /// Whether the connections of an arm under `load` stay open over the slices of a round. Many are opened for each
-    /// slice: those of all arms and loads together would need more open files than most limits allow.
+    /// slice: those of all arms and loads together would need more open files than most limits allow. Trials of a search open
+    /// theirs.
     pub fn keeps_connections(&self, arm: &Arm, load: &Load) -> bool {
-        self.timeline.is_some() || arm.connections(load) <= MOST_KEPT
+        !self.is_searched && (self.timeline.is_some() || arm.connections(load) <= MOST_KEPT)
     }
 
     /// The most connections of the generator that are open at once.

@@ -12,6 +12,11 @@ impl Plan {
         self.arms.iter().flat_map(|arm| &arm.chain.hops).filter_map(|hop| hop.proxy.front())
     }
 
+    /// Whether one of its proxies is an Envoy.
+    pub fn runs_envoy(&self) -> bool {
+        self.arms.iter().flat_map(|arm| &arm.chain.hops).any(|hop| hop.proxy.front().is_none())
+    }
+
     /// What must be on the machine, or is installed when it is first needed, one sentence part each.
     pub fn needs(&self) -> Vec<String> {
         let mut needs = Vec::new();

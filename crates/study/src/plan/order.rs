@@ -1,8 +1,8 @@
 //! The random orders of a study, all derived from its seed.
 
-use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
 
 use super::Plan;
 
@@ -47,6 +47,29 @@ pub fn shuffled(plan: &Plan, round: u32) -> Vec<usize> {
     let mut subjects: Vec<usize> = (0..plan.subjects.len()).collect();
     subjects.shuffle(&mut random(plan.seed, round, 2));
     subjects
+}
+
+/// The random choices in a round of a search.
+#[derive(Clone, Debug)]
+pub struct Draws(SmallRng);
+
+impl Draws {
+    /// Those of round `round`.
+    pub fn of(plan: &Plan, round: u32) -> Self {
+        Self(random(plan.seed, round, 4))
+    }
+
+    /// An order of `count` arms.
+    pub fn order(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        order.shuffle(&mut self.0);
+        order
+    }
+
+    /// A number from 0 to 1, uniformly.
+    pub fn part(&mut self) -> f64 {
+        self.0.random()
+    }
 }
 
 /// An independent random stream for each round and purpose.

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
 /// Length of the closed loop before the search.
-const CLOSED_LOOP: Duration = Duration::from_secs(1);
+pub(super) const CLOSED_LOOP: Duration = Duration::from_secs(1);
 /// Length of the sleeps between which an interrupt is noticed.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -59,12 +59,7 @@ impl<'a> Trials<'a> {
         let spec = TrialSpec { duration: CLOSED_LOOP, ..self.spec.clone() };
         let Some(result) = self.load(&spec)? else { return Ok(None) };
         if result.book.answered == 0 {
-            let failures: Vec<&str> = result.failures.keys().map(String::as_str).collect();
-            return Err(Failure::environment(format!(
-                "`{}` answered no request within {CLOSED_LOOP:?} ({}); is the URL correct?",
-                result.plan.url,
-                if failures.is_empty() { "no failure".to_owned() } else { failures.join(", ") }
-            )));
+            return Err(Failure::environment(format!("{}; is the URL correct?", silence(&result))));
         }
         // Under full load, the server may still be busy.
         self.must_settle = true;
@@ -75,31 +70,10 @@ impl<'a> Trials<'a> {
     /// Runs a trial; None if it was interrupted.
     pub(super) fn run(&mut self, planned: &Planned) -> Result<Option<FindTrial>, Failure> {
         let begun = Instant::now();
-        let Some((mut result, objectives)) = self.at_rate(planned.load, planned.duration)? else {
-            return Ok(None);
-        };
-        let (planned_requests, answered, answered_rate) =
-            (result.book.planned, result.book.answered, answered_rate(&result));
-        judge_load(&mut result, &self.limits);
-        // If the server held everything in spite of the generator, the trial counts.
-        let generator_limits = if hold(&objectives) { Vec::new() } else { self.excludes(&result) };
-        Ok(Some(FindTrial {
-            rate: planned.load,
-            duration_s: planned.duration.as_secs_f64(),
-            took_s: begun.elapsed().as_secs_f64(),
-            planned: planned_requests,
-            answered,
-            answered_rate,
-            objectives,
-            generator_limits,
-            account: result.account,
-        }))
-    }
-
-    /// Why a judged load says nothing about the server.
-    fn excludes(&self, result: &LoadResult) -> Vec<String> {
-        let limits_processes = self.arguments.objectives.iter().any(Objective::needs_account);
-        generator_limits(result).into_iter().chain(unaccounted(result).filter(|_| limits_processes)).collect()
+        let result = self.at_rate(planned.load, planned.duration)?;
+        let judged =
+            |result| judged(result, planned, begun.elapsed(), &self.arguments.objectives, &self.limits);
+        Ok(result.map(judged))
     }
 
     /// Runs a load at a rate, judged, and states the failed checks of the generator; None if it was interrupted.
@@ -108,19 +82,14 @@ impl<'a> Trials<'a> {
         rate: f64,
         duration: Duration,
     ) -> Result<Option<(LoadResult, Vec<String>)>, Failure> {
-        let Some((mut result, _)) = self.at_rate(rate, duration)? else { return Ok(None) };
+        let Some(mut result) = self.at_rate(rate, duration)? else { return Ok(None) };
         judge_load(&mut result, &self.limits);
         let generator_limits = generator_limits(&result);
         Ok(Some((result, generator_limits)))
     }
 
-    /// Runs a load at a rate once the server has settled, and tries the objectives, before checks withhold numbers; None if it was
-    /// interrupted.
-    fn at_rate(
-        &mut self,
-        rate: f64,
-        duration: Duration,
-    ) -> Result<Option<(LoadResult, Vec<TriedObjective>)>, Failure> {
+    /// Runs a load at a rate once the server has settled, without judging it; None if it was interrupted.
+    fn at_rate(&mut self, rate: f64, duration: Duration) -> Result<Option<LoadResult>, Failure> {
         if self.must_settle {
             self.settle();
         }
@@ -133,12 +102,10 @@ impl<'a> Trials<'a> {
         let result = self.load(&spec).map_err(|error| {
             Failure::environment(format!("the trial at {rate:.0} requests/s could not run: {error}"))
         })?;
-        Ok(result.map(|result| {
-            let objectives: Vec<TriedObjective> =
-                self.arguments.objectives.iter().map(|objective| tried(objective, &result)).collect();
-            self.must_settle = !hold(&objectives);
-            (result, objectives)
-        }))
+        if let Some(result) = &result {
+            self.must_settle = !hold(&try_all(&self.arguments.objectives, result));
+        }
+        Ok(result)
     }
 
     /// The machine.
@@ -178,8 +145,53 @@ pub(super) fn answered_rate(result: &LoadResult) -> f64 {
     result.book.answered as f64 / result.recorded_s.max(f64::MIN_POSITIVE)
 }
 
+/// A load as a trial of a search. Objectives are tried before checks withhold numbers.
+pub(super) fn judged(
+    mut result: LoadResult,
+    planned: &Planned,
+    took: Duration,
+    objectives: &[Objective],
+    limits: &thresholds::Limits,
+) -> FindTrial {
+    let tried = try_all(objectives, &result);
+    let (planned_requests, answered, answered_rate) =
+        (result.book.planned, result.book.answered, answered_rate(&result));
+    judge_load(&mut result, limits);
+    let limits_processes = objectives.iter().any(Objective::needs_account);
+    let unknown = unaccounted(&result).filter(|_| limits_processes);
+    // If the server held everything in spite of the generator, the trial counts.
+    let generator_limits = if hold(&tried) {
+        Vec::new()
+    } else {
+        generator_limits(&result).into_iter().chain(unknown).collect()
+    };
+    FindTrial {
+        rate: planned.load,
+        duration_s: planned.duration.as_secs_f64(),
+        took_s: took.as_secs_f64(),
+        planned: planned_requests,
+        answered,
+        answered_rate,
+        objectives: tried,
+        generator_limits,
+        account: result.account,
+    }
+}
+
+/// That a closed loop got no response, and which failures it saw.
+pub(super) fn silence(result: &LoadResult) -> String {
+    let failures: Vec<&str> = result.failures.keys().map(String::as_str).collect();
+    let failures = if failures.is_empty() { "no failure".to_owned() } else { failures.join(", ") };
+    format!("`{}` answered no request within {CLOSED_LOOP:?} ({failures})", result.plan.url)
+}
+
+/// Tries each objective on a load that is not judged yet.
+pub(super) fn try_all(objectives: &[Objective], result: &LoadResult) -> Vec<TriedObjective> {
+    objectives.iter().map(|objective| tried(objective, result)).collect()
+}
+
 /// Whether all objectives held.
-fn hold(objectives: &[TriedObjective]) -> bool {
+pub(super) fn hold(objectives: &[TriedObjective]) -> bool {
     objectives.iter().all(|one| one.holds)
 }
 

@@ -32,13 +32,13 @@ const OWN_BYTES: u64 = 134_000_000;
 
 /// Expected duration and memory of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Estimate {
+pub(crate) struct Estimate {
     /// First round, including the validation of configurations, seconds.
     pub(super) first_round_s: f64,
     /// Each later round, seconds.
     pub(super) round_s: f64,
     /// All processes of a round, bytes.
-    pub(super) memory_bytes: u64,
+    pub(crate) memory_bytes: u64,
     /// Concurrent connections of the generator.
     pub(super) connections: usize,
 }
@@ -53,7 +53,7 @@ fn opening_s(plan: &Plan, arm: &Arm, load: &Load) -> f64 {
 
 impl Estimate {
     /// The estimate for a plan on an undisturbed host. On a disturbed host, slices are delayed and repeated.
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &Plan) -> Self {
         let arm_of = |arm: usize| plan.arms.get(arm);
         let proxies: usize =
             plan.subjects.iter().filter_map(|subject| Some(arm_of(subject.arm)?.chain.hops.len())).sum();
@@ -114,17 +114,17 @@ impl Estimate {
     }
 }
 
-/// Refuses a study that probably needs more memory than is available, unless the user agrees.
-pub(super) fn check_memory(estimate: &Estimate, yes: bool) -> Result<(), Failure> {
+/// Refuses a study that probably needs more memory than is available, unless the user agrees. `remedy` is what to do instead.
+pub(crate) fn check_memory(estimate: &Estimate, yes: bool, remedy: &str) -> Result<(), Failure> {
     let Some(available) = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes)
     else {
         // The available memory is unknown: start anyway.
         return Ok(());
     };
     match too_much(estimate, available) {
-        Some(problem) if !(yes || is_wanted(&problem)) => Err(Failure::environment(format!(
-            "{problem}: reduce the number of arms, or give `--yes` to start anyway"
-        ))),
+        Some(problem) if !(yes || is_wanted(&problem)) => {
+            Err(Failure::environment(format!("{problem}: {remedy}")))
+        }
         _ => Ok(()),
     }
 }
@@ -158,7 +158,7 @@ fn available_bytes(meminfo: &str) -> Option<u64> {
 }
 
 /// Bytes as text: `0.5 GB`.
-pub(super) fn gigabytes(bytes: u64) -> String {
+pub(crate) fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
 

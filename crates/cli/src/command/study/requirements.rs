@@ -13,7 +13,7 @@ use hoptax_subject::program::in_search_path;
 use crate::exit::Failure;
 
 /// Fails with everything that is missing for a plan, and what to do about it.
-pub(super) fn check(plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     let mut problems = missing(plan, &env::var_os("PATH").unwrap_or_default());
     let has_networks = plan.link.is_some() || plan.arms.iter().any(|arm| arm.network.is_some());
     if has_networks && problems.is_empty() {

@@ -37,6 +37,14 @@ impl Connections {
         }
     }
 
+    /// How those that are not kept are opened.
+    pub(in crate::runner) fn spec(&self) -> Option<&WorkerSpec> {
+        match self {
+            Self::Kept(_) => None,
+            Self::EachSlice(spec, _) => Some(spec),
+        }
+    }
+
     /// Opens those that are not kept. Returns whether it opened any.
     pub(super) fn open(&mut self) -> Result<bool, ArmError> {
         let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };

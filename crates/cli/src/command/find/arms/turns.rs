@@ -1,0 +1,342 @@
+//! Runs the trials of searches on several arms, which take turns.
+
+use std::time::{Duration, Instant};
+
+use hoptax_checks::objective::Objective;
+use hoptax_checks::thresholds::Limits as Thresholds;
+use hoptax_load::trial::TrialSpec;
+use hoptax_load::{MAX_RATE, Pace};
+use hoptax_report::terminal;
+use hoptax_result::{ArmTrial, EndedBy, Environment, FindEnd, FindTrial, FoundArm, FoundGoal, LoadResult};
+use hoptax_search::{
+    Ending, GoalResult, Limits, Measured, Planned, Repetition, Search, SearchError, State, Step,
+};
+use hoptax_study::plan::{Draws, Plan};
+use hoptax_study::runner::Live;
+
+use super::super::trials::{CLOSED_LOOP, answered_rate, hold, judged, silence, try_all};
+use super::super::{ABOVE_CLOSED_LOOP, LOWEST_RATE, LOWEST_SHARE, Settings, found, measured};
+use super::{ROUNDS, arrivals};
+use crate::arguments::FindArguments;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::print;
+
+/// The share of the time limit that the searches may use; the rest is for the rounds.
+const SHARE_OF_SEARCHES: f64 = 0.5;
+/// How long the last trial may wait for its last responses.
+const LAST_RESPONSES: Duration = Duration::from_secs(5);
+
+/// What the searches and the rounds found.
+pub(super) struct Searched {
+    pub(super) ended_by: FindEnd,
+    pub(super) arms: Vec<FoundArm>,
+    pub(super) trials: Vec<ArmTrial>,
+}
+
+/// Searches on the arms of a plan.
+pub(super) struct Turns<'a> {
+    arguments: &'a FindArguments,
+    settings: Settings,
+    plan: &'a Plan,
+    environment: &'a Environment,
+    thresholds: &'a Thresholds,
+    interrupt: &'a Interrupt,
+    begun: Instant,
+    budget: Duration,
+    /// Number of loads so far. Each has its own seed.
+    number: u64,
+    searches: Vec<ArmSearch>,
+    /// For each complete round, the rate of each arm.
+    rounds: Vec<Vec<Option<f64>>>,
+    trials: Vec<ArmTrial>,
+}
+
+/// The search on an arm.
+struct ArmSearch {
+    searching: Searching,
+    tried: Vec<(Planned, FindTrial)>,
+    limits: Limits,
+    closed_loop_rate: f64,
+}
+
+/// A search that takes turns with others.
+enum Searching {
+    Whole(Search),
+    Short(Repetition),
+}
+
+impl Searching {
+    fn next(&self) -> Step {
+        match self {
+            Self::Whole(search) => search.next(),
+            Self::Short(repetition) => repetition.next(),
+        }
+    }
+
+    fn record(&mut self, planned: &Planned, measured: Measured) {
+        match self {
+            Self::Whole(search) => search.record(planned, measured),
+            Self::Short(repetition) => repetition.record(planned, measured),
+        }
+    }
+}
+
+impl ArmSearch {
+    fn result(&self) -> Option<GoalResult> {
+        match &self.searching {
+            Searching::Whole(search) => search.results().first().copied(),
+            Searching::Short(_) => None,
+        }
+    }
+
+    /// The geometric mean of the bounds that were found.
+    fn near(&self) -> Option<f64> {
+        let result = self.result().filter(|result| result.state == State::Regular)?;
+        Some((result.lower? * result.upper?).sqrt())
+    }
+}
+
+impl<'a> Turns<'a> {
+    /// Searches within `budget` since `begun`.
+    pub(super) fn new(
+        arguments: &'a FindArguments,
+        settings: Settings,
+        (plan, environment): (&'a Plan, &'a Environment),
+        thresholds: &'a Thresholds,
+        interrupt: &'a Interrupt,
+        (begun, budget): (Instant, Duration),
+    ) -> Self {
+        Self {
+            arguments,
+            settings,
+            plan,
+            environment,
+            thresholds,
+            interrupt,
+            begun,
+            budget,
+            number: 0,
+            searches: Vec::new(),
+            rounds: Vec::new(),
+            trials: Vec::new(),
+        }
+    }
+
+    /// Searches on each arm, and then in rounds.
+    pub(super) fn run(&mut self, live: &mut Live<'_>) -> Result<FindEnd, Failure> {
+        let mut draws = Draws::of(self.plan, 0);
+        live.restart(0, self.interrupt.flag()).map_err(Failure::environment)?;
+        if !self.begin(live, &mut draws)? {
+            return Ok(FindEnd::Interrupt);
+        }
+        let mut searches = std::mem::take(&mut self.searches);
+        let mut all: Vec<Option<&mut ArmSearch>> = searches.iter_mut().map(Some).collect();
+        let turns = self.take_turns(live, (None, &mut draws), &mut all);
+        self.searches = searches;
+        let ended_by = match turns? {
+            FindEnd::Interrupt => return Ok(FindEnd::Interrupt),
+            ended_by => ended_by,
+        };
+        let near: Vec<Option<f64>> = self.searches.iter().map(ArmSearch::near).collect();
+        let is_first_known = near.first().is_some_and(Option::is_some);
+        let known = near.iter().flatten().count();
+        let of_rounds =
+            if is_first_known && known > 1 { self.rounds(live, &near)? } else { FindEnd::Complete };
+        if of_rounds != FindEnd::Interrupt {
+            live.end().map_err(Failure::environment)?;
+        }
+        Ok(if of_rounds == FindEnd::Complete { ended_by } else { of_rounds })
+    }
+
+    /// What was found; None if no search has begun.
+    pub(super) fn finish(self, ended_by: FindEnd) -> Option<Searched> {
+        let goal: Vec<usize> = (0..self.arguments.objectives.len()).collect();
+        let arms = self.plan.arms.iter().zip(&self.searches).enumerate();
+        let arms: Vec<FoundArm> = arms
+            .filter_map(|(number, (arm, search))| {
+                let result = search.result()?;
+                let of_round = |round: &Vec<Option<f64>>| round.get(number).copied().flatten();
+                let objectives = self.arguments.objectives.iter().map(ToString::to_string).collect();
+                Some(FoundArm {
+                    arm: arm.id.clone(),
+                    found: FoundGoal { objectives, ..found(&result, &goal, &search.tried) },
+                    min_rate: search.limits.min,
+                    max_rate: search.limits.max,
+                    closed_loop_rate: search.closed_loop_rate,
+                    round_rates: self.rounds.iter().map(of_round).collect(),
+                    ratio: None,
+                    no_ratio: None,
+                })
+            })
+            .collect();
+        (!arms.is_empty()).then_some(Searched { ended_by, arms, trials: self.trials })
+    }
+
+    /// Runs a closed loop on each arm, and begins its search there; false if it was interrupted.
+    fn begin(&mut self, live: &mut Live<'_>, draws: &mut Draws) -> Result<bool, Failure> {
+        let mut rates = vec![0.0; self.plan.arms.len()];
+        for arm in draws.order(self.plan.arms.len()) {
+            let Some(result) = self.load(live, arm, None, CLOSED_LOOP)? else { return Ok(false) };
+            if result.book.answered == 0 {
+                let message = format!("arm `{}`: {}", self.name_of(arm), silence(&result));
+                return Err(Failure::environment(message));
+            }
+            if let Some(rate) = rates.get_mut(arm) {
+                *rate = answered_rate(&result);
+            }
+        }
+        let left = self.budget.mul_f64(SHARE_OF_SEARCHES).saturating_sub(self.begun.elapsed());
+        let budget = left / rates.len().max(1) as u32;
+        for rate in rates {
+            let max = self.arguments.max_rate.unwrap_or((rate * ABOVE_CLOSED_LOOP).min(MAX_RATE));
+            let min = self.arguments.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE));
+            let limits = Limits { min, max, start: rate.min(max), budget, overhead: self.settings.warmup };
+            let search = Search::new(&[self.settings.goal], limits).map_err(|error| refusal(&error))?;
+            let searching = Searching::Whole(search);
+            self.searches.push(ArmSearch { searching, tried: Vec::new(), limits, closed_loop_rate: rate });
+        }
+        Ok(true)
+    }
+
+    /// Searches briefly near the rates that were found, again and again, each time with processes that were started again.
+    fn rounds(&mut self, live: &mut Live<'_>, near: &[Option<f64>]) -> Result<FindEnd, Failure> {
+        let mut longest = Duration::ZERO;
+        let max = self.arguments.max_rate.unwrap_or(MAX_RATE);
+        for round in 1..=ROUNDS {
+            let begun = Instant::now();
+            let left = self.budget.saturating_sub(self.begun.elapsed() + LAST_RESPONSES);
+            if left < longest {
+                return Ok(FindEnd::Budget);
+            }
+            let mut draws = Draws::of(self.plan, round);
+            live.restart(round, self.interrupt.flag()).map_err(Failure::environment)?;
+            let time = (left / near.iter().flatten().count().max(1) as u32, self.settings.warmup);
+            let mut searches = Vec::with_capacity(near.len());
+            for near in near {
+                let part = draws.part();
+                let begin = |near: f64| -> Result<ArmSearch, SearchError> {
+                    let repetition = Repetition::new(&self.settings.goal, (near, max), part, time)?;
+                    let limits = Limits::new(near, max);
+                    let searching = Searching::Short(repetition);
+                    Ok(ArmSearch { searching, tried: Vec::new(), limits, closed_loop_rate: near })
+                };
+                match near.map(begin).transpose() {
+                    Ok(search) => searches.push(search),
+                    Err(SearchError::Budget { .. }) => return Ok(FindEnd::Budget),
+                    Err(error) => return Err(refusal(&error)),
+                }
+            }
+            let mut all: Vec<Option<&mut ArmSearch>> = searches.iter_mut().map(Option::as_mut).collect();
+            match self.take_turns(live, (Some(round), &mut draws), &mut all)? {
+                FindEnd::Complete => {}
+                ended_by => return Ok(ended_by),
+            }
+            let rate = |search: &Option<ArmSearch>| match &search.as_ref()?.searching {
+                Searching::Short(repetition) => repetition.load(),
+                Searching::Whole(_) => None,
+            };
+            self.rounds.push(searches.iter().map(rate).collect());
+            longest = longest.max(begun.elapsed());
+        }
+        Ok(FindEnd::Complete)
+    }
+
+    /// Runs trials of the searches, one of each in turn, in random order, until all are done.
+    fn take_turns(
+        &mut self,
+        live: &mut Live<'_>,
+        (round, draws): (Option<u32>, &mut Draws),
+        searches: &mut [Option<&mut ArmSearch>],
+    ) -> Result<FindEnd, Failure> {
+        let goals = [(0..self.arguments.objectives.len()).collect::<Vec<usize>>()];
+        let width = self.plan.arms.iter().map(|arm| arm.id.len()).max().unwrap_or(0);
+        let place = round.map_or_else(|| "search ".to_owned(), |round| format!("round {round}"));
+        let is_open = |search: &Option<&mut ArmSearch>| {
+            search.as_ref().is_some_and(|search| matches!(search.searching.next(), Step::Trial(_)))
+        };
+        while searches.iter().any(is_open) {
+            for arm in draws.order(searches.len()) {
+                let Some(search) = searches.get_mut(arm).and_then(Option::as_mut) else { continue };
+                let Step::Trial(planned) = search.searching.next() else { continue };
+                let Some(trial) = self.trial(live, arm, &planned)? else { return Ok(FindEnd::Interrupt) };
+                let name = self.name_of(arm);
+                print::note(&format!("{place}  {name:<width$}  {}", terminal::find_trial(&trial)));
+                search.searching.record(&planned, measured(&trial, &goals));
+                self.trials.push(ArmTrial { arm: name.to_owned(), round, trial: trial.clone() });
+                search.tried.push((planned, trial));
+            }
+        }
+        let is_late = |search: &Option<&mut ArmSearch>| {
+            search.as_ref().is_some_and(|search| search.searching.next() == Step::Done(Ending::OutOfTime))
+        };
+        Ok(if searches.iter().any(is_late) { FindEnd::Budget } else { FindEnd::Complete })
+    }
+
+    /// Runs a trial on an arm; None if it was interrupted.
+    fn trial(
+        &mut self,
+        live: &mut Live<'_>,
+        arm: usize,
+        planned: &Planned,
+    ) -> Result<Option<FindTrial>, Failure> {
+        let begun = Instant::now();
+        let result = self.load(live, arm, Some(planned.load), planned.duration)?;
+        let (objectives, thresholds) = (&self.arguments.objectives, self.thresholds);
+        Ok(result.map(|result| judged(result, planned, begun.elapsed(), objectives, thresholds)))
+    }
+
+    /// Runs a load on an arm, a closed loop without a rate; None if it was interrupted.
+    fn load(
+        &mut self,
+        live: &mut Live<'_>,
+        arm: usize,
+        rate: Option<f64>,
+        duration: Duration,
+    ) -> Result<Option<LoadResult>, Failure> {
+        if self.interrupt.is_requested() {
+            return Ok(None);
+        }
+        let objectives = &self.arguments.objectives;
+        let arrivals = arrivals(self.plan);
+        let spec = |spec: TrialSpec| TrialSpec {
+            open: rate.map(|rate| (Pace::Constant(rate), arrivals)),
+            duration,
+            warmup: self.settings.warmup,
+            seed: self.plan.seed.wrapping_add(self.number),
+            percentiles: objectives.iter().filter_map(Objective::percentile).collect(),
+            limits_us: objectives.iter().filter_map(Objective::limit_us).collect(),
+            ..spec
+        };
+        // After a closed loop and a trial that failed, the arm may still be busy.
+        let settle = |result: &LoadResult| {
+            let is_busy = rate.is_none() || !hold(&try_all(objectives, result));
+            if is_busy { self.settings.settle } else { Duration::ZERO }
+        };
+        let result = live.load(arm, spec, settle, self.environment.clone(), self.interrupt.flag());
+        self.number += 1;
+        if self.interrupt.is_requested() {
+            return Ok(None);
+        }
+        let result = result.map_err(Failure::environment)?;
+        Ok(Some(result).filter(|result| result.ended_by != EndedBy::Interrupt))
+    }
+
+    fn name_of(&self, arm: usize) -> &'a str {
+        self.plan.arms.get(arm).map_or("", |arm| arm.id.as_str())
+    }
+}
+
+/// The error of a search that cannot begin.
+fn refusal(error: &SearchError) -> Failure {
+    Failure::bad_input(match error {
+        SearchError::Range { min, max } => format!(
+            "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
+        ),
+        SearchError::Budget { .. } => format!(
+            "half of --budget is for the searches, and leaves no time for one trial of each arm: {error}; raise it, or choose a \
+             shorter --preset"
+        ),
+        other => other.to_string(),
+    })
+}
