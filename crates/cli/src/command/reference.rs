@@ -4,9 +4,9 @@ use std::fs;
 
 use clap::CommandFactory;
 use hoptax_result::{
-    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult, GateResult, HistoryResult,
-    LoadInterval, LoadResult, MeshMarkResult, PricesResult, RunsResult, ScaleResult, SittingsResult,
-    SizeCheckResult, SizeResult, StudyResult, TuneResult,
+    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
+    GateResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult, RunsResult,
+    ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudyResult, TuneResult,
 };
 use hoptax_size::graph::GraphFile;
 
