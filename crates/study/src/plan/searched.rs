@@ -108,7 +108,7 @@ mod tests {
         assert!(error(&["baseline", "baseline"]).contains("named twice"));
         let unknown = error(&["baseline", "luaa"]);
         assert!(
-            unknown.contains("did you mean `lua`?") && unknown.contains("`direct`, `baseline`"),
+            unknown.contains("did you mean `lua`?") && unknown.contains("`baseline`, `direct`"),
             "{unknown}"
         );
         let timeline = "name: test\nobserve: timeline\narms: [baseline, lua]\nloads: [{name: a, loop: open, rate: 100, slice: 1s}]\n";
