@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
     let thresholds = load::thresholds(&arguments.thresholds)?;
     let settings = Settings::of(arguments.preset);
     let study = read(arguments, ids, &given)?;
-    let arms = ids.len() as u32;
+    let arms = study.plan.arms.len() as u32;
     let budget = arguments.budget.unwrap_or(settings.budget * arms);
     if arguments.dry_run {
         print::result(&outline(&study.plan, arguments, settings, budget))?;
