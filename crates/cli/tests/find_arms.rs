@@ -50,7 +50,8 @@ fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
         let rate = |name: &str| arm["found"][name].as_f64().unwrap();
         assert!((0.96 * capacity..=1.03 * capacity).contains(&rate("rate")), "{arm:#}\n{stderr}");
         assert!(rate("upper_rate") > rate("rate") && rate("upper_rate") <= 1.0205 * rate("rate"), "{arm:#}");
-        assert_eq!(arm["found"]["limited_by"], json!(["p90<20ms"]), "{arm:#}");
+        // The last requests may wait for a connection until the end.
+        assert_eq!(arm["found"]["limited_by"][0], "p90<20ms", "{arm:#}");
     }
     assert_eq!((&slow["ratio"], &slow["no_ratio"]), (&Value::Null, &Value::Null));
     let of = |name: &str| fast["ratio"][name].as_f64().unwrap();

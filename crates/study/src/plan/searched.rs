@@ -5,7 +5,8 @@ use hoptax_load::Arrivals;
 use super::{Arm, LeftOpen, Open, Plan, Rate, Subject};
 
 impl Plan {
-    /// The plan of a search on the arms with these ids, in this order, each with one copy. The trials of a search state rates of
+    /// The plan of a search on the arms with these ids, in this order, each with one copy. Parts of one id, which commas separate, may be
+    /// parts of the list. The trials of a search state rates of
     /// their own, and open connections of their own; requests, connections, arrivals and expected statuses are those of the first open
     /// loop, or of the first closed one if there is none.
     ///
@@ -18,11 +19,12 @@ impl Plan {
                 self.name
             ));
         }
+        let ids = self.joined(ids);
         if ids.len() < 2 {
             return Err("a ratio needs two arms: name at least two".to_owned());
         }
         let mut arms: Vec<Arm> = Vec::with_capacity(ids.len());
-        for id in ids {
+        for id in &ids {
             let Some(arm) = self.arms.iter().find(|arm| arm.id == *id) else {
                 let known: Vec<&str> = self.arms.iter().map(|arm| arm.id.as_str()).collect();
                 let hint = hoptax_nearest::hint(id, known.iter().copied());
@@ -59,6 +61,24 @@ impl Plan {
             is_searched: true,
             ..self.clone()
         })
+    }
+
+    /// Joins parts to ids where several of them are one: `baseline @ http2` and `response_bytes=1024`.
+    fn joined(&self, parts: &[String]) -> Vec<String> {
+        let mut ids = Vec::new();
+        let mut rest = parts;
+        while !rest.is_empty() {
+            let longest = (1..=rest.len()).rev().find_map(|count| {
+                let (id, rest) = rest.split_at(count);
+                let id = id.join(", ");
+                self.arms.iter().any(|arm| arm.id == id).then_some((id, rest))
+            });
+            let unknown = || rest.split_first().map(|(id, rest)| (id.clone(), rest));
+            let Some((id, others)) = longest.or_else(unknown) else { break };
+            ids.push(id);
+            rest = others;
+        }
+        ids
     }
 }
 
@@ -102,13 +122,28 @@ mod tests {
     }
 
     #[test]
+    fn an_id_with_commas_is_found_in_a_list_that_commas_separate() {
+        let text = format!(
+            "name: test\nconditions: {{protocol: [http1, http2], response_bytes: [64, 1024]}}\narms: [baseline, lua]\nloads:\n{OPEN}"
+        );
+        let (file, positions) = file::read("test.yaml", &text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let found =
+            plan.searched(&ids(&["baseline @ http2", "response_bytes=1024", "lua @ http2", "lua"])).unwrap();
+        let arms: Vec<&str> = found.arms.iter().map(|arm| arm.id.as_str()).collect();
+        assert_eq!(arms, ["baseline @ http2, response_bytes=1024", "lua @ http2", "lua"]);
+        let unknown = plan.searched(&ids(&["lua", "baseline @ http2", "response_bytes=2048"])).unwrap_err();
+        assert!(unknown.contains("no arm `response_bytes=2048`"), "{unknown}");
+    }
+
+    #[test]
     fn what_cannot_be_searched_is_refused_with_the_reason() {
         let error = |arms: &[&str]| plan(OPEN).searched(&ids(arms)).unwrap_err();
         assert!(error(&["baseline"]).contains("name at least two"));
         assert!(error(&["baseline", "baseline"]).contains("named twice"));
         let unknown = error(&["baseline", "luaa"]);
         assert!(
-            unknown.contains("did you mean `lua`?") && unknown.contains("`direct`, `baseline`"),
+            unknown.contains("did you mean `lua`?") && unknown.contains("`baseline`, `direct`"),
             "{unknown}"
         );
         let timeline = "name: test\nobserve: timeline\narms: [baseline, lua]\nloads: [{name: a, loop: open, rate: 100, slice: 1s}]\n";

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
     let thresholds = load::thresholds(&arguments.thresholds)?;
     let settings = Settings::of(arguments.preset);
     let study = read(arguments, ids, &given)?;
-    let arms = ids.len() as u32;
+    let arms = study.plan.arms.len() as u32;
     let budget = arguments.budget.unwrap_or(settings.budget * arms);
     if arguments.dry_run {
         print::result(&outline(&study.plan, arguments, settings, budget))?;
@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
     print::note(&format!(
         "search on {arms} arms of the study `{}`: about {} if trials agree, at most {}",
         study.plan.name,
-        seconds(expected(arguments, settings, arms)),
+        seconds(expected((arguments, budget), settings, arms)),
         seconds(budget)
     ));
     let mut turns = Turns::new(
@@ -179,7 +179,7 @@ fn arrivals(plan: &Plan) -> Arrivals {
 }
 
 /// How long a search on this number of arms takes if trials agree, in a range as wide as without `--min-rate` and `--max-rate`.
-fn expected(arguments: &FindArguments, settings: Settings, arms: u32) -> Duration {
+fn expected((arguments, budget): (&FindArguments, Duration), settings: Settings, arms: u32) -> Duration {
     let (min, max) = match (arguments.min_rate, arguments.max_rate) {
         (Some(min), Some(max)) if min < max => (min, max),
         _ => (LOWEST_SHARE, 1.0),
@@ -191,7 +191,7 @@ fn expected(arguments: &FindArguments, settings: Settings, arms: u32) -> Duratio
     let round =
         Repetition::new(&settings.goal, (1.0, f64::MAX), 0.5, time).map(|one| one.expected_duration());
     let of_arms = search.unwrap_or_default() + round.unwrap_or_default() * ROUNDS;
-    of_arms * arms + RESTART * (ROUNDS + 1)
+    (of_arms * arms + RESTART * (ROUNDS + 1)).min(budget)
 }
 
 /// The plan of the search, as text.
@@ -218,7 +218,7 @@ fn outline(plan: &Plan, arguments: &FindArguments, settings: Settings, budget: D
         settings.goal.final_trial.as_secs_f64(),
         evidence(&settings.goal),
         evidence(&settings.goal.of_repetition()),
-        seconds(expected(arguments, settings, arms.len() as u32)),
+        seconds(expected((arguments, budget), settings, arms.len() as u32)),
         seconds(budget)
     )
 }
