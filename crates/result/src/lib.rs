@@ -65,9 +65,9 @@ pub use sittings::{
     SittingsResult,
 };
 pub use size::{
-    AddedTime, CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, KubernetesResources, ProxyLatency,
-    ProxyMoney, SizeBottleneck, SizeCheckResult, SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSide,
-    SizeSource, SizedFunction, SizedProxy, UncheckedComposition,
+    AddedTime, CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, KubernetesResources,
+    ProxyLatency, ProxyMoney, SizeBottleneck, SizeCheckResult, SizeLatency, SizeMoney, SizePoint, SizeResult,
+    SizeSide, SizeSource, SizedFunction, SizedProxy, UncheckedComposition,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunKind, RunsResult, StoredRun};
