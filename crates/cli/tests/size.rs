@@ -112,8 +112,9 @@ spec: {{selector: {{app: {name}}}}}
         assert_eq!(sized.code, Some(0), "{}{}", ran.stdout, sized.stderr);
         assert_eq!(checked("size", &sized.stdout)["proxies"].as_array().unwrap().len(), services);
     }
-    let bad = run(["graph", "isotope", manifests.join("front.yaml").to_str().unwrap()]);
-    assert!(bad.code == Some(2) && bad.stderr.contains("unknown key `metadata`"), "{}", bad.stderr);
+    fs::write(&topology, "services: [{name: front, isEntrypoint: true, retries: 3}]").unwrap();
+    let bad = run(["graph", "isotope", topology.to_str().unwrap()]);
+    assert!(bad.code == Some(2) && bad.stderr.contains("unknown key `retries`"), "{}", bad.stderr);
     let missing = run(["graph", "kubernetes", "/nonexistent"]);
     assert!(
         missing.code == Some(2) && missing.stderr.contains("cannot read the folder"),

@@ -148,7 +148,7 @@ fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> 
             traffic: traffic.clone(),
             inbound: Vec::new(),
             outbound: None,
-            service_time_us: 0.0,
+            own_time_us: 0.0,
             calls: Vec::new(),
         };
         (service, hop.functions.iter().map(called).collect())

@@ -183,7 +183,8 @@ pub(crate) struct Service {
     pub(crate) inbound: Vec<Called>,
     /// None if its calls do not pass its proxy.
     pub(crate) outbound: Option<Vec<Called>>,
-    pub(crate) service_time_us: f64,
+    /// Time that the service itself takes, us.
+    pub(crate) own_time_us: f64,
     /// In the order of the file.
     pub(crate) calls: Vec<Call>,
 }
@@ -450,7 +451,7 @@ fn assemble(file: &GraphFile, order: &[usize], functions: Vec<Functions>, calls:
             ),
             inbound,
             outbound,
-            service_time_us: section.service_time_us,
+            own_time_us: section.service_time_us,
             calls: calls.iter().map(|call| Call { service: index_of(call.service), ..*call }).collect(),
         })
         .collect();

@@ -96,10 +96,9 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
 }
 
 /// Latencies in the order of the proxies.
-fn in_order_of_file(latency: SizeLatency, proxies: &[Proxy<'_>]) -> SizeLatency {
-    let of =
-        |proxy: &Proxy<'_>| latency.proxies.iter().find(|one| one.service == proxy.service.name).cloned();
-    SizeLatency { proxies: proxies.iter().filter_map(of).collect(), ..latency }
+fn in_order_of_file(mut latency: SizeLatency, proxies: &[Proxy<'_>]) -> SizeLatency {
+    latency.proxies.sort_by_key(|one| proxies.iter().position(|proxy| proxy.service.name == one.service));
+    latency
 }
 
 /// Shares of the rate at which the first proxy is busy all the time, at which the cores of all are listed.

@@ -80,8 +80,8 @@ impl<'a> Walk<'a> {
         let mut took = Took { with: self.pass(number, 0), without: 0.0 };
         let services = self.services;
         let Some(service) = services.get(number) else { return took };
-        took.with += service.service_time_us;
-        took.without += service.service_time_us;
+        took.with += service.own_time_us;
+        took.without += service.own_time_us;
         let mut flow = 0;
         for step in service.calls.chunk_by(|one, next| one.step == next.step) {
             let mut slowest = self.way.len()..self.way.len();

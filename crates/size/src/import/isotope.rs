@@ -196,15 +196,15 @@ impl<'a> Reading<'a> {
         let (mut calls, mut slept_us) = (Vec::new(), 0.0);
         for command in items(script) {
             if !items(command).is_empty() {
-                let together = items(command).iter().filter_map(|one| match field(one, "call") {
-                    Some(call) => self.call(call, request_bytes),
-                    None => {
+                let mut together = Vec::new();
+                for one in items(command) {
+                    if let Some(call) = field(one, "call") {
+                        together.extend(self.call(call, request_bytes));
+                    } else {
                         let message = "commands at the same time can only be calls: a graph has no sleep or list among them";
                         self.problem(one, message);
-                        None
                     }
-                });
-                let together = together.collect();
+                }
                 calls.push(CallStep::Together(together));
             } else if let Some(call) = field(command, "call") {
                 calls.extend(self.call(call, request_bytes).map(CallStep::One));

@@ -275,8 +275,8 @@ impl Reading {
         let public: Vec<&str> =
             self.workloads.iter().filter(is_public).map(|workload| workload.name.as_str()).collect();
         let is_called = |name: &str| {
-            let calls = services.iter().flat_map(|service| &service.calls).flat_map(CallStep::calls);
-            calls.into_iter().any(|call| call.service == name)
+            let mut calls = services.iter().flat_map(|service| &service.calls).flat_map(CallStep::calls);
+            calls.any(|call| call.service == name)
         };
         let uncalled: Vec<&str> = all().filter(|name| !is_called(name)).collect();
         match (public.as_slice(), uncalled.as_slice()) {
