@@ -158,8 +158,8 @@ mod tests {
     use super::*;
     use crate::{Restored, read, restore, text};
 
-    fn around(estimate: f64) -> Option<Interval> {
-        Some(Interval { estimate, low: estimate * 0.9, high: estimate * 1.1 })
+    fn around(estimate: f64) -> Interval {
+        Interval { estimate, low: estimate * 0.9, high: estimate * 1.1 }
     }
 
     fn hop(name: &str, workers: u32) -> PlannedHop {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn used(name: &str, memory_bytes: f64) -> HopUse {
-        HopUse { name: name.to_owned(), memory_bytes: around(memory_bytes), ..HopUse::default() }
+        HopUse { name: name.to_owned(), memory_bytes: Some(around(memory_bytes)), ..HopUse::default() }
     }
 
     /// A study whose arms passed these proxies.
@@ -193,10 +193,14 @@ mod tests {
             arm.loads = vec![ArmLoad {
                 load: "saturation".to_owned(),
                 planned_rate: Some(2_000.0),
-                rate: around(1_999.5),
+                rate: Some(around(1_999.5)),
                 proxy_core_share: Some(0.25),
-                origin_cpu_us_per_request: around(25.0),
-                response_us: ResponseCost { p50: around(1_500.0), p90: around(2_000.0), p99: None },
+                origin_cpu_us_per_request: Some(around(25.0)),
+                response_us: ResponseCost {
+                    p50: Some(around(1_500.0)),
+                    p90: Some(around(2_000.0)),
+                    p99: None,
+                },
                 ..ArmLoad::default()
             }];
         }
@@ -243,8 +247,8 @@ mod tests {
         ) {
             let mut study = study(&[("client", 2, memory)]);
             (study.name, study.environment.started_at) = (name, started_at);
-            study.arms[1].cost.cpu_us_per_request = around(cost_us);
-            study.arms[1].loads[0].rate = rate.and_then(around);
+            study.arms[1].cost.cpu_us_per_request = Some(around(cost_us));
+            study.arms[1].loads[0].rate = rate.map(around);
             study.arms[1].loads[0].response_us.p99 = p99.map(|one| Interval { estimate: one, low: one, high: one });
             let read = read(&text(&of_study(&study).unwrap())).unwrap();
             prop_assert!(read.unused.is_empty(), "{:?}", read.unused);
