@@ -72,7 +72,7 @@ pub(crate) fn requests(
     }
     joined.sort_by_key(|(intended_ns, _, _)| *intended_ns);
     let mut queue = Queue::default();
-    // The freeze is timed from the first arrival, which is within a few us of the first planned time.
+    let freeze = freeze.map(|freeze| from_first_planned(freeze, &joined));
     let request = |(intended_ns, back_ns, served): (u64, u64, Served)| {
         let due_ns = match served.service_ns {
             Some(service_ns) => queue.take(intended_ns, service_ns, freeze),
@@ -81,6 +81,17 @@ pub(crate) fn requests(
         Request { intended_ns, due_ns, back_ns }
     };
     Some(joined.into_iter().map(request).collect())
+}
+
+/// The freeze timed from the first planned time: the origin times it from the first arrival. The two differ by milliseconds when the
+/// first request is late, and whole freezes if a request is planned in between.
+fn from_first_planned(freeze: Freeze, joined: &[(u64, u64, Served)]) -> Freeze {
+    let first_planned_ns = joined.iter().map(|(intended_ns, ..)| *intended_ns).min();
+    let first_arrived_ns = joined.iter().map(|(.., served)| served.arrived_ns).min();
+    let late_ns = first_arrived_ns
+        .zip(first_planned_ns)
+        .map_or(0, |(arrived, planned)| arrived.saturating_sub(planned));
+    Freeze { after_ns: freeze.after_ns + late_ns, ..freeze }
 }
 
 /// True response times at a constant service time, including requests that were never answered, computed from the plan
@@ -136,6 +147,17 @@ mod tests {
         let due: Vec<u64> =
             requests(&entries, 0, &kept, None).unwrap().iter().map(|request| request.due_ns).collect();
         assert_eq!(due, [1_000, 2_000]);
+    }
+
+    #[test]
+    fn a_freeze_begins_later_if_the_first_request_arrives_late() {
+        // The first request arrives 30 late, so the freeze lasts from 130 to 230. The second is served just before it.
+        let entries = [entry(0, 30, 40, 0), entry(110, 0, 10, 1)];
+        let kept = [served(0, 30, Some(10), 40), served(1, 110, Some(10), 120)];
+        let freeze = Some(Freeze { after_ns: 100, length_ns: 100 });
+        let found = requests(&entries, 0, &kept, freeze).unwrap();
+        assert_eq!(found.iter().map(|request| request.due_ns).collect::<Vec<_>>(), [10, 120]);
+        assert!(found.iter().all(|request| request.error_us() >= 0.0), "{found:?}");
     }
 
     #[test]
