@@ -118,10 +118,12 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
     let gate =
         ["gate", "edge.yaml", "--reference", "nightly", "--fail-on", "cpu>+30%", "--json", "gate.json"];
     for number in 1..=3 {
-        let (out, run) = (format!("out-{number}"), number.to_string());
+        let out = format!("out-{number}");
         let ran = in_folder(&["study", "edge.yaml", "--out", &out, "--store"]);
         assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
-        let ran = in_folder(&["runs", "label", &run, "nightly"]);
+        let listed: Value = serde_json::from_str(&in_folder(&["runs", "list", "--json"]).stdout).unwrap();
+        // The latest comes first.
+        let ran = in_folder(&["runs", "label", &listed["runs"][0]["run"].to_string(), "nightly"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         if number == 1 {
             let ran = in_folder(&gate);

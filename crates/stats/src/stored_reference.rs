@@ -20,13 +20,15 @@ pub struct FromReference {
 ///
 /// **Method.** The random-effects model of [`random_effects`](crate::random_effects). Each sitting, the new one too, deviates from
 /// the level of what it measures by a draw of its own, with the same variance between sittings. The distance therefore has the
-/// variance of the mean of the reference, that between sittings, and the squared standard error of the new sitting. The critical
+/// variance of the mean of the reference, that between sittings, and the squared standard error of the new sitting, which is taken to be
+/// no more precise than the sittings of the reference are: from so few, the variance between sittings is often found to be zero, and their
+/// own errors then stand for it. Without this, the interval covers in 92 % if the new sitting is three times as precise. The critical
 /// value is Student's with one degree of freedom less than the reference has sittings, as by Hartung and Knapp, and the interval is
 /// never narrower than one that takes the estimated variance between sittings as known.
 ///
 /// **What it costs.** Side by side, the variance between sittings cancels. Against a reference of three sittings, `t` is 4.3 and no
 /// number of rounds makes the interval narrower than 4.3 times the deviation between sittings, times the root of 4/3.
-/// `tests/stored_reference_coverage.rs` simulates 94 to 99 % for two to eight sittings and a nominal 95 %.
+/// `tests/stored_reference_coverage.rs` simulates 95.6 % and more for two to eight sittings and a nominal 95 %.
 ///
 /// **Degenerate cases.** As for [`random_effects`](crate::random_effects): `None` with fewer than two sittings of the reference, and
 /// when a number is not finite or a standard error is negative.
@@ -35,7 +37,8 @@ pub fn from_reference(reference: &[Sitting], new: Sitting, confidence: f64) -> O
         return None;
     }
     let found = combined(reference, confidence)?;
-    let variance = found.mean_variance + found.between_variance + new.standard_error.powi(2);
+    let own = reference.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / reference.len() as f64;
+    let variance = found.mean_variance + found.between_variance + new.standard_error.powi(2).max(own);
     let (estimate, half_width) = (new.estimate - found.mean, found.reach * variance.sqrt());
     let difference = Interval { estimate, low: estimate - half_width, high: estimate + half_width };
     (difference.low.is_finite() && difference.high.is_finite()).then_some(FromReference {
@@ -56,12 +59,12 @@ mod tests {
     #[test]
     fn a_distance_as_worked_by_hand() {
         // As in the tests of random effects: mean 20.266667, total variance of a sitting 0.813333, of which 0.773333 is between
-        // sittings. The new sitting is measured exactly: 4.302653 * sqrt(0.813333 / 3 + 0.773333).
+        // sittings. The new sitting is measured exactly, and taken to be as precise as the others: 4.302653 * sqrt(0.813333 * 4 / 3).
         let reference = [sitting(19.4, 0.2), sitting(20.2, 0.2), sitting(21.2, 0.2)];
         let found = from_reference(&reference, sitting(22.0, 0.0), 0.95).unwrap();
         assert!((found.reference - 20.266_667).abs() < 1e-5, "{found:?}");
         assert!((found.difference.estimate - 1.733_333).abs() < 1e-5, "{found:?}");
-        assert!((found.difference.half_width() - 4.396_79).abs() < 1e-4, "{found:?}");
+        assert!((found.difference.half_width() - 4.480_63).abs() < 1e-4, "{found:?}");
         assert!((found.between_sittings - 0.773_333_f64.sqrt()).abs() < 1e-5, "{found:?}");
     }
 
