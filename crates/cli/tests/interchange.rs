@@ -10,23 +10,7 @@ use std::net::TcpListener;
 use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
-use support::{UNHURRIED, checked, origin, root, run};
-
-/// Thresholds that a busy machine does not exceed, so that the load always has times.
-const TOLERANT: [&str; 12] = [
-    "--threshold",
-    "generator-busy-fail=99",
-    "--threshold",
-    "run-delay-fail=99",
-    "--threshold",
-    "steal-fail=99",
-    "--threshold",
-    "steady-change-fail=1e9",
-    "--threshold",
-    "throttled=1e9",
-    "--threshold",
-    "clock-read-ns=1e9",
-];
+use support::{TOLERANT, UNHURRIED, checked, origin, root, run};
 
 /// The result of a load of 400 requests, and the folder that it is in.
 fn load() -> (tempfile::TempDir, String, Value) {

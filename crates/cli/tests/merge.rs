@@ -7,23 +7,7 @@ mod support;
 use std::fs;
 
 use serde_json::{Value, json};
-use support::{UNHURRIED, checked, origin, run};
-
-/// Thresholds that a busy machine does not exceed, so that the load always has times.
-const TOLERANT: [&str; 12] = [
-    "--threshold",
-    "generator-busy-fail=99",
-    "--threshold",
-    "run-delay-fail=99",
-    "--threshold",
-    "steal-fail=99",
-    "--threshold",
-    "steady-change-fail=1e9",
-    "--threshold",
-    "throttled=1e9",
-    "--threshold",
-    "clock-read-ns=1e9",
-];
+use support::{TOLERANT, UNHURRIED, checked, origin, run};
 
 #[test]
 fn results_of_two_generators_are_one_and_a_missing_one_is_named() {

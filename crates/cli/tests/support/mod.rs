@@ -38,6 +38,22 @@ pub(crate) fn program() -> &'static Path {
 /// a stalled machine would leave requests unsent.
 pub(crate) const UNHURRIED: [&str; 4] = ["-d", "1h", "--timeout", "10m"];
 
+/// Thresholds that a busy machine does not exceed, so that the load always has times.
+pub(crate) const TOLERANT: [&str; 12] = [
+    "--threshold",
+    "generator-busy-fail=99",
+    "--threshold",
+    "run-delay-fail=99",
+    "--threshold",
+    "steal-fail=99",
+    "--threshold",
+    "steady-change-fail=1e9",
+    "--threshold",
+    "throttled=1e9",
+    "--threshold",
+    "clock-read-ns=1e9",
+];
+
 /// Runs the program until it exits.
 pub(crate) fn run<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Ran {
     ran(hoptax().args(arguments))
