@@ -68,6 +68,9 @@ pub struct FoundArm {
     pub ratio: Option<Interval>,
     /// Why the ratio is not known; null if it is, and for the first arm.
     pub no_ratio: Option<String>,
+    /// Why the interval of the ratio may be too narrow, and what to do about it; null if there is no known reason.
+    #[serde(default)]
+    pub ratio_caution: Option<String>,
 }
 
 /// One trial on an arm.

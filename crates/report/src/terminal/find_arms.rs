@@ -32,7 +32,7 @@ pub fn find_arms(result: &FindArmsResult, style: Style) -> String {
     }
     let mut text = format!("\n{}\n\n{}", style.paint(Paint::Bold, &title), rows.text());
     // The sentence about its state also says why an arm without a rate has no ratio.
-    let sentence = |arm| state(arm, result).or_else(|| no_ratio(arm));
+    let sentence = |arm| state(arm, result).or_else(|| no_ratio(arm)).or_else(|| caution(arm));
     let sentences: Vec<String> = result.arms.iter().filter_map(sentence).collect();
     if !sentences.is_empty() {
         text += "\n";
@@ -104,6 +104,11 @@ fn no_ratio(arm: &FoundArm) -> Option<String> {
     Some(format!("{}: its ratio is not known: {why}.", arm.arm))
 }
 
+fn caution(arm: &FoundArm) -> Option<String> {
+    let why = arm.ratio_caution.as_ref()?;
+    Some(format!("{}: {why}.", arm.arm))
+}
+
 /// How the numbers came about.
 fn method(result: &FindArmsResult) -> String {
     let (search, round) = (&result.evidence, &result.round_evidence);
@@ -153,6 +158,7 @@ mod tests {
             round_rates: vec![rate; 6],
             ratio: None,
             no_ratio: None,
+            ratio_caution: None,
         }
     }
 
@@ -194,6 +200,7 @@ mod tests {
     fn the_table_of_a_search_on_arms() {
         let mut lua = arm("lua", FindState::Found, Some(9_805.0), Some(9_990.0));
         lua.ratio = Some(Interval { estimate: 0.8412, low: 0.8263, high: 0.8561 });
+        lua.ratio_caution = Some("the interval of its ratio may be too narrow".to_owned());
         let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
         insta::assert_snapshot!(find_arms(&result(vec![baseline, lua]), STYLE));
     }

@@ -246,6 +246,11 @@ fn result(
         exceed_ratio: goal.exceed_ratio,
         width: goal.width,
     };
+    let judgement = ratio::Judgement {
+        objectives: &arguments.objectives,
+        final_trial_s: settings.goal.final_trial.as_secs_f64(),
+        confidence: CONFIDENCE,
+    };
     FindArmsResult {
         format: "hoptax.find-arms/1".to_owned(),
         ended_by: searched.ended_by,
@@ -255,7 +260,7 @@ fn result(
         arrivals: arrivals(plan).to_string(),
         objectives: arguments.objectives.iter().map(ToString::to_string).collect(),
         rounds: searched.arms.first().map_or(0, |arm| arm.round_rates.len() as u32),
-        arms: ratio::with_ratios(searched.arms, CONFIDENCE),
+        arms: ratio::with_ratios(searched.arms, &judgement),
         evidence: evidence(&settings.goal),
         round_evidence: evidence(&settings.goal.of_repetition()),
         rounds_planned: ROUNDS,

@@ -167,6 +167,7 @@ impl<'a> Turns<'a> {
                     round_rates: self.rounds.iter().map(of_round).collect(),
                     ratio: None,
                     no_ratio: None,
+                    ratio_caution: None,
                 })
             })
             .collect();
