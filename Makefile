@@ -88,7 +88,7 @@ filters: ## Build the WebAssembly filters
 
 .PHONY: filters-check
 filters-check: filters ## Rebuild the WebAssembly filters and run their tests
-	$(CARGO) test --package hoptax --test envoy --test mechanisms
+	$(CARGO) test --package hoptax --test studies -- envoy:: mechanisms::
 	$(CARGO) test --package image-registry --test plans
 
 .PHONY: price-list

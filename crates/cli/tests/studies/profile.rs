@@ -1,0 +1,70 @@
+//! A study with profiles. Without perf, or without the right to sample the kernel, only its message is tested, which is printed.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::support::{Guarded, checked, hoptax, run, small_study, wait_until};
+
+#[test]
+fn layers_of_an_arm_add_up_to_its_cpu_time_and_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    fs::write(&study, format!("{}profile: true\n", small_study("baseline, lua", 2))).unwrap();
+    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let has_perf = Command::new("perf").arg("--version").output().is_ok();
+    if !has_perf || !rustix::process::geteuid().is_root() {
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        assert!(ran.stderr.contains("linux-perf") || ran.stderr.contains("needs root"), "{}", ran.stderr);
+        eprintln!("not tested: {}", ran.stderr);
+        return;
+    }
+    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result = checked("study", &result);
+    assert_eq!(result["plan"]["rounds_completed"], 2, "{}", ran.stderr);
+    for round in result["rounds"].as_array().unwrap() {
+        for (arm, values) in round["arms"].as_object().unwrap() {
+            let profile = &values["profile"];
+            let layers = profile["layers_ns"].as_object().unwrap();
+            let sampled: u64 = layers.values().map(|ns| ns.as_u64().unwrap()).sum();
+            assert!(profile["requests"].as_u64() > Some(0) && sampled > 0, "{arm}: {profile:#}");
+            assert!(layers.keys().any(|layer| layer.starts_with("kernel: ")), "{arm}: {profile:#}");
+        }
+    }
+    for arm in result["arms"].as_array().unwrap() {
+        // Few slices may be too vague to be reported.
+        let Some(whole) = arm["cpu_us_per_request"]["estimate"].as_f64() else { continue };
+        let layers = arm["layers"].as_array().unwrap().iter();
+        let sum: f64 = layers.map(|layer| layer["cpu_us_per_request"]["estimate"].as_f64().unwrap()).sum();
+        assert!((sum - whole).abs() < 1e-6 * whole, "{arm:#}");
+    }
+    for name in ["baseline.svg", "lua.svg", "lua-difference.svg"] {
+        let svg = fs::read_to_string(out.join("profiles").join(name)).unwrap();
+        assert!(svg.contains("<svg") && svg.contains("tcp_"), "{name}");
+    }
+    assert!(!out.join("profiles/lua/perf.data").exists());
+}
+
+#[test]
+fn kill_9_ends_the_profiler_too() {
+    if Command::new("perf").arg("--version").output().is_err() || !rustix::process::geteuid().is_root() {
+        eprintln!("not tested: this needs perf and root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    fs::write(&study, format!("{}profile: true\n", small_study("baseline, same", 1000))).unwrap();
+    let mut command = hoptax();
+    command.arg("study").arg(&study).arg("--out").arg(&out).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = Guarded(command.spawn().unwrap());
+    let has_profile = |arm: &str| out.join("profiles").join(arm).join("ready").exists();
+    wait_until("a profile", || has_profile("baseline") || has_profile("same"));
+    running.signal("KILL");
+    running.0.wait().unwrap();
+    // Envoy, origins, perf, and what perf runs name the folder on their command lines.
+    let name = folder.path().to_str().unwrap();
+    let names_folder = |entry: fs::DirEntry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(name)
+    };
+    wait_until("the end of all processes", || !fs::read_dir("/proc").unwrap().flatten().any(names_folder));
+}
