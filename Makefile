@@ -115,8 +115,9 @@ fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach
 schemas: build ## Generate schemas/ from the result types
 	for name in study-file study sittings load load-interval find find-arms calibration crosscheck tune prices comparison gate bill runs history scale size-graph size size-check meshmark; do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
 
+# It runs for seconds. With its own profile, which optimizes all of it at once, building it takes minutes.
 $(TOOLS)/bin/cargo-deny:
-	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_DENY_VERSION) cargo-deny
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_DENY_VERSION) cargo-deny
 
 $(TOOLS)/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_FUZZ_VERSION) cargo-fuzz

@@ -20,7 +20,7 @@ fn the_capacity_of_a_server_with_a_known_service_time_is_found() {
     // One request takes 2 ms, and the next waits: 500 requests per second. Above that, the queue grows as long as a trial lasts.
     let (_origin, url) = origin(&["--default", "service=2ms"]);
     // Beside other tests, the generator may be late by a few milliseconds.
-    let range = ["--min-rate", "250", "--max-rate", "1000", "--threshold", "own-lag-fail-us=20000"];
+    let range = ["--min-rate", "400", "--max-rate", "700", "--threshold", "own-lag-fail-us=20000"];
     let (code, result, stderr) =
         find(&url, &[&range[..], &["--slo", "p90<20ms", "--slo", "errors<0.1%"]].concat());
     let goal = &result["goals"][0];
@@ -34,7 +34,7 @@ fn the_capacity_of_a_server_with_a_known_service_time_is_found() {
     assert_eq!(goal["limited_by"], json!(["p90<20ms"]));
     assert!(stderr.contains("if trials agree, at most 5m"), "{stderr}");
     let trials = result["trials"].as_array().unwrap();
-    assert!(trials.iter().all(|trial| (250.0..=1_000.0).contains(&trial["rate"].as_f64().unwrap())));
+    assert!(trials.iter().all(|trial| (400.0..=700.0).contains(&trial["rate"].as_f64().unwrap())));
     assert_eq!(stderr.lines().filter(|line| line.contains("/s for 1 s: p90<20ms: ")).count(), trials.len());
 }
 

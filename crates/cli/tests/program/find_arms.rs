@@ -37,7 +37,7 @@ fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
     let study = study_of_servers(&folder, &fast, &slow);
     // Beside other tests, the generator may be late by a few milliseconds.
     let options = ["--slo", "p90<20ms", "--slo", "errors<0.1%", "--threshold", "own-lag-fail-us=20000"];
-    let range = ["--min-rate", "100", "--max-rate", "1000", "--budget", "30m"];
+    let range = ["--min-rate", "200", "--max-rate", "600", "--budget", "30m"];
     let (code, result, stderr) = find(&study, &[options, range].concat());
     assert_eq!(code, Some(0), "{result:#}\n{stderr}");
     let [slow, fast] = [0, 1].map(|arm| &result["arms"][arm]);

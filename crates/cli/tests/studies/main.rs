@@ -1,7 +1,7 @@
 //! Studies on real Envoy: their subjects, their parts, how they end, and the commands that run studies of their own.
 //!
-//! All tests of this folder are one program, because each program links the whole of hoptax. They run beside each other, and a
-//! module that disturbs the machine on purpose has a program of its own.
+//! All tests of this folder are one program, because each program links the whole of hoptax. They run beside each other. What
+//! disturbs the machine on purpose, or needs a process to itself, has a program of its own.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,6 @@ mod mechanisms;
 mod networks;
 mod price;
 mod prices;
-mod profile;
 mod resume;
 mod sittings;
 mod study;

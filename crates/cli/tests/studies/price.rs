@@ -84,14 +84,14 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
             "--rate",
             "1000",
             "--rounds",
-            "5",
+            "3",
             "--json",
             "-",
             flag,
             out.to_str().unwrap(),
         ])
     };
-    // Other work on the machine can spoil numbers of a study of five rounds, or widen their intervals.
+    // Other work on the machine can spoil numbers of a study of three rounds, or widen their intervals.
     let mut attempts = (0..ATTEMPTS).map(|attempt| {
         let out = folder.path().join(attempt.to_string());
         (measured("--out", &out), out)
@@ -145,7 +145,7 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     // A killed bill is continued where it was: here, both of its studies are complete.
     fs::remove_file(out.join("bill.json")).unwrap();
     let resumed = measured("--resume", &out);
-    assert_eq!(resumed.stderr.matches("all 5 rounds are complete").count(), 2, "{}", resumed.stderr);
+    assert_eq!(resumed.stderr.matches("all 3 rounds are complete").count(), 2, "{}", resumed.stderr);
     // The servers that stand in for the user's have other ports.
     let numbers = |mut bill: Value| bill.as_object_mut().unwrap().remove("replacements").map(|_| bill.take());
     assert_eq!(numbers(serde_json::from_str(&resumed.stdout).unwrap()), numbers(bill));

@@ -362,7 +362,7 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
 fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
     let study = Study::new(
         "name: many\nrounds: 2\narms: [baseline, same, same#2]\nloads:\n  - {name: few, loop: closed, connections: 2, blocks: \
-         1, slice: 50ms}\n  - {name: many, loop: closed, connections: 600, blocks: 2, slice: 200ms}\n",
+         1, slice: 50ms}\n  - {name: many, loop: closed, connections: 600, blocks: 1, slice: 200ms}\n",
     );
     // Those of all arms together are more than the open files allowed: Envoy alone needs two for each.
     let script = format!(
@@ -382,5 +382,5 @@ fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
         assert_eq!(arm["opened"]["connections"], 2, "kept connections, of which memory is measured: {arm}");
     }
     let slices = column(&study.csv(), "same", "many", "rate");
-    assert!(slices.len() >= 4 && slices.iter().all(|rate| *rate > 0.0), "{slices:?}");
+    assert!(slices.len() >= 2 && slices.iter().all(|rate| *rate > 0.0), "{slices:?}");
 }

@@ -1,9 +1,16 @@
 //! A study with profiles. Without perf, or without the right to sample the kernel, only its message is tested, which is printed.
+//!
+//! It has a program of its own. Tests that start Envoy themselves make their process the parent of orphans, and perf would stay
+//! their zombie after a killed study, for which what it runs waits.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
 
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::support::{Guarded, checked, hoptax, run, small_study, wait_until};
+use support::{Guarded, checked, hoptax, run, small_study, wait_until};
 
 #[test]
 fn layers_of_an_arm_add_up_to_its_cpu_time_and_are_drawn() {
