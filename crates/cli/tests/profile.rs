@@ -1,4 +1,7 @@
 //! A study with profiles. Without perf, or without the right to sample the kernel, only its message is tested, which is printed.
+//!
+//! It has a program of its own. Tests that start Envoy themselves make their process the parent of orphans, and perf would stay
+//! their zombie after a killed study, for which what it runs waits.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

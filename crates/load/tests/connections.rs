@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use hoptax_load::{Arrivals, Connect, Pace};
-use support::http2::{Http2Peer, PREFACE};
-use support::{OK, answering, http2_spec, only_failure, read_request, run, server, spec, wait_until};
+
+use crate::support::http2::{Http2Peer, PREFACE};
+use crate::support::{OK, answering, http2_spec, only_failure, read_request, run, server, spec, wait_until};
 
 /// An HTTP/2 server that never answers the first request of its first connection, and sends GOAWAY on that connection
 /// at the request with number `goaway_at`. It answers every other request.

@@ -12,9 +12,7 @@ use hoptax_load::trial;
 use hoptax_load::{Arrivals, Pace};
 use hoptax_result::{EndedBy, Environment};
 
-mod support;
-
-use support::{OK, answering, read_request, run, server, spec, wait_until};
+use crate::support::{OK, answering, read_request, run, server, spec, wait_until};
 
 #[test]
 fn a_stopped_trial_ends_early_and_its_book_balances() {

@@ -16,9 +16,7 @@ use hoptax_load::{
 };
 use hoptax_result::Environment;
 
-mod support;
-
-use support::{OK, answering, only_failure, read_request, run, server, spec, target};
+use crate::support::{OK, answering, only_failure, read_request, run, server, spec, target};
 
 /// A server that sleeps before each response.
 fn slow_server(delay: Duration) -> SocketAddr {

@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -24,7 +22,9 @@ use hoptax_load::{
 };
 use hoptax_result::{EndedBy, Environment};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
-use support::{OK, answering, read_request, run, server, spec};
+
+use crate::support;
+use crate::support::{OK, answering, read_request, run, server, spec};
 
 /// What a server saw of its connections.
 type Seen<T> = Arc<Mutex<Vec<T>>>;

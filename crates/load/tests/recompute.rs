@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +12,8 @@ use hoptax_load::log::{self, ENTRY_BYTES, Entry, Outcome};
 use hoptax_load::merge::{Run, merge};
 use hoptax_load::{Arrivals, Distribution, Pace, histogram};
 use hoptax_result::{Book, LatencySet};
-use support::{OK, read_request, run, server, spec};
+
+use crate::support::{OK, read_request, run, server, spec};
 
 /// Book, distributions and outcomes, computed from a log.
 fn computed(entries: &[Entry]) -> (Book, LatencySet, BTreeMap<String, Distribution>) {

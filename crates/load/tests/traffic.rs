@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -13,7 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use hoptax_load::{Arrivals, Connect, Pace, PoolOrder, Target, Traffic};
-use support::{OK, answering, read_request, run, server, spec};
+
+use crate::support::{OK, answering, read_request, run, server, spec};
 
 /// A server that stores the heads of the requests that it responds.
 fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {

@@ -18,7 +18,7 @@ pub struct FromReference {
 
 /// The distance of the sitting `new` from the sittings `reference`, with the given `confidence`.
 ///
-/// **Method.** The random-effects model of [`random_effects`](fn@crate::random_effects). Each sitting, the new one too, deviates from
+/// **Method.** The random-effects model of [`random_effects`](crate::random_effects()). Each sitting, the new one too, deviates from
 /// the level of what it measures by a draw of its own, with the same variance between sittings. The distance therefore has the
 /// variance of the mean of the reference, that between sittings, and the squared standard error of the new sitting, which is taken to be
 /// no more precise than the sittings of the reference are: from so few, the variance between sittings is often found to be zero, and their
@@ -30,7 +30,7 @@ pub struct FromReference {
 /// number of rounds makes the interval narrower than 4.3 times the deviation between sittings, times the root of 4/3.
 /// `tests/stored_reference_coverage.rs` simulates 95.6 % and more for two to eight sittings and a nominal 95 %.
 ///
-/// **Degenerate cases.** As for [`random_effects`](fn@crate::random_effects): `None` with fewer than two sittings of the reference, and
+/// **Degenerate cases.** As for [`random_effects`](crate::random_effects()): `None` with fewer than two sittings of the reference, and
 /// when a number is not finite or a standard error is negative.
 pub fn from_reference(reference: &[Sitting], new: Sitting, confidence: f64) -> Option<FromReference> {
     if !new.estimate.is_finite() || !new.standard_error.is_finite() || new.standard_error < 0.0 {

@@ -20,6 +20,7 @@ use std::time::SystemTime;
 use hoptax_checks::judge_study;
 use hoptax_checks::thresholds::Limits;
 use hoptax_host::awake::Awake;
+use hoptax_host::machine;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
@@ -96,8 +97,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let mut recorder = Recorder::open(arguments, &directory)?;
     let placement = placement()?;
     let speeds = speeds(arguments, &placement)?;
-    let (machine, awake) =
-        machine(stored.as_ref().map(|(_, manifest)| manifest), &placement, arguments.never_halt)?;
+    let is_short = estimate.is_short(&session::length(arguments, plan.rounds));
+    let stored_manifest = stored.as_ref().map(|(_, manifest)| manifest);
+    let (machine, awake) = machine(stored_manifest, &placement, arguments.never_halt, is_short)?;
     adapt(&mut plan, &machine, awake.is_some());
     let estimate = Estimate::of(&plan);
     let environment = environment(envoy, &placement, awake.is_some());
@@ -263,7 +265,7 @@ fn thresholds(stored: Option<&Manifest>, arguments: &[(String, f64)]) -> Vec<(St
 fn dry_run(mut plan: Plan, never_halt: NeverHalt) -> Result<Code, Failure> {
     let mut precision = None;
     if plan.left_open != LeftOpen::default() {
-        let machine = probe(&placement()?)?;
+        let machine = probe(&placement()?, false)?;
         let never_halted = is_wanted(&machine, never_halt);
         adapt(&mut plan, &machine, never_halted);
         precision = forecast::on_machines_like_this(&machine, never_halted, plan.rounds);
@@ -297,9 +299,10 @@ pub(super) fn placement() -> Result<Placement, Failure> {
     Ok(Placement::split(&allowed, PROXY_PROCESSORS))
 }
 
-fn probe(placement: &Placement) -> Result<MachineProbe, Failure> {
-    hoptax_host::machine::probe(placement)
-        .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))
+/// Probes the machine. In a study of seconds, the whole probe would take longer than what it judges.
+fn probe(placement: &Placement, is_short: bool) -> Result<MachineProbe, Failure> {
+    let probed = if is_short { machine::probe_briefly(placement) } else { machine::probe(placement) };
+    probed.map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))
 }
 
 /// Whether a new study keeps its processors from halting.
@@ -320,10 +323,11 @@ fn machine(
     stored: Option<&Manifest>,
     placement: &Placement,
     never_halt: NeverHalt,
+    is_short: bool,
 ) -> Result<(MachineProbe, Option<Awake>), Failure> {
     let machine = match stored {
         Some(manifest) => manifest.machine.clone(),
-        None => probe(placement)?,
+        None => probe(placement, is_short)?,
     };
     let wanted = stored.map_or_else(|| is_wanted(&machine, never_halt), |manifest| manifest.never_halted);
     for advice in supported_measurements(&machine).into_iter().chain(advice(&machine)) {

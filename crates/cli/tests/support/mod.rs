@@ -188,6 +188,15 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Asserts that the program of a folder beside this one has each of its files as a module, given the text of its `main.rs`.
+pub(crate) fn assert_modules(folder: &str, main: &str) {
+    for entry in fs::read_dir(root().join("crates/cli/tests").join(folder)).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(name == "main" || main.contains(&format!("\nmod {name};\n")), "{}", path.display());
+    }
+}
+
 /// Parses a JSON text and validates it against a schema of `schemas/`.
 pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
     let schema = fs::read_to_string(root().join("schemas").join(format!("{schema}.json"))).unwrap();

@@ -123,8 +123,25 @@ pub(crate) fn respond(
     let mut response = Vec::new();
     // A proxy that refuses may reset the connection before it has read everything.
     let _ = stream.write_all(&[head.as_bytes(), body].concat());
-    let _ = stream.read_to_end(&mut response);
+    // Envoy closes the connection a second after a response of its own.
+    let mut buffer = [0; 4096];
+    while !is_complete(&response) {
+        match stream.read(&mut buffer) {
+            Ok(count) if count > 0 => response.extend_from_slice(&buffer[..count]),
+            _ => break,
+        }
+    }
     String::from_utf8_lossy(&response).into_owned()
+}
+
+/// Whether a response has the length that its head states. One without a length ends with the connection.
+fn is_complete(response: &[u8]) -> bool {
+    let Some(end) = response.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return false };
+    let (head, body) = response.split_at(end + 4);
+    let head = String::from_utf8_lossy(head).to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+    let is_chunked = head.contains("\r\ntransfer-encoding: chunked\r\n");
+    length.is_some_and(|length| body.len() >= length) || is_chunked && body.ends_with(b"\r\n0\r\n\r\n")
 }
 
 /// Starts Envoy with the function of a call.

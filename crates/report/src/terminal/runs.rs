@@ -1,5 +1,8 @@
 //! Runs of the store.
 
+use std::borrow::Cow;
+use std::iter::repeat_n;
+
 use hoptax_result::{RunsResult, StoredRun, Verdict};
 
 /// The columns of the list. The name is the last, because it may be long.
@@ -9,7 +12,7 @@ const NUMBERS: [usize; 2] = [0, 4];
 
 /// The list of runs, one line each. It is not fitted to the terminal, so that other programs can read the lines.
 pub fn runs(result: &RunsResult) -> String {
-    let rows: Vec<[String; 8]> = result.runs.iter().map(row).collect();
+    let rows: Vec<[Cow<'_, str>; 8]> = result.runs.iter().map(row).collect();
     let mut widths = HEADERS.map(|header| header.chars().count());
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -17,15 +20,19 @@ pub fn runs(result: &RunsResult) -> String {
         }
     }
     let mut text = String::new();
-    for row in std::iter::once(&HEADERS.map(str::to_owned)).chain(&rows) {
+    // A store may have a hundred thousand runs, so cells are written without strings of their own.
+    for row in std::iter::once(&HEADERS.map(Cow::from)).chain(&rows) {
         let start = text.len();
         for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let space = " ".repeat(width - cell.chars().count());
-            text += &if NUMBERS.contains(&column) {
-                format!("{space}{cell}  ")
+            let spaces = repeat_n(' ', width - cell.chars().count());
+            if NUMBERS.contains(&column) {
+                text.extend(spaces);
+                text += cell;
             } else {
-                format!("{cell}{space}  ")
-            };
+                text += cell;
+                text.extend(spaces);
+            }
+            text += "  ";
         }
         text.truncate(start + text.get(start..).unwrap_or_default().trim_end().len());
         text.push('\n');
@@ -53,16 +60,16 @@ pub fn run(run: &StoredRun, paths: &[String]) -> String {
     text
 }
 
-fn row(run: &StoredRun) -> [String; 8] {
+fn row(run: &StoredRun) -> [Cow<'_, str>; 8] {
     [
-        run.run.to_string(),
-        time(run),
-        run.kind.as_str().to_owned(),
-        verdict(run).to_owned(),
-        if run.rounds > 0 { run.rounds.to_string() } else { String::new() },
-        run.proxy_version.clone().unwrap_or_default(),
-        run.labels.join(","),
-        run.name.clone(),
+        run.run.to_string().into(),
+        time(run).into(),
+        run.kind.as_str().into(),
+        verdict(run).into(),
+        if run.rounds > 0 { run.rounds.to_string().into() } else { "".into() },
+        run.proxy_version.as_deref().unwrap_or_default().into(),
+        run.labels.join(",").into(),
+        run.name.as_str().into(),
     ]
 }
 

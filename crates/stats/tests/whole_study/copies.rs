@@ -1,7 +1,7 @@
 //! Copies of the baseline: an estimate must discard disturbed slices of the arm and of the baseline equally.
 
-use crate::judge::{Adjustment, Estimate, Quantity, Tally, tallies, tally};
-use crate::simulation::{Levels, STEADY, Scenario};
+use super::judge::{Adjustment, Estimate, Quantity, Tally, tallies, tally};
+use super::simulation::{Levels, STEADY, Scenario};
 
 /// A function with zero cost against nine copies of the baseline; its estimated cost is bias.
 fn nine_copies(blocks: usize, levels: Levels, studies: u64) -> [Tally; 3] {

@@ -3,8 +3,8 @@
 
 use hoptax_stats::slowdowns;
 
-use crate::judge::{Adjustment, Estimate, Quantity, Tally, tallies};
-use crate::simulation::{BASELINE_US, Levels, Machine, STEADY, Scenario, USUAL};
+use super::judge::{Adjustment, Estimate, Quantity, Tally, tallies};
+use super::simulation::{BASELINE_US, Levels, Machine, STEADY, Scenario, USUAL};
 
 const LIBRARY: (Estimate, Adjustment) = (Estimate::PairByPair, Adjustment::Between);
 

@@ -6,7 +6,7 @@ use hoptax_stats::{
     Slowdowns, Term, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns, sum_of_costs,
 };
 
-use crate::simulation::{BASELINE_US, LEAN_OF_MEANS, Machine, Scenario, Study};
+use super::simulation::{BASELINE_US, LEAN_OF_MEANS, Machine, Scenario, Study};
 
 /// How slices of an arm and of the copies of the baseline are reduced to one number per round.
 #[derive(Clone, Copy, Debug, PartialEq)]

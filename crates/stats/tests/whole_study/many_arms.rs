@@ -3,8 +3,8 @@
 
 use hoptax_stats::slowdowns;
 
-use crate::judge::{Adjustment, Estimate, Quantity, tallies};
-use crate::simulation::{Machine, STEADY, Scenario, USUAL};
+use super::judge::{Adjustment, Estimate, Quantity, tallies};
+use super::simulation::{Machine, STEADY, Scenario, USUAL};
 
 /// A scenario with as many copies as a study would have.
 fn study_of(functions: usize, machine: Scenario) -> Scenario {

@@ -4,8 +4,8 @@
 use hoptax_result::Interval;
 use hoptax_stats::slowdowns;
 
-use crate::judge::Tally;
-use crate::simulation::{Levels, Machine, STEADY, Scenario, Study, USUAL};
+use super::judge::Tally;
+use super::simulation::{Levels, Machine, STEADY, Scenario, Study, USUAL};
 
 /// What an interval is computed for.
 #[derive(Clone, Copy, Debug, PartialEq)]

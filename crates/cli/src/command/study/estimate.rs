@@ -30,6 +30,9 @@ const PROXY_BYTES: u64 = 18_700_000;
 /// hoptax, the origins, pages shared by all proxies, and kernel buffers.
 const OWN_BYTES: u64 = 134_000_000;
 
+/// Duration below which a study is short, seconds.
+const SHORT_S: f64 = 60.0;
+
 /// Expected duration and memory of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
@@ -101,6 +104,11 @@ impl Estimate {
         length.until.is_none().then_some(rounds)
     }
 
+    /// Whether a study of this length takes less than a minute. One that ends at a precision may take longer.
+    pub(super) fn is_short(&self, length: &Length) -> bool {
+        self.rounds_of(length).is_some_and(|rounds| self.of_rounds_s(rounds) < SHORT_S)
+    }
+
     /// The estimate as text, for a study with `measured` complete rounds.
     pub(super) fn words(&self, length: &Length, measured: u32) -> String {
         let memory = gigabytes(self.memory_bytes);
@@ -165,6 +173,7 @@ pub(crate) fn gigabytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
+    use hoptax_study::length::Until;
 
     use super::*;
 
@@ -193,6 +202,18 @@ mod tests {
         assert_eq!(two.rounds_of(&length), Some(7));
         assert_eq!(two.rounds_of(&Length { rounds: 5, ..length.clone() }), Some(5));
         assert_eq!(two.rounds_of(&Length { budget_s: Some(0.1), ..length }), Some(2));
+    }
+
+    #[test]
+    fn a_study_of_less_than_a_minute_is_short_unless_it_ends_at_a_precision() {
+        let two = of("baseline, same");
+        let most = (SHORT_S / two.round_s) as u32;
+        let of_rounds = |rounds| Length { rounds, budget_s: None, until: None };
+        assert!(two.is_short(&of_rounds(most - 1)) && !two.is_short(&of_rounds(most + 1)), "{two:?}");
+        assert!(two.is_short(&Length { budget_s: Some(SHORT_S / 2.0), ..of_rounds(1000) }));
+        assert!(!two.is_short(&Length { budget_s: Some(2.0 * SHORT_S), ..of_rounds(1000) }));
+        let until = Some(Until { target_share: 0.01, since_rounds: 0 });
+        assert!(!two.is_short(&Length { until, ..of_rounds(3) }));
     }
 
     #[test]

@@ -1,0 +1,145 @@
+//! `hoptax find` against an origin whose capacity is known.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::support::{Guarded, checked, hoptax, origin, run};
+
+/// A search in a narrow range, so that it takes seconds.
+fn find(url: &str, options: &[&str]) -> (Option<i32>, Value, String) {
+    let ran = run(["find", "--json", "-"].into_iter().chain(options.iter().copied()).chain([url]));
+    let result = if ran.stdout.is_empty() { Value::Null } else { checked("find", &ran.stdout) };
+    (ran.code, result, ran.stderr)
+}
+
+#[test]
+fn the_capacity_of_a_server_with_a_known_service_time_is_found() {
+    // One request takes 2 ms, and the next waits: 500 requests per second. Above that, the queue grows as long as a trial lasts.
+    let (_origin, url) = origin(&["--default", "service=2ms"]);
+    // Beside other tests, the generator may be late by a few milliseconds.
+    let range = ["--min-rate", "400", "--max-rate", "700", "--threshold", "own-lag-fail-us=20000"];
+    let (code, result, stderr) =
+        find(&url, &[&range[..], &["--slo", "p90<20ms", "--slo", "errors<0.1%"]].concat());
+    let goal = &result["goals"][0];
+    assert_eq!((code, goal["state"].as_str()), (Some(0), Some("found")), "{result:#}\n{stderr}");
+    let (rate, upper) = (goal["rate"].as_f64().unwrap(), goal["upper_rate"].as_f64().unwrap());
+    // At 510/s, 13 requests wait at the end of the warm-up and a trial: 26 ms.
+    assert!(
+        (485.0..=510.0).contains(&rate) && upper > rate && upper <= 1.0205 * rate,
+        "{rate} {upper}\n{stderr}"
+    );
+    assert_eq!(goal["limited_by"], json!(["p90<20ms"]));
+    assert!(stderr.contains("if trials agree, at most 5m"), "{stderr}");
+    let trials = result["trials"].as_array().unwrap();
+    assert!(trials.iter().all(|trial| (400.0..=700.0).contains(&trial["rate"].as_f64().unwrap())));
+    assert_eq!(stderr.lines().filter(|line| line.contains("/s for 1 s: p90<20ms: ")).count(), trials.len());
+}
+
+#[test]
+fn objectives_that_never_hold_and_a_generator_that_is_the_limit_are_told_apart() {
+    let (_origin, url) = origin(&["--default", "delay=5ms"]);
+    let options = ["--slo", "p50<1ms", "--min-rate", "100", "--max-rate", "101"];
+    let (code, result, stderr) = find(&url, &options);
+    assert_eq!((code, result["goals"][0]["state"].as_str()), (Some(1), Some("minimum-failed")), "{stderr}");
+    assert_eq!(result["goals"][0]["rate"], Value::Null);
+    // With this threshold, no generator is good enough.
+    let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
+    let (code, result, stderr) = find(&url, &[&options[..], &strict[..]].concat());
+    assert_eq!(
+        (code, result["goals"][0]["state"].as_str()),
+        (Some(4), Some("generator-limited")),
+        "{stderr}"
+    );
+    assert!(stderr.contains("does not count (send-lag: "), "{stderr}");
+}
+
+#[test]
+fn a_sweep_visits_rates_up_to_the_one_found_and_keeps_its_trials_when_interrupted() {
+    let (_origin, url) = origin(&["--default", "delay=2ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("found.json");
+    let finding = hoptax()
+        .args(["find", "--slo", "p50<1s", "--min-rate", "500", "--max-rate", "505", "--sweep", "--json"])
+        .args([json.to_str().unwrap(), &url])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut finding = Guarded(finding.unwrap());
+    let mut lines = BufReader::new(finding.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line == "sweep up to 505 requests/s: about 1m 18s"));
+    assert_eq!(lines.by_ref().filter(|line| line.contains("/s: p50 ")).take(12).count(), 12);
+    finding.signal("INT");
+    lines.for_each(drop);
+    assert_eq!(finding.0.wait().unwrap().code(), Some(130));
+    let result = checked("find", &fs::read_to_string(json).unwrap());
+    assert_eq!(
+        (&result["ended_by"], &result["goals"][0]["state"]),
+        (&json!("interrupt"), &json!("maximum-held"))
+    );
+    let points = result["sweep"]["points"].as_array().unwrap();
+    let rates: Vec<f64> = points.iter().map(|point| point["rate"].as_f64().unwrap()).collect();
+    assert!(
+        (1..=10).zip(&rates).all(|(step, rate)| (rate - 50.5 * f64::from(step)).abs() < 1e-9),
+        "{rates:?}"
+    );
+    let tried =
+        |point: &Value| ["trials", "excluded"].map(|key| point[key].as_u64().unwrap()).iter().sum::<u64>();
+    let tried: Vec<u64> = points.iter().map(tried).collect();
+    // A round visits each rate once, and the second has begun.
+    assert!(tried.len() == 10 && tried.iter().all(|one| [1, 2].contains(one)), "{tried:?}");
+    assert!(tried.iter().sum::<u64>() >= 12, "{tried:?}");
+    assert_eq!(result["sweep"]["knee"], Value::Null);
+}
+
+#[test]
+fn objectives_limit_processes_of_the_server() {
+    let (server, url) = origin(&[]);
+    let account = format!("pid={}", server.0.id());
+    // Beside other tests, the generator may be late by a few milliseconds.
+    let range = ["--min-rate", "200", "--max-rate", "204", "--threshold", "own-lag-fail-us=20000"];
+    let range = [&range[..], &["--account", &account, "--each"]].concat();
+    let (code, result, stderr) =
+        find(&url, &[&range[..], &["--slo", "memory<64GiB", "--slo", "cpu_us<0.001"]].concat());
+    let states = [0, 1].map(|goal| &result["goals"][goal]["state"]);
+    assert_eq!((code, states), (Some(1), [&json!("maximum-held"), &json!("minimum-failed")]), "{stderr}");
+    for trial in result["trials"].as_array().unwrap() {
+        let account = &trial["account"];
+        assert_eq!(account["processes"], format!("pid {}", server.0.id()));
+        assert_eq!(trial["objectives"][0]["value"], account["memory_bytes"].as_f64().unwrap());
+        assert_eq!(trial["objectives"][1]["value"], account["cpu_us"]);
+        assert!(account["cpu_share"].as_f64() > Some(0.0), "{trial}");
+    }
+}
+
+#[test]
+fn searches_that_cannot_begin_are_refused_with_the_reason() {
+    let (_origin, url) = origin(&[]);
+    for (options, code, expected) in [
+        (vec!["--slo", "p99>5ms"], 2, "with `<` or `<=`"),
+        (vec!["--slo", "rate<100"], 2, "the search sets the rate"),
+        (vec![], 2, "--slo"),
+        (vec!["--slo", "p99<5ms", "--min-rate", "0.5"], 2, "must be at least 1"),
+        (
+            vec!["--slo", "p99<5ms", "--min-rate", "20", "--max-rate", "10"],
+            2,
+            "set --min-rate and --max-rate",
+        ),
+        (vec!["--slo", "p99<5ms", "--budget", "1s"], 2, "leaves no time for one trial"),
+        (vec!["--slo", "cpu<80%"], 2, "--account process=envoy"),
+        (vec!["--slo", "cpu<80%", "--account", "envoy"], 2, "`process=NAME`"),
+        (
+            vec!["--slo", "cpu<80%", "--account", "pid=4294967295"],
+            3,
+            "no process is meant by `pid 4294967295`",
+        ),
+    ] {
+        let (found, _, stderr) = find(&url, &options);
+        assert!(found == Some(code) && stderr.contains(expected), "{options:?}: {found:?} {stderr}");
+    }
+    let (code, _, stderr) = find("http://127.0.0.1:1/", &["--slo", "p99<5ms"]);
+    assert_eq!(code, Some(3), "{stderr}");
+}

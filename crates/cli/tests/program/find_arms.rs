@@ -1,0 +1,193 @@
+//! `hoptax find --arms`: on origins whose capacity is known, and on real Envoy.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::support::{Guarded, checked, hoptax, is_alive, origin, run};
+
+const LOADS: &str = "loads:\n  - {name: full, loop: closed, connections: 4}\n  - {name: fixed-rate, loop: open, rate: 200, connections: 8}\n";
+
+/// Writes a study of two servers that already run, and of a proxy that is not searched.
+fn study_of_servers(folder: &tempfile::TempDir, fast: &str, slow: &str) -> String {
+    let path = folder.path().join("study.yaml");
+    let arms = format!(
+        "arms:\n  - baseline\n  - {{name: slow, url: '{slow}'}}\n  - {{name: fast, url: '{fast}'}}\n"
+    );
+    fs::write(&path, format!("name: servers\n{arms}{LOADS}")).unwrap();
+    path.display().to_string()
+}
+
+fn find(study: &str, options: &[&str]) -> (Option<i32>, Value, String) {
+    let ran =
+        run(["find", "--json", "-", "--arms", "slow,fast", study].into_iter().chain(options.iter().copied()));
+    let result = if ran.stdout.is_empty() { Value::Null } else { checked("find-arms", &ran.stdout) };
+    (ran.code, result, ran.stderr)
+}
+
+#[test]
+fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
+    // One request takes 2 ms or 4 ms, and the next waits: 500 or 250 requests per second. What a trial can queue grows with the
+    // capacity, so the ratio is 2.
+    let (_fast, fast) = origin(&["--default", "service=2ms"]);
+    let (_slow, slow) = origin(&["--default", "service=4ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let study = study_of_servers(&folder, &fast, &slow);
+    // Beside other tests, the generator may be late by a few milliseconds.
+    let options = ["--slo", "p90<20ms", "--slo", "errors<0.1%", "--threshold", "own-lag-fail-us=20000"];
+    let range = ["--min-rate", "200", "--max-rate", "600", "--budget", "30m"];
+    let (code, result, stderr) = find(&study, &[options, range].concat());
+    assert_eq!(code, Some(0), "{result:#}\n{stderr}");
+    let [slow, fast] = [0, 1].map(|arm| &result["arms"][arm]);
+    assert_eq!((&slow["arm"], &fast["arm"]), (&json!("slow"), &json!("fast")));
+    assert_eq!((&result["load"], &result["connections"]), (&json!("fixed-rate"), &json!(8)));
+    for (arm, capacity) in [(slow, 250.0), (fast, 500.0)] {
+        let rate = |name: &str| arm["found"][name].as_f64().unwrap();
+        assert!((0.96 * capacity..=1.03 * capacity).contains(&rate("rate")), "{arm:#}\n{stderr}");
+        assert!(rate("upper_rate") > rate("rate") && rate("upper_rate") <= 1.0205 * rate("rate"), "{arm:#}");
+        // The last requests may wait for a connection until the end.
+        assert_eq!(arm["found"]["limited_by"][0], "p90<20ms", "{arm:#}");
+    }
+    assert_eq!((&slow["ratio"], &slow["no_ratio"]), (&Value::Null, &Value::Null));
+    let of = |name: &str| fast["ratio"][name].as_f64().unwrap();
+    // An interval of 95 % would miss in one of twenty runs, and the machine is noisy: twice its width.
+    let half_width = (of("high") - of("low")) / 2.0;
+    assert!((of("estimate") - 2.0).abs() <= 2.0 * half_width.max(0.01), "{fast:#}\n{stderr}");
+    assert!((1.8..2.2).contains(&of("estimate")), "{fast:#}");
+    assert_eq!((&result["rounds"], &result["rounds_planned"]), (&json!(6), &json!(6)));
+    assert_eq!(result["evidence"]["duration_sum_s"], json!(11.0));
+    take_turns(result["trials"].as_array().unwrap(), &stderr);
+}
+
+/// Asserts that arms take turns: the trials of one arm never get ahead of those of another that still searches.
+fn take_turns(trials: &[Value], stderr: &str) {
+    for round in [Value::Null, json!(1), json!(6)] {
+        let arms: Vec<&str> = trials
+            .iter()
+            .filter(|one| one["round"] == round)
+            .map(|one| one["arm"].as_str().unwrap())
+            .collect();
+        let count = |arm: &str, trials: &[&str]| trials.iter().filter(|one| **one == arm).count();
+        let shorter = count("slow", &arms).min(count("fast", &arms));
+        assert!(shorter >= 4, "{round}: {arms:?}");
+        for turn in 1..=shorter {
+            let so_far = &arms[..2 * turn];
+            assert_eq!((count("slow", so_far), count("fast", so_far)), (turn, turn), "{round}: {arms:?}");
+        }
+    }
+    let lines = stderr.lines().filter(|line| line.contains("/s for 1 s: p90<20ms: ")).count();
+    assert_eq!(lines, trials.len(), "{stderr}");
+}
+
+#[test]
+fn a_limit_of_the_generator_is_not_that_of_an_arm_and_leaves_no_ratio() {
+    let (_fast, fast) = origin(&["--default", "delay=5ms"]);
+    let (_slow, slow) = origin(&["--default", "delay=6ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let study = study_of_servers(&folder, &fast, &slow);
+    let options = ["--slo", "p50<1ms", "--min-rate", "100", "--max-rate", "101"];
+    // With this threshold, no generator is good enough.
+    let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
+    let (code, result, stderr) = find(&study, &[&options[..], &strict].concat());
+    assert_eq!(code, Some(4), "{stderr}");
+    for arm in result["arms"].as_array().unwrap() {
+        assert_eq!(
+            (&arm["found"]["state"], &arm["found"]["rate"]),
+            (&json!("generator-limited"), &Value::Null)
+        );
+        assert_eq!(arm["ratio"], Value::Null);
+    }
+    assert_eq!(result["arms"][1]["no_ratio"], "the search found no rate of `slow`");
+    assert_eq!(result["rounds"], 0);
+    assert!(stderr.contains("does not count (send-lag: "), "{stderr}");
+    // Without it, both fail at the lowest rate, by themselves.
+    let (code, result, stderr) = find(&study, &options);
+    assert_eq!((code, &result["arms"][0]["found"]["state"]), (Some(1), &json!("minimum-failed")), "{stderr}");
+}
+
+#[test]
+fn an_interrupt_ends_all_processes_of_a_search_and_keeps_its_trials() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, temporary) = (folder.path().join("found.json"), folder.path().join("tmp"));
+    fs::create_dir(&temporary).unwrap();
+    let finding = hoptax()
+        .args([
+            "find",
+            "--slo",
+            "p50<10s",
+            "--arms",
+            "baseline,lua,direct",
+            "--min-rate",
+            "50",
+            "--max-rate",
+            "51",
+        ])
+        .args(["--json", json.to_str().unwrap(), "quick"])
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut finding = Guarded(finding.unwrap());
+    let mut seen = Vec::new();
+    let mut lines = BufReader::new(finding.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let is_trial = |line: &String| line.starts_with("search   baseline");
+    assert!(lines.by_ref().inspect(|line| seen.push(line.clone())).any(|line| is_trial(&line)), "{seen:?}");
+    let children = finding.children();
+    assert!(children.len() >= 3, "two proxies and an origin: {children:?}");
+    finding.signal("INT");
+    lines.for_each(drop);
+    assert_eq!(finding.0.wait().unwrap().code(), Some(130));
+    assert!(children.iter().all(|child| !is_alive(*child)), "{children:?}");
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+    let result = checked("find-arms", &fs::read_to_string(json).unwrap());
+    assert_eq!((&result["ended_by"], result["arms"].as_array().unwrap().len()), (&json!("interrupt"), 3));
+    let trials = result["trials"].as_array().unwrap();
+    assert!(trials.iter().any(|one| one["arm"] == "baseline" && one["trial"]["answered"].as_u64() > Some(0)));
+    // All requests of the study carry what any of its functions needs.
+    assert_eq!((&result["study"], &result["load"]), (&json!("quick"), &json!("fixed-rate")));
+}
+
+#[test]
+fn a_dry_run_states_the_arms_and_how_long_it_takes_and_starts_nothing() {
+    let options = ["find", "--slo", "p99<5ms", "--arms", "lua,baseline", "--dry-run", "quick"];
+    let ran = run(options);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for expected in [
+        "lua, baseline; ratios to the first",
+        "`fixed-rate`, on 64 connections",
+        "at most 10m",
+        "6, each with",
+    ] {
+        assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+    }
+    let careful = run(options.into_iter().chain(["--preset", "careful", "--budget", "4h"]));
+    assert!(careful.stdout.contains("at most 4h") && careful.stdout.contains("328 s"), "{}", careful.stdout);
+}
+
+#[test]
+fn what_a_search_on_arms_cannot_do_is_refused_with_the_reason() {
+    for (options, expected) in [
+        (vec!["--arms", "baseline,luaa", "quick"], "did you mean `lua`?"),
+        (vec!["--arms", "baseline", "quick"], "name at least two"),
+        (vec!["--arms", "baseline,lua", "http://127.0.0.1:1/"], "give a study file instead of"),
+        (vec!["--arms", "baseline,lua", "quikc"], "did you mean `quick`?"),
+        (vec!["--arms", "baseline,lua", "quick", "scale"], "give one study file"),
+        (vec!["--arms", "baseline,lua", "-c", "16", "--sweep", "quick"], "--connections` cannot be combined"),
+        (vec!["--arms", "baseline,lua", "--slo", "cpu<80%", "quick"], "search its URL with --account"),
+        (vec!["--arms", "baseline,lua", "--min-rate", "0.5", "quick"], "must be at least 1"),
+        (vec!["--arms", "never,plain", "keepalive-race"], "observes a timeline"),
+        (vec!["--dry-run", "http://127.0.0.1:1/"], "--arms"),
+        (vec!["mine.yaml"], "name the arms to search, as `--arms baseline,lua`"),
+    ] {
+        let ran = run(["find", "--slo", "p99<5ms"].into_iter().chain(options.iter().copied()));
+        assert!(
+            ran.code == Some(2) && ran.stderr.contains(expected),
+            "{options:?}: {:?} {}",
+            ran.code,
+            ran.stderr
+        );
+    }
+}

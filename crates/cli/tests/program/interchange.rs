@@ -1,0 +1,219 @@
+//! `hoptax smp`, `hoptax export` and `hoptax import` in the formats of other tools, as run by users and scripts.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::thread::{self, JoinHandle};
+
+use serde_json::{Value, json};
+
+use crate::support::{TOLERANT, UNHURRIED, checked, origin, root, run};
+
+/// The result of a load of 400 requests, and the folder that it is in.
+fn load() -> (tempfile::TempDir, String, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("load.json").display().to_string();
+    let (_origin, url) = origin(&[]);
+    let arguments = ["load", "-n", "400", "-c", "2", "--warmup", "0s", "--json", &file, &url];
+    let ran = run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT));
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    let result = checked("load", &fs::read_to_string(&file).unwrap());
+    (folder, file, result)
+}
+
+#[test]
+fn a_load_returns_from_smp_as_it_was_and_changes_are_noticed() {
+    let (folder, file, result) = load();
+    let smp = run(["export", &file, "--to", "smp"]);
+    assert_eq!(smp.code, Some(0), "{}", smp.stderr);
+    let mut document: Value = serde_json::from_str(&smp.stdout).unwrap();
+    assert_eq!(document["test"]["clients"][0]["connections"], 2);
+    assert_eq!(document["result"]["actual_qps"], result["rate"]["achieved"]);
+    let kept = folder.path().join("smp.json").display().to_string();
+    fs::write(&kept, &smp.stdout).unwrap();
+    let again = run(["import", "smp", &kept, "--json", "-"]);
+    assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), result);
+    document["result"]["latencies_ms"]["p50"] = json!(0.001);
+    fs::write(&kept, document.to_string()).unwrap();
+    let changed = run(["import", "smp", &kept]);
+    assert!(
+        changed.code == Some(2) && changed.stderr.contains("was changed after the export"),
+        "{}",
+        changed.stderr
+    );
+}
+
+#[test]
+fn a_distribution_returns_from_hgrm() {
+    let (folder, file, result) = load();
+    let kept = folder.path().join("load.hgrm").display().to_string();
+    fs::write(&kept, run(["export", &file, "--to", "hgrm"]).stdout).unwrap();
+    let read = checked("load", &run(["import", "hgrm", &kept, "--json", "-"]).stdout);
+    assert_eq!(read["book"]["answered"], result["book"]["answered"]);
+    let us = |of: &Value| of["p50_us"].as_f64().unwrap();
+    let (read, was) = (us(&read["latency"]["service"]), us(&result["latency"]["response"]));
+    assert!((read - was).abs() <= 1.0 + 0.01 * was, "{read} {was}");
+    let unknown = run(["import", "hdr", &kept]);
+    assert!(
+        unknown.code == Some(2) && unknown.stderr.contains("supported are smp, hgrm,"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+/// A receiver of one request, which it answers and returns: its head and its body.
+fn receiver(answer: &'static str) -> (String, JoinHandle<(String, String)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1/metrics", listener.local_addr().unwrap());
+    let received = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
+        }
+        let lower = head.to_ascii_lowercase();
+        let length = lower.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        let mut body = vec![0; length.parse().unwrap()];
+        reader.read_exact(&mut body).unwrap();
+        stream.write_all(answer.as_bytes()).unwrap();
+        (lower, String::from_utf8(body).unwrap())
+    });
+    (url, received)
+}
+
+#[test]
+fn a_collector_receives_the_metrics_or_its_refusal_is_an_error() {
+    let (_folder, file, result) = load();
+    let send = |url: &str| run(["export", &file, "--to", "otlp", "--send-to", url]);
+    let (url, received) = receiver("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+    let sent = send(&url);
+    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    assert!(sent.stdout.is_empty() && sent.stderr.contains("metrics received"), "{}", sent.stderr);
+    let (head, body) = received.join().unwrap();
+    assert!(
+        head.starts_with("post /v1/metrics http/1.1") && head.contains("content-type: application/json"),
+        "{head}"
+    );
+    let printed = run(["export", &file, "--to", "otlp"]).stdout;
+    assert_eq!(body, printed);
+    let request: Value = serde_json::from_str(&body).unwrap();
+    let metrics = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
+    let named = |name: &str| metrics.iter().find(|one| one["name"] == name).unwrap();
+    let point = &named("hoptax.load.response_time")["exponentialHistogram"]["dataPoints"][0];
+    assert_eq!(point["count"], "400");
+    let counts = point["positive"]["bucketCounts"].as_array().unwrap().iter();
+    let total: u64 = counts.map(|count| count.as_str().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(total, 400);
+    let mean_s = point["sum"].as_f64().unwrap() / 400.0;
+    let expected_s = result["outcomes"]["answered"]["mean_us"].as_f64().unwrap() / 1e6;
+    assert!((mean_s / expected_s - 1.0).abs() < 0.002, "{mean_s} {expected_s}");
+
+    for (answer, expected) in [
+        (
+            "HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno!",
+            "it answered 400 Bad Request: no!",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 45\r\nConnection: close\r\n\r\n{\"partialSuccess\":{\"rejectedDataPoints\":\"2\"}}",
+            "it rejected 2 data points",
+        ),
+    ] {
+        let answer: &'static str = answer;
+        let (url, received) = receiver(answer);
+        let refused = send(&url);
+        received.join().unwrap();
+        assert!(refused.code == Some(3) && refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    // Nothing listens on port 1.
+    assert_eq!(send("http://127.0.0.1:1/v1/metrics").code, Some(3));
+    assert_eq!(send("https://127.0.0.1:1/v1/metrics").code, Some(2));
+    assert_eq!(run(["export", &file, "--to", "smp", "--send-to", "http://127.0.0.1:1/"]).code, Some(2));
+}
+
+#[test]
+fn a_test_configuration_of_smp_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (file, json) = (path("test.yaml"), path("result.json"));
+    let (_origin, url) = origin(&[]);
+    let config = format!(
+        "test:\n  smp_version: v0.0.1\n  name: a test\n  labels: {{a: b}}\n  clients:\n  - internal: false\n    \
+         load_generator: fortio\n    protocol: 1\n    connections: 2\n    rps: 50\n    headers: {{X-A: b}}\n    \
+         content_type: text/plain\n    body: hello\n    additional_options: -stdclient\n    \
+         endpoint_urls: [\"{url}/a\", \"{url}/b\"]\n  duration: 0.3s\nmesh: {{type: 3}}\n"
+    );
+    fs::write(&file, config).unwrap();
+    let ran = run(["smp", "run", &file, "--json", &json]);
+    // A machine that stalls for long makes the result void.
+    assert!([Some(0), Some(4)].contains(&ran.code), "{}", ran.stderr);
+    for words in [
+        "client 1: 50 requests/s (open loop), 2 connections, 0.3s to http://127.0.0.1",
+        "not used: mesh",
+        "`load_generator: fortio`",
+        "`additional_options`",
+    ] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    let result = checked("load", &fs::read_to_string(&json).unwrap());
+    let plan = &result["plan"];
+    assert_eq!(
+        (&plan["connections"], &plan["requests"], &plan["method"]),
+        (&json!(2), &json!(2), &json!("POST"))
+    );
+    assert_eq!((&plan["duration_s"], &result["rate"]["target"]), (&json!(0.3), &json!(50.0)));
+
+    // What hoptax exports can be run, too.
+    fs::write(&file, run(["export", &json, "--to", "smp"]).stdout).unwrap();
+    let again = run(["smp", "run", &file]);
+    assert!([Some(0), Some(4)].contains(&again.code), "{}", again.stderr);
+}
+
+#[test]
+fn a_file_does_not_aim_a_load_at_another_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("test.json").display().to_string();
+    let write = |urls: &[&str]| {
+        let clients: Vec<Value> = urls.iter().map(|url| json!({"rps": 1, "endpoint_urls": [url]})).collect();
+        fs::write(&file, json!({"test": {"clients": clients, "duration": "100ms"}}).to_string()).unwrap();
+    };
+    // The names do not exist; a load to them would fail in another way.
+    write(&["http://127.0.0.1:1/", "http://a.invalid:81/x", "http://127.0.0.1@b.invalid/"]);
+    let refused = run(["smp", "run", &file]);
+    assert_eq!(refused.code, Some(2));
+    for words in ["`--target a.invalid:81`", "`--target b.invalid:80`"] {
+        assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
+    }
+    assert!(!refused.stderr.contains("client 1:"), "no load began: {}", refused.stderr);
+    let allowed = run(["smp", "run", &file, "--client", "2", "--target", "a.invalid:81"]);
+    assert!(allowed.code != Some(0) && !allowed.stderr.contains("--target"), "{}", allowed.stderr);
+    assert!(allowed.stderr.contains("client 2: 1 requests/s"), "{}", allowed.stderr);
+    let several = run(["smp", "run", &file, "--json", "-"]);
+    assert!(several.code == Some(2) && several.stderr.contains("`--client 1`"), "{}", several.stderr);
+    assert!(run(["smp", "run", &file, "--client", "4"]).stderr.contains("there is no client 4"));
+    fs::write(&file, "{\"test\": {\"clients\": [{\"rps\": \"x\", \"protocol\": 7}]}}").unwrap();
+    let bad = run(["smp", "run", &file]);
+    assert_eq!(bad.code, Some(2));
+    assert!(
+        bad.stderr.contains("test.clients[0].rps") && bad.stderr.contains("test.clients[0].protocol"),
+        "{}",
+        bad.stderr
+    );
+}
+
+#[test]
+fn marks_are_printed_for_a_published_study() {
+    let list = root().join("docs/price-list");
+    let list = list.to_str().unwrap();
+    let ran = run(["smp", "meshmark", list]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("MeshMark") && ran.stdout.contains("value for cost"), "{}", ran.stdout);
+    let marks = checked("meshmark", &run(["smp", "meshmark", list, "--json", "-"]).stdout);
+    let arms = marks["arms"].as_array().unwrap();
+    let jwt = arms.iter().find(|one| one["arm"] == "jwt").unwrap();
+    let value = &jwt["value_for_cost"];
+    let of = |name: &str| value[name].as_f64().unwrap();
+    assert!(of("low") < of("estimate") && of("estimate") < of("high"), "{value}");
+    assert!(arms.iter().all(|one| one["arm"] != "direct"), "without a proxy there is no cost of one");
+    assert_eq!(run(["smp", "meshmark", "/nonexistent"]).code, Some(2));
+}

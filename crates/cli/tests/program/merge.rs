@@ -1,0 +1,71 @@
+//! `hoptax merge` and `hoptax export`, as run by users and scripts.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{TOLERANT, UNHURRIED, checked, origin, run};
+
+#[test]
+fn results_of_two_generators_are_one_and_a_missing_one_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (a, b, c, all) = (path("a.json"), path("b.json"), path("c.json"), path("all.json"));
+    let (_origin, url) = origin(&[]);
+    let load = ["load", "-n", "400", "-c", "2", "--warmup", "0s", "--json", &a, &url];
+    let ran = run(load.into_iter().chain(UNHURRIED).chain(TOLERANT));
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    let one = checked("load", &fs::read_to_string(&a).unwrap());
+    // The result of a second generator with the same response times.
+    let mut other = one.clone();
+    other["plan"]["seed"] = json!(2);
+    fs::write(&b, other.to_string()).unwrap();
+
+    let ran = run(["merge", &a, &b, &c, "--json", &all]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("merged from 2 run(s)") && ran.stdout.contains("left out"), "{}", ran.stdout);
+    let merged = checked("load", &fs::read_to_string(&all).unwrap());
+    assert_eq!((&merged["verdict"], &merged["book"]["answered"]), (&json!("caution"), &json!(800)));
+    assert_eq!(merged["latency"]["response"]["p50_us"], one["latency"]["response"]["p50_us"]);
+    assert_eq!(merged["plan"]["connections"], 4);
+    let left_out = merged["findings"].as_array().unwrap().iter().find(|one| one["id"] == "runs-left-out");
+    let message = left_out.unwrap()["message"].as_str().unwrap();
+    assert!(
+        message.contains("c.json`, 1 of 3 runs, is not in the result: the file does not exist"),
+        "{message}"
+    );
+
+    let hgrm = run(["export", &all, "--to", "hgrm"]).stdout;
+    assert!(hgrm.contains("Total count    =          800]") && hgrm.contains("# verdict: caution"), "{hgrm}");
+    let fortio = path("fortio.json");
+    fs::write(&fortio, run(["export", &all, "--to", "fortio"]).stdout).unwrap();
+    let imported = checked("load", &run(["import", "fortio", &fortio, "--json", "-"]).stdout);
+    assert_eq!(imported["book"]["answered"], 800);
+}
+
+#[test]
+fn files_that_cannot_be_added_are_listed_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (study, damaged, list) = (path("study.json"), path("damaged.json"), path("list.json"));
+    fs::write(&study, json!({"format": "hoptax.study/1"}).to_string()).unwrap();
+    fs::write(&damaged, "{\"format\": \"hoptax.lo").unwrap();
+    fs::write(&list, Value::Array(Vec::new()).to_string()).unwrap();
+    let ran = run(["merge", &study, &damaged, &list]);
+    assert_eq!(ran.code, Some(2));
+    for expected in [
+        "study.json` is `hoptax.study/1`, not a result of `hoptax load --json`",
+        "list.json` is another JSON file, not a result",
+        "damaged.json`: its end is missing: EOF",
+        "no run is left to merge",
+    ] {
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+    }
+    assert_eq!(run(["merge", &study]).code, Some(2));
+    let exported = run(["export", &study, "--to", "hgrm"]);
+    assert!(
+        exported.code == Some(2) && exported.stderr.contains("it is `hoptax.study/1`"),
+        "{}",
+        exported.stderr
+    );
+}

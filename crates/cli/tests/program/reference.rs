@@ -1,0 +1,140 @@
+//! The reference output of the program: schemas, completions, man pages, help, lists.
+
+use std::fs;
+
+use crate::support::{root, run};
+
+#[test]
+fn schemas_in_the_repository_match_the_types() {
+    for name in [
+        "study-file",
+        "study",
+        "sittings",
+        "bill",
+        "comparison",
+        "load",
+        "load-interval",
+        "find",
+        "find-arms",
+        "scale",
+        "size-graph",
+        "size",
+        "size-check",
+        "meshmark",
+        "calibration",
+        "crosscheck",
+        "tune",
+        "prices",
+    ] {
+        let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
+        assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is outdated: run `make schemas`");
+    }
+}
+
+#[test]
+fn completions_and_man_pages_cover_every_command() {
+    let completions = run(["completions", "bash"]).stdout;
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(["man", folder.path().to_str().unwrap()]).code, Some(0));
+    for command in [
+        "study",
+        "load",
+        "find",
+        "scale",
+        "size",
+        "graph",
+        "smp",
+        "origin",
+        "envoy",
+        "functions",
+        "calibrate",
+        "checks",
+        "cleanup",
+        "price",
+        "prices",
+        "log",
+        "schema",
+        "completions",
+        "man",
+    ] {
+        assert!(completions.contains(command), "{command}");
+        let page = fs::read_to_string(folder.path().join(format!("hoptax-{command}.1")));
+        assert!(page.is_ok_and(|page| page.contains(".TH")), "{command}");
+    }
+}
+
+/// A help line that begins a list entry; deeper indentation continues the entry above.
+fn entry(line: &str) -> Option<&str> {
+    line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))
+}
+
+#[test]
+fn help_shows_examples_and_exit_codes() {
+    assert!(run(["--help"]).stdout.contains("130  interrupted"));
+    let help = run(["--help"]).stdout;
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands: Vec<&str> =
+        commands.lines().filter_map(entry).filter_map(|rest| rest.split(' ').next()).collect();
+    assert!(commands.contains(&"study") && commands.contains(&"man"), "{commands:?}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let help = run([command, "--help"]).stdout;
+        assert!(help.contains("Examples:"), "{command}");
+    }
+}
+
+#[test]
+fn the_help_of_the_origin_names_every_parameter() {
+    let help = run(["origin", "--help"]).stdout;
+    for name in hoptax_origin::Behaviour::parameters() {
+        assert!(help.contains(&format!("\n  {name}=")), "{name}");
+    }
+}
+
+#[test]
+fn checks_are_listed_and_explained() {
+    let list = run(["checks"]).stdout;
+    assert!(list.lines().any(|line| line.starts_with("send-lag ")), "{list}");
+    let explained = run(["checks", "explain", "send-lag"]).stdout;
+    assert!(
+        explained.contains("every load and every study") && explained.contains("Treadmill"),
+        "{explained}"
+    );
+    let unknown = run(["checks", "explain", "send-lagg"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("did you mean `send-lag`?"), "{}", unknown.stderr);
+    let json: serde_json::Value = serde_json::from_str(&run(["checks", "--json"]).stdout).unwrap();
+    assert!(json.as_array().unwrap().len() > 15);
+}
+
+#[test]
+fn misspelt_names_get_a_suggestion() {
+    for (arguments, expected) in [
+        (vec!["functions", "show", "jtw"], "did you mean `jwt`?"),
+        (vec!["study", "quikc"], "did you mean `quick`?"),
+        (vec!["checks", "explain", "setal"], "did you mean `steal`?"),
+        (vec!["load", "--threshold", "steel=1", "http://127.0.0.1:1/"], "did you mean `steal`?"),
+        (vec!["study", "--threshold", "steel=1"], "did you mean `steal`?"),
+        (vec!["origin", "--default", "delya=5ms"], "did you mean `delay`?"),
+        (vec!["origin", "--default", "polll=5ms"], "did you mean `poll`?"),
+    ] {
+        let ran = run(arguments.iter().copied());
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn functions_are_listed_with_their_knobs() {
+    let text = run(["functions"]).stdout;
+    assert!(text.contains("route/path") && text.contains("routes=1: Routes in the table"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&run(["functions", "--json"]).stdout).unwrap();
+    assert!(json.as_array().unwrap().iter().any(|function| function["id"] == "fault/delay"));
+}
+
+#[test]
+fn a_function_lists_its_changes_by_envoy_release() {
+    let text = run(["functions", "show", "tls/terminate"]).stdout;
+    assert!(text.contains("\nchanged 1.40: X25519MLKEM768"), "{text}");
+    let json = run(["functions", "--json", "show", "tls/terminate"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["changes"][0]["release"], "1.40", "{json}");
+}

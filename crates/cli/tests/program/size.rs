@@ -1,0 +1,139 @@
+//! `hoptax size` on results of studies.
+
+use std::fs;
+
+use crate::support::{checked, root, run};
+
+const GRAPH: &str = "
+name: shop
+entry: gateway
+services:
+  - {name: gateway, workers: 2, functions: [jwt, \"rbac{rules=50}\"], calls: [{service: cart, factor: 0.5}]}
+  - {name: cart, functions: [access-log/json]}
+";
+
+#[test]
+fn a_graph_is_predicted_from_the_published_price_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    fs::write(&file, GRAPH).unwrap();
+    let list = root().join("docs/price-list");
+    let arguments = ["size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
+    let ran = run(arguments);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for words in [
+        "shop at 12,000 requests/s",
+        "first bottleneck: `gateway`",
+        "saved when off",
+        "without rounds",
+        "not predicted: `price-list` has no rounds",
+        "requests.cpu",
+    ] {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
+    let json = checked("size", &run(arguments.into_iter().chain(["--json", "-"])).stdout);
+    assert_eq!(json["proxies"][1]["requests_per_second"], 6_000.0);
+    let cores = |value: &serde_json::Value| value["cores"]["estimate"].as_f64().unwrap();
+    let sum = cores(&json["proxies"][0]) + cores(&json["proxies"][1]);
+    assert!((cores(&json) / sum - 1.0).abs() < 1e-9, "{json}");
+}
+
+#[test]
+fn prices_make_money_of_cores_and_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    fs::write(&file, GRAPH).unwrap();
+    let list = root().join("docs/price-list");
+    let arguments = ["size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
+    let money = |prices: &[&str]| {
+        let ran = run(arguments.into_iter().chain(prices.iter().copied()).chain(["--json", "-"]));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        checked("size", &ran.stdout)
+    };
+    assert!(money(&[])["money"].is_null());
+    let cpu = money(&["--price-per-core-hour", "0.03"]);
+    let estimate = |value: &serde_json::Value| value["estimate"].as_f64().unwrap();
+    let expected = estimate(&cpu["cores"]) * 0.03 * 730.0;
+    assert!((estimate(&cpu["money"]["per_month"]) / expected - 1.0).abs() < 1e-9, "{}", cpu["money"]);
+    let both = money(&["--price-per-core-hour", "0.03", "--price-per-gib-hour", "0.004"]);
+    let bytes: f64 = (0..2).map(|proxy| estimate(&both["proxies"][proxy]["memory_bytes"])).sum();
+    let expected = expected + bytes / 1_073_741_824.0 * 0.004 * 730.0;
+    assert!((estimate(&both["money"]["per_month"]) / expected - 1.0).abs() < 1e-9, "{}", both["money"]);
+    let wrong = run(arguments.into_iter().chain(["--price-per-core-hour", "-1"]));
+    assert_eq!(wrong.code, Some(2));
+}
+
+#[test]
+fn topologies_and_manifests_become_graphs_that_are_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (topology, manifests) = (folder.path().join("topology.yaml"), folder.path().join("manifests"));
+    fs::write(
+        &topology,
+        "services:
+  - {name: front, isEntrypoint: true, script: [[{call: a}, {call: b}]]}
+  - {name: a}
+  - {name: b}
+",
+    )
+    .unwrap();
+    fs::create_dir_all(manifests.join("more")).unwrap();
+    let workload = |name: &str, args: &str| {
+        format!(
+            "kind: Deployment
+metadata: {{name: {name}}}
+spec:
+  template:
+    metadata: {{labels: {{app: {name}, sidecar.istio.io/inject: 'true'}}}}
+    spec: {{containers: [{{args: [{args}]}}]}}
+---
+kind: Service
+metadata: {{name: {name}}}
+spec: {{selector: {{app: {name}}}}}
+"
+        )
+    };
+    fs::write(manifests.join("front.yaml"), workload("front", "'http://back'")).unwrap();
+    fs::write(manifests.join("more/back.yml"), workload("back", "")).unwrap();
+    let list = root().join("docs/price-list");
+    for (arguments, services) in [
+        (["graph", "isotope", topology.to_str().unwrap()], 3),
+        (["graph", "kubernetes", manifests.to_str().unwrap()], 2),
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let graph = folder.path().join("graph.yaml");
+        fs::write(&graph, &ran.stdout).unwrap();
+        let arguments = ["size", graph.to_str().unwrap(), "--rate", "1000", "--from", list.to_str().unwrap()];
+        let sized = run(arguments.into_iter().chain(["--json", "-"]));
+        assert_eq!(sized.code, Some(0), "{}{}", ran.stdout, sized.stderr);
+        assert_eq!(checked("size", &sized.stdout)["proxies"].as_array().unwrap().len(), services);
+    }
+    fs::write(&topology, "services: [{name: front, isEntrypoint: true, retries: 3}]").unwrap();
+    let bad = run(["graph", "isotope", topology.to_str().unwrap()]);
+    assert!(bad.code == Some(2) && bad.stderr.contains("unknown key `retries`"), "{}", bad.stderr);
+    let missing = run(["graph", "kubernetes", "/nonexistent"]);
+    assert!(
+        missing.code == Some(2) && missing.stderr.contains("cannot read the folder"),
+        "{}",
+        missing.stderr
+    );
+}
+
+#[test]
+fn what_is_wrong_with_graph_or_results_has_its_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    let list = root().join("docs/price-list");
+    let size = |graph: &str| {
+        fs::write(&file, graph).unwrap();
+        run(["size", file.to_str().unwrap(), "--rate", "100", "--from", list.to_str().unwrap()])
+    };
+    let unknown = size(&GRAPH.replace("jwt", "jtw"));
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("did you mean `jwt`?"), "{}", unknown.stderr);
+    let unpriced = size(&GRAPH.replace("name: cart,", "name: cart, protocol: grpc,"));
+    assert_eq!(unpriced.code, Some(2));
+    assert!(unpriced.stderr.contains("at: {protocol: grpc}}"), "{}", unpriced.stderr);
+    assert_eq!(run(["size"]).code, Some(2));
+    let check = run(["size", "--check", list.to_str().unwrap()]);
+    assert!(check.code == Some(2) && check.stderr.contains("has no rounds"), "{}", check.stderr);
+}

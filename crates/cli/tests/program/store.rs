@@ -1,0 +1,277 @@
+//! The store of results: `hoptax runs` and `hoptax history` on files, without measuring.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use hoptax_result::{StudyResult, sample};
+use serde_json::{Value, json};
+
+use crate::support::{Guarded, Ran, checked, hoptax, ran};
+
+/// A folder with run folders and a store.
+struct Runs(tempfile::TempDir);
+
+impl Runs {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path("data/hoptax/store.sqlite")
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = hoptax();
+        command.env("XDG_DATA_HOME", self.path("data")).args(words);
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        ran(&mut self.command(words))
+    }
+
+    /// What a command prints, which must succeed.
+    fn printed(&self, words: &[&str]) -> String {
+        let ran = self.run(words);
+        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);
+        ran.stdout
+    }
+
+    /// A run folder of a study of `lua` with this cost.
+    fn study(&self, folder: &str, result: &StudyResult) {
+        let text = serde_json::to_string_pretty(result).unwrap();
+        let folder = self.path(folder);
+        write(&folder.join("result.json"), &text);
+        write(&folder.join("study.yaml"), &format!("name: {}\narms: [baseline, lua]\n", result.name));
+        write(&folder.join("rounds/0.json"), &json!({"of": text}).to_string());
+        write(&folder.join("arms/lua/bootstrap.json"), "{\"admin\": {}}\n");
+        write(&folder.join("arms/lua/envoy.log"), "[info] starting\n");
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// When a run began: a day after the one before.
+fn day(number: u32) -> String {
+    format!("2026-{:02}-{:02}T08:00:00Z", 1 + number / 28, 1 + number % 28)
+}
+
+#[test]
+fn runs_are_imported_listed_labelled_exported_and_removed() {
+    let runs = Runs::new();
+    for (number, name) in ["quick", "quick", "other"].into_iter().enumerate() {
+        runs.study(&format!("runs/{number}"), &sample::study(name, &day(number as u32), 5.0));
+    }
+    let old = StudyResult { format: "hoptax.study/1".to_owned(), ..sample::study("old", &day(9), 5.0) };
+    write(&runs.path("old.json"), &serde_json::to_string(&old).unwrap());
+    write(&runs.path("load.json"), &serde_json::to_string(&sample::load()).unwrap());
+    let none = runs.run(&["runs", "list"]);
+    assert!(none.code == Some(2) && none.stderr.contains("hoptax runs import"), "{none:?}");
+
+    let (folder, old, load) = (runs.text("runs"), runs.text("old.json"), runs.text("load.json"));
+    let imported = runs.printed(&["runs", "import", &folder, &old, &load]);
+    assert_eq!(imported.lines().count(), 5, "{imported}");
+    assert!(imported.contains("left out: 1 logs"), "{imported}");
+    let again = runs.printed(&["runs", "import", &folder]);
+    assert_eq!(again.matches("was there already").count(), 3, "{again}");
+
+    let listed = |more: &[&str]| -> Vec<i64> {
+        let text = runs.printed(&[&["runs", "list", "--json"], more].concat());
+        let list = checked("runs", &text);
+        list["runs"].as_array().unwrap().iter().map(|run| run["run"].as_i64().unwrap()).collect()
+    };
+    assert_eq!(listed(&["--study", "quick"]), [2, 1]);
+    assert_eq!(listed(&["--since", "2026-01-02", "--study", "quick"]), [2]);
+    runs.printed(&["runs", "label", "2", "nightly"]);
+    assert_eq!(listed(&["--label", "nightly"]), [2]);
+    let table = runs.printed(&["runs", "list"]);
+    assert_eq!(table.lines().count(), 6, "{table}");
+    assert!(
+        table.contains("2  2026-01-02 08:00:00  study  sound         4  1.40.0  nightly  quick"),
+        "{table}"
+    );
+    runs.printed(&["runs", "label", "1", "nightly", "--only"]);
+    assert_eq!(listed(&["--label", "nightly"]), [1]);
+
+    let shown = runs.run(&["runs", "show", "nightly"]);
+    assert!(
+        shown.code == Some(0) && shown.stdout.contains("lua") && shown.stderr.contains("run 1:"),
+        "{shown:?}"
+    );
+    let json = runs.printed(&["runs", "show", "nightly", "--json"]);
+    assert_eq!(json, fs::read_to_string(runs.path("runs/0/result.json")).unwrap() + "\n");
+    assert!(runs.printed(&["runs", "show", "5"]).contains("20,000"), "the load");
+
+    runs.printed(&["runs", "export", "nightly", &runs.text("exported")]);
+    for name in ["result.json", "study.yaml", "rounds/0.json", "arms/lua/bootstrap.json"] {
+        let [exported, original] =
+            ["exported", "runs/0"].map(|folder| fs::read(runs.path(folder).join(name)).unwrap());
+        assert_eq!(exported, original, "{name}");
+    }
+    assert!(!runs.path("exported/arms/lua/envoy.log").exists());
+    let refused = runs.run(&["runs", "export", "nightly", &runs.text("exported")]);
+    assert!(refused.code == Some(3) && refused.stderr.contains("not empty"), "{refused:?}");
+
+    runs.printed(&["runs", "label", "1", "nightly", "--remove"]);
+    let missing = runs.run(&["runs", "rm", "1", "nightly"]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("no run `nightly`"), "{missing:?}");
+    assert_eq!(listed(&[]).len(), 5, "a wrong name removes nothing");
+    runs.printed(&["runs", "rm", "1", "5"]);
+    assert_eq!(listed(&[]), [4, 3, 2]);
+    assert!(runs.printed(&["runs", "gc"]).contains("contents verified"));
+}
+
+#[test]
+fn what_cannot_be_imported_is_named_and_the_rest_is_imported() {
+    let runs = Runs::new();
+    runs.study("runs/good", &sample::study("quick", &day(1), 5.0));
+    write(&runs.path("runs/sittings/result.json"), "{\"format\": \"hoptax.sittings/1\"}");
+    write(&runs.path("runs/killed/run.json"), "{}");
+    let ran = runs.run(&["runs", "import", &runs.text("runs"), &runs.text("data")]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(2), 1), "{ran:?}");
+    for problem in ["hoptax.sittings/1", "before its first round", "there is no run folder in it"] {
+        assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn secrets_of_a_study_file_never_reach_the_store() {
+    let runs = Runs::new();
+    runs.study("runs/a", &sample::study("quick", &day(1), 5.0));
+    let text = "name: quick\narms:\n  - {name: a, url: \"http://joe:hunter2pass@127.0.0.1:1/\", request: {headers: {authorization: Bearer abc-def-ghi}}}\n";
+    write(&runs.path("runs/a/study.yaml"), text);
+    write(&runs.path("runs/a/report.md"), "sent Bearer abc-def-ghi\n");
+    let imported = runs.printed(&["runs", "import", &runs.text("runs")]);
+    assert!(imported.contains("secrets masked in report.md, study.yaml"), "{imported}");
+    let files = fs::read_dir(runs.store().parent().unwrap()).unwrap();
+    for file in files.map(|file| file.unwrap().path()) {
+        let bytes = fs::read(&file).unwrap();
+        for secret in ["hunter2pass", "abc-def-ghi"] {
+            assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "{}", file.display());
+        }
+    }
+    let exported = runs.run(&["runs", "export", "1", &runs.text("out")]);
+    assert!(exported.stderr.contains("without the secrets"), "{exported:?}");
+}
+
+#[test]
+fn two_processes_import_at_once_and_killed_ones_leave_whole_runs() {
+    let runs = Runs::new();
+    for number in 0..24 {
+        let half = if number % 2 == 0 { "even" } else { "odd" };
+        runs.study(&format!("{half}/{number}"), &sample::study("quick", &day(number), f64::from(number)));
+    }
+    let import = |half: &str| {
+        let mut command = runs.command(&["runs", "import", &runs.text(half)]);
+        Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+    };
+    for wait_ms in [0, 3, 6, 12, 25, 50, 100] {
+        let mut killed = import("even");
+        thread::sleep(Duration::from_millis(wait_ms));
+        killed.0.kill().unwrap();
+        killed.0.wait().unwrap();
+    }
+    let mut both = ["even", "odd"].map(import);
+    for process in &mut both {
+        assert_eq!(process.0.wait().unwrap().code(), Some(0));
+    }
+    assert!(runs.printed(&["runs", "gc"]).contains("contents verified"), "nothing is damaged");
+    let list: Value = serde_json::from_str(&runs.printed(&["runs", "list", "--json"])).unwrap();
+    assert_eq!(list["runs"].as_array().unwrap().len(), 24);
+}
+
+#[test]
+fn a_damaged_store_is_reported_copied_aside_and_salvaged() {
+    let runs = Runs::new();
+    for number in 0..3 {
+        runs.study(&format!("runs/{number}"), &sample::study("quick", &day(number), f64::from(number)));
+    }
+    runs.printed(&["runs", "import", &runs.text("runs")]);
+    let mut bytes = fs::read(runs.store()).unwrap();
+    let mark = day(1).into_bytes();
+    // The result of the second run, beside its columns.
+    let places: Vec<usize> =
+        (0..bytes.len() - mark.len()).filter(|at| bytes[*at..].starts_with(&mark)).collect();
+    for at in places {
+        if bytes[..at].ends_with(b"\"started_at\": \"") {
+            bytes[at..at + 4].copy_from_slice(b"1999");
+        }
+    }
+    fs::write(runs.store(), &bytes).unwrap();
+    let shown = runs.run(&["runs", "show", "2"]);
+    assert!(shown.stderr.contains("is damaged") && shown.stderr.contains("run 2 lost"), "{shown:?}");
+    assert!(shown.code == Some(2) && shown.stderr.contains("has no result"), "{shown:?}");
+    let files = fs::read_dir(runs.store().parent().unwrap()).unwrap();
+    let copies: Vec<PathBuf> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.to_string_lossy().contains(".damaged-"))
+        .collect();
+    assert_eq!(copies.len(), 1);
+    assert_eq!(fs::read(&copies[0]).unwrap(), bytes);
+    let list = checked("runs", &runs.printed(&["runs", "list", "--json"]));
+    assert_eq!(list["runs"].as_array().unwrap().len(), 3);
+    // The folder still has it.
+    runs.printed(&["runs", "import", &runs.text("runs")]);
+    assert!(runs.printed(&["runs", "show", "2"]).contains("lua"));
+}
+
+#[test]
+fn a_file_that_is_no_store_is_refused_and_stays_as_it_is() {
+    let runs = Runs::new();
+    write(&runs.store(), "these are notes and no database, but they are long enough to be taken for one");
+    let before = fs::read(runs.store()).unwrap();
+    for words in [vec!["runs", "list"], vec!["runs", "gc"], vec!["history", "list"]] {
+        let refused = runs.run(&words);
+        assert!(
+            refused.code == Some(2) && refused.stderr.contains("is not a store of hoptax"),
+            "{refused:?}"
+        );
+    }
+    let mut study = runs.command(&["study", "--store", "--out", &runs.text("out")]);
+    let refused = ran(study.env("PATH", "/usr/bin:/bin"));
+    assert!(refused.stderr.contains("is not a store of hoptax"), "before anything is measured: {refused:?}");
+    assert_eq!(fs::read(runs.store()).unwrap(), before);
+}
+
+#[test]
+fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
+    let runs = Runs::new();
+    for number in 0..24 {
+        let cost_us = if number < 12 { 5.0 } else { 6.0 } + 0.01 * f64::from(number * 7 % 5);
+        let spike = if number == 6 { 40.0 } else { 0.0 };
+        runs.study(&format!("runs/{number}"), &sample::study("quick", &day(number), cost_us + spike));
+    }
+    runs.printed(&["runs", "import", &runs.text("runs")]);
+    let file = runs.text("history.json");
+    let printed = runs.printed(&["history", "cost_cpu_us_per_request", "--arm", "lua"]);
+    runs.printed(&["history", "cost_cpu_us_per_request", "--json", &file]);
+    let history = checked("history", &fs::read_to_string(file).unwrap());
+    let series = history["series"].as_array().unwrap();
+    assert_eq!((series.len(), series[0]["points"].as_array().unwrap().len()), (1, 24));
+    let changes = series[0]["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 1, "{printed}");
+    let at = changes[0]["point"].as_u64().unwrap() as usize;
+    assert_eq!((at, &changes[0]["run"]), (12, &series[0]["points"][12]["run"]), "{printed}");
+    assert!(printed.contains("quick, lua against baseline") && printed.contains("(+20 %)"), "{printed}");
+
+    let names = runs.printed(&["history", "list"]);
+    assert_eq!(names, "cost_cpu_us_per_request\ncpu_us_per_request\n");
+    let unknown = runs.run(&["history", "cost_cpu_us_per_requests"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("`cost_cpu_us_per_request`"), "{unknown:?}");
+    let nothing = runs.run(&["history", "cpu_us_per_request", "--arm", "jwt"]);
+    assert!(nothing.code == Some(2) && nothing.stderr.contains("--arm"), "{nothing:?}");
+}

@@ -1,0 +1,156 @@
+//! Arms with several proxies and several Envoys on real Envoy.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use hoptax_subject::envoy::release::Envoy;
+use serde_json::{Value, json};
+
+use crate::support::{checked, hoptax, ran, run};
+
+/// Another program that behaves as Envoy does.
+fn another_envoy(folder: &Path, comment: &str) -> PathBuf {
+    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let path = folder.join("another-envoy");
+    fs::write(&path, format!("#!/bin/sh\n# {comment}\nexec '{}' \"$@\"\n", envoy.program.display())).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn write_study(folder: &Path, arms: &str) -> PathBuf {
+    let path = folder.join("study.yaml");
+    let text = format!(
+        "name: chains\nrounds: 2\narms:\n{arms}loads:\n  - {{name: saturation, loop: closed, connections: 4, blocks: 1, \
+         slice: 50ms}}\n  - {{name: fixed-rate, loop: open, rate: 200, connections: 4, blocks: 1, slice: 50ms}}\n"
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn arm(result: &Value, id: &str) -> Value {
+    let arms = result["arms"].as_array().unwrap();
+    arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}")).clone()
+}
+
+fn result(out: &Path, stderr: &str) -> Value {
+    checked("study", &fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{stderr}")))
+}
+
+/// `lua` has no statistics at a proxy without it, so its proof holds only where it is read at its own proxy.
+#[test]
+fn every_proxy_of_a_chain_does_its_own_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = write_study(
+        folder.path(),
+        "  - baseline
+  - name: mesh
+    hops:
+      - {name: edge, functions: [jwt]}
+      - {name: client, functions: [lua, header-mutation], tls: {upstream: mtls}, flags: [--drain-time-s, '7']}
+      - {name: server, functions: ['rbac{rules=5}', access-log/file], workers: 2, env: {HOPTAX_TEST: here}}
+  - {name: off-mesh, hops: []}
+",
+    );
+    let out = folder.path().join("out");
+    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = result(&out, &ran.stderr);
+    let mesh = arm(&result, "mesh");
+    assert_eq!((&mesh["unproven"], &mesh["failures"]), (&json!([]), &json!({})), "{}", ran.stderr);
+    assert!(mesh["book"]["answered"].as_u64() > Some(0));
+    assert_eq!(mesh["subject"]["tls"], json!(["none", "none", "mtls", "none"]));
+    let names = |key: &str| -> Vec<String> {
+        let hops = mesh[key].as_array().unwrap();
+        hops.iter().map(|hop| hop["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("hops"), ["edge", "client", "server"]);
+    let configuration =
+        |hop: &str| fs::read_to_string(out.join("arms/mesh").join(hop).join("bootstrap.json")).unwrap();
+    assert!(configuration("client").contains("envoy.filters.http.lua"));
+    assert!(!configuration("edge").contains("envoy.filters.http.lua"));
+    assert!(!configuration("server").contains("jwt_authn") && configuration("server").contains("rbac"));
+    let log = fs::metadata(out.join("arms/mesh/server/envoy.log"));
+    assert!(log.is_ok());
+    let subject = &mesh["subject"]["hops"];
+    assert_eq!((&subject[1]["flags"], &subject[2]["workers"]), (&json!(["--drain-time-s", "7"]), &json!(2)));
+    assert_eq!(subject[2]["environment"], json!({"HOPTAX_TEST": "here"}));
+    let direct = arm(&result, "off-mesh");
+    assert_eq!((&direct["kind"], &direct["subject"]["hops"]), (&json!("direct"), &json!([])));
+}
+
+#[test]
+fn a_front_proxy_distributes_requests_over_clones_with_an_origin_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let arms = "  - baseline\n  - {name: mesh, hops: [front, {name: service, clones: 3, pinned: false}]}\n";
+    let study = write_study(folder.path(), arms);
+    let out = folder.path().join("out");
+    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = result(&out, &ran.stderr);
+    let mesh = arm(&result, "mesh");
+    assert!(mesh["book"]["answered"].as_u64() > Some(0) && mesh["failures"] == json!({}), "{}", ran.stderr);
+    assert_eq!(mesh["subject"]["upstreams"], 3);
+    let sample = |round: &Value| {
+        let samples = round["samples"].as_array().unwrap();
+        samples
+            .iter()
+            .find(|sample| sample["arm"] == "mesh" && sample["load"] == "saturation")
+            .unwrap()
+            .clone()
+    };
+    for round in result["rounds"].as_array().unwrap() {
+        let values = &sample(round)["values"];
+        let cpu_us: Vec<f64> =
+            (1..=4).map(|hop| values[format!("hop_{hop}_cpu_us_per_request")][0].as_f64().unwrap()).collect();
+        // Each clone has a third of the requests, and none has nearly all.
+        assert!(cpu_us[1..].iter().all(|clone| *clone > 0.0 && *clone < cpu_us[0]), "{cpu_us:?}");
+    }
+    let configuration =
+        |hop: &str| fs::read_to_string(out.join("arms/mesh").join(hop).join("bootstrap.json")).unwrap();
+    let origins = |hop: &str| configuration(hop).matches("\"port_value\"").count();
+    assert_eq!(origins("front") - origins("service"), 2);
+    let port = |hop: &str| configuration(hop).rsplit("\"port_value\"").next().unwrap()[..12].to_owned();
+    assert!(port("service") != port("service-2") && port("service-2") != port("service-3"));
+}
+
+#[test]
+fn envoys_stand_side_by_side_and_a_study_resumes_with_the_same_ones_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let another = another_envoy(folder.path(), "first");
+    let path = another.display();
+    let arms = format!(
+        "  - baseline\n  - {{name: another, envoy: {path}}}\n  - {{function: lua, at: {{envoy: {path}}}}}\n  \
+         - {{name: mixed, hops: [client, {{name: server, envoy: {path}}}]}}\n"
+    );
+    let study = write_study(folder.path(), &arms);
+    let out = folder.path().join("out");
+    let ran_first = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = result(&out, &ran_first.stderr);
+    let usual = result["environment"]["proxy_sha256"].clone();
+    let programs = |id: &str| -> Vec<(Value, bool)> {
+        let arm = arm(&result, id);
+        let hops = arm["subject"]["hops"].as_array().unwrap().clone();
+        hops.iter().map(|hop| (hop["version"].clone(), hop["sha256"] == usual)).collect()
+    };
+    let version = result["environment"]["proxy_version"].clone();
+    let [same, other] = [true, false].map(|is_usual| (version.clone(), is_usual));
+    assert_eq!(programs("baseline"), std::slice::from_ref(&same));
+    assert_eq!(programs("another"), std::slice::from_ref(&other));
+    assert_eq!(programs(&format!("lua @ envoy={path}")), std::slice::from_ref(&other));
+    assert_eq!(programs(&format!("baseline @ envoy={path}")), std::slice::from_ref(&other));
+    assert_eq!(programs("mixed"), [same, other]);
+
+    another_envoy(folder.path(), "second");
+    let resumed = ran(hoptax().args(["study", "--rounds", "3", "--resume"]).arg(&out));
+    assert_eq!(resumed.code, Some(2), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains(&format!("a different build of Envoy {path}")), "{}", resumed.stderr);
+}
+
+#[test]
+fn a_release_that_does_not_exist_ends_the_study_before_it_starts_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = write_study(folder.path(), "  - baseline\n  - {name: other, envoy: /nonexistent/envoy}\n");
+    let out = folder.path().join("out");
+    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/nonexistent/envoy") && !out.exists(), "{}", ran.stderr);
+}

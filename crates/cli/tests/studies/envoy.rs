@@ -1,0 +1,408 @@
+//! Every function of the catalogue on real Envoy: Envoy accepts it, and it takes effect.
+//!
+//! A function without work would look cheap, so each needs evidence of its work: the request at the origin, the response at the
+//! client, or what Envoy counted or wrote.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hoptax_functions::{Catalogue, REQUEST_PATH};
+use hoptax_subject::envoy::process::Source;
+use hoptax_subject::lab::{GENERATOR, Lab, PeerNames};
+
+use crate::support;
+use crate::support::proxied::{Witness, get, spec, start, started, statistics};
+
+/// Observed effects of a function on a request.
+struct Seen {
+    response: String,
+    requests: Vec<String>,
+    took: Duration,
+    stats: String,
+    files: BTreeMap<String, String>,
+}
+
+/// Sends one request through a function: the function's own request, with `path` and `headers` modified by `change`.
+fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) -> Seen {
+    let folder = tempfile::tempdir().unwrap();
+    let witnesses = [Witness::start()];
+    let proxy = start(call, folder.path(), &witnesses);
+    let catalogue = Catalogue::load().unwrap();
+    let id = call.split('{').next().unwrap();
+    let request = catalogue.get(id).map(|function| function.request.clone()).unwrap_or_default();
+    let mut path = request.query.map_or(REQUEST_PATH.to_owned(), |query| format!("{REQUEST_PATH}?{query}"));
+    let mut headers = request.headers;
+    change(&mut path, &mut headers);
+    let began = Instant::now();
+    let response = get(proxy.address, &path, &headers);
+    let took = began.elapsed();
+    let stats = statistics(&proxy);
+    proxy.end().unwrap();
+    let files = fs::read_dir(folder.path()).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        (path.file_name().unwrap().to_str().unwrap().to_owned(), text)
+    });
+    Seen { response, requests: witnesses[0].heads(), took, stats, files: files.collect() }
+}
+
+fn as_it_is(_: &mut String, _: &mut BTreeMap<String, String>) {}
+
+fn counted(seen: &Seen, name: &str) -> u64 {
+    let line = seen.stats.lines().find(|line| line.starts_with(&format!("{name}: ")));
+    line.unwrap_or_else(|| panic!("no {name}")).rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// A predicate on the observed effects of a function.
+type Evidence = fn(&Seen) -> bool;
+
+/// The evidence for each function. Functions without an entry fail the test below.
+const EVIDENCE: &[(&str, Evidence)] = &[
+    ("access-log/file", |seen| seen.files["access.log"].contains("GET /hoptax HTTP/1.1")),
+    ("access-log/json", |seen| {
+        let line: serde_json::Value = serde_json::from_str(seen.files["access.json"].trim()).unwrap();
+        line["status"] == 200 && line.as_object().unwrap().len() == 12
+    }),
+    ("balance/round-robin", |seen| seen.files["bootstrap.json"].contains("ROUND_ROBIN")),
+    ("control/burn", |seen| {
+        counted(seen, "hoptax.burn.requests") == 1 && counted(seen, "hoptax.burn.cpu_ns") >= 5_000
+    }),
+    ("compress/gzip", |seen| seen.response.contains("content-encoding: gzip")),
+    ("cors", |seen| seen.response.contains("access-control-allow-origin: https://hoptax.example")),
+    ("fault/delay", |seen| {
+        seen.took >= Duration::from_millis(1) && counted(seen, "http.ingress.fault.delays_injected") == 1
+    }),
+    ("header-mutation", |seen| {
+        seen.response.contains("x-hoptax-response-1: added")
+            && seen.requests[0].contains("x-hoptax-request-1: added")
+    }),
+    ("jwt", |seen| counted(seen, "http.ingress.jwt_authn.allowed") == 1),
+    ("lua", |seen| {
+        seen.response.contains("x-hoptax-lua: response") && seen.requests[0].contains("x-hoptax-lua: request")
+    }),
+    ("outlier-detection", |seen| counted(seen, "cluster.origin.outlier_detection.ejections_active") == 0),
+    ("rate-limit/local", |seen| counted(seen, "hoptax.http_local_rate_limit.ok") == 1),
+    ("rbac", |seen| counted(seen, "http.ingress.rbac.allowed") == 1),
+    ("request-id", |seen| seen.requests[0].contains("x-request-id: ")),
+    ("retry/policy", |seen| seen.files["bootstrap.json"].contains("\"num_retries\": 2")),
+    ("route/header", |seen| seen.files["bootstrap.json"].contains("\"exact\": \"chosen\"")),
+    ("route/path", |seen| seen.files["bootstrap.json"].contains("\"path\": \"/hoptax\"")),
+    ("stats/per-route", |seen| counted(seen, "vhost.origin.route.hoptax.upstream_rq_total") == 1),
+];
+
+#[test]
+fn functions_have_their_visible_effect() {
+    for (id, evidence) in EVIDENCE {
+        let seen = see(id, as_it_is);
+        assert!(seen.response.starts_with("HTTP/1.1 200"), "{id}: {}", seen.response);
+        assert!(evidence(&seen), "{id}: no sign of its work in {}\n{:?}", seen.response, seen.requests);
+    }
+}
+
+/// Every function that needs nothing but this program, in one study: Envoy accepts it, its proof moves, and requests are
+/// answered.
+#[test]
+fn envoy_accepts_every_function_and_its_proof_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("all.yaml"), folder.path().join("out"));
+    let catalogue = Catalogue::load().unwrap();
+    let is_ours = |function: &&hoptax_functions::Function| {
+        function.application(&function.default_knobs()).unwrap().is_empty()
+    };
+    let arms: String =
+        catalogue.iter().filter(is_ours).map(|function| format!("  - {}\n", function.id)).collect();
+    let text = format!(
+        "name: all\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: saturation, loop: closed, connections: 4, \
+         blocks: 1, slice: 50ms}}\n"
+    );
+    fs::write(&study, text).unwrap();
+    let ran = support::run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let arms = result["arms"].as_array().unwrap();
+    assert!(arms.len() > catalogue.iter().count(), "{}", ran.stderr);
+    for arm in arms {
+        assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
+        assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{}: {}", arm["id"], ran.stderr);
+    }
+    let deprecated: Vec<String> =
+        logs(&out).lines().filter(|line| line.contains("eprecated")).map(str::to_owned).collect();
+    assert_eq!(deprecated, Vec::<String>::new());
+}
+
+/// All Envoy logs below a folder.
+fn logs(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| match path.file_name().and_then(|name| name.to_str()) {
+            _ if path.is_dir() => logs(&path),
+            Some("envoy.log") => fs::read_to_string(&path).unwrap(),
+            _ => String::new(),
+        })
+        .collect()
+}
+
+#[test]
+fn web_assembly_filters_change_headers() {
+    let seen = see("wasm/headers", as_it_is);
+    assert!(seen.response.contains("x-hoptax-wasm: response"), "{}", seen.response);
+    assert!(seen.requests[0].contains("x-hoptax-wasm: request"), "{:?}", seen.requests);
+    let seen = see("wasm/empty", as_it_is);
+    assert!(!seen.response.contains("x-hoptax-wasm") && !seen.requests[0].contains("x-hoptax-wasm"));
+}
+
+/// CPU time of all threads of a process, by the scheduler's account.
+fn cpu_ns(process: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let of = |thread: std::io::Result<fs::DirEntry>| -> u64 {
+        let account = fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+        account.split(' ').next().unwrap().parse().unwrap()
+    };
+    threads.map(of).sum()
+}
+
+/// Accuracy depends on the machine, and studies measure it.
+#[test]
+fn burn_uses_at_least_the_requested_cpu_time_of_the_proxy() {
+    const REQUESTS: u64 = 50;
+    for us in [0, 5, 100] {
+        let folder = tempfile::tempdir().unwrap();
+        let witnesses = [Witness::start()];
+        let proxy = start(&format!("control/burn{{us={us}}}"), folder.path(), &witnesses);
+        let before_ns = cpu_ns(proxy.id());
+        for _ in 0..REQUESTS {
+            assert!(get(proxy.address, REQUEST_PATH, &BTreeMap::new()).starts_with("HTTP/1.1 200"));
+        }
+        let used_ns = cpu_ns(proxy.id()) - before_ns;
+        let names = ["hoptax.burn.requests".to_owned(), "hoptax.burn.cpu_ns".to_owned()];
+        let counted = proxy.statistics(&names).unwrap().unwrap();
+        let [requests, burned_ns] = counted[..] else { panic!("{counted:?}") };
+        assert_eq!(requests, REQUESTS);
+        assert!(burned_ns >= us * 1000 * REQUESTS && (us > 0 || burned_ns == 0), "{us} us: {burned_ns} ns");
+        assert!(used_ns > burned_ns, "{us} us: the proxy used {used_ns} ns, of them {burned_ns} burning");
+        proxy.end().unwrap();
+    }
+}
+
+#[test]
+fn rate_limits_pass_the_configured_number_of_requests() {
+    for id in ["rate-limit/local", "rate-limit/wasm", "rate-limit/lua"] {
+        let folder = tempfile::tempdir().unwrap();
+        let witnesses = [Witness::start()];
+        let proxy = start(&format!("{id}{{per_second=3}}"), folder.path(), &witnesses);
+        let began = Instant::now();
+        let responses: Vec<String> =
+            (0..30).map(|_| get(proxy.address, REQUEST_PATH, &BTreeMap::new())).collect();
+        let passed = responses.iter().filter(|response| response.starts_with("HTTP/1.1 200")).count();
+        let refused = responses.iter().filter(|response| response.starts_with("HTTP/1.1 429")).count();
+        assert_eq!(passed + refused, 30, "{id}: {responses:?}");
+        // A burst of three, and three for each second that passed.
+        let most = 3 + 3 * (began.elapsed().as_secs() as usize + 1);
+        assert!((3..=most).contains(&passed), "{id}: {passed} passed");
+        proxy.end().unwrap();
+    }
+}
+
+/// A plan begins again with each minute of the clock, which may begin between two requests.
+#[test]
+fn plan_limits_pass_the_plan_of_the_account() {
+    for id in ["plan-limit/wasm", "plan-limit/module", "plan-limit/native"] {
+        let folder = tempfile::tempdir().unwrap();
+        let witnesses = [Witness::start()];
+        let proxy = start(&format!("{id}{{pulls_per_minute=3}}"), folder.path(), &witnesses);
+        let token = Catalogue::load().unwrap().get(id).unwrap().request.headers.clone();
+        let began = Instant::now();
+        let responses: Vec<String> = (0..7).map(|_| get(proxy.address, REQUEST_PATH, &token)).collect();
+        let passed = responses.iter().filter(|response| response.starts_with("HTTP/1.1 200")).count();
+        let refused = responses.iter().filter(|response| response.starts_with("HTTP/1.1 429")).count();
+        assert_eq!(passed + refused, 7, "{id}: {responses:?}");
+        let most = 3 * (began.elapsed().as_secs() as usize / 60 + 2);
+        assert!((3..=most).contains(&passed), "{id}: {passed} passed");
+        let is_told = |response: &&String| {
+            response.contains("\r\nratelimit: ") || response.contains("x-ratelimit-reset: ")
+        };
+        let told =
+            responses.iter().filter(|response| response.starts_with("HTTP/1.1 429")).filter(is_told).count();
+        assert_eq!(told, refused, "{id}: {responses:?}");
+        assert!(get(proxy.address, REQUEST_PATH, &BTreeMap::new()).starts_with("HTTP/1.1 401"), "{id}");
+        proxy.end().unwrap();
+    }
+}
+
+/// A connection that is refused is closed without a response.
+#[test]
+fn a_limit_of_connections_admits_as_many_as_configured() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = start("connection-rate-limit{per_second=3}", folder.path(), &[Witness::start()]);
+    let began = Instant::now();
+    let responses: Vec<String> =
+        (0..30).map(|_| get(proxy.address, REQUEST_PATH, &BTreeMap::new())).collect();
+    let passed = responses.iter().filter(|response| response.starts_with("HTTP/1.1 200")).count();
+    let refused = responses.iter().filter(|response| response.is_empty()).count();
+    assert_eq!(passed + refused, 30, "{responses:?}");
+    let most = 3 + 3 * (began.elapsed().as_secs() as usize + 1);
+    assert!((3..=most).contains(&passed), "{passed} passed");
+    proxy.end().unwrap();
+}
+
+/// A process with such a ring has sockets that use it: Envoy makes one for each worker.
+#[test]
+fn sockets_use_io_uring_where_the_kernel_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let rings = |call: &str| {
+        let proxy = start(call, folder.path(), &[Witness::start()]);
+        assert!(get(proxy.address, REQUEST_PATH, &BTreeMap::new()).starts_with("HTTP/1.1 200"), "{call}");
+        let files = fs::read_dir(format!("/proc/{}/fd", proxy.id())).unwrap();
+        let targets = files.map(|file| fs::read_link(file.unwrap().path()).unwrap_or_default());
+        let rings = targets.filter(|target| target.to_str() == Some("anon_inode:[io_uring]")).count();
+        proxy.end().unwrap();
+        rings
+    };
+    assert_eq!(rings("baseline"), 0);
+    let is_disabled = fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
+    assert_eq!(rings("io-uring") > 0, is_disabled.is_ok_and(|value| value.trim() == "0"));
+}
+
+#[test]
+fn the_filter_binaries_match_their_recorded_hashes() {
+    let folder = support::root().join("filters");
+    let recorded = fs::read_to_string(folder.join("hoptax_filters.wasm.sha256")).unwrap();
+    let checked =
+        std::process::Command::new("sha256sum").arg(folder.join("hoptax_filters.wasm")).output().unwrap();
+    let hash = String::from_utf8(checked.stdout).unwrap();
+    assert_eq!(hash.split(' ').next(), recorded.split(' ').next());
+}
+
+#[test]
+fn the_plain_proxy_shows_no_sign_of_any_function() {
+    let seen = see("baseline", as_it_is);
+    let head = seen.response.split("\r\n\r\n").next().unwrap();
+    for sign in ["content-encoding", "access-control", "x-hoptax"] {
+        assert!(!head.contains(sign), "{head}");
+    }
+    assert!(!seen.requests[0].contains("x-request-id"), "{:?}", seen.requests);
+    assert!(seen.files.keys().all(|file| !file.starts_with("access")), "{:?}", seen.files.keys());
+    assert!(!seen.stats.contains("ejections_active") && !seen.stats.contains("rbac"));
+}
+
+#[test]
+fn functions_reject_requests_that_they_must_reject() {
+    let status = |call: &str, change: fn(&mut String, &mut BTreeMap<String, String>)| {
+        see(call, change).response.split(' ').nth(1).unwrap().to_owned()
+    };
+    let no_headers: fn(&mut String, &mut BTreeMap<String, String>) = |_, headers| headers.clear();
+    assert_eq!(status("rbac", no_headers), "403");
+    assert_eq!(status("jwt", no_headers), "401");
+    assert_eq!(status("route/header", no_headers), "404");
+    // A GET is no call of the Model Context Protocol, and a forged session starts the flow of OAuth2.
+    assert_eq!(status("mcp", as_it_is), "400");
+    assert_eq!(
+        status("oauth2/session", |_, headers| {
+            let forged = "OauthHMAC=AAAA; OauthExpires=4102444799; BearerToken=token";
+            headers.insert("cookie".to_owned(), forged.to_owned());
+        }),
+        "302"
+    );
+    assert_eq!(status("route/path{routes=200}", |path, _| path.push('x')), "404");
+    assert_eq!(status("route/path{routes=200}", as_it_is), "200");
+}
+
+#[test]
+fn round_robin_uses_all_four_origins() {
+    let folder = tempfile::tempdir().unwrap();
+    let witnesses = [(); 4].map(|()| Witness::start());
+    let proxy = start("balance/round-robin", folder.path(), &witnesses);
+    for _ in 0..8 {
+        assert!(get(proxy.address, REQUEST_PATH, &BTreeMap::new()).starts_with("HTTP/1.1 200"));
+    }
+    let counts: Vec<usize> = witnesses.iter().map(|witness| witness.heads().len()).collect();
+    assert_eq!(counts, [2, 2, 2, 2]);
+}
+
+/// Three workers: neither the processors nor the control group of CI machines would lead to this number.
+#[test]
+fn envoy_has_the_workers_of_the_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec("baseline", folder.path(), &[Witness::start()]);
+    spec.workers = 3;
+    let proxy = started(&spec);
+    assert!(statistics(&proxy).contains("\nserver.concurrency: 3\n"));
+    proxy.end().unwrap();
+}
+
+/// The client offers all groups, and Envoy 1.40 prefers X25519MLKEM768 unless its configuration selects another.
+#[test]
+fn envoy_negotiates_the_key_exchange_group_of_the_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = Lab::create(&folder.path().join("lab"), ["server"], &PeerNames::default()).unwrap();
+    let ca = lab.authority().display().to_string();
+    for (group, registered, counted_as) in [
+        ("x25519", "X25519", "X25519"),
+        ("x25519mlkem768", "X25519MLKEM768", "X25519MLKEM768"),
+        ("p256", "secp256r1", "P-256"),
+    ] {
+        let call = format!("tls/terminate{{group={group}}}");
+        let mut spec = spec(&call, &folder.path().join(group), &[Witness::start()]);
+        let Source::Plan(plan) = &mut spec.source else { panic!("a plan") };
+        plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
+        let proxy = started(&spec);
+        let url = format!("https://{}{REQUEST_PATH}", proxy.address);
+        let load = ["load", "-q", "200", "-n", "80", "--warmup", "0s", "-c", "2", "--json", "-"];
+        let more = ["--requests-per-connection", "1", "--ca", &ca, &url];
+        let ran = support::run(load.into_iter().chain(support::UNHURRIED).chain(more));
+        let result = support::checked("load", &ran.stdout);
+        let tls = &result["tls"];
+        assert_eq!(tls["key_exchange_group"], registered, "{tls}");
+        assert_eq!(tls["version"], "1.3", "{tls}");
+        // The first key share is X25519, and the two initial connections have no earlier response to learn from.
+        let retries = tls["hello_retry_requests"].as_u64().unwrap();
+        assert_eq!((1..=2).contains(&retries), group != "x25519", "{tls}");
+        let stats = statistics(&proxy);
+        let groups: Vec<&str> =
+            stats.lines().filter_map(|line| line.split_once(".ssl.curves.")?.1.split(':').next()).collect();
+        assert_eq!(groups, [counted_as], "{stats}");
+        proxy.end().unwrap();
+    }
+}
+
+/// The proof of these functions is the negotiated group.
+#[test]
+fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("groups.yaml"), folder.path().join("out"));
+    let arms: String = ["tls/originate", "tls/terminate", "tls/terminate-mutual"]
+        .into_iter()
+        .flat_map(|id| {
+            ["x25519", "x25519mlkem768", "p256"].map(|group| format!("  - {id}{{group={group}}}\n"))
+        })
+        .collect();
+    let text = format!(
+        "name: groups\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: handshakes, loop: closed, \
+         connections: 4, requests_per_connection: 1, blocks: 1, slice: 50ms}}\n"
+    );
+    fs::write(&study, text).unwrap();
+    let ran = support::run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let arms = result["arms"].as_array().unwrap();
+    assert!(arms.len() >= 10, "{}", ran.stderr);
+    for arm in arms {
+        assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
+        assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
+    }
+}
+
+/// Shows that the absence of lines about deprecated fields is meaningful.
+#[test]
+fn envoy_logs_deprecated_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec("baseline", folder.path(), &[Witness::start()]);
+    let cluster = serde_json::json!({"cluster": {"http2_protocol_options": {}}});
+    let Source::Plan(plan) = &mut spec.source else { panic!("a plan") };
+    plan.fragment = Some(serde_json::from_value(cluster).unwrap());
+    started(&spec).end().unwrap();
+    assert!(logs(folder.path()).contains("eprecated"));
+}

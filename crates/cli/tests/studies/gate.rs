@@ -1,0 +1,149 @@
+//! `hoptax gate` on real Envoy.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{checked, hoptax, ran, root, run};
+
+const STUDY: &str = r"
+name: edge
+rounds: 4
+arms:
+  - baseline
+  - {name: ours, hops: [{config: conf/old.yaml}]}
+loads:
+  - {name: saturation, loop: closed, connections: 8, blocks: 2, slice: 100ms}
+";
+
+/// The candidate calculates for each request, which is far beyond any limit; the A/A arm does not.
+#[test]
+fn a_candidate_that_costs_more_fails_and_reports_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("conf")).unwrap();
+    fs::write(folder.path().join("edge.yaml"), STUDY).unwrap();
+    let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
+    fs::write(folder.path().join("conf/old.yaml"), given.replace("1, 100000 do", "1, 10 do")).unwrap();
+    fs::write(folder.path().join("new.yaml"), given).unwrap();
+    let mut command = hoptax();
+    command.current_dir(folder.path()).args(["gate", "edge.yaml", "--candidate", "config=new.yaml"]);
+    command.args(["--fail-on", "cpu>+3%", "--fail-on", "cpu<-90%", "--out", "out", "--json", "gate.json"]);
+    command.args(["--markdown", "gate.md", "--junit", "gate.xml", "--sarif", "gate.sarif"]);
+    let ran = ran(&mut command);
+    let read = |name: &str| {
+        fs::read_to_string(folder.path().join(name)).unwrap_or_else(|_| panic!("{}", ran.stderr))
+    };
+    let gate = checked("gate", &read("gate.json"));
+    assert_eq!(gate, serde_json::from_str::<Value>(&read("out/gate.json")).unwrap());
+    let outcomes: Vec<(&str, &str)> = gate["limits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["arm"].as_str().unwrap(), one["outcome"].as_str().unwrap()))
+        .collect();
+    // On a busy machine, the numbers may be withheld.
+    let is_unknown = gate["limits"][0]["change_share"].is_null();
+    let expected = if is_unknown { ["unknown", "unknown"] } else { ["failed", "passed"] };
+    assert_eq!(outcomes, expected.map(|outcome| ("ours", outcome)), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(if is_unknown { 4 } else { 1 }), "{}", ran.stderr);
+    assert_ne!(gate["same"][0]["outcome"], "failed", "{gate:#}");
+    assert!(ran.stdout.contains("config=new.yaml") && ran.stdout.contains("(A/A)"), "{}", ran.stdout);
+    assert!(read("gate.md").contains("cpu>+3%"));
+    assert!(
+        read("gate.xml").contains("<testcase classname=\"ours\" name=\"cpu>+3%\">")
+            || read("gate.xml").contains("cpu&gt;+3%")
+    );
+    let sarif: Value = serde_json::from_str(&read("gate.sarif")).unwrap();
+    assert_eq!(
+        sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+        "edge.yaml"
+    );
+    let left = fs::read_dir(folder.path())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".hoptax"));
+    assert_eq!(left.count(), 0, "the temporary study file is removed");
+}
+
+#[test]
+fn invalid_gates_are_refused_with_the_reason() {
+    let limit = ["--fail-on", "cpu>+3%"];
+    for (arguments, expected) in [
+        (vec!["gate", "quick", "--candidate", "nginx=1.2"], "`envoy=1.41.0` or `config=new.yaml`"),
+        (vec!["gate", "quick", "--candidate", "config=new.yaml"], "changes no arm of `quick`"),
+        (vec!["gate", "quik", "--candidate", "envoy=1.39.3"], "did you mean `quick`"),
+        (vec!["gate", "slow-upstream", "--candidate", "envoy=1.39.3"], "observes a timeline"),
+        (vec!["gate", "slow-upstream", "--reference", "nightly"], "observes a timeline"),
+        (vec!["gate", "quick", "--reference", "nightly", "--store", "/nowhere/store"], "there is no store"),
+        (vec!["gate", "quick"], "--candidate"),
+    ] {
+        let ran = run(arguments.iter().chain(&limit).copied());
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+    }
+    let ran = run(["gate", "quick", "--candidate", "envoy=1.39.3", "--fail-on", "cqu>+3%"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("did you mean `cpu`"), "{}", ran.stderr);
+    let ran = run([
+        "gate",
+        "quick",
+        "--candidate",
+        "envoy=1.39.3",
+        "--fail-on",
+        "p99>+3%",
+        "--until-decided",
+        "1m",
+    ]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("cpu>+3%"), "{}", ran.stderr);
+}
+
+/// Three stored runs are the reference. The new run calculates for each request, far beyond what sittings differ.
+#[test]
+fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = STUDY.replace("rounds: 4", "rounds: 3");
+    let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
+    fs::create_dir(folder.path().join("conf")).unwrap();
+    fs::write(folder.path().join("edge.yaml"), study).unwrap();
+    fs::write(folder.path().join("conf/old.yaml"), given.replace("1, 100000 do", "1, 10 do")).unwrap();
+    let in_folder = |words: &[&str]| {
+        let mut command = hoptax();
+        command
+            .current_dir(folder.path())
+            .env("HOPTAX_STORE", folder.path().join("store.sqlite"))
+            .args(words);
+        ran(&mut command)
+    };
+    let gate =
+        ["gate", "edge.yaml", "--reference", "nightly", "--fail-on", "cpu>+30%", "--json", "gate.json"];
+    for number in 1..=3 {
+        let out = format!("out-{number}");
+        let ran = in_folder(&["study", "edge.yaml", "--out", &out, "--store"]);
+        assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+        let listed: Value = serde_json::from_str(&in_folder(&["runs", "list", "--json"]).stdout).unwrap();
+        // The latest comes first.
+        let ran = in_folder(&["runs", "label", &listed["runs"][0]["run"].to_string(), "nightly"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        if number == 1 {
+            let ran = in_folder(&gate);
+            assert!(ran.code == Some(2) && ran.stderr.contains("has 1 complete runs"), "{}", ran.stderr);
+        }
+    }
+    fs::write(folder.path().join("conf/old.yaml"), given).unwrap();
+    let ran = in_folder(&gate);
+    // On a busy machine, runs may be void.
+    if ran.stderr.contains("it is void") && ran.code == Some(2) {
+        return;
+    }
+    let text =
+        fs::read_to_string(folder.path().join("gate.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let result = checked("gate", &text);
+    let limit = result["limits"].as_array().unwrap().iter().find(|limit| limit["arm"] == "ours").unwrap();
+    let is_unknown = limit["change_share"].is_null();
+    assert_eq!(limit["outcome"], if is_unknown { "unknown" } else { "failed" }, "{result:#}");
+    // If only this number is withheld, the baseline is judged, and does not fail.
+    assert!(if is_unknown { matches!(ran.code, Some(0 | 4)) } else { ran.code == Some(1) }, "{}", ran.stderr);
+    assert_eq!(result["stored_reference"]["label"], "nightly");
+    assert!(ran.stdout.contains("stored runs labelled `nightly`"), "{}", ran.stdout);
+    let listed = in_folder(&["runs", "list", "--json"]);
+    let runs: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 4, "{runs:#}");
+}

@@ -1,0 +1,146 @@
+//! Arms with a configuration of the user on real Envoy.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, checked, hoptax, ran, root, run};
+
+/// The filter of the fixture that costs CPU time.
+const LUA: &str = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0";
+
+/// A folder with a copy of the fixture, and a study of it.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(arms: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let fixture = root().join("crates/cli/tests/fixtures/given.yaml");
+        fs::copy(fixture, folder.path().join("envoy.yaml")).unwrap();
+        let text = format!(
+            "name: given\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  \
+             - {{name: saturation, loop: closed, connections: 4, blocks: 2, slice: 50ms}}\n  \
+             - {{name: fixed-rate, loop: open, rate: 50, connections: 4, blocks: 1, slice: 100ms}}\n"
+        );
+        fs::write(folder.path().join("study.yaml"), text).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self) -> Ran {
+        run(["study", self.path("study.yaml").to_str().unwrap(), "--out", self.path("out").to_str().unwrap()])
+    }
+}
+
+fn result(out: &Path, stderr: &str) -> Value {
+    checked("study", &fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{stderr}")))
+}
+
+fn arm(result: &Value, id: &str) -> Value {
+    let arms = result["arms"].as_array().unwrap();
+    arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}")).clone()
+}
+
+#[test]
+fn a_configuration_is_measured_whole_and_without_a_part() {
+    let folder = Folder::new(&format!(
+        "  - {{name: whole, hops: [{{config: envoy.yaml}}]}}
+  - {{name: whole-again, hops: [{{config: envoy.yaml}}], compared_with: whole}}
+  - {{name: no-lua, hops: [{{config: envoy.yaml, without: ['{LUA}']}}], compared_with: whole}}
+"
+    ));
+    let ran = folder.run();
+    let result = result(&folder.path("out"), &ran.stderr);
+    for id in ["whole", "whole-again", "no-lua"] {
+        let arm = arm(&result, id);
+        assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{id}: {}", ran.stderr);
+        assert_eq!(arm["answer"]["statuses"], json!({"200": 10}), "{id}");
+        assert_eq!(arm["answer"]["statistics"]["http.web.downstream_rq_2xx"], json!(10), "{id}");
+        assert_eq!(arm["subject"]["request"]["url"], json!("http://shop.example/cart"), "{id}");
+        assert_eq!(arm["subject"]["expect"]["saturation"], json!([200]), "{id}");
+        let bootstrap = folder.path("out/arms").join(id).join("bootstrap.json");
+        let bootstrap = fs::read_to_string(bootstrap).unwrap();
+        assert!(!bootstrap.contains("192.0.2.") && !bootstrap.contains("hunter2"), "{bootstrap}");
+        assert_eq!(bootstrap.contains("filters.http.lua"), id != "no-lua", "{id}");
+    }
+    let config = &arm(&result, "no-lua")["subject"]["hops"][0]["config"];
+    assert_eq!((&config["listener"], &config["without"]), (&json!("web"), &json!([LUA])));
+    // A hundred thousand conversions of numbers cost more than anything else that a proxy does.
+    let cost = |id: &str| arm(&result, id)["cost"]["cpu_us_per_request"]["high"].as_f64();
+    assert!(cost("no-lua") < Some(-1_000.0), "{:?}: {}", cost("no-lua"), ran.stderr);
+    assert_eq!(arm(&result, "whole-again")["kind"], "same");
+}
+
+#[test]
+fn tls_of_a_configuration_and_what_it_answers_are_those_of_the_configuration() {
+    let folder = Folder::new(
+        "  - {name: secure, hops: [{config: envoy.yaml, listener: secure}], request: {path: /secure, host: a.shop.example}}
+  - {name: moved, hops: [{config: envoy.yaml}], request: {path: /old}}
+  - {name: behind, hops: [{name: edge, functions: [jwt]}, {name: mine, config: envoy.yaml}], request: {path: /none}}
+",
+    );
+    let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
+    // Clients select the filter chain by a name that virtual hosts do not have.
+    fs::write(folder.path("envoy.yaml"), config.replace("domains: [shop.example]", "domains: ['*']"))
+        .unwrap();
+    let ran = folder.run();
+    let result = result(&folder.path("out"), &ran.stderr);
+    for (id, status) in [("secure", "200"), ("moved", "301"), ("behind", "404")] {
+        let arm = arm(&result, id);
+        assert_eq!(arm["failures"], json!({}), "{id}: {}", ran.stderr);
+        assert_eq!(arm["answer"]["statuses"], json!({status: 10}), "{id}: {}", ran.stderr);
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{id}");
+    }
+    assert_eq!(arm(&result, "secure")["subject"]["tls"], json!(["mtls", "none"]));
+    // Requests that the proxy in front does not let through would leave no trace in the configuration behind it.
+    for id in ["secure", "moved", "behind"] {
+        assert_eq!(arm(&result, id)["unproven"], json!([]), "{id}");
+    }
+}
+
+#[test]
+fn what_envoy_refuses_is_reported_with_its_reason_and_the_file() {
+    let folder = Folder::new("  - {name: ours, hops: [{config: envoy.yaml}]}\n");
+    let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
+    let wrong = config.replace("stat_prefix: web", "stat_prefix: web\n                no_such_field: 1");
+    fs::write(folder.path("envoy.yaml"), wrong).unwrap();
+    let ran = folder.run();
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    for part in ["arm `ours`", "`envoy.yaml`", "no_such_field"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let lacking = config.replace("filters.http.lua.v3.Lua", "filters.http.private.v3.Private");
+    fs::write(folder.path("envoy.yaml"), lacking).unwrap();
+    let ran = self::ran(
+        hoptax()
+            .arg("study")
+            .arg(folder.path("study.yaml"))
+            .arg("--out")
+            .arg(folder.path("out"))
+            .arg("--force"),
+    );
+    assert!(ran.stderr.contains(&format!("without: [{LUA}]")), "{}", ran.stderr);
+}
+
+#[test]
+fn a_study_resumes_with_the_same_configuration_only() {
+    let folder = Folder::new("  - {name: ours, hops: [{config: envoy.yaml}], request: {path: /old}}\n");
+    let first = folder.run();
+    assert!(folder.path("out/result.json").exists(), "{}", first.stderr);
+    let resume = || {
+        ran(hoptax().current_dir("/").args(["study", "--rounds", "3", "--resume"]).arg(folder.path("out")))
+    };
+    let resumed = resume();
+    let three = result(&folder.path("out"), &resumed.stderr);
+    assert_eq!(three["plan"]["rounds_completed"], 3, "{}", resumed.stderr);
+    assert_eq!(arm(&three, "ours")["answer"]["statuses"], json!({"301": 10}));
+    let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
+    fs::write(folder.path("envoy.yaml"), format!("{config}\n# changed\n")).unwrap();
+    let refused = resume();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the configuration `envoy.yaml` has changed"), "{}", refused.stderr);
+}

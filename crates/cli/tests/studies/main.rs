@@ -1,0 +1,33 @@
+//! Studies on real Envoy: their subjects, their parts, how they end, and the commands that run studies of their own.
+//!
+//! All tests of this folder are one program, because each program links the whole of hoptax. They run beside each other. What
+//! disturbs the machine on purpose, or needs a process to itself, has a program of its own.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod chain;
+mod commands;
+mod compare;
+mod composition;
+mod envoy;
+mod external;
+mod gate;
+mod given;
+mod link;
+mod mechanisms;
+mod networks;
+mod price;
+mod prices;
+mod resume;
+mod sittings;
+mod study;
+mod timeline;
+mod unloading;
+
+#[test]
+fn every_file_of_this_folder_is_a_module_of_this_program() {
+    support::assert_modules("studies", include_str!("main.rs"));
+}

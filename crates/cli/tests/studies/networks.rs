@@ -1,0 +1,114 @@
+//! Studies of arms with networks of their own. Without root, or without the programs, they are not tested, which is printed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Guarded, checked, hoptax, is_alive, ran, run, small_study, wait_until};
+
+/// Arms in every kind of network, with programs of every package.
+const ARMS: &str = "baseline, {name: host, network: {servers: host}}, \
+    {name: container, network: {servers: container, nat: iptables}, compared_with: host}, \
+    {name: translated, network: {servers: container, nat: nftables}, compared_with: host}, \
+    {name: filtered, network: {firewall: ipset, rules: [3, 300, 3000]}, compared_with: host}";
+
+/// A study of [`ARMS`] in `folder`, as a command.
+fn study(folder: &Path, rounds: u32) -> Command {
+    fs::write(folder.join("study.yaml"), small_study(ARMS, rounds)).unwrap();
+    let mut command = hoptax();
+    command.arg("study").arg(folder.join("study.yaml")).arg("--out").arg(out(folder));
+    command
+}
+
+fn out(folder: &Path) -> PathBuf {
+    folder.join("out")
+}
+
+/// Whether the study can begin here. If not, its message says what is missing.
+fn can_begin() -> bool {
+    let names = ["ip", "iptables-nft-restore", "ipset", "nft"];
+    let has = |name: &&str| {
+        Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    };
+    if names.iter().all(has) && rustix::process::geteuid().is_root() {
+        return true;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let ran = ran(&mut study(folder.path(), 2));
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("needs root") || ran.stderr.contains("apt-get install"), "{}", ran.stderr);
+    eprintln!("not tested: {}", ran.stderr);
+    false
+}
+
+/// The rules, sets, interfaces and routes of this machine.
+fn of_machine() -> Vec<String> {
+    let printed = |(program, arguments): (&str, &[&str])| {
+        let output = Command::new(program).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    [
+        ("nft", ["list", "ruleset"].as_slice()),
+        ("ipset", &["save"]),
+        ("ip", &["-brief", "link"]),
+        ("ip", &["route"]),
+    ]
+    .map(printed)
+    .to_vec()
+}
+
+#[test]
+fn arms_are_measured_in_their_networks_and_the_machine_keeps_its_rules() {
+    if !can_begin() {
+        return;
+    }
+    let before = of_machine();
+    let folder = tempfile::tempdir().unwrap();
+    let ran = ran(&mut study(folder.path(), 2));
+    let result = fs::read_to_string(out(folder.path()).join("result.json"));
+    let result = checked("study", &result.unwrap_or_else(|_| panic!("{}", ran.stderr)));
+    assert_eq!(result["plan"]["rounds_completed"], 2, "{}", ran.stderr);
+    let arms = result["arms"].as_array().unwrap();
+    let ids: Vec<&str> = arms.iter().map(|arm| arm["id"].as_str().unwrap()).collect();
+    assert_eq!(ids[..4], ["baseline", "host", "container", "translated"]);
+    assert_eq!(ids[4..], ["filtered{rules=3}", "filtered{rules=300}", "filtered{rules=3000}"]);
+    for arm in arms {
+        let count = |field: &str| arm["book"][field].as_u64().unwrap();
+        assert!(count("answered") > 0 && count("answered") == count("sent"), "{arm:#}");
+    }
+    assert_eq!(arms[3]["subject"]["network"]["nat"], "nftables");
+    // A packet with the request, at least, for each response.
+    for sample in result["rounds"][0]["samples"].as_array().unwrap() {
+        let packets = &sample["values"]["received_packets_per_request"];
+        let is_counted = packets.as_array().is_some_and(|all| all.iter().all(|one| one.as_f64() > Some(0.9)));
+        assert_eq!(is_counted, sample["arm"] != "baseline", "{sample:#}");
+    }
+    assert_eq!(of_machine(), before);
+}
+
+#[test]
+fn kill_9_leaves_neither_processes_nor_rules_nor_interfaces() {
+    if !can_begin() {
+        return;
+    }
+    let before = of_machine();
+    // While the first network is made, while origins start, and while slices are measured.
+    let moments: [fn(&Path) -> bool; 3] = [
+        |out| out.join("run.json").exists(),
+        |out| out.join("origin-1.log").exists(),
+        |out| out.join("rounds").join("0.json").exists(),
+    ];
+    for (number, is_now) in moments.into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = study(folder.path(), 1000);
+        let mut running = Guarded(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        wait_until("the moment", || is_now(&out(folder.path())));
+        let children = running.children();
+        running.signal("KILL");
+        running.0.wait().unwrap();
+        wait_until("the end of all children", || children.iter().all(|child| !is_alive(*child)));
+        let cleaned = run(["cleanup", folder.path().to_str().unwrap()]);
+        assert_eq!(cleaned.code, Some(0), "{number}: {}", cleaned.stderr);
+        assert_eq!(of_machine(), before, "{number}");
+    }
+}

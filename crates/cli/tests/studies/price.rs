@@ -1,0 +1,259 @@
+//! `hoptax price` on real Envoy: a configuration of the user runs here, whole and without each of its parts.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use hoptax_host::link::{FAR, Link, LinkSpec};
+use serde_json::{Value, json};
+
+use crate::support::{Ran, checked, program, ran, root, run};
+
+fn edge() -> String {
+    root().join("crates/bootstrap/fixtures/edge.yaml").to_str().unwrap().to_owned()
+}
+
+fn shop() -> String {
+    root().join("crates/cli/tests/fixtures/bill.yaml").to_str().unwrap().to_owned()
+}
+
+/// The lines of a section, without their indentation.
+fn section<'a>(text: &'a str, title: &str) -> Vec<&'a str> {
+    let behind = text.split_once(title).unwrap_or_else(|| panic!("no {title} in:\n{text}")).1;
+    behind.lines().skip(1).take_while(|line| line.starts_with("  ")).map(str::trim).collect()
+}
+
+#[test]
+fn the_whole_and_every_variant_answer_and_the_parts_act() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = run(["price", &edge(), "--try", "--out", folder.path().to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    let variants = section(&ran.stdout, "Variants of listener edge");
+    assert_eq!(variants.len(), 12, "{variants:#?}");
+    for variant in &variants {
+        assert!(variant.ends_with("10 of status 200"), "{variants:#?}");
+    }
+    let activity = section(&ran.stdout, "Activity of the parts");
+    for part in [
+        "users",
+        "authorization",
+        "cors",
+        "to-file",
+        "envoy.tracers.zipkin",
+        "envoy.transport_sockets.tls",
+        "cart",
+    ] {
+        let line = activity.iter().find(|line| line.contains(&format!("  {part}  ")));
+        assert!(line.is_some_and(|line| line.contains('+')), "{part}: {activity:#?}");
+    }
+    let whole = fs::read_to_string(folder.path().join("tries/whole/bootstrap.json")).unwrap();
+    assert!(!whole.contains("hunter2") && !whole.contains("192.0.2.9"), "{whole}");
+}
+
+/// Runs of a study of which one must have numbers.
+const ATTEMPTS: usize = 3;
+/// Width of the interval of the interaction, which is above 100 us, in a study that tests look at. A wider one is precise if it
+/// excludes zero by as much as the test expects.
+const PRECISE_US: f64 = 150.0;
+const CLEAR_US: f64 = 20.0;
+
+/// One part costs most, and two of them interact: a script that does more if the filter before it adds a header.
+#[test]
+fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let measured = |flag: &str, out: &Path| {
+        run([
+            "price",
+            &shop(),
+            "--request",
+            "GET http://shop.example/cart/1",
+            "--header",
+            "x-own: secret-of-the-user",
+            "--without",
+            "script",
+            "--without",
+            "header",
+            "--without",
+            "cors",
+            "--what-if",
+            "script -> add-header/lua",
+            "--what-if",
+            "header -> nothing",
+            "--rate",
+            "1000",
+            "--rounds",
+            "3",
+            "--json",
+            "-",
+            flag,
+            out.to_str().unwrap(),
+        ])
+    };
+    // Other work on the machine can spoil numbers of a study of three rounds, or widen their intervals.
+    let mut attempts = (0..ATTEMPTS).map(|attempt| {
+        let out = folder.path().join(attempt.to_string());
+        (measured("--out", &out), out)
+    });
+    let is_precise = |ran: &Ran| {
+        let bill: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        let of_parts = &bill["sum"]["interaction_us"];
+        let ends_us = of_parts["low"].as_f64().zip(of_parts["high"].as_f64());
+        let says_enough = |(low, high): (f64, f64)| high - low < PRECISE_US || low > CLEAR_US;
+        bill["interactions"]["pairs"].is_array() && ends_us.is_some_and(says_enough)
+    };
+    let (ran, out) =
+        attempts.find(|(ran, _)| is_precise(ran)).expect("precise numbers in one of the attempts");
+    let bill = checked("bill", &ran.stdout);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("bill.json")).unwrap()).unwrap();
+    assert_eq!(bill, kept);
+    assert!(!ran.stdout.contains("secret-of-the-user") && ran.stdout.contains("x-own"));
+    assert_eq!(bill["request"]["url"], "http://shop.example/cart/1");
+    assert_eq!(bill["request"]["statuses"], json!([200]));
+    assert_eq!(bill["rate"], 1_000.0, "CPU time is that at the rate");
+    let parts = bill["parts"].as_array().unwrap();
+    let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
+    // Thousands of conversions of numbers cost more than anything else that a proxy does for a request.
+    assert_eq!((names.len(), names[0]), (3, "script"), "{names:?}");
+    let part = |name: &str| parts.iter().find(|part| part["name"] == name).unwrap();
+    let cpu_us = |name: &str, end: &str| part(name)["cost"]["cpu_us_per_request"][end].as_f64();
+    assert!(cpu_us("script", "low") > Some(50.0), "{:?}", part("script"));
+    assert!(cpu_us("script", "low") > cpu_us("cors", "high"), "{:?}", part("cors"));
+    for (name, state) in [("script", "exercised"), ("cors", "not-exercised"), ("header", "unknown")] {
+        assert_eq!(part(name)["activity"]["state"], state, "{name}");
+    }
+    // Removing either one saves the work that the script does for the header.
+    assert!(bill["sum"]["interaction_us"]["low"].as_f64() > Some(0.0), "{}", bill["sum"]);
+    let pairs = bill["interactions"]["pairs"].as_array().unwrap();
+    assert_eq!(pairs.len(), 3, "{pairs:?}");
+    let both = pairs.iter().find(|pair| pair["parts"] == json!(["HTTP filter script", "HTTP filter header"]));
+    assert_eq!(both.unwrap()["sum"]["decision"], "different", "{both:?}");
+    assert!(both.unwrap()["sum"]["interaction_us"]["low"].as_f64() > Some(CLEAR_US), "{both:?}");
+    // A script that adds a header costs a part of one that calculates, and no header is as cheap as no filter that adds it.
+    let changes = bill["changes"].as_array().unwrap();
+    let saved_us =
+        |index: usize, end: &str| -changes[index]["difference"]["cpu_us_per_request"][end].as_f64().unwrap();
+    assert!(saved_us(0, "high") > 50.0, "{changes:?}");
+    assert_eq!(changes[0]["activity"]["state"], "exercised", "{changes:?}");
+    assert!((saved_us(1, "estimate") - cpu_us("header", "estimate").unwrap()).abs() < 1e-9, "{changes:?}");
+    let markdown = fs::read_to_string(out.join("bill.md")).unwrap();
+    assert!(markdown.contains("The most expensive part is HTTP filter script"), "{markdown}");
+    assert!(fs::read_to_string(out.join("bill.html")).unwrap().contains("What if"));
+
+    // A killed bill is continued where it was: here, both of its studies are complete.
+    fs::remove_file(out.join("bill.json")).unwrap();
+    let resumed = measured("--resume", &out);
+    assert_eq!(resumed.stderr.matches("all 3 rounds are complete").count(), 2, "{}", resumed.stderr);
+    // The servers that stand in for the user's have other ports.
+    let numbers = |mut bill: Value| bill.as_object_mut().unwrap().remove("replacements").map(|_| bill.take());
+    assert_eq!(numbers(serde_json::from_str(&resumed.stdout).unwrap()), numbers(bill));
+    let other = run(["price", &shop(), "--without", "cors", "--resume", out.to_str().unwrap()]);
+    assert!(other.code == Some(2) && other.stderr.contains("the study of another bill"), "{}", other.stderr);
+}
+
+#[test]
+fn a_compressor_acts_on_responses_of_its_length_and_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let activity = |headers: &[&str]| {
+        let out = folder.path().to_str().unwrap();
+        let config = shop();
+        let fixed = ["price", &config, "--try", "--without", "gzip", "--out", out];
+        let ran = run(fixed.into_iter().chain(headers.iter().flat_map(|header| ["--header", *header])));
+        section(&ran.stdout, "Activity of the parts")
+            .first()
+            .map(|line| (*line).to_owned())
+            .expect(&ran.stderr)
+    };
+    let idle = activity(&[]);
+    assert!(
+        idle.contains("not exercised") && idle.ends_with("at least 100 bytes of type application/json"),
+        "{idle}"
+    );
+    let acts = activity(&["x-hoptax-size: 2000", "x-hoptax-header: content-type:application/json"]);
+    assert!(acts.ends_with(".compressed +10"), "{acts}");
+}
+
+/// Where all that leaves the machine passes a link, no packet does: the file names servers, services and a statistics sink by
+/// address and by name, and the resolver is elsewhere.
+#[test]
+fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
+    let spec = LinkSpec { delay: Duration::ZERO, jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
+    let Ok(link) = Link::create(&spec) else {
+        assert!(!rustix::process::geteuid().is_root(), "root may make a link");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("resolv.conf"), "nameserver 192.0.2.53\noptions timeout:1 attempts:1\n")
+        .unwrap();
+    let inside = |arguments: &[&str]| {
+        let script =
+            "ip route replace default dev hoptax0 && mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]).arg(folder.path().join("resolv.conf")).arg(program());
+        command.env("XDG_STATE_HOME", "/nonexistent").args(arguments);
+        link.near.within(|| ran(&mut command)).unwrap()
+    };
+    // The interface announces itself to IPv6 routers.
+    let quiet = || fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+    let _ = link.near.within(quiet).unwrap();
+    let far = link.far.within(|| UdpSocket::bind((FAR, 0)).unwrap()).unwrap();
+    let near = link.near.within(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
+    // Packets arrive in their order: with this one, all earlier ones were counted.
+    let passed = || {
+        near.send_to(b"x", far.local_addr().unwrap()).unwrap();
+        far.recv(&mut [0]).unwrap();
+        link.carried()[0].packets
+    };
+    let before = passed();
+    let out = folder.path().join("out");
+    let ran =
+        inside(&["price", &edge(), "--without", "cors", "--rounds", "2", "--out", out.to_str().unwrap()]);
+    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+    assert!(out.join("bill.json").exists());
+    assert_eq!(passed(), before + 1, "{}", ran.stdout);
+    // What is addressed to them does pass the link, and so does a question for a name.
+    near.send_to(b"x", "192.0.2.9:8125").unwrap();
+    assert_eq!(passed(), before + 3);
+    assert_ne!(inside(&["load", "--count", "1", "http://cart-1.example/"]).code, Some(0));
+    assert!(passed() > before + 4);
+}
+
+#[test]
+fn a_dry_run_lists_requests_parts_and_replacements_without_secrets() {
+    let ran = run(["price", &edge(), "--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("GET https://hoptax.shop.example/cart"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
+    assert!(section(&ran.stdout, "Replacements").len() > 10);
+}
+
+#[test]
+fn bad_input_is_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("envoy.yaml");
+    let path = path.to_str().unwrap();
+    let fails_with = |text: &str, more: &[&str], expected: &str| {
+        fs::write(path, text).unwrap();
+        let ran = run(["price", path].into_iter().chain(more.iter().copied()));
+        assert_eq!(ran.code, Some(2), "{text}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{text}: {}", ran.stderr);
+    };
+    fails_with("a: [", &["--dry-run"], "neither YAML nor JSON");
+    fails_with("dynamic_resources: {lds_config: {ads: {}}}", &["--dry-run"], "/config_dump");
+    fails_with(
+        "static_resources: {listeners: [{name: north}]}",
+        &["--dry-run", "--listener", "nort"],
+        "`north`",
+    );
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    fails_with("static_resources: {no_such_field: 1}", &["--out", out], "no_such_field");
+    let ran = run(["price", &edge(), "--dry-run", "--without", "cor"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("did you mean `cors`"), "{}", ran.stderr);
+    let ran = run(["price", &edge(), "--price-per-core-hour", "0.04"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("--rate"), "{}", ran.stderr);
+    let ran = run(["price", &edge(), "--dry-run", "--request", "GET http://a.shop.example/cart"]);
+    assert!(ran.stdout.contains("no request") && ran.stdout.contains("takes https"), "{}", ran.stdout);
+}

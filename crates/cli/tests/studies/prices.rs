@@ -1,0 +1,100 @@
+//! `hoptax prices`, and the study records that it uses, on real Envoy.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Ran, checked, hoptax, ran, root, run, small_study};
+
+/// Runs a small study of these arms, and returns the path of its result.
+fn study(folder: &Path, name: &str, arms: &str, more: &[&str]) -> PathBuf {
+    let file = folder.join(format!("{name}.yaml"));
+    fs::write(&file, small_study(arms, 2)).unwrap();
+    let out = folder.join(name);
+    let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out).args(more));
+    // With few slices, the result may be void.
+    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+    out.join("result.json")
+}
+
+fn prices(arguments: &[&str]) -> Ran {
+    run(["prices"].into_iter().chain(arguments.iter().copied()))
+}
+
+#[test]
+fn the_built_in_list_is_printed_in_every_format() {
+    let table = prices(&[]);
+    assert_eq!(table.code, Some(0), "{}", table.stderr);
+    assert!(table.stdout.contains("route/path{routes=1000}") && table.stdout.contains("listed: study"));
+    let markdown = prices(&["--markdown"]).stdout;
+    assert!(markdown.contains("| `jwt` | "), "{markdown}");
+    let json = checked("prices", &prices(&["--json", "-"]).stdout);
+    assert!(json["here"].is_null() && json["prices"].as_array().unwrap().len() > 50);
+    assert!(json["prices"].as_array().unwrap().iter().all(|price| price["made"] == "listed"));
+}
+
+#[test]
+fn a_list_carries_to_its_own_machine_unchanged() {
+    let list = root().join("docs/price-list/result.json");
+    let list = list.to_str().unwrap();
+    let carried = prices(&["--here", "--list", list, "--measured", list, "--json", "-"]);
+    let json = checked("prices", &carried.stdout);
+    assert!((json["here"]["factor"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    for price in json["prices"].as_array().unwrap() {
+        assert!(price["made"] != "carried", "{price}");
+        if price["made"] == "measured" {
+            assert_eq!(price["here_us"], price["listed_us"]);
+        }
+    }
+}
+
+#[test]
+fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = study(folder.path(), "list", "baseline, same, jwt, lua", &["--with-speeds"]);
+    let here = study(folder.path(), "here", "baseline, same, jwt", &[]);
+    let json = checked("study", &fs::read_to_string(&list).unwrap());
+    // Kernel counters are in the evidence, even if checks withhold the numbers.
+    let samples = json["rounds"][0]["samples"].as_array().unwrap();
+    for sample in samples.iter().filter(|sample| sample["load"] == "saturation") {
+        let counted =
+            sample["set_aside"].as_array().unwrap().iter().any(|by| by.as_array().unwrap().is_empty());
+        let count = |name: &str| sample["parts"][name].as_u64().unwrap_or(0);
+        if counted {
+            assert!(count("requests") > 0 && count("cpu_ns") > 0, "{sample}");
+            // A request and its response are read on either side of the proxy.
+            assert!(count("reads") >= 2 * count("requests"), "{sample}");
+        }
+    }
+    assert!(json["speeds"]["speeds"].as_array().unwrap().len() > 10);
+    let (list, measured) = (list.to_str().unwrap(), here.to_str().unwrap());
+    let carried = prices(&["--here", "--list", list, "--measured", measured, "--json", "-"]);
+    let is_void = |path: &str| fs::read_to_string(path).unwrap().contains("\"verdict\": \"void\"");
+    // A machine that is too busy withholds what prices are carried by.
+    let has_plain = |path: &str| {
+        let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        let arms = json["arms"].as_array().unwrap();
+        arms.iter().any(|arm| arm["id"] == "baseline" && !arm["cpu_us_per_request"].is_null())
+    };
+    if carried.code == Some(4) {
+        let is_withheld = [list, measured].iter().any(|path| is_void(path) || !has_plain(path));
+        assert!(is_withheld, "{}", carried.stderr);
+        return;
+    }
+    let json = checked("prices", &carried.stdout);
+    let price = |id: &str| json["prices"].as_array().unwrap().iter().find(|price| price["id"] == id).unwrap();
+    assert!(price("jwt")["made"] == "measured" || is_void(measured), "{json}");
+    assert!(price("lua")["made"] != "measured" && price("lua")["made"] != "listed", "{json}");
+    assert!(json["here"]["anchors"].as_array().unwrap().iter().any(|name| name == "plain proxying"));
+}
+
+#[test]
+fn a_file_that_is_not_a_study_result_is_invalid_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.json");
+    fs::write(&file, "{}").unwrap();
+    let file = file.to_str().unwrap();
+    let ran = prices(&["--list", file]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("is not a study result"), "{}", ran.stderr);
+    assert_eq!(prices(&["--measured", file]).code, Some(2), "without --here it has no use");
+}

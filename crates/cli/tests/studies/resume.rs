@@ -1,0 +1,254 @@
+//! Resuming killed studies, and errors of the processes that functions need besides Envoy.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hoptax_subject::envoy::release::Envoy;
+use serde_json::Value;
+
+use crate::support;
+use crate::support::{Guarded, checked, hoptax, is_alive, ran, run, small_study, wait_until};
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(study: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("study.yaml"), study).unwrap();
+        Self(folder)
+    }
+
+    fn out(&self) -> PathBuf {
+        self.0.path().join("out")
+    }
+
+    fn study(&self) -> Command {
+        let mut command = hoptax();
+        command.arg("study").arg(self.0.path().join("study.yaml")).arg("--out").arg(self.out());
+        command
+    }
+
+    fn start(&self) -> Guarded {
+        Guarded(self.study().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    fn result(&self) -> Value {
+        checked("study", &fs::read_to_string(self.out().join("result.json")).unwrap())
+    }
+}
+
+fn exists(path: &Path) -> bool {
+    fs::exists(path).unwrap()
+}
+
+#[test]
+fn a_killed_study_resumes_after_its_last_complete_round() {
+    let folder = Folder::new(&small_study("baseline, same, access-log/file", 5));
+    let store = folder.0.path().join("store.sqlite");
+    let mut study = folder.study();
+    study.arg(format!("--store={}", store.display()));
+    let mut running = Guarded(study.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    wait_until("two rounds", || exists(&folder.out().join("rounds/1.json")));
+    // Kill it in the third round.
+    wait_until("a log is written", || exists(&folder.out().join("arms/access-log-file/files/access.log")));
+    let children = running.children();
+    running.signal("KILL");
+    running.0.wait().unwrap();
+    wait_until("nothing runs", || children.iter().all(|child| !is_alive(*child)));
+    let kept = fs::read_dir(folder.out().join("rounds")).unwrap().count();
+    let first = fs::read_to_string(folder.out().join("rounds/0.json")).unwrap();
+    // The store has the complete rounds, at most without the last, which was being written to both.
+    let runs = |arguments: &[&str]| ran(hoptax().arg("runs").args(arguments).arg("--store").arg(&store));
+    let exported = folder.0.path().join("exported");
+    let export = runs(&["export", "1", exported.to_str().unwrap()]);
+    assert_eq!(export.code, Some(0), "{}", export.stderr);
+    let in_store = fs::read_dir(exported.join("rounds")).unwrap().count();
+    assert!(in_store == kept || in_store + 1 == kept, "{in_store} of {kept}");
+    for name in ["rounds/0.json", "study.yaml", "run.json"] {
+        assert_eq!(
+            fs::read(exported.join(name)).unwrap(),
+            fs::read(folder.out().join(name)).unwrap(),
+            "{name}"
+        );
+    }
+    let leftover = folder.out().join("arms/access-log-file/files");
+    assert!(exists(&leftover));
+    let cleaned = ran(hoptax().arg("cleanup").arg(folder.0.path()));
+    assert!(cleaned.code == Some(0) && cleaned.stdout.contains("files") && !exists(&leftover), "{cleaned:?}");
+
+    let resumed = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    assert!(resumed.stderr.contains("resumed after round"), "{}", resumed.stderr);
+    let result = folder.result();
+    assert_eq!(result["plan"]["rounds_completed"], 5, "{}", resumed.stderr);
+    let after = result["plan"]["resumed_after_rounds"][0].as_u64().unwrap();
+    assert!((2..=kept as u64).contains(&after), "{after}, {kept}");
+    assert_eq!(result["plan"]["seed"], 1);
+    assert!(resumed.stdout.contains(&format!("resumed after round {after}")), "{}", resumed.stdout);
+    // The same from the store alone, as after the loss of the folder.
+    let to_store = format!("--store={}", store.display());
+    let from_store = ran(hoptax().arg("study").arg("--resume").arg(&exported).arg(&to_store));
+    assert!(
+        from_store.stdout.contains(&format!("resumed after round {in_store}")),
+        "{}{}",
+        from_store.stdout,
+        from_store.stderr
+    );
+    assert!(from_store.stderr.contains("stored as run 1 in"), "{}", from_store.stderr);
+    let listed = checked("runs", &runs(&["list", "--json"]).stdout);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["runs"][0]["rounds"], 5);
+    assert_eq!(fs::read_to_string(exported.join("rounds/0.json")).unwrap(), first);
+    // Earlier rounds are unchanged.
+    assert_eq!(fs::read_to_string(folder.out().join("rounds/0.json")).unwrap(), first);
+    let slices = fs::read_to_string(folder.out().join("slices.csv")).unwrap();
+    // Disturbed slices appear more than once.
+    let planned = |line: &str| line.split(',').take(4).map(str::to_owned).collect::<Vec<_>>();
+    let distinct: BTreeSet<Vec<String>> = slices.lines().skip(1).map(planned).collect();
+    assert_eq!(distinct.len(), 5 * 3 * 4, "{slices}");
+    // A complete study measures nothing more, and its result stays the same.
+    let again = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    assert_eq!(again.code, resumed.code, "{}", again.stderr);
+    assert_eq!(folder.result()["arms"], result["arms"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_resumed_is_an_error_with_the_reason() {
+    let folder = Folder::new(&small_study("baseline, same", 2));
+    assert!(run(["study", "--resume", "/nonexistent"]).stderr.contains("`/nonexistent` is not a run folder"));
+    let done = ran(&mut folder.study());
+    assert!(exists(&folder.out().join("rounds/1.json")), "{}", done.stderr);
+    let file = folder.out().join("run.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let mut manifest: Value = serde_json::from_str(&text).unwrap();
+    manifest["kernel"] = "another".into();
+    fs::write(&file, manifest.to_string()).unwrap();
+    let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("kernel another then"), "{}", refused.stderr);
+    fs::write(&file, &text).unwrap();
+    let study = fs::read_to_string(folder.out().join("study.yaml")).unwrap();
+    fs::write(folder.out().join("study.yaml"), study.replace("rate: 500", "rate: 600")).unwrap();
+    let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the study or the catalogue has changed"), "{}", refused.stderr);
+    let nothing = run(["cleanup", folder.out().to_str().unwrap()]);
+    assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing to remove"), "{nothing:?}");
+}
+
+#[test]
+fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
+    let folder = Folder::new(&small_study("baseline, rate-limit/global", 1000));
+    let mut running = folder.start();
+    let log = folder.out().join("companion.log");
+    wait_until("the companion listens", || {
+        fs::read_to_string(&log).is_ok_and(|log| log.contains("listening on"))
+    });
+    wait_until("a round", || exists(&folder.out().join("rounds/0.json")));
+    let mut companion = None;
+    wait_until("the companion is found", || {
+        // The port changes in each round.
+        let address = fs::read_to_string(&log).unwrap_or_default();
+        let Some(port) = address.trim().rsplit(':').next().and_then(|port| port.parse().ok()) else {
+            return false;
+        };
+        companion = running.children().into_iter().find(|child| listens(*child, port));
+        companion.is_some()
+    });
+    support::signal(companion.unwrap(), "KILL");
+    let code = running.0.wait().unwrap().code();
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(running.0.stderr.as_mut().unwrap(), &mut stderr).unwrap();
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(stderr.contains("exited") && stderr.contains("companion.log"), "{stderr}");
+}
+
+/// Whether a process listens on a port, according to the kernel.
+fn listens(process_id: u32, port: u16) -> bool {
+    let sockets = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let wanted = format!(":{port:04X} ");
+    let inodes: Vec<String> = sockets
+        .lines()
+        .filter(|line| {
+            line.split_whitespace().nth(1).is_some_and(|local| format!("{local} ").ends_with(&wanted))
+        })
+        .filter_map(|line| line.split_whitespace().nth(9).map(|inode| format!("socket:[{inode}]")))
+        .collect();
+    let files = fs::read_dir(format!("/proc/{process_id}/fd")).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| fs::read_link(file.path()).ok())
+        .any(|link| inodes.iter().any(|inode| link.to_string_lossy() == *inode))
+}
+
+#[test]
+fn a_missing_application_is_an_error_with_the_remedy() {
+    let study = small_study("baseline, rate-limit/library", 2);
+    let folder = Folder::new(&study);
+    let ran_without = ran(&mut folder.study());
+    assert_eq!(ran_without.code, Some(2), "{}", ran_without.stderr);
+    assert!(ran_without.stderr.contains("add `application: go`"), "{}", ran_without.stderr);
+    let folder = Folder::new(&format!("{study}\napplication: go\n"));
+    let mut command = folder.study();
+    command.current_dir(folder.0.path()).env("PATH", "/usr/bin:/bin");
+    let ran_without = ran(&mut command);
+    assert_eq!(ran_without.code, Some(3), "{}", ran_without.stderr);
+    assert!(ran_without.stderr.contains("make limiter"), "{}", ran_without.stderr);
+}
+
+/// An executable script.
+fn install(path: &Path, script: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
+    let folder = Folder::new(&format!("{}application: go\n", small_study("baseline, same", 2)));
+    // An application with the interface of the one in Go.
+    let application = folder.0.path().join("bin/hoptax-limiter");
+    let script = format!("exec '{}' origin --listen \"$2\"", support::program().display());
+    install(&application, &script);
+    let with_application = |command: &mut Command| {
+        let path = env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", application.parent().unwrap().display());
+        ran(command.current_dir(folder.0.path()).env("PATH", path))
+    };
+    let resumed =
+        |more: &[&str]| with_application(hoptax().arg("study").arg("--resume").arg(folder.out()).args(more));
+    let refused = |ran: &support::Ran, reason: &str| {
+        assert_eq!(ran.code, Some(2), "{reason}: {}", ran.stderr);
+        assert!(ran.stderr.contains(reason), "{reason}: {}", ran.stderr);
+    };
+    let first = with_application(&mut folder.study());
+    let result = folder.result();
+    assert_eq!(result["plan"]["rounds_completed"], 2, "{}", first.stderr);
+    assert_eq!(resumed(&[]).code, first.code);
+
+    install(&application, &format!("{script} # patched"));
+    refused(&resumed(&[]), "a different build of hoptax-limiter");
+    fs::remove_file(&application).unwrap();
+    refused(&resumed(&[]), "hoptax-limiter was found for one of them only");
+    install(&application, &script);
+
+    // Another program that reports the same version.
+    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let other = folder.0.path().join("envoy");
+    install(&other, &format!("exec '{}' \"$@\"", envoy.program.display()));
+    refused(&resumed(&["--envoy", other.to_str().unwrap()]), "a different build of Envoy");
+
+    let cpu = |whose: &str| result["environment"][whose][0].as_u64().unwrap().to_string();
+    let (proxy, generator) = (cpu("proxy_cpus"), cpu("generator_cpus"));
+    if proxy != generator {
+        let mut command = Command::new("taskset");
+        command.env("XDG_STATE_HOME", "/nonexistent").args(["--cpu-list", &generator]);
+        command.arg(support::program()).arg("study").arg("--resume").arg(folder.out());
+        let expected = format!("processors of proxies [{proxy}] then, [{generator}] now");
+        refused(&with_application(&mut command), &expected);
+    }
+    // Nothing of this has changed the folder.
+    assert_eq!(resumed(&[]).code, first.code);
+}

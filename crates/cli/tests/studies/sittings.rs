@@ -1,0 +1,217 @@
+//! Lengths of studies, adding rounds to finished studies, and combining sittings.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{Ran, checked, hoptax, ran, run, small_study};
+
+/// A folder with a study file of two arms.
+struct Studies(tempfile::TempDir);
+
+impl Studies {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("study.yaml"), small_study("baseline, same", 2)).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Command of the study, with its results in the folder `out`.
+    fn study(&self, out: &str, more: &[&str]) -> Command {
+        let mut command = hoptax();
+        command.arg("study").arg(self.path("study.yaml")).arg("--out").arg(self.path(out)).args(more);
+        // The probe of a machine that runs tests varies between moments, and sittings with different probe outcomes are not
+        // combined.
+        command.args(["--never-halt", "never"]);
+        command
+    }
+
+    fn run(&self, out: &str, more: &[&str]) -> Ran {
+        ran(&mut self.study(out, more))
+    }
+
+    fn resume(&self, out: &str, more: &[&str]) -> Ran {
+        ran(hoptax().arg("study").arg("--resume").arg(self.path(out)).args(more))
+    }
+
+    fn result(&self, out: &str) -> Value {
+        checked("study", &read(&self.path(out).join("result.json")))
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_finished_study_is_not_overwritten_and_accepts_more_rounds() {
+    let studies = Studies::new();
+    studies.run("out", &[]);
+    let first = read(&studies.path("out/rounds/0.json"));
+    assert_eq!(studies.result("out")["plan"]["rounds_completed"], 2);
+
+    let refused = studies.run("out", &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--resume") && refused.stderr.contains("--force"), "{}", refused.stderr);
+
+    let longer = studies.resume("out", &["--rounds", "3"]);
+    let result = studies.result("out");
+    assert_eq!(result["plan"]["rounds_completed"], 3, "{}", longer.stderr);
+    assert_eq!(result["plan"]["rounds_planned"], 3);
+    assert_eq!(result["plan"]["resumed_after_rounds"], serde_json::json!([2]));
+    assert_eq!(result["plan"]["ended_early"], Value::Null);
+    assert_eq!(read(&studies.path("out/rounds/0.json")), first);
+
+    let nothing = studies.resume("out", &[]);
+    assert!(nothing.stderr.contains("all 3 rounds are complete"), "{}", nothing.stderr);
+    assert_eq!(studies.result("out")["arms"], result["arms"]);
+    let fewer = studies.resume("out", &["--rounds", "2"]);
+    assert_eq!(fewer.code, Some(2), "{}", fewer.stderr);
+
+    studies.run("out", &["--force"]);
+    assert_ne!(read(&studies.path("out/rounds/0.json")), first);
+}
+
+#[test]
+fn a_resumed_study_is_judged_by_its_own_thresholds() {
+    let studies = Studies::new();
+    let loosened = |result: &Value| -> Vec<String> {
+        let all = result["loosened"].as_array().unwrap();
+        all.iter().map(|one| format!("{} {}", one["name"].as_str().unwrap(), one["value"])).collect()
+    };
+    studies.run("out", &["--threshold", "rounds=1", "--threshold", "steal=0.5"]);
+    let of_all = ["rounds 1.0", "steal 0.5"].map(str::to_owned);
+    let mut first = loosened(&studies.result("out"));
+    first.sort_unstable();
+    assert_eq!(first, of_all);
+    // They are kept, and those that the arguments set are changed.
+    let resumed = studies.resume("out", &[]);
+    let mut kept = loosened(&studies.result("out"));
+    kept.sort_unstable();
+    assert_eq!(kept, of_all, "{}", resumed.stderr);
+    studies.resume("out", &["--threshold", "rounds=5"]);
+    assert_eq!(loosened(&studies.result("out")), ["steal 0.5"]);
+    studies.resume("out", &[]);
+    assert_eq!(loosened(&studies.result("out")), ["steal 0.5"]);
+}
+
+#[test]
+fn a_foreign_result_is_not_overwritten() {
+    let studies = Studies::new();
+    fs::create_dir(studies.path("out")).unwrap();
+    fs::write(studies.path("out/result.json"), "{}").unwrap();
+    let refused = studies.run("out", &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_eq!(read(&studies.path("out/result.json")), "{}");
+}
+
+#[test]
+fn a_short_budget_still_measures_two_rounds() {
+    let studies = Studies::new();
+    let ran = studies.run("out", &["--budget", "10ms"]);
+    let plan = &studies.result("out")["plan"];
+    assert_eq!(plan["rounds_completed"], 2, "{}", ran.stderr);
+    assert_eq!(plan["rounds_planned"], 2);
+    assert_eq!(plan["budget_s"], 0.01);
+    assert_eq!(plan["sequential"], Value::Null);
+    let refused = run(["study", "quick", "--until", "1"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("write it as `1%`"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_study_with_a_precision_records_its_looks_and_whether_it_reached_it() {
+    let studies = Studies::new();
+    let ran = studies.run("out", &["--until", "0.001%", "--rounds", "3"]);
+    let result = studies.result("out");
+    let sequential = &result["plan"]["sequential"];
+    assert_eq!(sequential["looks"], serde_json::json!([3]), "{}", ran.stderr);
+    assert_eq!((&sequential["reached"], &sequential["quantile_confidence"]), (&false.into(), &0.96.into()));
+    assert_eq!(result["plan"]["confidence"], 0.95);
+    assert!(ran.stderr.contains("is not reached"), "{}", ran.stderr);
+    assert!(read(&studies.path("out/report.md")).contains("not reached"));
+
+    // The same rounds, resumed as a study of three rounds, whose intervals are not examined.
+    studies.resume("out", &["--rounds", "3"]);
+    assert_eq!(studies.result("out")["plan"]["sequential"], Value::Null);
+}
+
+#[test]
+fn sittings_of_one_study_are_combined() {
+    let studies = Studies::new();
+    let first = studies.run("first", &["--again", "--rounds", "5"]);
+    assert!(
+        ["one sitting states costs", "no sitting states a cost"]
+            .iter()
+            .any(|note| first.stderr.contains(*note)),
+        "{}",
+        first.stderr
+    );
+    let file = studies.path("small-sittings.json");
+    assert_eq!(checked("sittings", &read(&file))["holds_for"], "sitting");
+
+    let second = studies.run("second", &["--again", "--rounds", "5", "--seed", "2"]);
+    let combined = checked("sittings", &read(&file));
+    // Checks may withhold any cost of a study this small. A cost that both sittings state holds for the machine.
+    let costs = combined["arms"].as_array().unwrap().iter().flat_map(|arm| arm["costs"].as_array().unwrap());
+    let is_of_both =
+        |cost: &Value| cost["estimates"].as_array().unwrap().iter().all(|estimate| !estimate.is_null());
+    let holds_for = if costs.clone().any(is_of_both) { "machine" } else { "sitting" };
+    assert_eq!(combined["holds_for"], holds_for, "{}", second.stderr);
+    for (number, out) in ["first", "second"].iter().enumerate() {
+        let result = studies.result(out);
+        let same = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == "same").unwrap();
+        let of_cpu = costs.clone().find(|cost| cost["measure"] == "cpu_us" && cost["load"].is_null());
+        let estimate = of_cpu.map_or(&Value::Null, |cost| &cost["estimates"][number]["interval"]);
+        assert_eq!(estimate, &same["cost"]["cpu_us_per_request"], "{out}");
+    }
+    let folders: Vec<&Value> =
+        combined["sittings"].as_array().unwrap().iter().map(|sitting| &sitting["folder"]).collect();
+    assert_eq!(folders, ["first", "second"]);
+    assert!(second.stdout.contains("sitting 2: "), "{}", second.stdout);
+    for ending in ["md", "html"] {
+        let report = read(&studies.path(&format!("small-sittings.{ending}")));
+        assert!(report.contains("itting 2: ") && report.contains("Variation between sittings"), "{report}");
+    }
+    // All sittings as one result, which is read as any other.
+    let one = checked("study", &read(&studies.path("small-sittings-result.json")));
+    assert_eq!((&one["plan"]["rounds_completed"], &one["sittings"]), (&10.into(), &combined["sittings"]));
+    // Only checks of numbers judge all sittings together; evidence is that of a sitting.
+    let of_numbers = ["known-answer", "known-cpu", "same-differs", "vague-cost", "vague-level"];
+    for finding in one["findings"].as_array().unwrap() {
+        let is_of_sitting = matches!(finding["sitting"].as_u64(), Some(1 | 2));
+        assert!(is_of_sitting || of_numbers.contains(&finding["id"].as_str().unwrap()), "{finding}");
+    }
+
+    // A result of another machine is not a sitting.
+    let other = studies.path("second/result.json");
+    let mut result: Value = serde_json::from_str(&read(&other)).unwrap();
+    result["environment"]["kernel"] = "another".into();
+    // Sittings are judged by their evidence, whatever checks have found before.
+    result["findings"] = Value::Array(Vec::new());
+    fs::write(&other, result.to_string()).unwrap();
+    let combine = |more: &[&str]| {
+        let folders = [studies.path("first"), studies.path("second")];
+        ran(hoptax()
+            .args(["study", "--combine"])
+            .args(folders)
+            .arg("--out")
+            .arg(studies.path("all"))
+            .args(more))
+    };
+    let refused = combine(&[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("kernel") && refused.stderr.contains("--force"), "{}", refused.stderr);
+    let forced = combine(&["--force"]);
+    assert_eq!(forced.code, Some(0), "{}", forced.stderr);
+    let stored = checked("sittings", &read(&studies.path("all/small-sittings.json")));
+    assert_eq!(stored["arms"], combined["arms"]);
+    let judged = checked("study", &read(&studies.path("all/small-sittings-result.json")));
+    assert_eq!(judged["findings"], one["findings"]);
+}

@@ -1,0 +1,122 @@
+//! Functions that are removed from a running Envoy: nothing of them is left in its live configuration.
+
+use std::fs;
+use std::path::Path;
+
+use hoptax_functions::{Catalogue, Context, Function};
+use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
+use hoptax_subject::envoy::process::{Proxy, ProxySpec};
+use hoptax_subject::envoy::release::Envoy;
+use serde_json::{Value, json};
+
+use crate::support;
+use crate::support::{hoptax, origin, ran, small_study};
+
+/// A proxy in `folder` with a function, whose listener and clusters can be replaced.
+fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origin_url: &str) -> ProxySpec {
+    let address = origin_url.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap();
+    let fragment = function.map(|function| {
+        let context = Context { directory: folder, companion: None };
+        function.render(&function.default_knobs(), &context).unwrap()
+    });
+    let upstreams = function.map_or(1, |function| function.upstreams);
+    ProxySpec {
+        envoy: envoy.clone(),
+        directory: folder.to_owned(),
+        source: ProxyPlan {
+            admin_port: 0,
+            listen: ([127, 0, 0, 1], 0).into(),
+            origins: vec![address; usize::from(upstreams)],
+            fragment,
+            codec: Codec::Http1,
+            downstream: None,
+            upstream: None,
+            watched: Some(WatchedFiles::in_folder(folder)),
+        }
+        .into(),
+        environment: function.map(|function| function.environment.clone()).unwrap_or_default(),
+        flags: Vec::new(),
+        workers: 1,
+        processors: Vec::new(),
+        generation: None,
+    }
+}
+
+/// The listeners and clusters that Envoy uses for new connections, and those that it cannot replace.
+fn live(proxy: &Proxy) -> Value {
+    let url = format!("http://{}/config_dump", proxy.admin.unwrap());
+    let text = ureq::get(&url).call().unwrap().body_mut().read_to_string().unwrap();
+    let dump: Value = serde_json::from_str(&text).unwrap();
+    let section = |name: &str| {
+        let is_it = |section: &&Value| section["@type"].as_str().unwrap().ends_with(name);
+        dump["configs"].as_array().unwrap().iter().find(is_it).cloned().unwrap_or_default()
+    };
+    let each = |list: &Value, keys: &[&str]| -> Vec<Value> {
+        let of = |one: &Value| keys.iter().fold(one.clone(), |value, key| value[*key].clone());
+        list.as_array().into_iter().flatten().map(of).collect()
+    };
+    let (clusters, listeners) = (section("ClustersConfigDump"), section("ListenersConfigDump"));
+    json!({
+        "clusters": each(&clusters["dynamic_active_clusters"], &["cluster"]),
+        "listeners": each(&listeners["dynamic_listeners"], &["active_state", "listener"]),
+        "fixed": [&clusters["static_clusters"], &listeners["static_listeners"]],
+    })
+}
+
+#[test]
+fn the_live_configuration_after_unloading_is_that_of_the_plain_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_origin, url) = origin(&[]);
+    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let plain = spec(&envoy, None, &folder.path().join("plain"), &url);
+    plain.configure().unwrap();
+    let proxy = plain.start().unwrap().wait().unwrap();
+    let expected = live(&proxy);
+    proxy.end().unwrap();
+    assert_eq!(expected["clusters"].as_array().unwrap().len(), 1, "{expected}");
+    assert_eq!(expected["listeners"].as_array().unwrap().len(), 1, "{expected}");
+
+    let (mut unloaded, mut changed_clusters) = (0, 0);
+    for function in Catalogue::load().unwrap().iter() {
+        if function.obstacle_to_unloading(&function.default_knobs()).unwrap().is_some() {
+            continue;
+        }
+        let id = &function.id;
+        let spec = spec(&envoy, Some(function), &folder.path().join(id.replace('/', "-")), &url);
+        spec.configure().unwrap();
+        let proxy = spec.start().unwrap().wait().unwrap_or_else(|error| panic!("{id}: {error}"));
+        let before = live(&proxy);
+        assert_ne!(before, expected, "{id} changes nothing");
+        changed_clusters += usize::from(before["clusters"] != expected["clusters"]);
+        spec.unload(&proxy).unwrap_or_else(|error| panic!("{id}: {error}"));
+        assert_eq!(live(&proxy), expected, "{id} left something");
+        let answer = ureq::get(format!("http://{}/hoptax", proxy.address)).call();
+        assert!(answer.is_ok_and(|answer| answer.status() == 200), "{id}");
+        proxy.end().unwrap();
+        unloaded += 1;
+    }
+    // Both kinds occurred: functions within the listener, and functions that are elsewhere too.
+    assert!(unloaded > 40 && changed_clusters > 10, "{unloaded}, {changed_clusters}");
+}
+
+#[test]
+fn a_study_measures_an_arm_without_its_unloaded_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    let arms = "baseline, {unloaded: lua}, {unloaded: circuit-breaker}, {unloaded: balance/maglev}";
+    fs::write(&study, small_study(arms, 2)).unwrap();
+    let done = ran(hoptax().arg("study").arg(&study).arg("--out").arg(&out));
+    let text = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", done.stderr));
+    let result = support::checked("study", &text);
+    for (id, file, word) in [
+        ("lua unloaded", "lua-unloaded/listener.json", "lua"),
+        ("circuit-breaker unloaded", "circuit-breaker-unloaded/clusters.json", "track_remaining"),
+        ("balance/maglev unloaded", "balance-maglev-unloaded/clusters.json", "MAGLEV"),
+    ] {
+        let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{id}: {}", done.stderr);
+        assert_eq!(arm["unproven"], json!([]), "{id}");
+        let text = fs::read_to_string(out.join("arms").join(file)).unwrap();
+        assert!(!text.contains(word), "{id}: {text}");
+    }
+}
