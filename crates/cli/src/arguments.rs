@@ -29,7 +29,7 @@ pub(crate) use compare::CompareArguments;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use find::{FindArguments, Given, Preset};
 pub(crate) use gate::GateArguments;
-pub(crate) use graph::{GraphArguments, GraphSource};
+pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::{ExportArguments, ExportFormat, MergeArguments};
 pub(crate) use price::PriceArguments;

@@ -9,8 +9,9 @@ use hoptax_result::{
 
 /// Relative deviation of the requests that a proxy counted from those that the graph states, above which another graph ran.
 const COUNT_DEVIATION: f64 = 0.02;
-/// The same in standard deviations of a count, which matter if it is small.
-const COUNT_DEVIATIONS: f64 = 4.0;
+/// Requests for each connection and round by which counts may differ whatever their number: each connection of a service spreads
+/// fractions of calls by itself.
+const COUNT_SLACK: f64 = 0.5;
 
 /// Sets findings and verdict, and withholds all numbers of a run that failed a check.
 pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
@@ -134,7 +135,8 @@ fn counts(result: &GraphRunResult) -> Vec<Finding> {
     for (number, proxy) in result.proxies.iter().enumerate() {
         let expected = all * proxy.per_request / stated;
         let deviation = if expected > 0.0 { counted(number) / expected - 1.0 } else { f64::INFINITY };
-        let most = COUNT_DEVIATION.max(COUNT_DEVIATIONS / expected.max(1.0).sqrt());
+        let slack = COUNT_SLACK * f64::from(result.connections) * result.rounds.len() as f64;
+        let most = COUNT_DEVIATION.max(slack / expected.max(1.0));
         if deviation.abs() > most {
             let message = format!(
                 "the proxy of `{}` handled {} requests, and its part of the calls of the graph is {expected:.0}",

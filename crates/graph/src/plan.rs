@@ -394,7 +394,7 @@ services:
             .replace("functions: [jwt]", "functions: [jwt, tls/terminate, balance/round-robin]")
             .replace("{name: mail, proxy: false", "{name: mail, protocol: grpc, proxy: false");
         let problems = plan(&text).unwrap_err();
-        for words in ["shop.yaml:6:22", "without TLS", "several origins", "shop.yaml:13:", "not `grpc`"] {
+        for words in ["shop.yaml:6:22", "without TLS", "several origins", "shop.yaml:14:28", "not `grpc`"] {
             assert!(problems.contains(words), "{words}: {problems}");
         }
         let problems = plan(&format!("protocol: http2\n{SHOP}")).unwrap_err();

@@ -250,7 +250,7 @@ pub(crate) mod tests {
 
     #[test]
     fn numbers_are_those_worked_by_hand() {
-        let result = result_of([0.0, 3.0, -3.0, 0.0, 0.0].map(round).to_vec());
+        let result = result_of([0.0, 3.0, -3.0, 0.0, 0.0, 0.0, 0.0].map(round).to_vec());
         let near = |interval: Option<Interval>, estimate: f64| {
             let interval = interval.unwrap();
             assert!((interval.estimate / estimate - 1.0).abs() < 2e-3, "{interval:?} {estimate}");
@@ -269,7 +269,7 @@ pub(crate) mod tests {
         near(result.direct.mean_us, 200.0);
         let added = result.added.unwrap();
         assert!(near(Some(added.mean_us), 300.0).half_width() > 1.0);
-        // 8,000 responses at most 503 us, 1,600 of them at it.
+        // One round of seven has 503 us.
         near(added.p99_us, 303.0);
     }
 
@@ -310,12 +310,12 @@ pub(crate) mod tests {
                 let beyond: f64 = Exp1.sample(random);
                 machine * (least_us + mean_us * beyond)
             };
-            (0..300).map(drawn).collect()
+            (0..450).map(drawn).collect()
         };
         let mut slices = Vec::new();
         for _ in 0..4 {
             let proxied = times(150.0 * front, 300.0);
-            let cpu_us = [300.0 * 100.0 * machine * front, 600.0 * 60.0 * machine * back];
+            let cpu_us = [450.0 * 100.0 * machine * front, 900.0 * 60.0 * machine * back];
             slices.push(slice(GraphCondition::Proxied, &proxied, &cpu_us));
             slices.push(slice(GraphCondition::Direct, &times(50.0, 100.0), &[]));
         }
@@ -324,10 +324,10 @@ pub(crate) mod tests {
 
     #[test]
     fn intervals_cover_the_truth_as_often_as_they_state() {
-        const RUNS: usize = 300;
+        const RUNS: usize = 200;
         let mut random = SmallRng::seed_from_u64(41);
         // The means of exponential times and levels are known; the difference at the tail comes from many rounds.
-        let many = result_of((0..400).map(|_| simulated(&mut random)).collect());
+        let many = result_of((0..300).map(|_| simulated(&mut random)).collect());
         let tail_us = many.added.unwrap().p99_us.unwrap().estimate;
         let truths = [100.0, 60.0, 220.0, 300.0, tail_us];
         let mut covered = [0; 5];
@@ -341,8 +341,8 @@ pub(crate) mod tests {
                 *covered += usize::from(interval.contains(truth));
             }
         }
-        // Four standard errors of a share of 95 % in so many runs are 5 %.
+        // Four standard errors of a share of 95 % in so many runs are 6.2 %.
         let shares = covered.map(|covered| covered as f64 / RUNS as f64);
-        assert!(shares.iter().all(|share| (0.9..=0.995).contains(share)), "{shares:?}");
+        assert!(shares.iter().all(|share| (0.885..=1.0).contains(share)), "{shares:?}");
     }
 }
