@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use hoptax_functions::{Context, Proof};
+use hoptax_functions::{Composition, Context, Proof};
 use hoptax_host::processors::Placement;
 use hoptax_host::reserved_port::ReservedPort;
 use hoptax_load::TargetError;
@@ -212,7 +212,7 @@ impl Processes {
             envoy: setting.envoy.clone(),
             directory,
             source,
-            environment: proxy.compositions().flat_map(|functions| functions.environment()).collect(),
+            environment: proxy.compositions().flat_map(Composition::environment).collect(),
             flags: Vec::new(),
             workers: proxy.workers as usize,
             processors,
@@ -286,7 +286,7 @@ pub(crate) struct Counted {
 
 /// What shows that the functions of a proxy are at work.
 fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
-    let named = |functions: &hoptax_functions::Composition| -> Vec<(String, Proof)> {
+    let named = |functions: &Composition| -> Vec<(String, Proof)> {
         functions.proofs().into_iter().map(|(component, proof)| (component.name.clone(), proof)).collect()
     };
     let mut all = named(&proxy.inbound);

@@ -124,7 +124,12 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
     ] {
         lines.extend(time.as_ref().map(|time| {
             let error = time.error_share.abs();
-            format!("error of what is added to the {what}: {} ({})", percent(error), target(error, most))
+            let of_target = if check.are_times_extrapolated {
+                "~ extrapolated, so no target applies".to_owned()
+            } else {
+                target(error, most)
+            };
+            format!("error of what is added to the {what}: {} ({of_target})", percent(error))
         }));
     }
     lines.extend(
