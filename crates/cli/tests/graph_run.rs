@@ -31,15 +31,23 @@ fn every_proxy_handles_the_calls_that_the_graph_states() {
     let ran = run(arguments.into_iter().chain(SHORT).chain(TOLERANT));
     assert!([Some(0), Some(4)].contains(&ran.code), "{}", ran.stderr);
     let result = checked("graph-run", &ran.stdout);
-    let names: Vec<&str> =
-        result["proxies"].as_array().unwrap().iter().map(|proxy| proxy["service"].as_str().unwrap()).collect();
+    let names: Vec<&str> = result["proxies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|proxy| proxy["service"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["gateway", "orders", "stock"]);
     let rounds = result["rounds"].as_array().unwrap();
     assert_eq!(rounds.len(), 2);
     for round in rounds {
         // The proxy of orders passes half a request and one call for each request to the entry; that of the stock has two callers.
-        let requests: Vec<f64> =
-            round["proxies"].as_array().unwrap().iter().map(|proxy| proxy["requests"].as_f64().unwrap()).collect();
+        let requests: Vec<f64> = round["proxies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|proxy| proxy["requests"].as_f64().unwrap())
+            .collect();
         // Each of the connections of a service spreads fractions by itself.
         for (number, per_request) in [(0, 1.0), (1, 1.5), (2, 2.0)] {
             let expected = per_request * requests[0];
@@ -79,5 +87,9 @@ fn what_cannot_be_run_or_predicted_is_refused_before_anything_starts() {
     let missing = refused(&unpriced, &["--from", list.to_str().unwrap()]);
     assert!(missing.contains("do not state what the graph needs"), "{missing}");
     let unknown = run(["graph", "run", "chian", "--rate", "100"]);
-    assert!(unknown.code == Some(2) && unknown.stderr.contains("did you mean `chain`?"), "{}", unknown.stderr);
+    assert!(
+        unknown.code == Some(2) && unknown.stderr.contains("did you mean `chain`?"),
+        "{}",
+        unknown.stderr
+    );
 }

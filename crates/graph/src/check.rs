@@ -33,8 +33,7 @@ pub fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunCheck {
         })
         .collect();
     let counting = proxies.iter().filter(|proxy| !proxy.is_extrapolated);
-    let errors: Vec<f64> =
-        counting.filter_map(|proxy| Some(proxy.cpu.as_ref()?.error_share.abs())).collect();
+    let errors: Vec<f64> = counting.filter_map(|proxy| Some(proxy.cpu.as_ref()?.error_share.abs())).collect();
     let latency = predicted.latency.as_ref();
     let added = |measured: Option<Interval>, predicted: Option<Interval>| checked(measured?, predicted?);
     GraphRunCheck {
@@ -73,9 +72,7 @@ fn summary(errors: &[f64]) -> Option<ErrorSummary> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{
-        AddedTime, KubernetesResources, SizeBottleneck, SizeLatency, SizedProxy,
-    };
+    use hoptax_result::{AddedTime, KubernetesResources, SizeBottleneck, SizeLatency, SizedProxy};
 
     use super::*;
     use crate::summary::tests::{result_of, round};
@@ -136,7 +133,11 @@ mod tests {
         assert!(near(&found.mean, 0.1));
         assert_eq!((found.p99, found.extrapolations.len()), (None, 1));
         let errors = found.cpu_errors.unwrap();
-        assert!(errors.count == 2 && (errors.mean_share - 0.0475).abs() < 2e-3 && (errors.worst_share - 0.07).abs() < 2e-3);
+        assert!(
+            errors.count == 2
+                && (errors.mean_share - 0.0475).abs() < 2e-3
+                && (errors.worst_share - 0.07).abs() < 2e-3
+        );
     }
 
     #[test]

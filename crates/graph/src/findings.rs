@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_checks::thresholds::{self, Limits};
-use hoptax_result::{
-    Finding, GraphRunResponse, GraphRunResult, GraphSlice, Severity, Verdict,
-};
+use hoptax_result::{Finding, GraphRunResponse, GraphRunResult, GraphSlice, Severity, Verdict};
 
 /// Relative deviation of the requests that a proxy counted from those that the graph states, above which another graph ran.
 const COUNT_DEVIATION: f64 = 0.02;
@@ -15,7 +13,8 @@ const COUNT_SLACK: f64 = 0.5;
 
 /// Sets findings and verdict, and withholds all numbers of a run that failed a check.
 pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
-    let mut findings: Vec<Finding> = [rounds(result, limits), set_aside(result, limits)].into_iter().flatten().collect();
+    let mut findings: Vec<Finding> =
+        [rounds(result, limits), set_aside(result, limits)].into_iter().flatten().collect();
     findings.extend(processors(result, limits));
     findings.extend(counts(result));
     findings.extend(unproven(result));
@@ -144,7 +143,8 @@ fn counts(result: &GraphRunResult) -> Vec<Finding> {
                 counted(number)
             );
             let measured = (100.0 * deviation.abs(), 100.0 * most, "%");
-            let advice = "a function that retries, mirrors or answers requests itself changes the calls: remove it";
+            let advice =
+                "a function that retries, mirrors or answers requests itself changes the calls: remove it";
             found.push(finding("calls", Severity::Fail, measured, message, advice));
         }
     }
@@ -189,7 +189,10 @@ mod tests {
     #[test]
     fn a_clean_run_is_sound() {
         let (findings, result) = judged(|_| {});
-        assert!(findings.is_empty() && result.verdict == Verdict::Sound && result.added.is_some(), "{findings:?}");
+        assert!(
+            findings.is_empty() && result.verdict == Verdict::Sound && result.added.is_some(),
+            "{findings:?}"
+        );
     }
 
     #[test]
@@ -230,7 +233,8 @@ mod tests {
             // The other proxy's part is then wrong by less than the limit.
             rounds.iter_mut().for_each(|round| round.proxies[0].requests = 1_930);
         });
-        let (_, result) = judged(|rounds| rounds.iter_mut().for_each(|round| round.proxies[1].requests = 2_000));
+        let (_, result) =
+            judged(|rounds| rounds.iter_mut().for_each(|round| round.proxies[1].requests = 2_000));
         assert!(result.findings.iter().any(|finding| finding.message.contains("`back` handled 10000")));
         // Few requests differ by chance.
         let (findings, _) = judged(|rounds| {

@@ -378,7 +378,8 @@ services:
     #[test]
     fn requests_have_what_the_functions_on_their_way_need() {
         let plan = plan(SHOP).unwrap();
-        let has = |request: &PlannedRequest, header: &str| request.headers.iter().any(|(name, _)| name == header);
+        let has =
+            |request: &PlannedRequest, header: &str| request.headers.iter().any(|(name, _)| name == header);
         assert!(has(&plan.request, "authorization"), "{:?}", plan.request);
         let cart = &plan.services[0].calls[0][0].request;
         assert_eq!((cart.method.as_str(), cart.body.as_str()), ("POST", "xxxxxxxxxx"));
@@ -398,6 +399,9 @@ services:
             assert!(problems.contains(words), "{words}: {problems}");
         }
         let problems = plan(&format!("protocol: http2\n{SHOP}")).unwrap_err();
-        assert!(problems.contains("shop.yaml:1:11") && problems.contains("write `protocol: http1`"), "{problems}");
+        assert!(
+            problems.contains("shop.yaml:1:11") && problems.contains("write `protocol: http1`"),
+            "{problems}"
+        );
     }
 }

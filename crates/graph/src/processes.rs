@@ -124,13 +124,8 @@ impl Processes {
         let mut all = Self::default();
         let companion = if plan.asks_companion() {
             let log = file_of(setting, "companion", "log")?;
-            let origin = OriginProcess::start(
-                setting.program,
-                LOOPBACK,
-                &[],
-                &log,
-                setting.placement.origin(),
-            );
+            let origin =
+                OriginProcess::start(setting.program, LOOPBACK, &[], &log, setting.placement.origin());
             let origin = origin.map_err(of_service("companion"))?;
             let address = origin.address;
             all.services.push(("companion".to_owned(), origin));
@@ -204,7 +199,8 @@ impl Processes {
             .map_err(|cause| GraphError::Configuration { service: service.name.clone(), cause })?;
         // Those of a generated configuration are written with it.
         for (path, bytes) in needed.iter().filter(|_| matches!(source, Source::Given { .. })) {
-            let write = || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
+            let write =
+                || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
             write().map_err(of_file(path))?;
         }
         self.files.push(files);
@@ -252,7 +248,11 @@ impl Processes {
             let mut values = values.into_iter();
             all.push(Counted {
                 requests: values.next().unwrap_or_default(),
-                proofs: proofs.into_iter().zip(values).map(|((of, proof), value)| (of, proof, value)).collect(),
+                proofs: proofs
+                    .into_iter()
+                    .zip(values)
+                    .map(|((of, proof), value)| (of, proof, value))
+                    .collect(),
             });
         }
         Ok(all)
@@ -343,15 +343,18 @@ fn processors_of(plan: &RunPlan, index: usize, placement: &Placement) -> Vec<u32
     if plan.workers() as usize > placement.proxy.len() {
         return placement.proxy.clone();
     }
-    let before: u32 = plan.proxies().take_while(|(other, ..)| *other != index).map(|(.., one)| one.workers).sum();
+    let before: u32 =
+        plan.proxies().take_while(|(other, ..)| *other != index).map(|(.., one)| one.workers).sum();
     let own = plan.proxies().find(|(other, ..)| *other == index).map_or(1, |(.., one)| one.workers);
     placement.proxy.iter().skip(before as usize).take(own as usize).copied().collect()
 }
 
 /// A name as that of a folder: services may have names with any character.
 fn folder_name(service: &str) -> String {
-    let is_safe = |place: usize, c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || (c == '.' && place > 0);
-    let safe: String = (0..).zip(service.chars()).map(|(place, c)| if is_safe(place, c) { c } else { '_' }).collect();
+    let is_safe =
+        |place: usize, c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || (c == '.' && place > 0);
+    let safe: String =
+        (0..).zip(service.chars()).map(|(place, c)| if is_safe(place, c) { c } else { '_' }).collect();
     if safe == service {
         return safe;
     }

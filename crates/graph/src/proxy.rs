@@ -108,7 +108,8 @@ fn rename(side: &mut Value, service: &str) {
             *own = Value::from(name.as_str());
         }
     }
-    for pointer in ["/static_resources/clusters/0/name", "/static_resources/clusters/0/load_assignment/cluster_name"]
+    for pointer in
+        ["/static_resources/clusters/0/name", "/static_resources/clusters/0/load_assignment/cluster_name"]
     {
         if let Some(own) = side.pointer_mut(pointer) {
             *own = Value::from(name.as_str());
@@ -150,7 +151,8 @@ fn merge(all: &mut Value, side: Value, place: &str) -> Result<(), ConfigurationE
         }
         (Value::Array(all), Value::Array(side)) => {
             for value in side {
-                let same_name = |other: &&Value| other.get("name").is_some() && other.get("name") == value.get("name");
+                let same_name =
+                    |other: &&Value| other.get("name").is_some() && other.get("name") == value.get("name");
                 match all.iter().find(same_name) {
                     _ if all.contains(&value) => {}
                     Some(_) => return Err(ConfigurationError::Sides(place.to_owned())),
@@ -217,7 +219,9 @@ services:
         assert_eq!(clusters[..2], ["origin", "outbound-one"]);
         // The service that the function calls is one cluster for all.
         assert_eq!(clusters.len(), 4, "{clusters:?}");
-        for (number, name, port) in [(0, "origin", 1_000), (1, "outbound-one", 2_001), (2, "outbound-other", 3_001)] {
+        for (number, name, port) in
+            [(0, "origin", 1_000), (1, "outbound-one", 2_001), (2, "outbound-other", 3_001)]
+        {
             let listener = &bootstrap["static_resources"]["listeners"][number];
             let manager = &listener["filter_chains"][0]["filters"][0]["typed_config"];
             let route = &manager["route_config"]["virtual_hosts"][0]["routes"][0]["route"];
@@ -248,7 +252,10 @@ services:
     fn sides_that_need_different_values_are_refused() {
         let mut all = serde_json::json!({"a": {"b": 1}, "list": [{"name": "x", "v": 1}]});
         merge(&mut all, serde_json::json!({"a": {"b": 1, "c": 2}, "list": [{"name": "y"}]}), "").unwrap();
-        assert_eq!(all, serde_json::json!({"a": {"b": 1, "c": 2}, "list": [{"name": "x", "v": 1}, {"name": "y"}]}));
+        assert_eq!(
+            all,
+            serde_json::json!({"a": {"b": 1, "c": 2}, "list": [{"name": "x", "v": 1}, {"name": "y"}]})
+        );
         for (side, place) in [
             (serde_json::json!({"a": {"b": 2}}), "`a.b`"),
             (serde_json::json!({"list": [{"name": "x", "v": 2}]}), "`list`"),

@@ -200,7 +200,8 @@ fn recorded(
     let response = result.histograms.as_ref().and_then(|histograms| histograms.response.clone());
     let mean_us = result.latency.response.mean_us;
     judge_load(&mut result, limits);
-    let failed = result.findings.iter().filter(|one| one.severity == Severity::Fail && one.id != NOT_OF_SLICES);
+    let failed =
+        result.findings.iter().filter(|one| one.severity == Severity::Fail && one.id != NOT_OF_SLICES);
     let failed: Vec<String> = failed.map(|one| format!("{}: {}", one.id, one.message)).collect();
     let ended_early = (result.ended_by != EndedBy::Plan && failed.is_empty())
         .then(|| "ended: the load ended before its time".to_owned());
@@ -265,7 +266,10 @@ mod tests {
     #[test]
     fn a_slice_counts_unless_its_load_failed_a_check() {
         let sound = judged(|_| {});
-        assert!(sound.set_aside.is_none() && sound.answered == 200_000 && sound.mean_us.is_some(), "{sound:?}");
+        assert!(
+            sound.set_aside.is_none() && sound.answered == 200_000 && sound.mean_us.is_some(),
+            "{sound:?}"
+        );
         let late = judged(|load| load.latency.own_lag.p99_us = Some(1e6));
         assert!(late.set_aside.as_ref().is_some_and(|why| why.starts_with("send-lag: ")), "{late:?}");
         assert!(late.mean_us.is_some(), "the evidence is kept: {late:?}");
@@ -295,7 +299,8 @@ name: one
 entry: a
 services: [{name: a, functions: [jwt]}]
 ";
-        let plan = read("one.yaml", text, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"));
+        let plan =
+            read("one.yaml", text, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"));
         let counted = |value: u64| {
             let proof = Proof { name: "http.ingress.jwt_authn.allowed".to_owned(), above: None };
             vec![Counted { requests: value, proofs: vec![("jwt".to_owned(), proof, value)] }]

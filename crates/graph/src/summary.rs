@@ -238,7 +238,8 @@ pub(crate) mod tests {
 
     /// A round of constant times. `level` shifts CPU time and response times of the proxies, us.
     pub(crate) fn round(level: f64) -> GraphRound {
-        let proxied = || slice(GraphCondition::Proxied, &[500.0 + level; 800], &[80_000.0 + 800.0 * level, 96_000.0]);
+        let proxied =
+            || slice(GraphCondition::Proxied, &[500.0 + level; 800], &[80_000.0 + 800.0 * level, 96_000.0]);
         let direct = || slice(GraphCondition::Direct, &[200.0; 800], &[]);
         let proxy = |requests| GraphRoundProxy { requests, memory_bytes: 60 << 20 };
         GraphRound {
@@ -257,7 +258,10 @@ pub(crate) mod tests {
             interval
         };
         let [front, back] = [&result.proxies[0], &result.proxies[1]];
-        assert!((front.requests_per_second - 400.0).abs() < 1e-9 && (back.requests_per_second - 800.0).abs() < 1e-9);
+        assert!(
+            (front.requests_per_second - 400.0).abs() < 1e-9
+                && (back.requests_per_second - 800.0).abs() < 1e-9
+        );
         // 80 ms for 800 requests; 96 ms for 1,600.
         assert!(near(front.cpu_us_per_request, 100.0).half_width() > 1.0);
         assert!(near(back.cpu_us_per_request, 60.0).half_width() < 1e-9);
@@ -334,9 +338,9 @@ pub(crate) mod tests {
         for _ in 0..RUNS {
             let result = result_of((0..6).map(|_| simulated(&mut random)).collect());
             let added = result.added.unwrap();
-            let [front, back] = [0, 1].map(|number: usize| result.proxies[number].cpu_us_per_request.unwrap());
-            let intervals =
-                [front, back, result.all_cpu_us.unwrap(), added.mean_us, added.p99_us.unwrap()];
+            let [front, back] =
+                [0, 1].map(|number: usize| result.proxies[number].cpu_us_per_request.unwrap());
+            let intervals = [front, back, result.all_cpu_us.unwrap(), added.mean_us, added.p99_us.unwrap()];
             for (covered, (interval, truth)) in covered.iter_mut().zip(intervals.iter().zip(truths)) {
                 *covered += usize::from(interval.contains(truth));
             }

@@ -105,8 +105,7 @@ impl CallingOrigin {
         defaults.apply_default(&options.default_query, &tables)?;
         let peers = Peers::new(&options.calls)?;
         let address = options.listen;
-        let listener =
-            listen(address, false).map_err(|source| OriginError::Listen { address, source })?;
+        let listener = listen(address, false).map_err(|source| OriginError::Listen { address, source })?;
         let shared = Shared {
             defaults,
             tables,

@@ -53,8 +53,8 @@ pub use find_arms::{ArmTrial, FindArmsResult, FoundArm};
 pub use finding::{Finding, Severity, Verdict};
 pub use gate::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 pub use graph_run::{
-    CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunCheck, GraphRunProxy, GraphRunResponse,
-    GraphRunResult, GraphRunTargets, GraphSlice,
+    CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunCheck, GraphRunProxy,
+    GraphRunResponse, GraphRunResult, GraphRunTargets, GraphSlice,
 };
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,

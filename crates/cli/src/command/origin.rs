@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::thread;
 
 use hoptax_origin::{
-    CallingOptions, CallingOrigin, Calls, Defaults, Origin, OriginError, OriginOptions, OriginReport, OriginTls,
+    CallingOptions, CallingOrigin, Calls, Defaults, Origin, OriginError, OriginOptions, OriginReport,
+    OriginTls,
 };
 use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
@@ -68,8 +69,9 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
     let text = fs::read_to_string(file).map_err(|error| {
         Failure::bad_input(format!("cannot read the calls `{}`: {error}", file.display()))
     })?;
-    let calls: Calls = serde_json::from_str(&text)
-        .map_err(|error| Failure::bad_input(format!("`{}` is not a file of calls: {error}", file.display())))?;
+    let calls: Calls = serde_json::from_str(&text).map_err(|error| {
+        Failure::bad_input(format!("`{}` is not a file of calls: {error}", file.display()))
+    })?;
     let default_query = arguments.default.clone();
     let options = CallingOptions { listen: arguments.listen, default_query, calls, seed: arguments.seed };
     let origin = CallingOrigin::bind(&options).map_err(|error| match error {

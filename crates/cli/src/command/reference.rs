@@ -5,8 +5,8 @@ use std::fs;
 use clap::CommandFactory;
 use hoptax_result::{
     BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
-    GateResult, GraphRunResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult, RunsResult,
-    ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudyResult, TuneResult,
+    GateResult, GraphRunResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult,
+    RunsResult, ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudyResult, TuneResult,
 };
 use hoptax_size::graph::GraphFile;
 

@@ -1,8 +1,6 @@
 //! What the proxies of a graph that was run used and added, and how far a prediction is from it.
 
-use hoptax_result::{
-    CheckedTime, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Verdict,
-};
+use hoptax_result::{CheckedTime, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Verdict};
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
@@ -21,7 +19,10 @@ pub fn graph_run(result: &GraphRunResult, style: Style) -> String {
         text += "\n";
         text.extend(errors(check).iter().map(|line| style.wrap(line, 2) + "\n"));
         if !check.extrapolations.is_empty() {
-            text += &format!("\n{}\n", style.paint(Paint::Yellow, "the prediction goes beyond what was measured:"));
+            text += &format!(
+                "\n{}\n",
+                style.paint(Paint::Yellow, "the prediction goes beyond what was measured:")
+            );
             text.extend(check.extrapolations.iter().map(|line| style.wrap(&format!("- {line}"), 2) + "\n"));
         }
     }
@@ -63,8 +64,7 @@ fn proxies(result: &GraphRunResult) -> String {
         rows.add(&proxy.service, cells);
     }
     if result.proxies.len() > 1 {
-        let mut cells =
-            vec![String::new(), given(result.all_cpu_us.as_ref()), String::new(), String::new()];
+        let mut cells = vec![String::new(), given(result.all_cpu_us.as_ref()), String::new(), String::new()];
         if let Some(check) = &result.check {
             let is_extrapolated = check.proxies.iter().any(|proxy| proxy.is_extrapolated);
             cells.extend(compared(check.all.as_ref(), if is_extrapolated { " ~" } else { "" }));
@@ -118,10 +118,9 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
             target(errors.worst_share, targets.cpu_worst_share)
         ),
     });
-    for (what, time, most) in [
-        ("mean", &check.mean, targets.added_mean_share),
-        ("p99", &check.p99, targets.added_p99_share),
-    ] {
+    for (what, time, most) in
+        [("mean", &check.mean, targets.added_mean_share), ("p99", &check.p99, targets.added_p99_share)]
+    {
         lines.extend(time.as_ref().map(|time| {
             let error = time.error_share.abs();
             let of_target = if check.are_times_extrapolated {
@@ -175,8 +174,8 @@ fn method(result: &GraphRunResult) -> String {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunProxy, GraphRunTargets,
-        GraphSlice, Severity,
+        AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunProxy,
+        GraphRunTargets, GraphSlice, Severity,
     };
 
     use super::*;
@@ -237,7 +236,10 @@ mod tests {
             proxies: vec![proxy("front", 190.0), proxy("back", 170.0)],
             all_cpu_us: Some(about(360.0, 0.02)),
             proxied: GraphRunResponse { mean_us: Some(about(1_800.0, 0.01)), p99_us: None },
-            direct: GraphRunResponse { mean_us: Some(about(900.0, 0.01)), p99_us: Some(about(1_500.0, 0.04)) },
+            direct: GraphRunResponse {
+                mean_us: Some(about(900.0, 0.01)),
+                p99_us: Some(about(1_500.0, 0.04)),
+            },
             added: Some(AddedTime { mean_us: about(900.0, 0.02), p99_us: None }),
             check: Some(GraphRunCheck {
                 sources: Vec::new(),
@@ -265,7 +267,9 @@ mod tests {
                     added_mean_share: 0.15,
                     added_p99_share: 0.3,
                 },
-                extrapolations: vec!["`back` is busy for 7 % of the time, less than the 19 % measured".to_owned()],
+                extrapolations: vec![
+                    "`back` is busy for 7 % of the time, less than the 19 % measured".to_owned(),
+                ],
             }),
             rounds: vec![GraphRound { slices: vec![GraphSlice::default(); 8], ..GraphRound::default() }; 3],
             environment: Environment { proxy_cpus: vec![1], ..Environment::default() },
@@ -285,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_void_run_has_no_numbers_and_says_why() {
-        let mut void = GraphRunResult { check: None, verdict: Verdict::Void, added: None, all_cpu_us: None, ..run() };
+        let mut void =
+            GraphRunResult { check: None, verdict: Verdict::Void, added: None, all_cpu_us: None, ..run() };
         for proxy in &mut void.proxies {
             (proxy.cpu_us_per_request, proxy.busy_share, proxy.memory_bytes) = (None, None, None);
         }

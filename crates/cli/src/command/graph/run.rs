@@ -64,14 +64,8 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
             print::note(&format!("round {} of {}, after {elapsed} s", round + 1, spec.rounds));
         }
     };
-    let rounds = hoptax_graph::run(
-        &plan,
-        &setting,
-        &spec,
-        (&environment, &limits),
-        interrupt.flag(),
-        &mut on_event,
-    );
+    let rounds =
+        hoptax_graph::run(&plan, &setting, &spec, (&environment, &limits), interrupt.flag(), &mut on_event);
     drop(awake);
     let rounds = match rounds {
         // An error after an interrupt is a consequence of it.
