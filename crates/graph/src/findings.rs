@@ -231,7 +231,9 @@ mod tests {
     fn another_number_of_calls_voids_a_run() {
         fires("calls", Severity::Fail, |rounds| {
             // The other proxy's part is then wrong by less than the limit.
-            rounds.iter_mut().for_each(|round| round.proxies[0].requests = 1_930);
+            for round in rounds {
+                round.proxies[0].requests = 1_930;
+            }
         });
         let (_, result) =
             judged(|rounds| rounds.iter_mut().for_each(|round| round.proxies[1].requests = 2_000));
