@@ -29,7 +29,7 @@ pub(crate) use compare::CompareArguments;
 pub(crate) use crosscheck::{CrosscheckArguments, ImportArguments, TuneArguments};
 pub(crate) use find::{FindArguments, Given, Preset};
 pub(crate) use gate::GateArguments;
-pub(crate) use graph::{GraphArguments, GraphSource};
+pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::{ExportArguments, ExportFormat, MergeArguments};
 pub(crate) use price::PriceArguments;
@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Scale(ScaleArguments),
     /// Predict what the proxies of a service graph use, from results of studies
     Size(SizeArguments),
-    /// Make a graph file for `hoptax size` from a topology of isotope or manifests of Kubernetes
+    /// Run a graph of `hoptax size` as processes, or make its file from a topology of isotope or manifests of Kubernetes
     Graph(GraphArguments),
     /// Remove files that killed studies left behind
     Cleanup(CleanupArguments),
@@ -187,6 +187,9 @@ pub(crate) struct OriginArguments {
     /// Serve plain TCP only, with a response of the default size for each BYTES received
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=67_108_864))]
     pub(crate) tcp_request_size: Option<u64>,
+    /// JSON file of the calls that are made for each request; for `hoptax graph run`, over HTTP/1.1 only
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["tables", "default_file", "cert", "tcp_request_size"])]
+    pub(crate) calls: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -318,6 +321,8 @@ pub(crate) enum SchemaOf {
     Size,
     /// The result of `hoptax size --check`
     SizeCheck,
+    /// The result of `hoptax graph run`
+    GraphRun,
     /// The result of `hoptax smp meshmark`
     #[value(name = "meshmark")]
     MeshMark,

@@ -87,6 +87,9 @@ pub struct TrialSpec {
     pub limits_us: Vec<f64>,
     /// Processes whose CPU time and memory are accounted for.
     pub account: Option<Running>,
+    /// Receives the begin and the planned end of the record as [`now_ns`] states times, once all connections are open: for a caller that
+    /// reads counters there itself.
+    pub record: Option<SyncSender<Range<u64>>>,
 }
 
 impl TrialSpec {
@@ -113,6 +116,7 @@ impl TrialSpec {
             percentiles: Vec::new(),
             limits_us: Vec::new(),
             account: None,
+            record: None,
         }
     }
 
@@ -165,6 +169,10 @@ pub fn run(
     let start_ns = now_ns() + SETTLE_NS;
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
     let end_ns = record_from_ns + nanoseconds(spec.duration);
+    if let Some(record) = &spec.record {
+        // Who does not wait for it does not need it.
+        let _ = record.try_send(record_from_ns..end_ns);
+    }
     let parts_from_ns: Vec<u64> =
         spec.stages_from().into_iter().map(|from| record_from_ns + nanoseconds(from)).collect();
     let (sender, receiver) = sync_channel(MAX_LIVE_SAMPLES);

@@ -7,6 +7,7 @@
 
 mod behaviour;
 mod call;
+mod calling;
 mod connection;
 mod context;
 mod defaults;
@@ -34,6 +35,7 @@ pub use hoptax_wire::tls::ServerConfig;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 pub use behaviour::{BadParameter, Behaviour};
+pub use calling::{Call, CallingOptions, CallingOrigin, Calls};
 pub use defaults::Defaults;
 use http3::Http3;
 pub use queue::{Freeze, Queue};
@@ -104,6 +106,9 @@ pub enum OriginError {
     /// The default parameters are invalid.
     #[error("invalid default: {0}")]
     Default(#[from] BadParameter),
+    /// A call that it is to make cannot be sent.
+    #[error("invalid call: {0}")]
+    Call(String),
     /// A system call failed.
     #[error("the origin failed: {0}")]
     System(#[from] io::Error),

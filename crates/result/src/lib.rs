@@ -14,6 +14,7 @@ mod find;
 mod find_arms;
 mod finding;
 mod gate;
+mod graph_run;
 mod load;
 mod machine;
 mod meshmark;
@@ -51,6 +52,10 @@ pub use find::{
 pub use find_arms::{ArmTrial, FindArmsResult, FoundArm};
 pub use finding::{Finding, Severity, Verdict};
 pub use gate::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
+pub use graph_run::{
+    CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunCheck, GraphRunProxy,
+    GraphRunResponse, GraphRunResult, GraphRunTargets, GraphSlice,
+};
 pub use load::{
     Book, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan, Imported,
     ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadHistograms, LoadInterval,

@@ -98,6 +98,9 @@ pub struct SizedProxy {
     pub max_rate: Interval,
     /// Its resident memory with the connections of the studies, bytes; null if the results do not state it.
     pub memory_bytes: Option<Interval>,
+    /// Whether it is less busy or busier than the proxies whose CPU times were measured.
+    #[serde(default)]
+    pub is_extrapolated: bool,
     /// Resources of its container.
     #[serde(default)]
     pub kubernetes: KubernetesResources,

@@ -195,7 +195,8 @@ fn arm(function: &str, traffic: &Traffic) -> String {
 fn sized_proxy(proxy: &Proxy<'_>, rate: f64) -> Option<SizedProxy> {
     let workers = f64::from(proxy.service.workers);
     let requests_per_second = rate * proxy.per_request();
-    let cores = proxy.cores(rate, proxy.busy_share(rate, None), None).interval()?;
+    let busy = proxy.busy_share(rate, None);
+    let cores = proxy.cores(rate, busy, None).interval()?;
     let at_full_load = proxy.cores(rate, 1.0, None).interval()?.times(1.0 / workers);
     // The rate is the reciprocal of the busy share, so the ends of the interval change places.
     let max_rate = (at_full_load.low > 0.0).then(|| Interval {
@@ -214,6 +215,7 @@ fn sized_proxy(proxy: &Proxy<'_>, rate: f64) -> Option<SizedProxy> {
         busy_share: cores.times(1.0 / workers),
         max_rate,
         memory_bytes,
+        is_extrapolated: proxy.learned().is_beyond(busy.min(1.0)),
     })
 }
 

@@ -4,28 +4,75 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::values::{self, NeverHalt};
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints a graph file for `hoptax size`. Comments at its top say what was assumed and what a graph
-cannot express. What cannot be read is an error that lists all of it.
+`run` starts the services of a graph and an Envoy for each proxy on this machine, sends requests to
+its entry, and prints what the proxies use and add. With --from, the prediction of `hoptax size` is
+printed beside it, with its errors. Graphs that come with the program have names: chain, fan-out,
+one-after-another, functions, sidecar.
+
+`isotope` and `kubernetes` print a graph file. Comments at its top say what was assumed and what a
+graph cannot express. What cannot be read is an error that lists all of it.
 
 Examples:
+  hoptax graph run chain --rate 400 --from runs/prediction-1 --json chain.json
   hoptax graph isotope topology.yaml > graph.yaml
   hoptax graph kubernetes manifests --entry frontend > graph.yaml
-  kubectl get deploy,sts,svc,ns -o yaml > all/all.yaml && hoptax graph kubernetes all
 
-docs/size.md describes the graph file.
+docs/size.md describes the graph file, and what is measured.
 
 Exit codes:
-  0    the graph
-  2    invalid input: not a topology, no workload, or no clear entry")]
+  0    the graph, or what was measured
+  2    invalid input: not a graph, not a topology, no workload, or no clear entry
+  3    a requirement is missing, such as Envoy, or a process could not be started
+  4    the run is void: its evidence does not support its numbers
+  130  interrupted")]
 pub(crate) struct GraphArguments {
     #[command(subcommand)]
     pub(crate) source: GraphSource,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct GraphRunArguments {
+    /// Graph file, or the name of a graph that comes with the program
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    /// Requests per second to the entry of the graph
+    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    pub(crate) rate: f64,
+    /// Run folder of a study, or its `result.json`, to predict the same from; may be repeated, and the first that states a number
+    /// counts
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1..)]
+    pub(crate) from: Vec<PathBuf>,
+    /// Number of rounds; each starts all processes again
+    #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) rounds: u32,
+    /// Slices of 2 s in a round, with proxies and as many without
+    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) slices: u32,
+    /// Seed of arrivals and orders
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
+    #[arg(long, value_name = "VERSION|PATH")]
+    pub(crate) envoy: Option<String>,
+    /// Keep idle processors from halting, so that wake-ups are fast
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
+    /// Set the threshold of a check, `NAME=VALUE`; repeatable
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
+    pub(crate) thresholds: Vec<(String, f64)>,
+    /// Write the result as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphSource {
+    /// Run a graph as processes, and compare what its proxies use with the prediction
+    Run(GraphRunArguments),
     /// From a topology of isotope, Istio's generator of mock services
     Isotope {
         /// The topology

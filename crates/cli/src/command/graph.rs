@@ -1,4 +1,6 @@
-//! `hoptax graph`: makes graph files for `hoptax size` from the files of other programs.
+//! `hoptax graph`: runs graphs of `hoptax size`, and makes graph files from the files of other programs.
+
+mod run;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use crate::print;
 /// Runs the command.
 pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
     let imported = match &arguments.source {
+        GraphSource::Run(arguments) => return run::run(arguments),
         GraphSource::Isotope { file } => {
             isotope::read(&file.display().to_string(), &read(file)?).map_err(Failure::bad_input)?
         }

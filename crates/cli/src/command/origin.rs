@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use hoptax_origin::{Defaults, Origin, OriginError, OriginOptions, OriginTls};
+use hoptax_origin::{
+    CallingOptions, CallingOrigin, Calls, Defaults, Origin, OriginError, OriginOptions, OriginReport,
+    OriginTls,
+};
 use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
@@ -18,6 +21,9 @@ use crate::{print, security};
 /// Runs the command.
 pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     let interrupt = Interrupt::listen()?;
+    if let Some(file) = &arguments.calls {
+        return run_calling(arguments, file, &interrupt);
+    }
     let tls = match (&arguments.cert, &arguments.key) {
         (Some(cert), Some(key)) => {
             let config = security::server(cert, key, arguments.client_ca.as_deref(), &arguments.alpn)?;
@@ -54,11 +60,35 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         print::note(&format!("TLS is accepted on the same port{http3}"));
     }
     let report = origin.run(interrupt.flag()).map_err(Failure::environment)?;
+    note(&report);
+    Ok(Code::Success)
+}
+
+/// Runs an origin that makes the calls in `file` for each request.
+fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) -> Result<Code, Failure> {
+    let text = fs::read_to_string(file).map_err(|error| {
+        Failure::bad_input(format!("cannot read the calls `{}`: {error}", file.display()))
+    })?;
+    let calls: Calls = serde_json::from_str(&text).map_err(|error| {
+        Failure::bad_input(format!("`{}` is not a file of calls: {error}", file.display()))
+    })?;
+    let default_query = arguments.default.clone();
+    let options = CallingOptions { listen: arguments.listen, default_query, calls, seed: arguments.seed };
+    let origin = CallingOrigin::bind(&options).map_err(|error| match error {
+        OriginError::Default(_) | OriginError::Call(_) => Failure::bad_input(error),
+        _ => Failure::environment(error),
+    })?;
+    print::result(&format!("{LISTENING}{}", origin.local_address()))?;
+    note(&origin.run(interrupt.flag()).map_err(Failure::environment)?);
+    Ok(Code::Success)
+}
+
+/// Says what the origin did.
+fn note(report: &OriginReport) {
     print::note(&format!(
         "{} requests answered on {} connections; {} connections aborted",
         report.answered, report.connections, report.broken
     ));
-    Ok(Code::Success)
 }
 
 /// The default parameters in a file.

@@ -5,8 +5,8 @@ use std::fs;
 use clap::CommandFactory;
 use hoptax_result::{
     BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
-    GateResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult, RunsResult,
-    ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudyResult, TuneResult,
+    GateResult, GraphRunResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult,
+    RunsResult, ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudyResult, TuneResult,
 };
 use hoptax_size::graph::GraphFile;
 
@@ -31,6 +31,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::SizeGraph => schemars::schema_for!(GraphFile).to_value(),
         SchemaOf::Size => schemars::schema_for!(SizeResult).to_value(),
         SchemaOf::SizeCheck => schemars::schema_for!(SizeCheckResult).to_value(),
+        SchemaOf::GraphRun => schemars::schema_for!(GraphRunResult).to_value(),
         SchemaOf::MeshMark => schemars::schema_for!(MeshMarkResult).to_value(),
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),

@@ -20,6 +20,7 @@ fn schemas_in_the_repository_match_the_types() {
         "size-graph",
         "size",
         "size-check",
+        "graph-run",
         "meshmark",
         "calibration",
         "crosscheck",

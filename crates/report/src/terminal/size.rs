@@ -272,6 +272,7 @@ mod tests {
             busy_share: about(cores / f64::from(workers), 0.03),
             max_rate: about(12_000.0 / cores * f64::from(workers), 0.03),
             memory_bytes: (workers > 1).then(|| about(61.0 * MIB, 0.01)),
+            is_extrapolated: false,
             kubernetes: KubernetesResources {
                 cpu_request: format!("{:.0}m", 1_030.0 * cores),
                 cpu_limit: workers.to_string(),

@@ -1,0 +1,256 @@
+//! What the rounds of a run say about themselves: findings, the verdict, and the numbers that are withheld.
+
+use std::collections::BTreeMap;
+
+use hoptax_checks::thresholds::{self, Limits};
+use hoptax_result::{Finding, GraphRunResponse, GraphRunResult, GraphSlice, Severity, Verdict};
+
+/// Relative deviation of the requests that a proxy counted from those that the graph states, above which another graph ran.
+const COUNT_DEVIATION: f64 = 0.02;
+/// Requests for each connection and round by which counts may differ whatever their number: each connection of a service spreads
+/// fractions of calls by itself.
+const COUNT_SLACK: f64 = 0.5;
+
+/// Sets findings and verdict, and withholds all numbers of a run that failed a check.
+pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
+    let mut findings: Vec<Finding> =
+        [rounds(result, limits), set_aside(result, limits)].into_iter().flatten().collect();
+    findings.extend(processors(result, limits));
+    findings.extend(counts(result));
+    findings.extend(unproven(result));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let is_void = findings.iter().any(|finding| finding.severity == Severity::Fail);
+    result.verdict = Verdict::of(&findings, is_void);
+    result.findings = findings;
+    if is_void {
+        for proxy in &mut result.proxies {
+            (proxy.cpu_us_per_request, proxy.busy_share, proxy.memory_bytes) = (None, None, None);
+        }
+        (result.all_cpu_us, result.added) = (None, None);
+        (result.proxied, result.direct) = (GraphRunResponse::default(), GraphRunResponse::default());
+    }
+}
+
+/// A measured value, its threshold and their unit.
+type Measured = (f64, f64, &'static str);
+
+fn finding(
+    id: &str,
+    severity: Severity,
+    (value, threshold, unit): Measured,
+    message: String,
+    advice: &str,
+) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        severity,
+        arm: None,
+        load: None,
+        measures: Vec::new(),
+        withholds: severity == Severity::Fail,
+        costs_alone: false,
+        sitting: None,
+        message,
+        value,
+        threshold,
+        unit: unit.to_owned(),
+        advice: advice.to_owned(),
+    }
+}
+
+/// Too few rounds to know how much restarts differ.
+fn rounds(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
+    let count = result.rounds.len() as f64;
+    let (warn, fail) = (limits.of(&thresholds::ROUNDS), limits.of(&thresholds::ROUNDS_FAIL));
+    let (severity, least) = if count < fail {
+        (Severity::Fail, fail)
+    } else if count < warn {
+        (Severity::Warn, warn)
+    } else {
+        return None;
+    };
+    let message = format!("{count} rounds are too few to know how much starts of the processes differ");
+    Some(finding("rounds", severity, (count, least, "rounds"), message, "raise --rounds"))
+}
+
+/// Slices whose load failed a check.
+fn set_aside(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
+    let slices = || result.rounds.iter().flat_map(|round| &round.slices);
+    let all = slices().count();
+    let mut reasons: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    for reason in slices().filter_map(|slice: &GraphSlice| slice.set_aside.as_deref()) {
+        let (id, _) = reason.split_once(':').unwrap_or((reason, ""));
+        let (count, _) = reasons.entry(id).or_insert((0, reason));
+        *count += 1;
+    }
+    let count: usize = reasons.values().map(|(count, _)| count).sum();
+    if all == 0 || count == 0 {
+        return None;
+    }
+    let share = count as f64 / all as f64;
+    let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
+    let (severity, threshold) = if share > fail {
+        (Severity::Fail, fail)
+    } else if share > warn {
+        (Severity::Warn, warn)
+    } else {
+        (Severity::Info, warn)
+    };
+    let (_, most) = reasons.values().max_by_key(|(count, _)| *count)?;
+    let message = format!("{count} of {all} slices do not count, most because of {most}");
+    let advice = "if requests failed, waited or were not sent, the machine has too little CPU time for the rate: lower --rate; otherwise \
+                  leave other work off the machine";
+    Some(finding("set-aside", severity, (100.0 * share, 100.0 * threshold, "%"), message, advice))
+}
+
+/// Proxies that had no processor time left.
+fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
+    let cores: f64 = result
+        .proxies
+        .iter()
+        .filter_map(|proxy| Some(proxy.busy_share?.estimate * f64::from(proxy.workers)))
+        .sum();
+    let processors = result.environment.proxy_cpus.len().max(1) as f64;
+    let (share, most) = (cores / processors, limits.of(&thresholds::PROCESSORS_BUSY));
+    (share > most).then(|| {
+        let message = format!(
+            "the proxies used {:.0} % of the time of the {processors} processors that they share: queues grew without limit",
+            100.0 * share
+        );
+        let measured = (100.0 * share, 100.0 * most, "%");
+        finding("processors-busy", Severity::Fail, measured, message, "lower --rate, or use a machine with more processors")
+    })
+}
+
+/// Proxies that handled another number of requests than the graph states.
+fn counts(result: &GraphRunResult) -> Vec<Finding> {
+    let counted = |number: usize| -> f64 {
+        let of_round = |round: &hoptax_result::GraphRound| Some(round.proxies.get(number)?.requests as f64);
+        result.rounds.iter().filter_map(of_round).sum()
+    };
+    let all: f64 = (0..result.proxies.len()).map(counted).sum();
+    let stated: f64 = result.proxies.iter().map(|proxy| proxy.per_request).sum();
+    let mut found = Vec::new();
+    for (number, proxy) in result.proxies.iter().enumerate() {
+        let expected = all * proxy.per_request / stated;
+        let deviation = if expected > 0.0 { counted(number) / expected - 1.0 } else { f64::INFINITY };
+        let slack = COUNT_SLACK * f64::from(result.connections) * result.rounds.len() as f64;
+        let most = COUNT_DEVIATION.max(slack / expected.max(1.0));
+        if deviation.abs() > most {
+            let message = format!(
+                "the proxy of `{}` handled {} requests, and its part of the calls of the graph is {expected:.0}",
+                proxy.service,
+                counted(number)
+            );
+            let measured = (100.0 * deviation.abs(), 100.0 * most, "%");
+            let advice =
+                "a function that retries, mirrors or answers requests itself changes the calls: remove it";
+            found.push(finding("calls", Severity::Fail, measured, message, advice));
+        }
+    }
+    found
+}
+
+/// Functions that were not at work.
+fn unproven(result: &GraphRunResult) -> Option<Finding> {
+    let first = result.rounds.iter().flat_map(|round| &round.unproven).next()?;
+    let rounds = result.rounds.iter().filter(|round| !round.unproven.is_empty()).count();
+    let message = format!("in {rounds} rounds, a function had no work: {first}");
+    let advice = "the requests of the graph do not make it work: remove it";
+    Some(finding("functions", Severity::Fail, (rounds as f64, 0.0, "rounds"), message, advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::GraphRound;
+
+    use super::*;
+    use crate::summary::tests::{result_of, round};
+
+    /// The findings about rounds after a change, and the result.
+    fn judged(change: impl FnOnce(&mut Vec<GraphRound>)) -> (Vec<(String, Severity)>, GraphRunResult) {
+        let mut rounds: Vec<GraphRound> = [0.0, 1.0, -1.0, 0.5, -0.5].map(round).to_vec();
+        change(&mut rounds);
+        let mut result = result_of(rounds);
+        judge(&mut result, &Limits::default());
+        (result.findings.iter().map(|one| (one.id.clone(), one.severity)).collect(), result)
+    }
+
+    fn fires(id: &str, severity: Severity, change: impl FnOnce(&mut Vec<GraphRound>)) {
+        let (findings, result) = judged(change);
+        assert_eq!(findings, [(id.to_owned(), severity)], "{:?}", result.findings);
+        let is_void = severity == Severity::Fail;
+        assert_eq!(result.verdict == Verdict::Void, is_void);
+        assert_eq!(result.added.is_none() && result.all_cpu_us.is_none(), is_void);
+        assert_eq!(result.proxies.iter().all(|proxy| proxy.cpu_us_per_request.is_none()), is_void);
+        assert!(result.findings.iter().all(|finding| !finding.advice.is_empty()));
+    }
+
+    #[test]
+    fn a_clean_run_is_sound() {
+        let (findings, result) = judged(|_| {});
+        assert!(
+            findings.is_empty() && result.verdict == Verdict::Sound && result.added.is_some(),
+            "{findings:?}"
+        );
+    }
+
+    #[test]
+    fn too_few_rounds_are_said() {
+        fires("rounds", Severity::Warn, |rounds| rounds.truncate(4));
+        fires("rounds", Severity::Fail, |rounds| rounds.truncate(1));
+    }
+
+    #[test]
+    fn slices_that_do_not_count_are_said_with_their_reason() {
+        let aside = |count: usize| {
+            move |rounds: &mut Vec<GraphRound>| {
+                for slice in rounds.iter_mut().flat_map(|round| &mut round.slices).take(count) {
+                    slice.set_aside = Some("offered: only 90 % of the requests were sent".to_owned());
+                }
+            }
+        };
+        fires("set-aside", Severity::Info, aside(1));
+        fires("set-aside", Severity::Warn, aside(6));
+        fires("set-aside", Severity::Fail, aside(11));
+        let (_, result) = judged(aside(11));
+        let message = &result.findings[0].message;
+        assert!(message.starts_with("11 of 20 slices") && message.contains("only 90 %"), "{message}");
+    }
+
+    #[test]
+    fn proxies_without_processor_time_left_void_a_run() {
+        fires("processors-busy", Severity::Fail, |rounds| {
+            for slice in rounds.iter_mut().flat_map(|round| &mut round.slices) {
+                slice.cpu_us.iter_mut().flatten().for_each(|us| *us *= 12.0);
+            }
+        });
+    }
+
+    #[test]
+    fn another_number_of_calls_voids_a_run() {
+        fires("calls", Severity::Fail, |rounds| {
+            // The other proxy's part is then wrong by less than the limit.
+            for round in rounds {
+                round.proxies[0].requests = 1_930;
+            }
+        });
+        let (_, result) =
+            judged(|rounds| rounds.iter_mut().for_each(|round| round.proxies[1].requests = 2_000));
+        assert!(result.findings.iter().any(|finding| finding.message.contains("`back` handled 10000")));
+        // Few requests differ by chance.
+        let (findings, _) = judged(|rounds| {
+            for round in rounds {
+                (round.proxies[0].requests, round.proxies[1].requests) = (20, 42);
+            }
+        });
+        assert!(findings.is_empty(), "{findings:?}");
+    }
+
+    #[test]
+    fn a_function_without_work_voids_a_run() {
+        fires("functions", Severity::Fail, |rounds| {
+            rounds[2].unproven.push("`jwt` at the proxy of `front`: it did not change".to_owned());
+        });
+    }
+}

@@ -1,0 +1,407 @@
+//! From a graph file to what its processes do: the functions of each proxy, the calls of each service, and all requests.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hoptax_functions::{
+    Catalogue, Component, Composition, Context, FilterOrder, FunctionCall, REQUEST_PATH, Secured,
+};
+use hoptax_size::graph::{self, CallSection, Graph, GraphFile, ServiceSection};
+use hoptax_study::file::{Positions, Problem, Problems, Protocol, read_as};
+use hoptax_study::plan::USUAL_BYTES;
+
+/// A graph to run.
+#[derive(Clone, Debug)]
+pub struct RunPlan {
+    /// The graph, for a prediction.
+    pub graph: Graph,
+    /// Its name.
+    pub name: String,
+    /// Its services, in the order of the file.
+    pub services: Vec<PlannedService>,
+    /// The index of the service that requests from outside arrive at.
+    pub entry: usize,
+    /// The requests from outside.
+    pub request: PlannedRequest,
+    /// The indexes of all services, each after all that it calls.
+    pub order: Vec<usize>,
+}
+
+/// A service of a graph to run.
+#[derive(Clone, Debug)]
+pub struct PlannedService {
+    /// Its name.
+    pub name: String,
+    /// Its proxy; none if it has none.
+    pub proxy: Option<PlannedProxy>,
+    /// The size of its responses, bytes.
+    pub response_bytes: u64,
+    /// Time that it takes itself, us.
+    pub service_time_us: f64,
+    /// Its calls, by step.
+    pub calls: Vec<Vec<PlannedCall>>,
+}
+
+/// The proxy of a service.
+#[derive(Clone, Debug)]
+pub struct PlannedProxy {
+    /// Worker threads.
+    pub workers: u32,
+    /// Functions for requests to the service.
+    pub inbound: Composition,
+    /// Functions for its calls; none if they do not pass the proxy.
+    pub outbound: Option<Composition>,
+    /// Requests that it handles for each request to the entry.
+    pub per_request: f64,
+}
+
+/// A call of a service.
+#[derive(Clone, Debug)]
+pub struct PlannedCall {
+    /// The index of the service that is called.
+    pub service: usize,
+    /// Calls for each request.
+    pub factor: f64,
+    /// What is sent.
+    pub request: PlannedRequest,
+}
+
+/// A request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlannedRequest {
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Headers besides those that frame it.
+    pub headers: Vec<(String, String)>,
+    /// The body; empty for none.
+    pub body: String,
+}
+
+impl PlannedService {
+    /// The services that it calls, each once.
+    pub(crate) fn called(&self) -> Vec<usize> {
+        let mut called = Vec::new();
+        for call in self.calls.iter().flatten() {
+            if !called.contains(&call.service) {
+                called.push(call.service);
+            }
+        }
+        called
+    }
+}
+
+impl RunPlan {
+    /// The services with a proxy, with their indexes.
+    pub(crate) fn proxies(&self) -> impl Iterator<Item = (usize, &PlannedService, &PlannedProxy)> {
+        let all = self.services.iter().enumerate();
+        all.filter_map(|(index, service)| Some((index, service, service.proxy.as_ref()?)))
+    }
+
+    /// Whether a function calls the companion.
+    pub(crate) fn asks_companion(&self) -> bool {
+        self.proxies().any(|(_, _, proxy)| proxy.compositions().any(Composition::asks_companion))
+    }
+
+    /// Worker threads of all proxies.
+    pub fn workers(&self) -> u32 {
+        self.proxies().map(|(_, _, proxy)| proxy.workers).sum()
+    }
+}
+
+impl PlannedProxy {
+    /// Its functions on both sides.
+    pub(crate) fn compositions(&self) -> impl Iterator<Item = &Composition> {
+        std::iter::once(&self.inbound).chain(&self.outbound)
+    }
+}
+
+/// Reads a graph file that is to be run. `name` is the file name in problems.
+///
+/// # Errors
+/// All problems of the file, as for a prediction; or else everything in it that cannot be run.
+pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<RunPlan, Problems> {
+    let graph = graph::read(name, text, catalogue)?;
+    let (file, positions) = read_as::<GraphFile>(name, text)?;
+    let mut planning = Planning { file: &file, positions: &positions, catalogue, problems: Vec::new() };
+    let plan = planning.plan(graph);
+    if planning.problems.is_empty() { Ok(plan) } else { Err(positions.problems(planning.problems)) }
+}
+
+/// A graph file whose names are right.
+struct Planning<'a> {
+    file: &'a GraphFile,
+    positions: &'a Positions,
+    catalogue: &'a Catalogue,
+    problems: Vec<Problem>,
+}
+
+/// Functions on both sides of a proxy.
+type Sides = (Composition, Option<Composition>);
+
+impl Planning<'_> {
+    fn problem(&mut self, pointer: &str, message: String) {
+        self.problems.push(self.positions.problem(pointer, message));
+    }
+
+    fn plan(&mut self, graph: Graph) -> RunPlan {
+        let file = self.file;
+        self.refuse_protocols();
+        let mut sides: Vec<Sides> = Vec::new();
+        for (place, section) in file.services.iter().enumerate() {
+            sides.push(self.sides(place, section));
+        }
+        let all = sides.iter().flat_map(|(inbound, outbound)| std::iter::once(inbound).chain(outbound));
+        let headers: BTreeMap<String, String> = all.flat_map(Composition::headers).collect();
+        let index_of = |name: &str| file.services.iter().position(|service| service.name == name);
+        let entry = index_of(&file.entry).unwrap_or_default();
+        let request = self.request(None, entry, &sides, &headers);
+        let mut services = Vec::new();
+        for (place, section) in file.services.iter().enumerate() {
+            let mut calls = Vec::new();
+            for step in &section.calls {
+                let mut planned = Vec::new();
+                for CallSection { service, factor } in step.calls() {
+                    let Some(called) = index_of(service) else { continue };
+                    let request = self.request(Some(place), called, &sides, &headers);
+                    planned.push(PlannedCall { service: called, factor: *factor, request });
+                }
+                calls.push(planned);
+            }
+            let (inbound, outbound) = sides.get(place).cloned().unwrap_or_default();
+            let own_bytes = section.response_bytes.or(inbound.response_bytes());
+            let proxy = PlannedProxy { workers: section.workers, inbound, outbound, per_request: 0.0 };
+            services.push(PlannedService {
+                name: section.name.clone(),
+                proxy: section.proxy.then_some(proxy),
+                response_bytes: own_bytes.unwrap_or(USUAL_BYTES),
+                service_time_us: section.service_time_us,
+                calls,
+            });
+        }
+        let mut order = Vec::new();
+        visit(entry, &services, &mut order);
+        count_requests(entry, &mut services, &order);
+        RunPlan { graph, name: file.name.clone(), services, entry, request, order }
+    }
+
+    fn refuse_protocols(&mut self) {
+        let file = self.file;
+        let refusal = |protocol: Protocol| {
+            format!(
+                "`hoptax graph run` sends HTTP/1.1 only, not `{}`: write `protocol: http1`",
+                protocol.as_str()
+            )
+        };
+        let is_used = file.services.iter().any(|service| service.protocol.is_none());
+        if file.protocol != Protocol::Http1 && is_used {
+            self.problem("/protocol", refusal(file.protocol));
+        }
+        for (place, service) in file.services.iter().enumerate() {
+            if let Some(protocol) = service.protocol.filter(|protocol| *protocol != Protocol::Http1) {
+                self.problem(&format!("/services/{place}/protocol"), refusal(protocol));
+            }
+        }
+    }
+
+    fn sides(&mut self, place: usize, section: &ServiceSection) -> Sides {
+        let inbound = self.composition(&section.functions, &format!("/services/{place}/functions"));
+        let outbound = section.outbound.as_ref().map(|outbound| {
+            let pointer = format!("/services/{place}/outbound/functions");
+            self.composition(&outbound.functions, &pointer)
+        });
+        let makes_calls = !section.calls.is_empty();
+        for (index, component) in inbound.components().iter().enumerate().filter(|_| makes_calls) {
+            if sends_http2(&Composition::one(component.clone())) {
+                let message = format!(
+                    "`{}` sends HTTP/2 to `{}`, which makes calls and so accepts HTTP/1.1 only: remove it, or the calls",
+                    component.name, section.name
+                );
+                self.problem(&format!("/services/{place}/functions/{index}"), message);
+            }
+        }
+        (inbound, outbound)
+    }
+
+    /// The functions of a proxy on one side, whose list is at `pointer`.
+    fn composition(&mut self, names: &[String], pointer: &str) -> Composition {
+        let mut components = Vec::new();
+        for (index, text) in names.iter().enumerate() {
+            // The graph was read, so all names are right.
+            let Ok(call) = FunctionCall::parse(text) else { continue };
+            let Ok((function, knobs)) = self.catalogue.resolve(&call) else { continue };
+            let component = Component { name: call.to_string(), function: function.clone(), knobs };
+            if let Some(why) = obstacle(&component) {
+                let message = format!("`{text}` cannot be run in a graph: {why}; remove it");
+                self.problem(&format!("{pointer}/{index}"), message);
+            }
+            components.push(component);
+        }
+        Composition::new(components, FilterOrder::default()).unwrap_or_else(|conflicts| {
+            for conflict in conflicts {
+                let message = format!("{conflict}; remove one of them");
+                self.problem(&format!("{pointer}/{}", conflict.index), message);
+            }
+            Composition::default()
+        })
+    }
+
+    /// A request to the service `called`, from outside or from a service.
+    fn request(
+        &mut self,
+        caller: Option<usize>,
+        called: usize,
+        sides: &[Sides],
+        headers: &BTreeMap<String, String>,
+    ) -> PlannedRequest {
+        let outbound = caller.and_then(|caller| sides.get(caller)?.1.as_ref());
+        let inbound = sides.get(called).map(|(inbound, _)| inbound);
+        let passed: Vec<&Composition> = outbound.into_iter().chain(inbound).collect();
+        let functions = Composition::across(&passed).unwrap_or_else(|conflicts| {
+            let place = caller.unwrap_or(called);
+            for conflict in conflicts {
+                let message = format!("calls pass both functions: {conflict}; remove one of them");
+                self.problem(&format!("/services/{place}/outbound/functions"), message);
+            }
+            Composition::default()
+        });
+        let section = self.file.services.get(called);
+        let stated = section.and_then(|section| section.request_bytes).filter(|bytes| *bytes > 0);
+        let stated = stated.map(|bytes| "x".repeat(bytes as usize));
+        let of_functions = functions.body().and_then(|body| String::from_utf8(body).ok());
+        let body = of_functions.or(stated).unwrap_or_default();
+        let query = functions.query().map_or_else(String::new, |query| format!("?{query}"));
+        let own = functions.own_headers();
+        PlannedRequest {
+            method: if body.is_empty() { "GET" } else { "POST" }.to_owned(),
+            target: format!("{REQUEST_PATH}{query}"),
+            headers: headers.iter().chain(&own).map(|(name, value)| (name.clone(), value.clone())).collect(),
+            body,
+        }
+    }
+}
+
+/// Adds a service to the order after all that it calls.
+fn visit(service: usize, services: &[PlannedService], order: &mut Vec<usize>) {
+    if order.contains(&service) {
+        return;
+    }
+    let called = services.get(service).map(PlannedService::called).unwrap_or_default();
+    for called in called {
+        visit(called, services, order);
+    }
+    order.push(service);
+}
+
+/// Sets how many requests each proxy handles for each request to the entry.
+fn count_requests(entry: usize, services: &mut [PlannedService], order: &[usize]) {
+    let mut requests = vec![0.0; services.len()];
+    if let Some(to_entry) = requests.get_mut(entry) {
+        *to_entry = 1.0;
+    }
+    // A service is complete when all that call it had their turn.
+    for &index in order.iter().rev() {
+        let Some(service) = services.get_mut(index) else { continue };
+        let to_it: f64 = requests.get(index).copied().unwrap_or_default();
+        let mut of_it = 0.0;
+        for call in service.calls.iter().flatten() {
+            of_it += to_it * call.factor;
+            if let Some(to_called) = requests.get_mut(call.service) {
+                *to_called += to_it * call.factor;
+            }
+        }
+        if let Some(proxy) = &mut service.proxy {
+            proxy.per_request = to_it + if proxy.outbound.is_some() { of_it } else { 0.0 };
+        }
+    }
+}
+
+/// Why a function cannot be run in a graph; None if it can.
+fn obstacle(component: &Component) -> Option<&'static str> {
+    let one = Composition::one(component.clone());
+    if one.secured() != Secured::default() {
+        Some("the processes of a graph connect without TLS")
+    } else if one.upstreams() > 1 {
+        Some("it distributes requests over several origins, and a service is one process")
+    } else if one.workers().is_some() {
+        Some("it sets the number of workers, which is `workers` of the service")
+    } else if !one.application().is_empty() {
+        Some("it sets flags of an application, and services are origins of hoptax")
+    } else {
+        None
+    }
+}
+
+/// Whether a proxy with these functions sends HTTP/2.
+fn sends_http2(functions: &Composition) -> bool {
+    let nowhere = Context { directory: Path::new("/"), companion: Some(([127, 0, 0, 1], 1).into()) };
+    functions.render(&nowhere).is_ok_and(|fragment| fragment.uses_http2_to_origin())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOP: &str = "
+name: shop
+entry: gateway
+services:
+  - name: gateway
+    functions: [jwt]
+    calls: [{service: cart, factor: 0.5}, [{service: stock}, {service: mail, factor: 2}]]
+  - name: cart
+    service_time_us: 800
+    request_bytes: 10
+    outbound: {functions: [access-log/json]}
+    calls: [{service: stock, factor: 3}]
+  - {name: stock, functions: [compress/gzip]}
+  - {name: mail, proxy: false, response_bytes: 4096}
+";
+
+    fn plan(text: &str) -> Result<RunPlan, String> {
+        read("shop.yaml", text, &Catalogue::load().unwrap()).map_err(|problems| problems.to_string())
+    }
+
+    #[test]
+    fn a_plan_has_the_requests_of_every_proxy_and_starts_what_is_called_first() {
+        let plan = plan(SHOP).unwrap();
+        let names: Vec<&str> = plan.order.iter().map(|index| plan.services[*index].name.as_str()).collect();
+        assert_eq!(names, ["stock", "cart", "mail", "gateway"]);
+        let proxies: Vec<(&str, f64)> =
+            plan.proxies().map(|(_, service, proxy)| (service.name.as_str(), proxy.per_request)).collect();
+        // The proxy of the cart handles its own calls too: 0.5 requests and 1.5 calls.
+        assert_eq!(proxies, [("gateway", 1.0), ("cart", 2.0), ("stock", 2.5)]);
+        assert!((plan.workers(), plan.entry, plan.services[3].response_bytes) == (3, 0, 4096));
+    }
+
+    #[test]
+    fn requests_have_what_the_functions_on_their_way_need() {
+        let plan = plan(SHOP).unwrap();
+        let has =
+            |request: &PlannedRequest, header: &str| request.headers.iter().any(|(name, _)| name == header);
+        assert!(has(&plan.request, "authorization"), "{:?}", plan.request);
+        let cart = &plan.services[0].calls[0][0].request;
+        assert_eq!((cart.method.as_str(), cart.body.as_str()), ("POST", "xxxxxxxxxx"));
+        let stock = &plan.services[1].calls[0][0].request;
+        assert!(has(stock, "accept-encoding") && stock.method == "GET", "{stock:?}");
+        let function = plan.services[2].proxy.as_ref().unwrap().inbound.response_bytes();
+        assert_eq!(Some(plan.services[2].response_bytes), function.or(Some(USUAL_BYTES)));
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_with_its_place_all_at_once() {
+        let text = SHOP
+            .replace("functions: [jwt]", "functions: [jwt, tls/terminate, balance/round-robin]")
+            .replace("{name: mail, proxy: false", "{name: mail, protocol: grpc, proxy: false");
+        let problems = plan(&text).unwrap_err();
+        for words in ["shop.yaml:6:22", "without TLS", "several origins", "shop.yaml:14:28", "not `grpc`"] {
+            assert!(problems.contains(words), "{words}: {problems}");
+        }
+        let problems = plan(&format!("protocol: http2\n{SHOP}")).unwrap_err();
+        assert!(
+            problems.contains("shop.yaml:1:11") && problems.contains("write `protocol: http1`"),
+            "{problems}"
+        );
+    }
+}

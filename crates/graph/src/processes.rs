@@ -1,0 +1,439 @@
+//! The processes of a graph: services and their proxies, the same services without proxies, and the process that functions call.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use hoptax_functions::{Composition, Context, Proof};
+use hoptax_host::processors::Placement;
+use hoptax_host::reserved_port::ReservedPort;
+use hoptax_load::TargetError;
+use hoptax_load::trial::TrialError;
+use hoptax_origin::{Call, Calls};
+use hoptax_subject::envoy::bootstrap::INGRESS;
+use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
+use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::origin::{OriginError, OriginProcess};
+
+use crate::plan::{PlannedProxy, PlannedService, RunPlan};
+use crate::proxy::{ConfigurationError, OUTBOUND, Outbound, configuration};
+
+/// All processes listen here.
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The folder of a proxy that its functions write to.
+const FILES: &str = "files";
+
+/// What a run needs besides its plan.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// The hoptax program, which also acts as the services.
+    pub program: &'a Path,
+    /// The Envoy of all proxies.
+    pub envoy: &'a Envoy,
+    /// The directory of configurations and logs.
+    pub directory: &'a Path,
+    /// The processors of the proxies, and those of services and generator.
+    pub placement: &'a Placement,
+    /// Whether the processors are kept from halting.
+    pub never_halted: bool,
+}
+
+/// Why a graph cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum GraphError {
+    /// The configuration of a proxy cannot be generated.
+    #[error("the proxy of `{service}`: {cause}")]
+    Configuration {
+        /// The service.
+        service: String,
+        /// The cause.
+        cause: ConfigurationError,
+    },
+    /// A proxy is not running.
+    #[error("the proxy of `{service}`: {cause}")]
+    Proxy {
+        /// The service.
+        service: String,
+        /// The cause.
+        cause: ProxyError,
+    },
+    /// A service is not running.
+    #[error("the service `{service}`: {cause}")]
+    Service {
+        /// The service.
+        service: String,
+        /// The cause.
+        cause: OriginError,
+    },
+    /// The requests cannot be built.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The load cannot be run.
+    #[error("the load on the graph: {0}")]
+    Load(#[from] TrialError),
+    /// A folder or file of the run cannot be used.
+    #[error("cannot use `{}`: {source}", path.display())]
+    File {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A system call failed.
+    #[error("cannot measure: {0}")]
+    System(#[from] io::Error),
+}
+
+/// The processes of a round.
+#[derive(Default)]
+pub(crate) struct Processes {
+    /// The proxies, with the indexes of their services, in the order of the file.
+    pub(crate) proxies: Vec<(usize, Proxy)>,
+    /// Services behind proxies, services without, and the companion: each with its name.
+    services: Vec<(String, OriginProcess)>,
+    /// Where requests enter the graph with proxies and without.
+    pub(crate) entries: Option<(SocketAddr, SocketAddr)>,
+    /// Folders that functions write to, emptied after the round, since an access log grows fast.
+    files: Vec<PathBuf>,
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        // Processes that write there end first.
+        self.proxies.clear();
+        for folder in &self.files {
+            // A folder that cannot be removed does no harm.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+impl Processes {
+    /// Starts all processes, those that are called first, and waits until they are ready. Configurations are validated if `is_first`:
+    /// those of later rounds differ in ports only.
+    pub(crate) fn bring_up(
+        plan: &RunPlan,
+        setting: &Setting<'_>,
+        is_first: bool,
+        stop: &AtomicBool,
+    ) -> Result<Self, GraphError> {
+        let mut all = Self::default();
+        let companion = if plan.asks_companion() {
+            let log = file_of(setting, "companion", "log")?;
+            let origin =
+                OriginProcess::start(setting.program, LOOPBACK, &[], &log, setting.placement.origin());
+            let origin = origin.map_err(of_service("companion"))?;
+            let address = origin.address;
+            all.services.push(("companion".to_owned(), origin));
+            Some(address)
+        } else {
+            None
+        };
+        let mut entries: BTreeMap<usize, SocketAddr> = BTreeMap::new();
+        for &index in &plan.order {
+            let Some(service) = plan.services.get(index) else { continue };
+            let mut reserved = Vec::new();
+            let mut calls = entries.clone();
+            if service.proxy.as_ref().is_some_and(|proxy| proxy.outbound.is_some()) {
+                // The service calls its proxy, which needs the address of the service: so the ports come before both.
+                for called in service.called() {
+                    let port = ReservedPort::bind(SocketAddr::new(LOOPBACK, 0))?;
+                    let to = calls.insert(called, port.address());
+                    reserved.extend(to.zip(plan.services.get(called)).map(|(to, called)| {
+                        let outbound = Outbound { name: called.name.clone(), listen: port.address(), to };
+                        (outbound, port)
+                    }));
+                }
+            }
+            let origin = start_service(service, setting, (&calls, "proxied"))?;
+            let mut address = origin.address;
+            all.services.push((service.name.clone(), origin));
+            if let Some(planned) = &service.proxy {
+                let (outbound, ports): (Vec<Outbound>, Vec<ReservedPort>) = reserved.into_iter().unzip();
+                let behind = (address, companion, outbound.as_slice());
+                let processors = processors_of(plan, index, setting.placement);
+                let spec = all.spec((service, planned), setting, behind, processors)?;
+                let start = || {
+                    if is_first {
+                        spec.validate(stop)?;
+                    }
+                    spec.start()?.wait()
+                };
+                let proxy = start().map_err(of_proxy(&service.name))?;
+                drop(ports);
+                address = proxy.address;
+                all.proxies.push((index, proxy));
+            }
+            entries.insert(index, address);
+        }
+        all.proxies.sort_by_key(|(index, _)| *index);
+        let mut direct: BTreeMap<usize, SocketAddr> = BTreeMap::new();
+        for &index in &plan.order {
+            let Some(service) = plan.services.get(index) else { continue };
+            let origin = start_service(service, setting, (&direct, "direct"))?;
+            direct.insert(index, origin.address);
+            all.services.push((service.name.clone(), origin));
+        }
+        all.entries = entries.get(&plan.entry).copied().zip(direct.get(&plan.entry).copied());
+        Ok(all)
+    }
+
+    /// The specification of a proxy, with its configuration and files written. `behind` are the addresses of its service and of the
+    /// companion, and the calls that pass it.
+    fn spec(
+        &mut self,
+        (service, proxy): (&PlannedService, &PlannedProxy),
+        setting: &Setting<'_>,
+        (address, companion, outbound): (SocketAddr, Option<SocketAddr>, &[Outbound]),
+        processors: Vec<u32>,
+    ) -> Result<ProxySpec, GraphError> {
+        let directory = setting.directory.join("proxies").join(folder_name(&service.name));
+        let files = directory.join(FILES);
+        fs::create_dir_all(&files).map_err(of_file(&files))?;
+        let context = Context { directory: &files, companion };
+        let (source, needed) = configuration(proxy, address, outbound, &context)
+            .map_err(|cause| GraphError::Configuration { service: service.name.clone(), cause })?;
+        // Those of a generated configuration are written with it.
+        for (path, bytes) in needed.iter().filter(|_| matches!(source, Source::Given { .. })) {
+            let write =
+                || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
+            write().map_err(of_file(path))?;
+        }
+        self.files.push(files);
+        let spec = ProxySpec {
+            envoy: setting.envoy.clone(),
+            directory,
+            source,
+            environment: proxy.compositions().flat_map(Composition::environment).collect(),
+            flags: Vec::new(),
+            workers: proxy.workers as usize,
+            processors,
+            generation: None,
+        };
+        spec.configure().map_err(of_proxy(&service.name))?;
+        Ok(spec)
+    }
+
+    /// The process ids of the proxies, in the order of the file.
+    pub(crate) fn proxy_ids(&self) -> Vec<u32> {
+        self.proxies.iter().map(|(_, proxy)| proxy.id()).collect()
+    }
+
+    /// Returns an error if a process has ended.
+    pub(crate) fn check(&mut self, plan: &RunPlan) -> Result<(), GraphError> {
+        for (name, service) in &mut self.services {
+            service.check().map_err(of_service(name))?;
+        }
+        for (index, proxy) in &mut self.proxies {
+            let name = plan.services.get(*index).map_or("", |service| service.name.as_str());
+            proxy.check().map_err(of_proxy(name))?;
+        }
+        Ok(())
+    }
+
+    /// What the proxies count themselves.
+    pub(crate) fn counted(&self, plan: &RunPlan) -> Result<Vec<Counted>, GraphError> {
+        let mut all = Vec::new();
+        for (index, proxy) in &self.proxies {
+            let Some(service) = plan.services.get(*index) else { continue };
+            let proofs = service.proxy.as_ref().map(proofs).unwrap_or_default();
+            let requests = format!("http.{INGRESS}.downstream_rq_total");
+            let patterns: Vec<String> =
+                std::iter::once(requests).chain(proofs.iter().map(|(_, proof)| proof.name.clone())).collect();
+            let values = proxy.statistics(&patterns).map_err(of_proxy(&service.name))?.unwrap_or_default();
+            let mut values = values.into_iter();
+            all.push(Counted {
+                requests: values.next().unwrap_or_default(),
+                proofs: proofs
+                    .into_iter()
+                    .zip(values)
+                    .map(|((of, proof), value)| (of, proof, value))
+                    .collect(),
+            });
+        }
+        Ok(all)
+    }
+
+    /// Ends proxies, then services.
+    pub(crate) fn end(mut self, plan: &RunPlan) -> Result<(), GraphError> {
+        let mut proxies = std::mem::take(&mut self.proxies);
+        let name = |index: usize| plan.services.get(index).map_or("", |service| service.name.as_str());
+        for (index, proxy) in &mut proxies {
+            proxy.ask_to_end().map_err(of_proxy(name(*index)))?;
+        }
+        for (index, proxy) in proxies {
+            proxy.end().map_err(of_proxy(name(index)))?;
+        }
+        for (name, service) in std::mem::take(&mut self.services) {
+            service.end().map_err(of_service(&name))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a proxy counted so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Counted {
+    /// Requests to it.
+    pub(crate) requests: u64,
+    /// Statistics that show its functions at work: the function, what it must show, and the value.
+    pub(crate) proofs: Vec<(String, Proof, u64)>,
+}
+
+/// What shows that the functions of a proxy are at work.
+fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
+    let named = |functions: &Composition| -> Vec<(String, Proof)> {
+        functions.proofs().into_iter().map(|(component, proof)| (component.name.clone(), proof)).collect()
+    };
+    let mut all = named(&proxy.inbound);
+    for (of, proof) in proxy.outbound.as_ref().map(named).unwrap_or_default() {
+        // The cluster behind calls has another name.
+        let name = proof.name.replace("cluster.origin.", &format!("cluster.{OUTBOUND}*."));
+        all.push((of, Proof { name, ..proof }));
+    }
+    all
+}
+
+/// Starts a service whose calls go to these addresses.
+fn start_service(
+    service: &PlannedService,
+    setting: &Setting<'_>,
+    (addresses, kind): (&BTreeMap<usize, SocketAddr>, &str),
+) -> Result<OriginProcess, GraphError> {
+    let name = format!("{kind}-{}", folder_name(&service.name));
+    let delay_ns = (service.service_time_us * 1e3).round() as u64;
+    let delay = if delay_ns > 0 { format!("&delay={delay_ns}ns") } else { String::new() };
+    let mut flags: Vec<OsString> =
+        vec!["--default".into(), format!("size={}{delay}", service.response_bytes).into()];
+    let steps: Vec<Vec<Call>> = service
+        .calls
+        .iter()
+        .map(|step| {
+            let call = |call: &crate::plan::PlannedCall| {
+                Some(Call {
+                    address: addresses.get(&call.service).copied()?,
+                    factor: call.factor,
+                    method: call.request.method.clone(),
+                    target: call.request.target.clone(),
+                    headers: call.request.headers.clone(),
+                    body: call.request.body.clone(),
+                })
+            };
+            step.iter().filter_map(call).collect()
+        })
+        .collect();
+    if !steps.is_empty() {
+        let path = file_of(setting, &name, "calls.json")?;
+        let text = serde_json::to_string(&Calls { steps }).map_err(io::Error::other)?;
+        fs::write(&path, text).map_err(of_file(&path))?;
+        flags.extend(["--calls".into(), path.into()]);
+    }
+    let log = file_of(setting, &name, "log")?;
+    let processors = setting.placement.origin();
+    OriginProcess::start(setting.program, LOOPBACK, &flags, &log, processors)
+        .map_err(of_service(&service.name))
+}
+
+/// The processors of a proxy: its own, one for each worker, if there are enough for all proxies; otherwise they share all of them.
+fn processors_of(plan: &RunPlan, index: usize, placement: &Placement) -> Vec<u32> {
+    if plan.workers() as usize > placement.proxy.len() {
+        return placement.proxy.clone();
+    }
+    let before: u32 =
+        plan.proxies().take_while(|(other, ..)| *other != index).map(|(.., one)| one.workers).sum();
+    let own = plan.proxies().find(|(other, ..)| *other == index).map_or(1, |(.., one)| one.workers);
+    placement.proxy.iter().skip(before as usize).take(own as usize).copied().collect()
+}
+
+/// A name as that of a folder: services may have names with any character.
+fn folder_name(service: &str) -> String {
+    let is_safe =
+        |place: usize, c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || (c == '.' && place > 0);
+    let safe: String =
+        (0..).zip(service.chars()).map(|(place, c)| if is_safe(place, c) { c } else { '_' }).collect();
+    if safe == service {
+        return safe;
+    }
+    // Different names stay different.
+    let code = service.bytes().fold(0_u32, |code, byte| code.wrapping_mul(31).wrapping_add(byte.into()));
+    format!("{safe}-{code:08x}")
+}
+
+/// The path of a file in the folder of services, which is created.
+fn file_of(setting: &Setting<'_>, name: &str, extension: &str) -> Result<PathBuf, GraphError> {
+    let folder = setting.directory.join("services");
+    fs::create_dir_all(&folder).map_err(of_file(&folder))?;
+    Ok(folder.join(format!("{name}.{extension}")))
+}
+
+fn of_service(name: &str) -> impl Fn(OriginError) -> GraphError + '_ {
+    |cause| GraphError::Service { service: name.to_owned(), cause }
+}
+
+fn of_proxy(name: &str) -> impl Fn(ProxyError) -> GraphError + '_ {
+    |cause| GraphError::Proxy { service: name.to_owned(), cause }
+}
+
+fn of_file(path: &Path) -> impl Fn(io::Error) -> GraphError + '_ {
+    |source| GraphError::File { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use super::*;
+    use crate::plan::read;
+
+    fn plan(text: &str) -> RunPlan {
+        read("graph.yaml", text, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn proxies_have_processors_of_their_own_if_there_are_enough() {
+        let plan = plan(
+            "
+name: chain
+entry: a
+services:
+  - {name: a, workers: 2, calls: [{service: b}]}
+  - {name: b, proxy: false, calls: [{service: c}]}
+  - {name: c}
+",
+        );
+        let of = |processors: &[u32]| {
+            let placement = Placement { proxy: processors.to_vec(), generator: vec![0] };
+            [0, 2].map(|index| processors_of(&plan, index, &placement))
+        };
+        assert_eq!(of(&[3, 4, 5, 6]), [vec![3, 4], vec![5]]);
+        assert_eq!(of(&[3, 4]), [vec![3, 4], vec![3, 4]]);
+    }
+
+    #[test]
+    fn any_name_of_a_service_is_a_folder_of_its_own() {
+        assert_eq!(folder_name("cart-2.v1"), "cart-2.v1");
+        assert!(!folder_name("../a b").contains(['/', ' ']) && !folder_name("..").starts_with('.'));
+        assert_ne!(folder_name("a b"), folder_name("a/b"));
+    }
+
+    #[test]
+    fn functions_of_both_sides_must_show_that_they_are_at_work() {
+        let plan = plan(
+            "
+name: sidecar
+entry: a
+services:
+  - {name: a, functions: [jwt], outbound: {functions: [rbac]}, calls: [{service: b}]}
+  - {name: b}
+",
+        );
+        let proofs = proofs(plan.services[0].proxy.as_ref().unwrap());
+        let of = |name: &str| proofs.iter().filter(|(of, _)| of == name).count();
+        assert!(of("jwt") > 0 && of("rbac") > 0, "{proofs:?}");
+        assert!(proofs.iter().all(|(_, proof)| !proof.name.starts_with("cluster.origin.")), "{proofs:?}");
+    }
+}

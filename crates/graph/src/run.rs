@@ -1,0 +1,324 @@
+//! Runs rounds of a graph. Each starts all processes again, because a process keeps its own level of CPU time for as long as it lives, and
+//! visits the graph with proxies and without any in short slices in random order, so that drift of the machine affects both alike.
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use hoptax_checks::judge_load;
+use hoptax_checks::thresholds::Limits;
+use hoptax_host::accounting::{ProcessUse, memory_bytes, process_use};
+use hoptax_host::processors;
+use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::{Arrivals, Pace, Protocol, RequestSpec, Target, Traffic, now_ns};
+use hoptax_result::{
+    EndedBy, Environment, GraphCondition, GraphRound, GraphRoundProxy, GraphSlice, LoadResult, Severity,
+};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+
+use crate::plan::RunPlan;
+use crate::processes::{Counted, GraphError, Processes, Setting};
+
+/// Connections to the entry, as in the studies that predictions are learned from.
+pub const CONNECTIONS: usize = 32;
+/// Recorded time of a slice.
+pub const SLICE: Duration = Duration::from_secs(2);
+/// Time before it in which the same load is sent: connections are opened from end to end, and services start their threads.
+pub const WARMUP: Duration = Duration::from_millis(500);
+/// Time limit for responses, and how long they are awaited after a slice.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for processes to notice that connections were closed.
+const AFTER_CLOSING: Duration = Duration::from_millis(20);
+
+/// The one check that a slice may fail and still count: a slice is too short to tell a change of state from chance, and a round has
+/// many.
+const NOT_OF_SLICES: &str = "steady-state";
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunSpec {
+    /// Requests per second to the entry.
+    pub rate: f64,
+    /// Number of rounds.
+    pub rounds: u32,
+    /// Slices of each condition in a round.
+    pub slices: u32,
+    /// Seed of arrivals and orders.
+    pub seed: u64,
+}
+
+/// What happens during a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event<'a> {
+    /// A round begins, counted from 0.
+    RoundBegan(u32),
+    /// A slice ended.
+    SliceEnded(&'a GraphSlice),
+}
+
+/// Runs the rounds, with `limits` for the load of each slice. Ends early, with the complete rounds, when `stop` is set.
+///
+/// # Errors
+/// When a process cannot be started or ends, or a load cannot be sent.
+pub fn run(
+    plan: &RunPlan,
+    setting: &Setting<'_>,
+    spec: &RunSpec,
+    (environment, limits): (&Environment, &Limits),
+    stop: &AtomicBool,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Vec<GraphRound>, GraphError> {
+    processors::pin(setting.placement.caller())?;
+    processors::set_min_timer_slack()?;
+    let mut rounds = Vec::new();
+    for round in 0..spec.rounds {
+        on_event(Event::RoundBegan(round));
+        let mut processes = Processes::bring_up(plan, setting, round == 0, stop)?;
+        let mut running = Running { plan, setting, spec, environment, limits, stop };
+        let recorded = running.round(&mut processes, round, on_event)?;
+        processes.end(plan)?;
+        match recorded {
+            Some(round) => rounds.push(round),
+            None => break,
+        }
+    }
+    Ok(rounds)
+}
+
+/// A run with live processes.
+struct Running<'a> {
+    plan: &'a RunPlan,
+    setting: &'a Setting<'a>,
+    spec: &'a RunSpec,
+    environment: &'a Environment,
+    limits: &'a Limits,
+    stop: &'a AtomicBool,
+}
+
+impl Running<'_> {
+    /// The slices of a round; none if it was interrupted.
+    fn round(
+        &mut self,
+        processes: &mut Processes,
+        round: u32,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<GraphRound>, GraphError> {
+        let no_entry = || io::Error::other("the entry has no address; this is a bug in hoptax");
+        let (proxied, direct) = processes.entries.ok_or_else(no_entry)?;
+        let mut random = SmallRng::seed_from_u64(self.spec.seed ^ (u64::from(round) << 32));
+        let before = processes.counted(self.plan)?;
+        let mut slices = Vec::new();
+        for _ in 0..self.spec.slices {
+            // Both conditions of a pair get the same arrivals.
+            let seed = random.random();
+            let mut order = [(GraphCondition::Proxied, proxied), (GraphCondition::Direct, direct)];
+            order.shuffle(&mut random);
+            for (condition, address) in order {
+                let ids = match condition {
+                    GraphCondition::Proxied => processes.proxy_ids(),
+                    GraphCondition::Direct => Vec::new(),
+                };
+                let slice = self.slice((condition, address), &ids, seed)?;
+                if self.stop.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                processes.check(self.plan)?;
+                on_event(Event::SliceEnded(&slice));
+                slices.push(slice);
+            }
+        }
+        let after = processes.counted(self.plan)?;
+        let mut proxies = Vec::new();
+        for ((before, after), id) in before.iter().zip(&after).zip(processes.proxy_ids()) {
+            let requests = after.requests.saturating_sub(before.requests);
+            proxies.push(GraphRoundProxy { requests, memory_bytes: memory_bytes(id)? });
+        }
+        let unproven = unproven(self.plan, &before, &after);
+        Ok(Some(GraphRound { slices, proxies, unproven }))
+    }
+
+    /// Sends the load to `address`, and reads the CPU time of the processes `ids` at both ends of the record.
+    fn slice(
+        &self,
+        (condition, address): (GraphCondition, SocketAddr),
+        ids: &[u32],
+        seed: u64,
+    ) -> Result<GraphSlice, GraphError> {
+        let (sender, receiver) = sync_channel(1);
+        let spec = TrialSpec {
+            open: Some((Pace::Constant(self.spec.rate), Arrivals::Poisson)),
+            connections: CONNECTIONS,
+            duration: SLICE,
+            warmup: WARMUP,
+            timeout: TIMEOUT,
+            seed,
+            never_halted: self.setting.never_halted,
+            record: Some(sender),
+            ..TrialSpec::of(self.traffic(address)?)
+        };
+        let (result, used) = thread::scope(|scope| {
+            let meter = scope.spawn(move || over_record(&receiver, ids));
+            let result = trial::run(&spec, self.environment.clone(), self.stop, None);
+            // Without it, a load that did not begin would leave the other thread waiting.
+            drop(spec);
+            (result, meter.join())
+        });
+        let used = used.map_err(|_| io::Error::other("a thread panicked; this is a bug in hoptax"))?;
+        thread::sleep(AFTER_CLOSING);
+        Ok(recorded(result?, condition, used, self.limits))
+    }
+
+    /// The requests from outside.
+    fn traffic(&self, address: SocketAddr) -> Result<Traffic, GraphError> {
+        let request = &self.plan.request;
+        let target = Target::from_spec(&RequestSpec {
+            url: &format!("http://{address}{}", request.target),
+            method: &request.method,
+            headers: request.headers.clone(),
+            body: request.body.clone().into_bytes(),
+            protocol: Some(Protocol::Http1),
+            ..RequestSpec::default()
+        })?;
+        Ok(Traffic::from(target))
+    }
+}
+
+/// A load as a slice, judged.
+fn recorded(
+    mut result: LoadResult,
+    condition: GraphCondition,
+    cpu_us: Vec<Option<f64>>,
+    limits: &Limits,
+) -> GraphSlice {
+    // Before checks withhold them, since another check may set the slice aside than would withhold its numbers.
+    let response = result.histograms.as_ref().and_then(|histograms| histograms.response.clone());
+    let mean_us = result.latency.response.mean_us;
+    judge_load(&mut result, limits);
+    let failed =
+        result.findings.iter().filter(|one| one.severity == Severity::Fail && one.id != NOT_OF_SLICES);
+    let failed: Vec<String> = failed.map(|one| format!("{}: {}", one.id, one.message)).collect();
+    let ended_early = (result.ended_by != EndedBy::Plan && failed.is_empty())
+        .then(|| "ended: the load ended before its time".to_owned());
+    let set_aside = (!failed.is_empty()).then(|| failed.join("; ")).or(ended_early);
+    GraphSlice {
+        condition,
+        set_aside,
+        answered: result.book.answered,
+        recorded_s: result.recorded_s,
+        mean_us,
+        response,
+        cpu_us,
+    }
+}
+
+/// CPU time of each process over the record that is received, us; none where it is not known.
+fn over_record(record: &Receiver<Range<u64>>, ids: &[u32]) -> Vec<Option<f64>> {
+    let Ok(Range { start, end }) = record.recv() else { return vec![None; ids.len()] };
+    let read = || -> Vec<Option<ProcessUse>> { ids.iter().map(|id| process_use(*id).ok()).collect() };
+    sleep_until(start);
+    let before = read();
+    sleep_until(end);
+    let after = read();
+    let used = |(before, after): (&Option<ProcessUse>, &Option<ProcessUse>)| {
+        let used = after.as_ref()?.since(before.as_ref()?)?;
+        Some(used.cpu_ns as f64 / 1e3)
+    };
+    before.iter().zip(&after).map(used).collect()
+}
+
+fn sleep_until(at_ns: u64) {
+    thread::sleep(Duration::from_nanos(at_ns.saturating_sub(now_ns())));
+}
+
+/// The functions that no statistic shows at work.
+fn unproven(plan: &RunPlan, before: &[Counted], after: &[Counted]) -> Vec<String> {
+    let mut found = Vec::new();
+    for ((_, service, _), (before, after)) in plan.proxies().zip(before.iter().zip(after)) {
+        for ((function, proof, before), (.., after)) in before.proofs.iter().zip(&after.proofs) {
+            if let Some(why) = proof.failure(*before, *after) {
+                found.push(format!("`{function}` at the proxy of `{}`: {why}", service.name));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::{Catalogue, Proof};
+    use hoptax_result::sample;
+
+    use super::*;
+    use crate::plan::read;
+
+    fn judged(change: impl FnOnce(&mut LoadResult)) -> GraphSlice {
+        let mut load = sample::load();
+        change(&mut load);
+        recorded(load, GraphCondition::Proxied, vec![Some(1.0)], &Limits::default())
+    }
+
+    #[test]
+    fn a_slice_counts_unless_its_load_failed_a_check() {
+        let sound = judged(|_| {});
+        assert!(
+            sound.set_aside.is_none() && sound.answered == 200_000 && sound.mean_us.is_some(),
+            "{sound:?}"
+        );
+        let late = judged(|load| load.latency.own_lag.p99_us = Some(1e6));
+        assert!(late.set_aside.as_ref().is_some_and(|why| why.starts_with("send-lag: ")), "{late:?}");
+        assert!(late.mean_us.is_some(), "the evidence is kept: {late:?}");
+        let failing = judged(|load| {
+            load.book.failed += 2_000;
+            load.book.answered -= 2_000;
+        });
+        assert!(failing.set_aside.is_some(), "{failing:?}");
+        let early = judged(|load| load.ended_by = EndedBy::Backlog);
+        assert!(early.set_aside.is_some(), "{early:?}");
+    }
+
+    #[test]
+    fn a_change_of_state_within_a_slice_is_chance() {
+        let slice = judged(|load| {
+            for window in &mut load.windows[70..] {
+                window.median_response_us = window.median_response_us.map(|us| us + 50.0);
+            }
+        });
+        assert_eq!(slice.set_aside, None);
+    }
+
+    #[test]
+    fn a_function_without_work_is_named() {
+        let text = "
+name: one
+entry: a
+services: [{name: a, functions: [jwt]}]
+";
+        let plan =
+            read("one.yaml", text, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"));
+        let counted = |value: u64| {
+            let proof = Proof { name: "http.ingress.jwt_authn.allowed".to_owned(), above: None };
+            vec![Counted { requests: value, proofs: vec![("jwt".to_owned(), proof, value)] }]
+        };
+        assert!(unproven(&plan, &counted(3), &counted(4)).is_empty());
+        let found = unproven(&plan, &counted(3), &counted(3));
+        assert!(found.len() == 1 && found[0].contains("`jwt` at the proxy of `a`"), "{found:?}");
+    }
+
+    #[test]
+    fn cpu_time_is_that_between_the_ends_of_the_record() {
+        let own = std::process::id();
+        let (sender, receiver) = sync_channel(1);
+        let now = now_ns();
+        sender.send(now..now + 30_000_000).unwrap();
+        let used = over_record(&receiver, &[own, u32::MAX]);
+        assert!(used[1].is_none() && now_ns() >= now + 30_000_000, "{used:?}");
+        drop(sender);
+        assert_eq!(over_record(&receiver, &[own]), [None], "no load began");
+    }
+}

@@ -1,0 +1,200 @@
+//! A service graph that was run as processes: what its proxies used and added, and how far a prediction is from it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AddedTime, CheckedTime, Environment, ErrorSummary, Finding, Histogram, Interval, SizeSource, Verdict,
+};
+
+/// What the proxies of a graph used, measured on processes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphRunResult {
+    /// Name and version of this format: `hoptax.graph-run/1`.
+    pub format: String,
+    /// Name of the graph.
+    pub graph: String,
+    /// Requests per second to the entry of the graph, as planned: an open loop with independent arrivals.
+    pub rate: f64,
+    /// Connections to the entry.
+    pub connections: u32,
+    /// Recorded time of a slice, seconds.
+    pub slice_s: f64,
+    /// Time before it in which the same load is sent, seconds.
+    pub warmup_s: f64,
+    /// Seed of arrivals and orders.
+    pub seed: u64,
+    /// Confidence of all intervals, 0 to 1.
+    pub confidence: f64,
+    /// The verdict that follows from the findings.
+    pub verdict: Verdict,
+    /// Findings of validity checks.
+    pub findings: Vec<Finding>,
+    /// One entry for each proxy, in the order of the file.
+    pub proxies: Vec<GraphRunProxy>,
+    /// CPU time of all proxies for each request to the entry, us; null if withheld.
+    pub all_cpu_us: Option<Interval>,
+    /// Response times at the entry with all proxies.
+    pub proxied: GraphRunResponse,
+    /// The same without any.
+    pub direct: GraphRunResponse,
+    /// What all proxies together add to the response time at the entry; null if withheld.
+    pub added: Option<AddedTime>,
+    /// The prediction from results of studies beside these numbers; null without results.
+    pub check: Option<GraphRunCheck>,
+    /// The rounds that these numbers are computed from. Each starts all processes again.
+    pub rounds: Vec<GraphRound>,
+    /// The machine.
+    pub environment: Environment,
+}
+
+impl GraphRunResult {
+    /// The current format.
+    pub const FORMAT: &'static str = "hoptax.graph-run/1";
+}
+
+/// A proxy of a graph that was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphRunProxy {
+    /// The service that it belongs to.
+    pub service: String,
+    /// Its worker threads.
+    pub workers: u32,
+    /// Requests that it handles for each request to the entry: those to the service, and those of the service if they pass it.
+    pub per_request: f64,
+    /// Requests per second that it handled.
+    pub requests_per_second: f64,
+    /// CPU time per request, us: the mean over what it handles; null if withheld.
+    pub cpu_us_per_request: Option<Interval>,
+    /// Share of the time of its workers that it used, 0 to 1; null if withheld.
+    pub busy_share: Option<Interval>,
+    /// Resident memory at the end of a round, bytes; null if withheld.
+    pub memory_bytes: Option<Interval>,
+}
+
+/// Response times at the entry of a graph, us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphRunResponse {
+    /// Their mean; null if withheld.
+    pub mean_us: Option<Interval>,
+    /// Their 99th percentile; null if withheld, and with too few responses.
+    pub p99_us: Option<Interval>,
+}
+
+/// A prediction beside what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphRunCheck {
+    /// The results that it was learned from.
+    pub sources: Vec<SizeSource>,
+    /// One entry for each proxy, in the order of the file.
+    pub proxies: Vec<CheckedProxy>,
+    /// CPU time of all proxies for each request to the entry; null if withheld.
+    pub all: Option<CheckedTime>,
+    /// Errors of the proxies' CPU times; null if there is none.
+    pub cpu_errors: Option<ErrorSummary>,
+    /// What all proxies add to the response time on average; null if withheld or not predicted.
+    pub mean: Option<CheckedTime>,
+    /// What they add to the 99th percentile; null if withheld or not predicted.
+    pub p99: Option<CheckedTime>,
+    /// Whether a proxy is less busy or busier than those whose response times were measured.
+    pub are_times_extrapolated: bool,
+    /// Why response times were not predicted; null if they were.
+    pub no_latency: Option<String>,
+    /// The largest errors that a prediction should have.
+    pub targets: GraphRunTargets,
+    /// Where the prediction goes beyond what was measured, and what it assumes there.
+    pub extrapolations: Vec<String>,
+}
+
+/// The CPU time of a proxy as predicted and as measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckedProxy {
+    /// The service that it belongs to.
+    pub service: String,
+    /// CPU time per request; null if withheld.
+    pub cpu: Option<CheckedTime>,
+    /// Whether it is less busy or busier than those that the prediction was learned from. It is then not in `cpu_errors`.
+    pub is_extrapolated: bool,
+}
+
+/// The largest errors that a prediction should have, as shares of what was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphRunTargets {
+    /// Of CPU times, on average over proxies.
+    pub cpu_mean_share: f64,
+    /// Of the CPU time of any proxy.
+    pub cpu_worst_share: f64,
+    /// Of the time that all proxies add on average.
+    pub added_mean_share: f64,
+    /// Of the time that they add to the 99th percentile.
+    pub added_p99_share: f64,
+}
+
+/// A round of a graph that was run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphRound {
+    /// In their order.
+    pub slices: Vec<GraphSlice>,
+    /// One entry for each proxy, in the order of the file.
+    pub proxies: Vec<GraphRoundProxy>,
+    /// Functions that no statistic of their proxy shows at work, with the reason.
+    pub unproven: Vec<String>,
+}
+
+/// A proxy in a round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphRoundProxy {
+    /// Requests that it counted itself over all slices, those of warm-ups included.
+    pub requests: u64,
+    /// Resident memory after the slices, bytes.
+    pub memory_bytes: u64,
+}
+
+/// Whether requests pass proxies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GraphCondition {
+    /// Every service that has a proxy is behind it.
+    #[default]
+    Proxied,
+    /// No service has a proxy.
+    Direct,
+}
+
+impl GraphCondition {
+    /// Its name, as serialised.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Proxied => "proxied",
+            Self::Direct => "direct",
+        }
+    }
+}
+
+/// A time during which one load was sent and recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphSlice {
+    /// Whether requests passed proxies.
+    pub condition: GraphCondition,
+    /// Why it does not count: the failed checks of its load; null if it counts.
+    pub set_aside: Option<String>,
+    /// Requests that were answered.
+    pub answered: u64,
+    /// Recorded time, seconds.
+    pub recorded_s: f64,
+    /// Mean response time, us; null if nothing was answered.
+    pub mean_us: Option<f64>,
+    /// Response times, nanoseconds; null if nothing was answered.
+    pub response: Option<Histogram>,
+    /// CPU time of each proxy in the recorded time, us, in the order of the file; null if not known. Empty without proxies.
+    pub cpu_us: Vec<Option<f64>>,
+}
