@@ -1,6 +1,6 @@
 //! The ratios of the rates of arms, over the rounds that found both.
 
-use hoptax_checks::Objective;
+use hoptax_checks::objective::Objective;
 use hoptax_result::{FindState, FoundArm, Interval};
 use hoptax_stats::ratio_over_rounds;
 
@@ -27,7 +27,7 @@ pub(super) fn with_ratios(mut arms: Vec<FoundArm>, judgement: &Judgement<'_>) ->
         match of(&first, arm, judgement.confidence) {
             Ok(ratio) => {
                 arm.ratio = Some(ratio);
-                arm.ratio_caution = [&first, arm].into_iter().find_map(|one| few_late(one, judgement));
+                arm.ratio_caution = few_late(&first, judgement).or_else(|| few_late(arm, judgement));
             }
             Err(reason) => arm.no_ratio = Some(reason),
         }
@@ -146,7 +146,8 @@ mod tests {
             arm.found.limited_by = vec![by.to_owned()];
             arm
         };
-        let caution = |arms: Vec<FoundArm>| with_ratios(arms, &judgement(&objectives))[1].ratio_caution.clone();
+        let caution =
+            |arms: Vec<FoundArm>| with_ratios(arms, &judgement(&objectives))[1].ratio_caution.clone();
         let slow = limited("slow", 1_200.0, "p99<5ms");
         let fast = limited("fast", 12_000.0, "p99<5ms");
         let why = caution(vec![slow.clone(), fast.clone()]).unwrap();
