@@ -17,8 +17,6 @@ PACK_CORPUS = tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-
 	    --use-compress-program "gzip --best --no-name" --directory fuzz/corpus --file "fuzz/corpus/$$target.tar.gz" "$$target"
 PREFIX ?= $(HOME)/.local
 MECHANISM ?= wasm
-# Tests wait for timers and processes more than they compute, so four run beside each other even on fewer processors.
-TEST_THREADS ?= $(shell n=$$(nproc); echo $$((n > 4 ? n : 4)))
 
 .PHONY: help
 help: ## List the targets
@@ -51,7 +49,7 @@ lint: ## Check formatting, lints and documentation
 .PHONY: unit
 unit: ## Run all tests, including those on real Envoy
 	@tools/prepare
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --quiet
+	$(CARGO) test --workspace --quiet
 
 .PHONY: deny
 deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies

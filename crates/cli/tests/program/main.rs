@@ -11,8 +11,6 @@ mod support;
 mod bodies;
 mod crosscheck;
 mod dns;
-mod find;
-mod find_arms;
 mod http3;
 mod interchange;
 mod intervals;
