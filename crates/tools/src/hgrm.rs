@@ -48,9 +48,12 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
     };
     let found = PERCENTILES.map(|percentile| Some(percentile).filter(|one| !is_withheld(*one)));
     let bucket = |percentile: f64| {
-        let index = lines.iter().position(|line| line.quantile >= percentile / 100.0 - 1e-12)?;
+        let quantile = percentile / 100.0;
+        // A line before the quantile has its value too if enough times are at most that value.
+        let has_rank = |line: &Line| line.count as f64 >= quantile * last.count as f64;
+        let index = lines.iter().position(|line| line.quantile >= quantile - 1e-12 || has_rank(line))?;
         let behind = lines.get(index)?;
-        let is_exact = (behind.quantile - percentile / 100.0).abs() < 1e-12;
+        let is_exact = behind.quantile <= quantile + 1e-12;
         let before = index.checked_sub(1).and_then(|before| lines.get(before)).unwrap_or(behind);
         let low_us = if is_exact { behind.us } else { before.us };
         Some(ImportedRange { percentile, low_us, high_us: behind.us })
@@ -113,6 +116,16 @@ mod tests {
         let ranges = load.imported.unwrap().ranges;
         let bounds: Vec<_> = ranges.iter().map(|one| (one.percentile, one.low_us, one.high_us)).collect();
         assert_eq!(bounds, [(99.0, 260.0, 900.0)], "p99.9 is between 900 and 1,000, which is narrow");
+    }
+
+    #[test]
+    fn a_quantile_at_the_count_of_an_earlier_line_is_its_value() {
+        let mut times = histogram();
+        [55_801_020_416, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]
+            .iter()
+            .for_each(|ns| times.record(*ns).unwrap());
+        let load = import_hgrm(&percentile_distribution(&times)).unwrap();
+        assert!(load.latency.service.p90_us.is_some_and(|us| us < 2.0), "{:?}", load.latency.service);
     }
 
     #[test]
