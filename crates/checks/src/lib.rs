@@ -159,49 +159,6 @@ fn name_thresholds<R>(check: &Check<R>, result: &R, limits: &Limits, found: &mut
     }
 }
 
-/// A finding about a whole result. A failure withholds everything in its scope: all numbers, unless arm, load or
-/// measures are set.
-fn finding(id: &str, severity: Severity, measured: Measured, message: String, advice: &str) -> Finding {
-    Finding {
-        id: id.to_owned(),
-        severity,
-        arm: None,
-        load: None,
-        measures: Vec::new(),
-        withholds: severity == Severity::Fail,
-        costs_alone: false,
-        sitting: None,
-        message,
-        value: measured.value,
-        threshold: measured.threshold,
-        unit: measured.unit.to_owned(),
-        advice: advice.to_owned(),
-    }
-}
-
-/// A measured value and its threshold.
-#[derive(Clone, Copy)]
-struct Measured {
-    value: f64,
-    threshold: f64,
-    unit: &'static str,
-}
-
-impl Measured {
-    fn us(value: f64, threshold: f64) -> Self {
-        Self { value, threshold, unit: "us" }
-    }
-
-    /// Shares from 0 to 1, reported in percent.
-    fn percent(value: f64, threshold: f64) -> Self {
-        Self { value: value * 100.0, threshold: threshold * 100.0, unit: "%" }
-    }
-
-    fn count(value: f64, threshold: f64, unit: &'static str) -> Self {
-        Self { value, threshold, unit }
-    }
-}
-
 /// Fail above `fail`, warn above `warn`, otherwise None. NaN fails.
 fn severity_above(value: f64, warn: f64, fail: f64) -> Option<(Severity, f64)> {
     if value.is_nan() || value > fail {

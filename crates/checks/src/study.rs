@@ -90,12 +90,12 @@ pub(crate) mod tests {
 
     use hoptax_result::{
         ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
-        Interval, LoadSpec, Loop, Loosened, Measure, ProxyUse, ResponseCost, Severity, SittingRecord, Slices,
-        StudyPlan, StudyResult, Verdict, sample,
+        Interval, LoadSpec, Loop, Loosened, Measure, Measured, ProxyUse, ResponseCost, Severity,
+        SittingRecord, Slices, StudyPlan, StudyResult, Verdict, sample,
     };
 
     use crate::thresholds::Limits;
-    use crate::{Measured, finding, judge_sittings, judge_study};
+    use crate::{judge_sittings, judge_study};
 
     pub(crate) fn interval(estimate: f64, half_width: f64) -> Interval {
         Interval { estimate, low: estimate - half_width, high: estimate + half_width }
@@ -375,7 +375,7 @@ pub(crate) mod tests {
 
     fn of_sitting(id: &str, severity: Severity, withholds: bool) -> Finding {
         let measured = Measured::count(1.0, 0.0, "");
-        Finding { withholds, sitting: Some(2), ..finding(id, severity, measured, String::new(), "") }
+        Finding { withholds, sitting: Some(2), ..Finding::new(id, severity, measured, String::new(), "") }
     }
 
     #[test]

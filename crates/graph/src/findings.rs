@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_checks::thresholds::{self, Limits};
-use hoptax_result::{Finding, GraphRunResponse, GraphRunResult, GraphSlice, Severity, Verdict};
+use hoptax_result::{Finding, GraphRunResponse, GraphRunResult, GraphSlice, Measured, Severity, Verdict};
 
 /// Relative deviation of the requests that a proxy counted from those that the graph states, above which another graph ran.
 const COUNT_DEVIATION: f64 = 0.02;
@@ -31,33 +31,6 @@ pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
     }
 }
 
-/// A measured value, its threshold and their unit.
-type Measured = (f64, f64, &'static str);
-
-fn finding(
-    id: &str,
-    severity: Severity,
-    (value, threshold, unit): Measured,
-    message: String,
-    advice: &str,
-) -> Finding {
-    Finding {
-        id: id.to_owned(),
-        severity,
-        arm: None,
-        load: None,
-        measures: Vec::new(),
-        withholds: severity == Severity::Fail,
-        costs_alone: false,
-        sitting: None,
-        message,
-        value,
-        threshold,
-        unit: unit.to_owned(),
-        advice: advice.to_owned(),
-    }
-}
-
 /// Too few rounds to know how much restarts differ.
 fn rounds(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     let count = result.rounds.len() as f64;
@@ -70,7 +43,7 @@ fn rounds(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
         return None;
     };
     let message = format!("{count} rounds are too few to know how much starts of the processes differ");
-    Some(finding("rounds", severity, (count, least, "rounds"), message, "raise --rounds"))
+    Some(Finding::new("rounds", severity, Measured::count(count, least, "rounds"), message, "raise --rounds"))
 }
 
 /// Slices whose load failed a check.
@@ -100,7 +73,7 @@ fn set_aside(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     let message = format!("{count} of {all} slices do not count, most because of {most}");
     let advice = "if requests failed, waited or were not sent, the machine has too little CPU time for the rate: lower --rate; otherwise \
                   leave other work off the machine";
-    Some(finding("set-aside", severity, (100.0 * share, 100.0 * threshold, "%"), message, advice))
+    Some(Finding::new("set-aside", severity, Measured::percent(share, threshold), message, advice))
 }
 
 /// Proxies that had no processor time left.
@@ -117,8 +90,8 @@ fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
             "the proxies used {:.0} % of the time of the {processors} processors that they share: queues grew without limit",
             100.0 * share
         );
-        let measured = (100.0 * share, 100.0 * most, "%");
-        finding("processors-busy", Severity::Fail, measured, message, "lower --rate, or use a machine with more processors")
+        let measured = Measured::percent(share, most);
+        Finding::new("processors-busy", Severity::Fail, measured, message, "lower --rate, or use a machine with more processors")
     })
 }
 
@@ -142,10 +115,10 @@ fn counts(result: &GraphRunResult) -> Vec<Finding> {
                 proxy.service,
                 counted(number)
             );
-            let measured = (100.0 * deviation.abs(), 100.0 * most, "%");
+            let measured = Measured::percent(deviation.abs(), most);
             let advice =
                 "a function that retries, mirrors or answers requests itself changes the calls: remove it";
-            found.push(finding("calls", Severity::Fail, measured, message, advice));
+            found.push(Finding::new("calls", Severity::Fail, measured, message, advice));
         }
     }
     found
@@ -157,7 +130,13 @@ fn unproven(result: &GraphRunResult) -> Option<Finding> {
     let rounds = result.rounds.iter().filter(|round| !round.unproven.is_empty()).count();
     let message = format!("in {rounds} rounds, a function had no work: {first}");
     let advice = "the requests of the graph do not make it work: remove it";
-    Some(finding("functions", Severity::Fail, (rounds as f64, 0.0, "rounds"), message, advice))
+    Some(Finding::new(
+        "functions",
+        Severity::Fail,
+        Measured::count(rounds as f64, 0.0, "rounds"),
+        message,
+        advice,
+    ))
 }
 
 #[cfg(test)]

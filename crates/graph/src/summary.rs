@@ -32,29 +32,54 @@ pub fn result(
     environment: Environment,
     limits: &Limits,
 ) -> GraphRunResult {
-    let proxy = |(_, service, proxy): (usize, &crate::plan::PlannedService, &crate::plan::PlannedProxy)| {
-        GraphRunProxy {
-            service: service.name.clone(),
-            workers: proxy.workers,
-            per_request: proxy.per_request,
-            requests_per_second: 0.0,
-            cpu_us_per_request: None,
-            busy_share: None,
-            memory_bytes: None,
-        }
+    let proxies = plan.proxies().map(|(_, service, proxy)| Counted {
+        service: &service.name,
+        workers: proxy.workers,
+        per_request: proxy.per_request,
+    });
+    let mut result = unfilled(&plan.name, proxies, rounds, environment);
+    (result.rate, result.seed) = (spec.rate, spec.seed);
+    fill(&mut result);
+    findings::judge(&mut result, limits);
+    result
+}
+
+/// A proxy as the graph states it.
+struct Counted<'a> {
+    service: &'a str,
+    workers: u32,
+    /// Requests to it for each request to the entry.
+    per_request: f64,
+}
+
+/// A result that has its rounds and no numbers yet.
+fn unfilled<'a>(
+    graph: &str,
+    proxies: impl Iterator<Item = Counted<'a>>,
+    rounds: Vec<GraphRound>,
+    environment: Environment,
+) -> GraphRunResult {
+    let proxy = |counted: Counted<'_>| GraphRunProxy {
+        service: counted.service.to_owned(),
+        workers: counted.workers,
+        per_request: counted.per_request,
+        requests_per_second: 0.0,
+        cpu_us_per_request: None,
+        busy_share: None,
+        memory_bytes: None,
     };
-    let mut result = GraphRunResult {
+    GraphRunResult {
         format: GraphRunResult::FORMAT.to_owned(),
-        graph: plan.name.clone(),
-        rate: spec.rate,
+        graph: graph.to_owned(),
+        rate: 0.0,
         connections: CONNECTIONS as u32,
         slice_s: SLICE.as_secs_f64(),
         warmup_s: WARMUP.as_secs_f64(),
-        seed: spec.seed,
+        seed: 0,
         confidence: CONFIDENCE,
         verdict: Verdict::Sound,
         findings: Vec::new(),
-        proxies: plan.proxies().map(proxy).collect(),
+        proxies: proxies.map(proxy).collect(),
         all_cpu_us: None,
         proxied: GraphRunResponse::default(),
         direct: GraphRunResponse::default(),
@@ -62,10 +87,7 @@ pub fn result(
         check: None,
         rounds,
         environment,
-    };
-    fill(&mut result);
-    findings::judge(&mut result, limits);
-    result
+    }
 }
 
 /// Computes all numbers from the rounds.
@@ -203,35 +225,13 @@ pub(crate) mod tests {
 
     /// A result of rounds of a graph with a proxy for each request and one for two calls.
     pub(crate) fn result_of(rounds: Vec<GraphRound>) -> GraphRunResult {
-        let proxy = |service: &str, workers: u32, per_request: f64| GraphRunProxy {
-            service: service.to_owned(),
+        let proxies = [("front", 1, 1.0), ("back", 2, 2.0)].map(|(service, workers, per_request)| Counted {
+            service,
             workers,
             per_request,
-            requests_per_second: 0.0,
-            cpu_us_per_request: None,
-            busy_share: None,
-            memory_bytes: None,
-        };
-        let mut result = GraphRunResult {
-            format: GraphRunResult::FORMAT.to_owned(),
-            graph: "pair".to_owned(),
-            rate: 400.0,
-            connections: 32,
-            slice_s: 2.0,
-            warmup_s: 0.5,
-            seed: 1,
-            confidence: CONFIDENCE,
-            verdict: Verdict::Sound,
-            findings: Vec::new(),
-            proxies: vec![proxy("front", 1, 1.0), proxy("back", 2, 2.0)],
-            all_cpu_us: None,
-            proxied: GraphRunResponse::default(),
-            direct: GraphRunResponse::default(),
-            added: None,
-            check: None,
-            rounds,
-            environment: Environment { proxy_cpus: vec![1], ..Environment::default() },
-        };
+        });
+        let environment = Environment { proxy_cpus: vec![1], ..Environment::default() };
+        let mut result = unfilled("pair", proxies.into_iter(), rounds, environment);
         fill(&mut result);
         result
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use hoptax_load::{
 };
 use hoptax_result::Environment;
 
-use crate::support::{OK, answering, only_failure, read_request, run, server, spec, target};
+use crate::support::{OK, answering, only_failure, read_request, run, run_with_log, server, spec, target};
 
 /// A server that sleeps before each response.
 fn slow_server(delay: Duration) -> SocketAddr {
@@ -36,6 +37,15 @@ fn every_request_of_a_closed_loop_is_answered() {
     assert_eq!(result.book.answered, result.book.planned);
     assert!(result.book.answered > 100, "{:?}", result.book);
     assert_eq!(result.statuses.get(&200), Some(&result.book.answered));
+}
+
+#[test]
+fn the_first_requests_of_a_closed_loop_are_not_late() {
+    let mut spec = spec(answering(OK));
+    (spec.connections, spec.requests) = (100, Some(100));
+    let (_, entries) = run_with_log(spec);
+    let intended: BTreeSet<i64> = entries.iter().map(|entry| entry.intended_ns).collect();
+    assert_eq!((intended.len(), entries.len()), (100, 100), "each has a start of its own");
 }
 
 #[test]

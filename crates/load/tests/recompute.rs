@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hoptax_load::log::{self, ENTRY_BYTES, Entry, Outcome};
+use hoptax_load::log::{Entry, Outcome};
 use hoptax_load::merge::{Run, merge};
 use hoptax_load::{Arrivals, Distribution, Pace, histogram};
 use hoptax_result::{Book, LatencySet};
 
-use crate::support::{OK, read_request, run, server, spec};
+use crate::support::{OK, read_request, run_with_log, server, spec};
 
 /// Book, distributions and outcomes, computed from a log.
 fn computed(entries: &[Entry]) -> (Book, LatencySet, BTreeMap<String, Distribution>) {
@@ -86,14 +86,7 @@ fn every_number_can_be_recomputed_from_the_log() {
     (spec.connections, spec.workers, spec.timeout) = (6, 2, Duration::from_millis(120));
     spec.open = Some((Pace::Constant(600.0), Arrivals::Poisson));
     spec.pooling.lifetime.requests = Some("5-20".parse().unwrap());
-    let (sender, pieces) = log::channel();
-    spec.log = Some(sender);
-    let result = run(&spec);
-    drop(spec);
-    let bytes: Vec<u8> = pieces.into_iter().flatten().collect();
-    let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
-    assert!(rest.is_empty());
-    let entries: Vec<Entry> = entries.iter().map(|bytes| Entry::from_bytes(bytes).unwrap()).collect();
+    let (result, entries) = run_with_log(spec);
     let (book, latencies, outcomes) = computed(&entries);
     assert_eq!(book, result.book);
     assert!(book.failed > 0 && book.timed_out > 0 && book.blocked > 0, "{book:?}");

@@ -69,6 +69,56 @@ pub struct Finding {
     pub advice: String,
 }
 
+/// A measured value and the threshold that it is compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// The value.
+    pub value: f64,
+    /// The threshold.
+    pub threshold: f64,
+    /// The unit of both.
+    pub unit: &'static str,
+}
+
+impl Measured {
+    /// Times in us.
+    pub fn us(value: f64, threshold: f64) -> Self {
+        Self { value, threshold, unit: "us" }
+    }
+
+    /// Shares from 0 to 1, reported in percent.
+    pub fn percent(value: f64, threshold: f64) -> Self {
+        Self { value: value * 100.0, threshold: threshold * 100.0, unit: "%" }
+    }
+
+    /// Numbers of what `unit` names.
+    pub fn count(value: f64, threshold: f64, unit: &'static str) -> Self {
+        Self { value, threshold, unit }
+    }
+}
+
+impl Finding {
+    /// A finding about a whole result. A failure withholds everything in its scope: all numbers, unless arm, load or
+    /// measures are set.
+    pub fn new(id: &str, severity: Severity, measured: Measured, message: String, advice: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            severity,
+            arm: None,
+            load: None,
+            measures: Vec::new(),
+            withholds: severity == Severity::Fail,
+            costs_alone: false,
+            sitting: None,
+            message,
+            value: measured.value,
+            threshold: measured.threshold,
+            unit: measured.unit.to_owned(),
+            advice: advice.to_owned(),
+        }
+    }
+}
+
 impl Verdict {
     /// The verdict that follows from the findings. `is_void` states whether nothing of the main question is left; a
     /// failure that withholds less is a caution.
@@ -109,21 +159,7 @@ mod tests {
     use super::*;
 
     fn finding(severity: Severity) -> Finding {
-        Finding {
-            id: "test".to_owned(),
-            severity,
-            arm: None,
-            load: None,
-            measures: Vec::new(),
-            withholds: false,
-            costs_alone: false,
-            sitting: None,
-            message: String::new(),
-            value: 0.0,
-            threshold: 0.0,
-            unit: String::new(),
-            advice: String::new(),
-        }
+        Finding::new("test", severity, Measured::count(0.0, 0.0, ""), String::new(), "")
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use find::{
     TriedObjective,
 };
 pub use find_arms::{ArmTrial, FindArmsResult, FoundArm};
-pub use finding::{Finding, Severity, Verdict};
+pub use finding::{Finding, Measured, Severity, Verdict};
 pub use gate::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 pub use graph_run::{
     CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunCheck, GraphRunProxy,

@@ -1,8 +1,8 @@
 //! The accounts of requests must balance: no request may be lost.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
-use crate::{Check, Measured, finding};
+use crate::Check;
 
 /// `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
 pub(super) const BALANCES: Check<LoadResult> = Check {
@@ -17,7 +17,7 @@ pub(super) const BALANCES: Check<LoadResult> = Check {
         let accounted = book.answered + book.failed + book.timed_out + book.unfinished;
         let lost = (book.planned as f64 - (book.sent + book.unsent) as f64).abs()
             + (book.sent as f64 - accounted as f64).abs();
-        vec![finding(
+        vec![Finding::new(
             "book",
             Severity::Fail,
             Measured::count(lost, 0.0, "requests"),

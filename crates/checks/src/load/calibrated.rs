@@ -1,9 +1,9 @@
 //! Compares the load with the generator's calibration on this machine.
 
-use hoptax_result::{Calibrated, LoadResult, Severity};
+use hoptax_result::{Calibrated, Finding, LoadResult, Measured, Severity};
 
 use crate::thresholds;
-use crate::{Check, Finding, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// The offered rate must leave headroom below the highest calibrated rate that was sent on time.
 pub(super) const CEILING: Check<LoadResult> = Check {
@@ -24,7 +24,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
         if share <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "ceiling",
             Severity::Warn,
             Measured::percent(share, max),
@@ -48,7 +48,7 @@ fn no_ceiling(calibration: &Calibrated) -> Finding {
         }
         _ => "it lists no rates".to_owned(),
     };
-    finding(
+    Finding::new(
         "ceiling",
         Severity::Warn,
         Measured::count(0.0, 1.0, "rates on time"),
@@ -80,7 +80,7 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
         found
             .map(|(severity, threshold)| {
                 let severity = if severity == Severity::Fail { Severity::Warn } else { Severity::Info };
-                finding(
+                Finding::new(
                     "floor",
                     severity,
                     Measured::percent(share, threshold),

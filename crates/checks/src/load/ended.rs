@@ -1,8 +1,8 @@
 //! Trials that ended early: their numbers cover only the recorded time.
 
-use hoptax_result::{EndedBy, LoadResult, Severity};
+use hoptax_result::{EndedBy, Finding, LoadResult, Measured, Severity};
 
-use crate::{Check, Measured, finding};
+use crate::Check;
 
 /// Interrupted trials.
 pub(super) const INTERRUPTED: Check<LoadResult> = Check {
@@ -14,7 +14,7 @@ pub(super) const INTERRUPTED: Check<LoadResult> = Check {
             return Vec::new();
         }
         let (recorded_s, planned_s) = (result.recorded_s, result.plan.duration_s);
-        vec![finding(
+        vec![Finding::new(
             "interrupted",
             Severity::Warn,
             Measured::count(recorded_s, planned_s, "s"),
@@ -34,7 +34,7 @@ pub(super) const BACKLOG: Check<LoadResult> = Check {
         if result.ended_by != EndedBy::Backlog {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "hopeless-backlog",
             Severity::Fail,
             Measured::count(result.waiting.most as f64, 0.0, "requests"),

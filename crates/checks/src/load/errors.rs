@@ -1,9 +1,9 @@
 //! Limits on errors: quantiles describe answered requests only.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Too many unanswered requests.
 pub(super) const ERRORS: Check<LoadResult> = Check {
@@ -30,7 +30,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
         } else {
             "quantiles cover answered requests only"
         };
-        vec![finding(
+        vec![Finding::new(
             "errors",
             severity,
             Measured::percent(share, threshold),
@@ -53,7 +53,7 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
         if share <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "wrong-answers",
             Severity::Fail,
             Measured::percent(share, max),

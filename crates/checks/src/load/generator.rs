@@ -1,10 +1,10 @@
 //! The generator must have spare CPU time.
 
-use hoptax_result::{Finding, LoadResult, Loop, Severity};
+use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
 
 use super::withhold_times;
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Whether requests were sent as fast as responses arrived, without a schedule that the generator could miss.
 fn has_no_plan(result: &LoadResult) -> bool {
@@ -56,7 +56,7 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
         .map(|(severity, threshold)| {
             let limited = if severity == Severity::Fail { "limited" } else { "may have limited" };
             let (severity, then) = weighed(result, severity);
-            finding(
+            Finding::new(
                 "generator-saturated",
                 severity,
                 Measured::percent(busiest, threshold),
@@ -86,7 +86,7 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
         // Such a request never left, so it is held to the limit of those that were not sent.
         severity_above(share, 0.0, 1.0 - limits.of(&thresholds::OFFERED_SHARE))
             .map(|(severity, threshold)| {
-                finding(
+                Finding::new(
                     "generator-exhausted",
                     severity,
                     Measured::percent(share, threshold),
@@ -122,7 +122,7 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
         severity_above(worst, limits.of(&thresholds::RUN_DELAY), limits.of(&thresholds::RUN_DELAY_FAIL))
             .map(|(severity, threshold)| {
                 let (severity, then) = weighed(result, severity);
-                finding(
+                Finding::new(
                     "run-delay",
                     severity,
                     Measured::percent(worst, threshold),

@@ -1,9 +1,9 @@
 //! The machine must have been available and unchanged throughout.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Stolen time.
 pub(super) const STEAL: Check<LoadResult> = Check {
@@ -14,7 +14,7 @@ pub(super) const STEAL: Check<LoadResult> = Check {
         let share = result.generator.steal_share;
         severity_above(share, limits.of(&thresholds::STEAL), limits.of(&thresholds::STEAL_FAIL))
             .map(|(severity, threshold)| {
-                finding(
+                Finding::new(
                     "steal",
                     severity,
                     Measured::percent(share, threshold),
@@ -41,7 +41,7 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
         }
         // CPU pressure does not show which task waited. `run-delay` judges the generator, and the subject may be
         // loaded on purpose.
-        vec![finding(
+        vec![Finding::new(
             "cpu-pressure",
             Severity::Info,
             Measured::percent(share, max),
@@ -63,7 +63,7 @@ pub(super) const THROTTLED: Check<LoadResult> = Check {
         if periods as f64 <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "throttled",
             Severity::Fail,
             Measured::count(periods as f64, max, "periods"),
@@ -84,7 +84,7 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
         let max_ns = limits.of(&thresholds::CLOCK_READ_NS);
         let source = &result.environment.clock_source;
         if generator.clock_step_back_ns > 0 {
-            return vec![finding(
+            return vec![Finding::new(
                 "clock",
                 Severity::Fail,
                 Measured::count(generator.clock_step_back_ns as f64, 0.0, "ns"),
@@ -95,7 +95,7 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
         if generator.clock_read_ns <= max_ns {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "clock",
             Severity::Fail,
             Measured::count(generator.clock_read_ns, max_ns, "ns"),

@@ -1,9 +1,9 @@
 //! Send lag: requests must be sent at their intended start; if they are not, the cause must be known.
 
-use hoptax_result::{LoadResult, Loop, Severity};
+use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Send lag caused by the generator itself.
 pub(super) const SEND_LAG: Check<LoadResult> = Check {
@@ -22,7 +22,7 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
             .max(limits.of(&thresholds::OWN_LAG_FAIL_SHARE) * median_us);
         severity_above(lag_us, warn_us, fail_us)
             .map(|(severity, threshold)| {
-                finding(
+                Finding::new(
                     "send-lag",
                     severity,
                     Measured::us(lag_us, threshold),
@@ -51,7 +51,7 @@ pub(super) const LATE_TAIL: Check<LoadResult> = Check {
         if lag_us <= p99_us {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "late-tail",
             Severity::Warn,
             Measured::us(lag_us, p99_us),
@@ -77,7 +77,7 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
         if share <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "connections-busy",
             Severity::Warn,
             Measured::percent(share, max),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Finding, LoadResult, Merged, RunLeftOut, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Merged, RunLeftOut, Severity};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Listed runs that are not in the result.
 pub(super) const LEFT_OUT: Check<LoadResult> = Check {
@@ -16,7 +16,7 @@ pub(super) const LEFT_OUT: Check<LoadResult> = Check {
         let Some(merged) = &result.merged else { return Vec::new() };
         let listed = merged.runs.len() + merged.left_out.len();
         let finding = |one: &RunLeftOut| {
-            finding(
+            Finding::new(
                 "runs-left-out",
                 Severity::Warn,
                 Measured::count(1.0, 0.0, "runs"),
@@ -75,7 +75,7 @@ pub(super) const COMMON_WINDOW: Check<LoadResult> = Check {
         });
         found
             .map(|(severity, threshold)| {
-                finding(
+                Finding::new(
                     "common-window",
                     severity,
                     Measured::percent(outside, threshold),
@@ -111,7 +111,7 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
         let finding = |(seed, files): (u64, Vec<&str>)| -> Option<Finding> {
             let number = files.len();
             (number > 1).then(|| {
-                finding(
+                Finding::new(
                     "same-seed",
                     Severity::Warn,
                     Measured::count(number as f64, 1.0, "runs"),
@@ -143,7 +143,7 @@ pub(super) const MACHINES: Check<LoadResult> = Check {
         if found.is_empty() {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "machines-differ",
             Severity::Info,
             Measured::count(found.len() as f64, 0.0, "properties"),
@@ -268,7 +268,7 @@ mod tests {
         result.merged = Some(two());
         let of_run = |id: &str| Finding {
             message: "`a.json`: text".to_owned(),
-            ..finding(id, Severity::Warn, Measured::us(2.0, 1.0), String::new(), "")
+            ..Finding::new(id, Severity::Warn, Measured::us(2.0, 1.0), String::new(), "")
         };
         result.findings = vec![of_run("too-few-samples"), of_run("steal")];
         judge_merged(&mut result);

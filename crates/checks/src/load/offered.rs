@@ -1,9 +1,9 @@
 //! The planned load must have been offered, and evenly.
 
-use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Severity, Window};
+use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window};
 
+use crate::Check;
 use crate::thresholds;
-use crate::{Check, Measured, finding};
 
 /// Advice when the subject is too slow.
 const NOT_SUSTAINED: &str =
@@ -19,7 +19,7 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         let book = &result.book;
         let min = limits.of(&thresholds::OFFERED_SHARE);
         if book.planned == 0 {
-            return vec![finding(
+            return vec![Finding::new(
                 "offered",
                 Severity::Fail,
                 Measured::percent(0.0, min),
@@ -39,9 +39,9 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         let measured = Measured::percent(share, min);
         vec![if is_as_requested(result, share, min) {
             let advice = "requests were skipped as requested: the numbers cover the sent requests only";
-            finding("offered", Severity::Warn, measured, sentence, advice)
+            Finding::new("offered", Severity::Warn, measured, sentence, advice)
         } else {
-            finding("offered", Severity::Fail, measured, sentence, NOT_SUSTAINED)
+            Finding::new("offered", Severity::Fail, measured, sentence, NOT_SUSTAINED)
         }]
     },
     withhold: None,
@@ -59,7 +59,7 @@ fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
     }
     let sentence =
         format!("all requests were sent, but at {:.1} % of the planned rate of {target:.0}/s", share * 100.0);
-    Some(finding("offered", Severity::Fail, Measured::percent(share, min), sentence, NOT_SUSTAINED))
+    Some(Finding::new("offered", Severity::Fail, Measured::percent(share, min), sentence, NOT_SUSTAINED))
 }
 
 /// Whether enough requests would have been sent without the skipping that the plan requests.
@@ -106,7 +106,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
         let part_us = result.recorded_s * 1e6 / 20.0;
         let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < max * part_us);
         let is_explained = skips || (held_up >= missing && is_prompt);
-        vec![finding(
+        vec![Finding::new(
             "load-constant",
             if is_explained { Severity::Warn } else { Severity::Fail },
             Measured::percent(worst, max),
@@ -138,7 +138,7 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
         if share <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "connections-lost",
             Severity::Warn,
             Measured::percent(share, max),

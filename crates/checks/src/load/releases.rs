@@ -1,9 +1,9 @@
 //! Release times must match the requested arrivals.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
+use crate::Check;
 use crate::thresholds;
-use crate::{Check, Measured, finding};
 
 /// Poisson arrivals, merged over all workers, must be Poisson.
 pub(super) const ARRIVALS: Check<LoadResult> = Check {
@@ -17,7 +17,7 @@ pub(super) const ARRIVALS: Check<LoadResult> = Check {
         if distance <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "arrivals",
             Severity::Warn,
             Measured::count(distance, max, ""),
@@ -47,7 +47,7 @@ pub(super) const LITTLE: Check<LoadResult> = Check {
         if share <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "in-flight",
             Severity::Warn,
             Measured::percent(share, max),

@@ -1,11 +1,11 @@
 //! A quantile needs enough requests, and must include all of them.
 
 use hoptax_result::{
-    Finding, Latency, LatencySet, LoadResult, Percentile, QuantileIntervals, Range, Severity,
+    Finding, Latency, LatencySet, LoadResult, Measured, Percentile, QuantileIntervals, Range, Severity,
 };
 
+use crate::Check;
 use crate::thresholds::{self, Limits};
-use crate::{Check, Measured, finding};
 
 /// A reported quantile, with an accessor.
 struct Quantile {
@@ -42,7 +42,7 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
             return Vec::new();
         }
         let share = open as f64 / (book.planned.max(1)) as f64;
-        vec![finding(
+        vec![Finding::new(
             "unfinished",
             Severity::Warn,
             Measured::percent(share, 0.0),
@@ -74,7 +74,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
         let names: Vec<&str> = lost.iter().map(|(_, name)| name.as_str()).collect();
         // An unsupported far tail is expected of a short run; an unsupported median is not.
         let severity = if rarer(*nearest) > 0.001_5 { Severity::Warn } else { Severity::Info };
-        vec![finding(
+        vec![Finding::new(
             "too-few-samples",
             severity,
             Measured::count(count as f64, needed(*nearest, limits), "requests"),
@@ -130,7 +130,7 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         // A far tail often has a wide interval; a median with one deserves a warning.
         let severity = if names.contains(&"p50") { Severity::Warn } else { Severity::Info };
         let fail = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
-        vec![finding(
+        vec![Finding::new(
             "vague-quantile",
             severity,
             Measured::percent(worst, limits.of(&thresholds::INTERVAL_SHARE)),
@@ -184,7 +184,7 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
         if correlation.abs() <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "correlated-samples",
             Severity::Info,
             Measured::count(correlation, max, ""),

@@ -1,10 +1,10 @@
 //! The trial must have been in one steady state to be described by one number.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity};
 use hoptax_stats::{median, truncation};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Change of the median from the first to the last third.
 pub(super) const DRIFT: Check<LoadResult> = Check {
@@ -20,7 +20,7 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
         if change.abs() <= max {
             return Vec::new();
         }
-        vec![finding(
+        vec![Finding::new(
             "drift",
             Severity::Warn,
             Measured::percent(change, max),
@@ -58,7 +58,7 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
             limits.of(&thresholds::STEADY_CHANGE_FAIL),
         )
         .map(|(severity, threshold)| {
-            finding(
+            Finding::new(
                 "steady-state",
                 severity,
                 Measured::percent(change.abs(), threshold),

@@ -1,10 +1,10 @@
 //! Properties of the subject, or of the path to it, that show in the
 //! distribution of responses.
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
+use crate::Check;
 use crate::thresholds;
-use crate::{Check, Measured, finding};
 
 /// Outlying connections and workers, which are slower than the others.
 pub(super) const APART: Check<LoadResult> = Check {
@@ -16,7 +16,7 @@ pub(super) const APART: Check<LoadResult> = Check {
             let numbers: Vec<String> = apart.numbers.iter().take(10).map(u32::to_string).collect();
             let more = apart.numbers.len().saturating_sub(10);
             let ratio = apart.p50_us / apart.others_p50_us;
-            finding(
+            Finding::new(
                 "apart",
                 Severity::Warn,
                 Measured::count(ratio, 1.2, "times"),
@@ -55,7 +55,7 @@ pub(super) const DELAYED: Check<LoadResult> = Check {
         // lies.
         let found = result.modes.iter().skip(1).filter(|mode| mode.share > max).filter_map(|mode| {
             let (_, cause) = near(mode.peak_us)?;
-            Some(finding(
+            Some(Finding::new(
                 "delayed-acknowledgement",
                 Severity::Warn,
                 Measured::percent(mode.share, max),

@@ -1,9 +1,9 @@
 //! Checks of individual arms.
 
-use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Severity, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Each arm's accounts of requests must balance.
 pub(super) const BOOK: Check<StudyResult> = Check {
@@ -18,7 +18,7 @@ pub(super) const BOOK: Check<StudyResult> = Check {
                 let accounted = book.answered + book.failed + book.timed_out + book.unfinished;
                 let lost = book.planned.abs_diff(book.sent + book.unsent) + book.sent.abs_diff(accounted);
                 // A counting error of the generator voids the whole study.
-                finding(
+                Finding::new(
                     "book",
                     Severity::Fail,
                     Measured::count(lost as f64, 0.0, "requests"),
@@ -50,7 +50,7 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
                 share * 100.0
             );
             let advice = "the arm does not sustain this load on these connections: lower the rate or raise the number of connections";
-            let one = finding("offered", Severity::Fail, Measured::percent(share, min), message, advice);
+            let one = Finding::new("offered", Severity::Fail, Measured::percent(share, min), message, advice);
             // Unsent requests would have been slow, so a few of them already bias response times. CPU time per request depends on
             // the rate only weakly, so it stays valid down to this share.
             let measures = if share >= min_for_cpu { Measure::TIMED.to_vec() } else { Vec::new() };
@@ -81,7 +81,7 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
                 others
             );
             let advice = "check the proxy's log; a function that rejects requests must receive requests that it accepts";
-            Some(finding("errors", severity, Measured::percent(share, threshold), message, advice))
+            Some(Finding::new("errors", severity, Measured::percent(share, threshold), message, advice))
         })
     },
     withhold: None,
@@ -99,7 +99,7 @@ pub(super) const UNPROVEN: Check<StudyResult> = Check {
                 format!("no proof that the function ran as configured: {}", arm.unproven.join(", "));
             let measured = Measured::count(arm.unproven.len() as f64, 0.0, "statistics");
             let advice = "check the arm's configuration and log in the run folder";
-            for_arm(arm, finding("unproven", Severity::Fail, measured, message, advice))
+            for_arm(arm, Finding::new("unproven", Severity::Fail, measured, message, advice))
         });
         found.collect()
     },
@@ -125,7 +125,7 @@ pub(super) const ADMITTED: Check<StudyResult> = Check {
                 );
                 let measured = Measured::percent(error, max_error);
                 let advice = "compare its other numbers only with limits that admit the same share";
-                let one = for_arm(arm, finding("admitted", severity, measured, message, advice));
+                let one = for_arm(arm, Finding::new("admitted", severity, measured, message, advice));
                 Some(Finding { load: Some(load.load.clone()), measures: vec![Measure::Admitted], ..one })
             };
             arm.loads.iter().filter_map(judge_load).collect()
@@ -156,7 +156,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
                 arm: Some(arm.id.clone()),
                 measures: vec![Measure::MaxRate],
                 withholds: true,
-                ..finding("not-saturated", Severity::Info, measured, message, advice)
+                ..Finding::new("not-saturated", Severity::Info, measured, message, advice)
             })
         });
         found.collect()
@@ -197,7 +197,7 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
                 measures: vec![Measure::Cpu],
                 withholds,
                 costs_alone: true,
-                ..for_arm(arm, finding("unequally-busy", Severity::Info, measured, message, advice))
+                ..for_arm(arm, Finding::new("unequally-busy", Severity::Info, measured, message, advice))
             })
         });
         found.collect()
@@ -226,7 +226,7 @@ pub(super) const CAPACITY: Check<StudyResult> = Check {
                           loop, and at most the rate of that closed loop: compare arms by how busy the load kept their proxies, or raise \
                           the number of connections of the load";
             let measured = Measured::percent(share, limit);
-            Some(for_arm(arm, finding("capacity-not-saturated", Severity::Info, measured, message, advice)))
+            Some(for_arm(arm, Finding::new("capacity-not-saturated", Severity::Info, measured, message, advice)))
         });
         found.collect()
     },

@@ -1,8 +1,8 @@
 //! Servers that already ran: what their intervals do not cover.
 
-use hoptax_result::{ArmResult, Severity, StudyResult};
+use hoptax_result::{ArmResult, Finding, Measured, Severity, StudyResult};
 
-use crate::{Check, Measured, finding};
+use crate::Check;
 
 /// A server that is never restarted.
 pub(super) const NOT_RESTARTED: Check<StudyResult> = Check {
@@ -19,7 +19,7 @@ pub(super) const NOT_RESTARTED: Check<StudyResult> = Check {
             );
             let advice = "restart the server, measure again, and compare the two results";
             let measured = Measured::count(0.0, f64::from(result.plan.rounds_completed), "restarts");
-            let one = finding("not-restarted", Severity::Info, measured, message, advice);
+            let one = Finding::new("not-restarted", Severity::Info, measured, message, advice);
             hoptax_result::Finding { arm: Some(arm.id.clone()), ..one }
         });
         found.collect()

@@ -1,9 +1,9 @@
 //! The generator of a study must have spare CPU time and send on time.
 
-use hoptax_result::{Finding, GeneratorUse, Interval, Measure, Severity, StudyResult};
+use hoptax_result::{Finding, GeneratorUse, Interval, Measure, Measured, Severity, StudyResult};
 
 use crate::thresholds::{self, Limits};
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Send lag caused by the generator itself in an open loop.
 pub(super) const SEND_LAG: Check<StudyResult> = Check {
@@ -45,7 +45,7 @@ fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limit
     let message = format!("send lag {quantile} was {lag_us:.0} us");
     let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
                   keep processors from halting (--never-halt always)";
-    let finding = finding("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
+    let finding = Finding::new("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
     // If half of the responses are late at the median, no quantile above it is valid either.
     let measures = if measure == Measure::ResponseP50 { Measure::RESPONSES.to_vec() } else { vec![measure] };
     Some(Finding { measures, ..finding })
@@ -66,7 +66,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
             let message = format!("the generator used {:.0} % of its core", used.core_share * 100.0);
             let advice = "CPU costs are valid, rates and response times are limited by the generator: use a machine with more cores";
             let measured = Measured::percent(used.core_share, threshold);
-            let finding = finding("generator-saturated", severity, measured, message, advice);
+            let finding = Finding::new("generator-saturated", severity, measured, message, advice);
             Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })
         })
     },
@@ -94,7 +94,7 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
             let advice = "CPU costs are valid; these processors may limit the rate: read maximum rates as lower bounds, or use a machine with \
                           more cores";
             let measured = Measured::percent(used.processors_share, threshold);
-            let finding = finding("run-delay", severity, measured, message, advice);
+            let finding = Finding::new("run-delay", severity, measured, message, advice);
             Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })
         })
     },
@@ -119,8 +119,13 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
                 format!("the processors of the callers were busy {:.0} % of the time", share * 100.0);
             let advice = "the callers limited the rate: rates and their ratios describe the callers; to measure the path, use fewer callers or more \
                           processors";
-            let finding =
-                finding("callers-limit", Severity::Warn, Measured::percent(share, limit), message, advice);
+            let finding = Finding::new(
+                "callers-limit",
+                Severity::Warn,
+                Measured::percent(share, limit),
+                message,
+                advice,
+            );
             Some(Finding { measures: vec![Measure::Rate, Measure::MaxRate], ..finding })
         })
     },

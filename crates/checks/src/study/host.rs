@@ -1,9 +1,9 @@
 //! The machine must have been available and unchanged for all arms.
 
-use hoptax_result::{ArmResult, Finding, Loop, Measure, Severity, Slices, StudyResult};
+use hoptax_result::{ArmResult, Finding, Loop, Measure, Measured, Severity, Slices, StudyResult};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Stolen time.
 pub(super) const STEAL: Check<StudyResult> = Check {
@@ -19,7 +19,7 @@ pub(super) const STEAL: Check<StudyResult> = Check {
         };
         let message = format!("steal was {:.2} % of CPU time", share * 100.0);
         let advice = "CPU costs are valid, since disturbed slices are set aside and the others are paired; for rates and response times, run again on a quieter host";
-        let one = finding("steal", severity, Measured::percent(share, threshold), message, advice);
+        let one = Finding::new("steal", severity, Measured::percent(share, threshold), message, advice);
         vec![Finding { measures: Measure::TIMED.to_vec(), ..one }]
     },
     withhold: None,
@@ -41,15 +41,20 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
                       times, stop other work on the machine";
         if let Some((severity, threshold)) = judged {
             let message = format!("{waited}; {:.0} % of the slices count only for CPU time", delayed * 100.0);
-            let one =
-                finding("proxy-run-delay", severity, Measured::percent(delayed, threshold), message, advice);
+            let one = Finding::new(
+                "proxy-run-delay",
+                severity,
+                Measured::percent(delayed, threshold),
+                message,
+                advice,
+            );
             return vec![Finding { measures: Measure::TIMED.to_vec(), ..one }];
         }
         let limit = limits.of(&thresholds::PROXY_RUN_DELAY);
         if share <= limit {
             return Vec::new();
         }
-        vec![finding("proxy-run-delay", Severity::Warn, Measured::percent(share, limit), waited, advice)]
+        vec![Finding::new("proxy-run-delay", Severity::Warn, Measured::percent(share, limit), waited, advice)]
     },
     withhold: None,
 };
@@ -84,7 +89,7 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
             );
             let measured = Measured::percent(aside_share, warn);
             let advice = "costs are valid; on a quieter machine, intervals are narrower";
-            return vec![finding("set-aside", Severity::Warn, measured, message, advice)];
+            return vec![Finding::new("set-aside", Severity::Warn, measured, message, advice)];
         }
         let Some((severity, threshold)) = severity_above(lost_share, warn, fail) else {
             return Vec::new();
@@ -94,7 +99,7 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
             lost_share * 100.0
         );
         let advice = "run again when the host is quieter";
-        vec![finding("set-aside", severity, Measured::percent(lost_share, threshold), message, advice)]
+        vec![Finding::new("set-aside", severity, Measured::percent(lost_share, threshold), message, advice)]
     },
     withhold: None,
 };
@@ -121,7 +126,7 @@ pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
             );
             let measured = Measured::percent(share, 0.0);
             let advice = "add rounds; if other arms kept their slices, this arm's own work keeps its proxy off its processor";
-            let one = finding("too-few-slices", Severity::Warn, measured, message, advice);
+            let one = Finding::new("too-few-slices", Severity::Warn, measured, message, advice);
             Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..one }
         });
         found.collect()
@@ -147,7 +152,7 @@ pub(super) const SHARED_PROCESSOR: Check<StudyResult> = Check {
         let message = format!("proxy and generator share processors ({shared}): only CPU costs are valid");
         let advice = "use a machine with at least two processors";
         let measured = Measured::count(shared as f64, 0.0, "processors");
-        let one = finding("shared-processor", Severity::Fail, measured, message, advice);
+        let one = Finding::new("shared-processor", Severity::Fail, measured, message, advice);
         vec![Finding { measures: Measure::TIMED.to_vec(), ..one }]
     },
     withhold: None,
@@ -167,7 +172,7 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
         let message =
             format!("the baseline's CPU time per request drifted by {:+.1} % over the study", change * 100.0);
         let advice = "costs are valid, since they are paired within blocks; do not compare absolute numbers with other studies";
-        vec![finding(
+        vec![Finding::new(
             "drift",
             Severity::Warn,
             Measured::percent(change, limits.of(&thresholds::DRIFT_SHARE)),

@@ -1,9 +1,9 @@
 //! The measured cost of a function with a known cost must equal it.
 
-use hoptax_result::{ArmResult, Finding, Measure, Severity, StudyResult};
+use hoptax_result::{ArmResult, Finding, Measure, Measured, Severity, StudyResult};
 
+use crate::Check;
 use crate::thresholds;
-use crate::{Check, Measured, finding};
 
 /// A delay must cost its configured time.
 pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
@@ -28,7 +28,7 @@ pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
                 format!("response time p50 of `{}` changed by {seen:.0} us, expected {expected}", arm.id);
             let measured = Measured::us(seen, if seen < low { low } else { high });
             let advice = "all response times of this study are in doubt: run it again on a quiet machine";
-            let finding = finding("known-answer", Severity::Fail, measured, message, advice);
+            let finding = Finding::new("known-answer", Severity::Fail, measured, message, advice);
             Some(Finding { load: load.clone(), measures: Measure::RESPONSES.to_vec(), ..finding })
         });
         found.collect()
@@ -63,7 +63,7 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
             let measured = Measured::percent((seen_us - expected_us).abs() / expected_us, threshold);
             let advice = "CPU costs include other work here: look for other tasks on the proxy's processor, and compare `core_share` \
                           of the arms, since a slower proxy wakes sleeping peers more often";
-            let finding = finding("known-cpu", severity, measured, message, advice);
+            let finding = Finding::new("known-cpu", severity, measured, message, advice);
             Some(Finding { measures: vec![Measure::Cpu], ..finding })
         });
         found.collect()

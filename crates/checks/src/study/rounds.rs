@@ -1,10 +1,10 @@
 //! A study must have enough rounds, since its intervals are taken over
 //! restarts.
 
-use hoptax_result::{Severity, StudyResult};
+use hoptax_result::{Finding, Measured, Severity, StudyResult};
 
+use crate::Check;
 use crate::thresholds;
-use crate::{Check, Measured, finding};
 
 /// Too few restarts to estimate the variance between them.
 pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
@@ -25,7 +25,7 @@ pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
             format!("{rounds} complete rounds are too few to estimate the variation between restarts");
         let advice = "run at least five rounds; ten or more give narrow intervals (--rounds)";
         let measured = Measured::count(rounds, threshold, "rounds");
-        vec![finding("too-few-rounds", severity, measured, message, advice)]
+        vec![Finding::new("too-few-rounds", severity, measured, message, advice)]
     },
     withhold: None,
 };
@@ -40,7 +40,13 @@ pub(super) const ENDED_EARLY: Check<StudyResult> = Check {
         let (done, planned) = (result.plan.rounds_completed, result.plan.rounds_planned);
         let message = format!("the study ended after {done} of {planned} rounds: {reason}");
         let measured = Measured::count(f64::from(done), f64::from(planned), "rounds");
-        vec![finding("ended-early", Severity::Warn, measured, message, "run it again for narrower intervals")]
+        vec![Finding::new(
+            "ended-early",
+            Severity::Warn,
+            measured,
+            message,
+            "run it again for narrower intervals",
+        )]
     },
     withhold: None,
 };

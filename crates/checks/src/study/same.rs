@@ -1,10 +1,10 @@
 //! A/A arms: copies of the baseline must not differ from it.
 
-use hoptax_result::{ArmKind, ArmResult, Finding, Interval, Measure, Severity, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, Finding, Interval, Measure, Measured, Severity, StudyResult};
 use hoptax_stats::chance_of_difference;
 
+use crate::Check;
 use crate::thresholds::{self, Limits};
-use crate::{Check, Measured, finding};
 
 /// A measure of an A/A arm: its cost, and the level that the cost is a difference from.
 type Judged = (Measure, fn(&ArmResult) -> Option<Interval>, fn(&ArmResult) -> Option<Interval>);
@@ -75,7 +75,7 @@ fn of_measure(
     };
     let measured =
         Measured::percent(cost.estimate.abs() / level, limits.of(&thresholds::SAME_COST_FAIL_SHARE));
-    let one = finding("same-differs", severity, measured, message, advice);
+    let one = Finding::new("same-differs", severity, measured, message, advice);
     Some(Finding { measures: vec![*measure], ..one })
 }
 

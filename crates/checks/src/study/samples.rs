@@ -1,13 +1,14 @@
 //! Numbers with too little data, or with intervals too wide to be useful.
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Cost, Finding, Interval, LoadSpec, Loop, Measure, Number, Severity, StudyResult,
+    ArmLoad, ArmResult, Cost, Finding, Interval, LoadSpec, Loop, Measure, Measured, Number, Severity,
+    StudyResult,
 };
 
 use hoptax_stats::rounds_needed;
 
+use crate::Check;
 use crate::thresholds::{self, Limits};
-use crate::{Check, Measured, finding};
 
 /// Too few responses for the 99th percentile.
 pub(super) const TOO_FEW: Check<StudyResult> = Check {
@@ -30,7 +31,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
                     load: Some(load.load.clone()),
                     measures: vec![Measure::ResponseP99],
                     withholds: true,
-                    ..finding("too-few-samples", Severity::Warn, measured, message, &advice)
+                    ..Finding::new("too-few-samples", Severity::Warn, measured, message, &advice)
                 }
             })
             .collect()
@@ -71,7 +72,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                     _ => "add rounds, or blocks of this load",
                 };
                 let measured = Measured::percent(share, limit);
-                let one = finding("vague-cost", Severity::Info, measured, message, advice);
+                let one = Finding::new("vague-cost", Severity::Info, measured, message, advice);
                 found.push(Finding {
                     arm: Some(arm.id.clone()),
                     load: load.map(str::to_owned),
@@ -236,7 +237,7 @@ pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
                     arm: Some(arm.id.clone()),
                     load: load.map(str::to_owned),
                     measures: vec![measure],
-                    ..finding("vague-level", Severity::Info, measured, message, advice)
+                    ..Finding::new("vague-level", Severity::Info, measured, message, advice)
                 });
             }
         }

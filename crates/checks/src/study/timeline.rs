@@ -1,9 +1,9 @@
 //! Timelines: the generator kept its schedule, events happened when they should, and the arm worked before the first.
 
-use hoptax_result::{Course, Finding, Happened, Measure, Severity, StudyResult};
+use hoptax_result::{Course, Finding, Happened, Measure, Measured, Severity, StudyResult};
 
 use crate::thresholds;
-use crate::{Check, Measured, finding, severity_above};
+use crate::{Check, severity_above};
 
 /// Lag of the generator itself.
 pub(super) const SEND_LAG: Check<StudyResult> = Check {
@@ -20,7 +20,7 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
                 let message = format!("send lag p99 was {lag_us:.0} us in the slice with the largest");
                 let advice = "stop other work on the generator's processor, or keep processors from halting (--never-halt always)";
                 (lag_us > limit).then(|| {
-                    finding("send-lag", Severity::Warn, Measured::us(lag_us, limit), message, advice)
+                    Finding::new("send-lag", Severity::Warn, Measured::us(lag_us, limit), message, advice)
                 })
             },
         )
@@ -44,7 +44,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
                 let message =
                     format!("the generator used {:.0} % of its core in the busiest slice", share * 100.0);
                 let advice = "lower the rate, or use a machine with more cores";
-                Some(finding(
+                Some(Finding::new(
                     "generator-saturated",
                     severity,
                     Measured::percent(share, threshold),
@@ -72,7 +72,7 @@ pub(super) const LATE_EVENT: Check<StudyResult> = Check {
             let message = format!("an event happened {:.0} ms after its time", late_s * 1e3);
             let advice = "stop other work on this machine, or lengthen the intervals";
             let measured = Measured::count(late_s * 1e3, limit_s * 1e3, "ms");
-            (late_s > limit_s).then(|| finding("late-event", Severity::Fail, measured, message, advice))
+            (late_s > limit_s).then(|| Finding::new("late-event", Severity::Fail, measured, message, advice))
         })
     },
     withhold: None,
@@ -98,7 +98,7 @@ pub(super) const UNFINISHED_EVENT: Check<StudyResult> = Check {
             let advice = "read the log of the proxy that was restarted; numbers from this event on are those of callers while it lasts";
             let measured = Measured::percent(share, limits.of(&thresholds::UNFINISHED_EVENT));
             (share >= limits.of(&thresholds::UNFINISHED_EVENT))
-                .then(|| finding("unfinished-event", Severity::Warn, measured, message, advice))
+                .then(|| Finding::new("unfinished-event", Severity::Warn, measured, message, advice))
         })
     },
     withhold: None,
@@ -117,7 +117,7 @@ pub(super) const FAILS_BEFORE: Check<StudyResult> = Check {
             let share = first.failed_per_million.filter(|_| timeline.phases.len() > 1)?.estimate / 1e6;
             let message = format!("{:.1} % of the requests failed before the first event", share * 100.0);
             let advice = "read the log of the proxy; lower the rate if it does not sustain it";
-            let one = finding(
+            let one = Finding::new(
                 "fails-before-events",
                 Severity::Warn,
                 Measured::percent(share, limit),

@@ -1,9 +1,9 @@
 //! The check of loads that are a share of each arm's capacity.
 
-use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Severity, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult};
 
+use crate::Check;
 use crate::thresholds;
-use crate::{Check, Measured, finding};
 
 /// A load that is a share of capacity must keep the proxies of two arms equally busy. Capacities are measured once, and a
 /// machine that was slower meanwhile gives an arm less load than it should have. Waiting times grow with utilisation, so
@@ -52,7 +52,7 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
                     measures: Measure::RESPONSES.to_vec(),
                     withholds,
                     costs_alone: true,
-                    ..finding("unequal-utilisation", Severity::Info, measured, message, advice)
+                    ..Finding::new("unequal-utilisation", Severity::Info, measured, message, advice)
                 })
             };
             loads.iter().filter_map(of_load).collect()

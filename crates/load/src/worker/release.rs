@@ -46,8 +46,10 @@ impl Worker {
                     self.perform(current, now);
                 }
             }
-            // In a closed loop, the intended start is the moment a connection becomes free.
+            // In a closed loop, the intended start is the moment a connection becomes free. The first requests take turns: to
+            // start them on 10,000 connections takes up to 260 ms, and none of them is late.
             Release::Closed if current.next_ns <= now && now < current.run.end_ns => {
+                let mut now = now;
                 for host in 0..self.hosts.len() {
                     // The limit of requests may be reached before every connection has one.
                     while current.may_start(now)
@@ -55,6 +57,7 @@ impl Worker {
                     {
                         self.start_next(current, slot, now);
                         self.perform(current, now);
+                        now = now_ns();
                     }
                 }
             }

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use hoptax_load::log::{self, ENTRY_BYTES, Entry};
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_load::{Protocol, RequestSpec, Target};
 use hoptax_result::{Environment, LoadResult};
@@ -84,6 +85,18 @@ pub fn run(spec: &TrialSpec) -> LoadResult {
     let book = &result.book;
     assert_eq!(result.latency.response.count, book.answered + book.timed_out + book.unfinished + waits);
     result
+}
+
+/// The result of a trial, and the entries of its log.
+pub fn run_with_log(mut spec: TrialSpec) -> (LoadResult, Vec<Entry>) {
+    let (sender, pieces) = log::channel();
+    spec.log = Some(sender);
+    let result = run(&spec);
+    drop(spec);
+    let bytes: Vec<u8> = pieces.into_iter().flatten().collect();
+    let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
+    assert!(rest.is_empty());
+    (result, entries.iter().map(|bytes| Entry::from_bytes(bytes).unwrap()).collect())
 }
 
 pub fn only_failure(result: &LoadResult) -> &str {
