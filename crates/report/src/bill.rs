@@ -335,7 +335,9 @@ pub(crate) fn warning(bill: &BillResult) -> Option<&'static str> {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{BilledChange, BilledReplacement, BilledRequest, Finding, ResponseCost, Severity};
+    use hoptax_result::{
+        BilledChange, BilledReplacement, BilledRequest, Finding, Measured, ResponseCost, Severity,
+    };
 
     use super::*;
 
@@ -389,21 +391,13 @@ pub(crate) mod fixture {
                 statuses: vec![200],
             },
             verdict: Verdict::Caution,
-            findings: vec![Finding {
-                id: "few-rounds".to_owned(),
-                severity: Severity::Warn,
-                sitting: None,
-                arm: None,
-                load: None,
-                measures: Vec::new(),
-                withholds: false,
-                costs_alone: false,
-                message: "intervals over 4 rounds are wide".to_owned(),
-                value: 4.0,
-                threshold: 6.0,
-                unit: "rounds".to_owned(),
-                advice: "measure more rounds".to_owned(),
-            }],
+            findings: vec![Finding::new(
+                "few-rounds",
+                Severity::Warn,
+                Measured::count(4.0, 6.0, "rounds"),
+                "intervals over 4 rounds are wide".to_owned(),
+                "measure more rounds",
+            )],
             confidence: 0.95,
             rounds: 12,
             rate: Some(3_000.0),

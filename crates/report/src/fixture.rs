@@ -5,11 +5,11 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmLoad, ArmResult, Book, Calibrated, Cost, Disturbance, Environment, Finding, FloorAt,
-    GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet, Lateness, LoadRate,
-    LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Mode, ProxyUse, ResponseCost, Sample,
-    Severity, Slices, Stage, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps,
-    sample,
+    ArmKind, ArmLoad, ArmResult, Book, Calibrated, CheckedTime, Cost, Disturbance, Environment, Finding,
+    FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet, Lateness,
+    LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Measured, Mode, ProxyUse,
+    ResponseCost, Sample, Severity, Slices, Stage, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict,
+    Waiting, WakeUps, sample,
 };
 
 pub(crate) use timeline::timeline;
@@ -199,37 +199,44 @@ pub(crate) fn study() -> StudyResult {
     }
 }
 
+/// An interval of this share around an estimate.
+pub(crate) fn about(estimate: f64, share: f64) -> Interval {
+    Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
+}
+
+/// A time beside its prediction, us. The interval of their difference reaches 9 us to either side.
+pub(crate) fn checked_time(measured: f64, predicted: f64) -> CheckedTime {
+    let difference = measured - predicted;
+    let difference_us = Interval { estimate: difference, low: difference - 9.0, high: difference + 9.0 };
+    CheckedTime {
+        measured_us: about(measured, 0.02),
+        predicted_us: about(predicted, 0.03),
+        difference_us,
+        error_share: -difference / measured,
+        is_interaction: !difference_us.contains(0.0),
+    }
+}
+
 fn findings() -> Vec<Finding> {
     vec![
+        Finding::new(
+            "steal",
+            Severity::Warn,
+            Measured::count(0.61, 0.5, "%"),
+            "steal was 0.61 % of CPU time".to_owned(),
+            "costs are valid, since disturbed slices are set aside",
+        ),
         Finding {
-            id: "steal".to_owned(),
-            severity: Severity::Warn,
-            arm: None,
-            load: None,
-            measures: Vec::new(),
-            withholds: false,
-            costs_alone: false,
-            sitting: None,
-            message: "steal was 0.61 % of CPU time".to_owned(),
-            value: 0.61,
-            threshold: 0.5,
-            unit: "%".to_owned(),
-            advice: "costs are valid, since disturbed slices are set aside".to_owned(),
-        },
-        Finding {
-            id: "not-saturated".to_owned(),
-            severity: Severity::Info,
             arm: Some("fault/delay".to_owned()),
-            load: None,
             measures: vec![Measure::MaxRate],
             withholds: true,
-            costs_alone: false,
-            sitting: None,
-            message: "the proxy was busy 12 % of the time under the closed loop".to_owned(),
-            value: 12.0,
-            threshold: 90.0,
-            unit: "%".to_owned(),
-            advice: "raise the connections".to_owned(),
+            ..Finding::new(
+                "not-saturated",
+                Severity::Info,
+                Measured::count(12.0, 90.0, "%"),
+                "the proxy was busy 12 % of the time under the closed loop".to_owned(),
+                "raise the connections",
+            )
         },
     ]
 }

@@ -1,8 +1,8 @@
 //! Studies with known laws, and with points that something other than the proxies limits.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Finding, Interval, LoadSpec, Measure, PeakPlace, PlannedHop, ScaleFit, Severity,
-    StudyResult, sample,
+    ArmKind, ArmResult, Finding, Interval, LoadSpec, Measure, Measured, PeakPlace, PlannedHop, ScaleFit,
+    Severity, StudyResult, sample,
 };
 
 use super::*;
@@ -126,19 +126,10 @@ fn a_busy_generator_limits_nothing_while_the_proxies_are_saturated() {
 #[test]
 fn a_rate_that_a_check_withholds_is_left_out_with_its_finding() {
     let finding = |id: &str, withholds: bool| Finding {
-        id: id.to_owned(),
-        severity: Severity::Fail,
-        arm: None,
         load: Some("connections-8".to_owned()),
         measures: vec![Measure::Rate],
         withholds,
-        costs_alone: false,
-        sitting: None,
-        message: "it was busy".to_owned(),
-        value: 1.0,
-        threshold: 0.9,
-        unit: String::new(),
-        advice: String::new(),
+        ..Finding::new(id, Severity::Fail, Measured::count(1.0, 0.9, ""), "it was busy".to_owned(), "")
     };
     let left_out = |finding: Finding| {
         let mut study = connections();

@@ -2,7 +2,7 @@
 
 use hoptax_result::{
     Book, Environment, Finding, Imported, ImportedRange, Latency, LatencySet, LoadPlan, LoadRate, LoadResult,
-    Loop, NetworkPlan, Severity, Verdict,
+    Loop, Measured, NetworkPlan, Severity, Verdict,
 };
 
 use crate::{Output, Reported, Tool};
@@ -27,21 +27,13 @@ pub fn imported(source: &str, reported: Reported, not_reported: Vec<String>) -> 
     let plan = plan(&reported);
     let mut latency = Latency { count: answered, ..reported.latency };
     let ranges = withhold_wide(&mut latency, &reported.buckets);
-    let finding = Finding {
-        id: "imported".to_owned(),
-        severity: Severity::Warn,
-        arm: None,
-        load: None,
-        measures: Vec::new(),
-        withholds: false,
-        costs_alone: false,
-        sitting: None,
-        message: format!("{source} does not report: {}", not_reported.join("; ")),
-        value: not_reported.len() as f64,
-        threshold: 0.0,
-        unit: "items".to_owned(),
-        advice: "the data for checks is missing, so no check was applied to this result".to_owned(),
-    };
+    let finding = Finding::new(
+        "imported",
+        Severity::Warn,
+        Measured::count(not_reported.len() as f64, 0.0, "items"),
+        format!("{source} does not report: {}", not_reported.join("; ")),
+        "the data for checks is missing, so no check was applied to this result",
+    );
     let sent = answered + failed;
     let environment =
         Environment { started_at: reported.started_at.unwrap_or_default(), ..Environment::default() };

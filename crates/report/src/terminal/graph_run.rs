@@ -175,28 +175,13 @@ fn method(result: &GraphRunResult) -> String {
 mod tests {
     use hoptax_result::{
         AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunProxy,
-        GraphRunTargets, GraphSlice, Severity,
+        GraphRunTargets, GraphSlice, Measured, Severity,
     };
 
     use super::*;
+    use crate::fixture::{about, checked_time};
 
     const WIDE: Style = Style { width: 110, colour: false };
-
-    fn about(estimate: f64, share: f64) -> Interval {
-        Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
-    }
-
-    fn checked(measured: f64, predicted: f64) -> CheckedTime {
-        let difference = measured - predicted;
-        let difference_us = Interval { estimate: difference, low: difference - 9.0, high: difference + 9.0 };
-        CheckedTime {
-            measured_us: about(measured, 0.02),
-            predicted_us: about(predicted, 0.03),
-            difference_us,
-            error_share: -difference / measured,
-            is_interaction: !difference_us.contains(0.0),
-        }
-    }
 
     fn run() -> GraphRunResult {
         let proxy = |service: &str, cpu_us: f64| GraphRunProxy {
@@ -218,21 +203,13 @@ mod tests {
             seed: 1,
             confidence: 0.95,
             verdict: Verdict::Caution,
-            findings: vec![Finding {
-                id: "rounds".to_owned(),
-                severity: Severity::Warn,
-                arm: None,
-                load: None,
-                measures: Vec::new(),
-                withholds: false,
-                costs_alone: false,
-                sitting: None,
-                message: "3 rounds are too few".to_owned(),
-                value: 3.0,
-                threshold: 5.0,
-                unit: "rounds".to_owned(),
-                advice: "raise --rounds".to_owned(),
-            }],
+            findings: vec![Finding::new(
+                "rounds",
+                Severity::Warn,
+                Measured::count(3.0, 5.0, "rounds"),
+                "3 rounds are too few".to_owned(),
+                "raise --rounds",
+            )],
             proxies: vec![proxy("front", 190.0), proxy("back", 170.0)],
             all_cpu_us: Some(about(360.0, 0.02)),
             proxied: GraphRunResponse { mean_us: Some(about(1_800.0, 0.01)), p99_us: None },
@@ -246,18 +223,18 @@ mod tests {
                 proxies: vec![
                     CheckedProxy {
                         service: "front".to_owned(),
-                        cpu: Some(checked(190.0, 165.0)),
+                        cpu: Some(checked_time(190.0, 165.0)),
                         is_extrapolated: false,
                     },
                     CheckedProxy {
                         service: "back".to_owned(),
-                        cpu: Some(checked(170.0, 165.0)),
+                        cpu: Some(checked_time(170.0, 165.0)),
                         is_extrapolated: true,
                     },
                 ],
-                all: Some(checked(360.0, 330.0)),
+                all: Some(checked_time(360.0, 330.0)),
                 cpu_errors: Some(ErrorSummary { count: 1, mean_share: 0.131, worst_share: 0.131 }),
-                mean: Some(checked(900.0, 880.0)),
+                mean: Some(checked_time(900.0, 880.0)),
                 p99: None,
                 are_times_extrapolated: true,
                 no_latency: None,

@@ -160,24 +160,9 @@ mod tests {
     use hoptax_result::{Interval, Verdict};
 
     use super::*;
+    use crate::fixture::{about, checked_time};
 
     const WIDE: Style = Style { width: 110, colour: false };
-
-    fn about(estimate: f64, share: f64) -> Interval {
-        Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
-    }
-
-    fn checked_time(measured: f64, predicted: f64) -> CheckedTime {
-        let difference = measured - predicted;
-        let difference_us = Interval { estimate: difference, low: difference - 9.0, high: difference + 9.0 };
-        CheckedTime {
-            measured_us: about(measured, 0.02),
-            predicted_us: about(predicted, 0.03),
-            difference_us,
-            error_share: -difference / measured,
-            is_interaction: !difference_us.contains(0.0),
-        }
-    }
 
     fn response(arm: &str, p99: Option<CheckedTime>) -> CheckedResponse {
         CheckedResponse {
