@@ -11,6 +11,7 @@ pub mod load;
 pub mod objective;
 pub mod study;
 pub mod thresholds;
+pub mod vague;
 
 use hoptax_result::{Finding, LoadResult, Measure, Place, Severity, StudyResult, Verdict};
 

@@ -40,10 +40,14 @@ pub fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunCheck {
         sources: predicted.sources.clone(),
         all: run.all_cpu_us.and_then(|all| checked(all, predicted.cores.times(1e6 / predicted.rate))),
         cpu_errors: summary(&errors),
-        mean: added(run.added.map(|one| one.mean_us), latency.map(|latency| latency.added.mean_us)),
+        mean: added(run.added.and_then(|one| one.mean_us), latency.and_then(|latency| latency.added.mean_us)),
         p99: added(run.added.and_then(|one| one.p99_us), latency.and_then(|latency| latency.added.p99_us)),
         are_times_extrapolated: latency.is_some_and(|latency| latency.is_extrapolated),
         no_latency: predicted.no_latency.clone(),
+        withheld: latency
+            .into_iter()
+            .flat_map(|latency| latency.withheld.iter().filter(|one| one.service.is_none()).cloned())
+            .collect(),
         targets: TARGETS,
         extrapolations: predicted.extrapolations.clone(),
         proxies,
@@ -72,7 +76,9 @@ fn summary(errors: &[f64]) -> Option<ErrorSummary> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{AddedTime, KubernetesResources, SizeBottleneck, SizeLatency, SizedProxy};
+    use hoptax_result::{
+        AddedTime, KubernetesResources, PredictedTime, SizeBottleneck, SizeLatency, SizedProxy, WithheldTime,
+    };
 
     use super::*;
     use crate::summary::tests::{result_of, round};
@@ -107,9 +113,16 @@ mod tests {
             curve: Vec::new(),
             bottleneck: SizeBottleneck { service: "front".to_owned(), rate: about(9_000.0), or: Vec::new() },
             latency: Some(SizeLatency {
-                added: AddedTime { mean_us: about(330.0), p99_us: None },
+                added: AddedTime { mean_us: Some(about(330.0)), p99_us: None },
                 is_extrapolated: false,
                 proxies: Vec::new(),
+                withheld: [None, Some("front".to_owned())]
+                    .map(|service| WithheldTime {
+                        service,
+                        time: PredictedTime::P99Us,
+                        half_width_share: 1.2,
+                    })
+                    .to_vec(),
             }),
             no_latency: None,
             money: None,
@@ -131,7 +144,7 @@ mod tests {
         assert!(!near(&found.proxies[1].cpu, -0.025));
         assert!(!near(&found.all, 4.0 / 220.0));
         assert!(near(&found.mean, 0.1));
-        assert_eq!((found.p99, found.extrapolations.len()), (None, 1));
+        assert_eq!((found.p99, found.withheld.len(), found.extrapolations.len()), (None, 1, 1));
         let errors = found.cpu_errors.unwrap();
         assert!(
             errors.count == 2

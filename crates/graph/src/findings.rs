@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use hoptax_checks::thresholds::{self, Limits};
-use hoptax_result::{Finding, GraphRunResponse, GraphRunResult, GraphSlice, Measured, Severity, Verdict};
+use hoptax_checks::vague::{Width, vague_level};
+use hoptax_result::{
+    Finding, GraphRunResponse, GraphRunResult, GraphSlice, Interval, Measured, Severity, Verdict,
+};
 
 /// Relative deviation of the requests that a proxy counted from those that the graph states, above which another graph ran.
 const COUNT_DEVIATION: f64 = 0.02;
@@ -18,6 +21,7 @@ pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
     findings.extend(processors(result, limits));
     findings.extend(counts(result));
     findings.extend(unproven(result));
+    findings.extend(vague(result, limits));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let is_void = findings.iter().any(|finding| finding.severity == Severity::Fail);
     result.verdict = Verdict::of(&findings, is_void);
@@ -139,6 +143,44 @@ fn unproven(result: &GraphRunResult) -> Option<Finding> {
     ))
 }
 
+/// Withholds numbers whose intervals are too wide to be useful, by the rules for the levels and costs of a study.
+fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
+    let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+    let mut found: Vec<(f64, String)> = Vec::new();
+    let mut judge = |what: String, number: &mut Option<Interval>, direct: Option<Interval>| {
+        let share = number.and_then(|number| match direct {
+            None => vague_level(&number, limits),
+            Some(direct) => Some(Width::of(&number, direct.estimate).share).filter(|share| *share > limit),
+        });
+        if let Some(share) = share {
+            *number = None;
+            found.push((share, what));
+        }
+    };
+    for proxy in &mut result.proxies {
+        judge(
+            format!("the CPU time of the proxy of `{}`", proxy.service),
+            &mut proxy.cpu_us_per_request,
+            None,
+        );
+    }
+    judge("the CPU time of all proxies".to_owned(), &mut result.all_cpu_us, None);
+    if let Some(added) = &mut result.added {
+        judge("the mean that is added".to_owned(), &mut added.mean_us, result.direct.mean_us);
+        judge("the p99 that is added".to_owned(), &mut added.p99_us, result.direct.p99_us);
+    }
+    for (times, what) in [(&mut result.proxied, "with proxies"), (&mut result.direct, "without proxies")] {
+        judge(format!("the mean {what}"), &mut times.mean_us, None);
+        judge(format!("the p99 {what}"), &mut times.p99_us, None);
+    }
+    let worst = found.iter().map(|(share, _)| *share).reduce(f64::max)?;
+    let names: Vec<&str> = found.iter().map(|(_, what)| what.as_str()).collect();
+    let message = format!("too vague to be useful, and withheld: {}", names.join(", "));
+    let measured = Measured::percent(worst, limit);
+    let advice = "raise --rounds, or leave other work off the machine";
+    Some(Finding { withholds: true, ..Finding::new("vague", Severity::Info, measured, message, advice) })
+}
+
 #[cfg(test)]
 mod tests {
     use hoptax_result::GraphRound;
@@ -224,6 +266,27 @@ mod tests {
             }
         });
         assert!(findings.is_empty(), "{findings:?}");
+    }
+
+    #[test]
+    fn numbers_with_wide_intervals_are_withheld() {
+        // The CPU time of one proxy varies by much more than the rest.
+        let (findings, result) = judged(|rounds| {
+            for (number, round) in rounds.iter_mut().enumerate() {
+                let factor = if number % 2 == 0 { 0.2 } else { 1.8 };
+                for slice in &mut round.slices {
+                    if let Some(Some(us)) = slice.cpu_us.first_mut() {
+                        *us *= factor;
+                    }
+                }
+            }
+        });
+        assert_eq!(findings, [("vague".to_owned(), Severity::Info)], "{:?}", result.findings);
+        let message = &result.findings[0].message;
+        assert!(message.contains("CPU time of the proxy of `front`, the CPU time of all"), "{message}");
+        assert_eq!((result.proxies[0].cpu_us_per_request, result.all_cpu_us), (None, None));
+        assert!(result.proxies[1].cpu_us_per_request.is_some() && result.added.is_some());
+        assert_eq!(result.verdict, Verdict::Sound);
     }
 
     #[test]

@@ -132,8 +132,10 @@ fn fill(result: &mut GraphRunResult) {
         .collect();
     let tails: Vec<RoundTimes<'_>> =
         both.iter().map(|(proxied, direct)| RoundTimes { arm: proxied, other: direct }).collect();
-    let added = over_rounds(&difference)
-        .map(|mean_us| AddedTime { mean_us, p99_us: quantile_cost(&tails, TAIL, confidence).map(in_us) });
+    let added = over_rounds(&difference).map(|mean_us| AddedTime {
+        mean_us: Some(mean_us),
+        p99_us: quantile_cost(&tails, TAIL, confidence).map(in_us),
+    });
     (result.proxies, result.all_cpu_us) = (proxies, all_cpu_us);
     (result.proxied, result.direct, result.added) = (proxied, direct, added);
 }
@@ -272,7 +274,7 @@ pub(crate) mod tests {
         near(result.proxied.mean_us, 500.0);
         near(result.direct.mean_us, 200.0);
         let added = result.added.unwrap();
-        assert!(near(Some(added.mean_us), 300.0).half_width() > 1.0);
+        assert!(near(added.mean_us, 300.0).half_width() > 1.0);
         // One round of seven has 503 us.
         near(added.p99_us, 303.0);
     }
@@ -340,7 +342,8 @@ pub(crate) mod tests {
             let added = result.added.unwrap();
             let [front, back] =
                 [0, 1].map(|number: usize| result.proxies[number].cpu_us_per_request.unwrap());
-            let intervals = [front, back, result.all_cpu_us.unwrap(), added.mean_us, added.p99_us.unwrap()];
+            let intervals =
+                [front, back, result.all_cpu_us.unwrap(), added.mean_us.unwrap(), added.p99_us.unwrap()];
             for (covered, (interval, truth)) in covered.iter_mut().zip(intervals.iter().zip(truths)) {
                 *covered += usize::from(interval.contains(truth));
             }

@@ -18,9 +18,6 @@ use crate::worker::InFlight;
 const MIN_ABORT_BACKLOG: u64 = 1_000_000;
 /// Lower bound of the rate at which a backlog is assumed to drain, requests per second.
 const MIN_DRAIN_RATE: f64 = 100_000.0;
-/// Time that a turn of the event loop may take for each request that it begins, nanoseconds. A closed loop begins one on every
-/// connection at once: 10,000 take up to 260 ms where each passes a virtual network with address translation.
-const BEGIN_NS: u64 = 50_000;
 /// The backlog is assumed to drain at this multiple of the rate so far.
 const DRAIN_RATE_FACTOR: f64 = 10.0;
 
@@ -32,8 +29,8 @@ pub(crate) struct Current<'a> {
     pub(crate) next: Picked,
     /// Requests planned so far, including the next one.
     planned: u64,
-    /// Recorded requests that began since the last turn of the event loop.
-    begun_in_turn: u64,
+    /// When the current turn of the event loop began.
+    turn_from_ns: u64,
     /// Recorded requests left to start, if their number is limited.
     requests_left: Option<u64>,
     /// In an open loop of which all requests are planned, the intended start of the one after them, until the run ends.
@@ -59,7 +56,7 @@ impl<'a> Current<'a> {
             next_ns: 0,
             next: Picked::default(),
             planned: 0,
-            begun_in_turn: 0,
+            turn_from_ns: 0,
             requests_left: run.requests,
             planned_until_ns: None,
             live,
@@ -85,14 +82,14 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records the time between two turns of the event loop, less what the requests take that began in it. A loop of many
-    /// connections may take long to send their first requests, so the warm-up does not count.
-    pub(crate) fn record_turn(&mut self, last_ns: u64, now_ns: u64) {
-        let begun = std::mem::take(&mut self.begun_in_turn);
-        let turn_ns = now_ns.saturating_sub(last_ns.max(self.run.record_from_ns));
-        let turn_ns = turn_ns.saturating_sub(begun.saturating_mul(BEGIN_NS));
-        let longest_ns = &mut self.first.longest_turn_ns;
-        *longest_ns = turn_ns.max(*longest_ns);
+    /// Begins a turn of the event loop, and records how long the last one took. The warm-up does not count. The first requests of a
+    /// closed loop are a turn each: a loop of many connections takes long to start them all, which is no stall.
+    pub(crate) fn begin_turn(&mut self, now_ns: u64) {
+        let from_ns = std::mem::replace(&mut self.turn_from_ns, now_ns);
+        if from_ns > 0 {
+            let turn_ns = now_ns.saturating_sub(from_ns.max(self.run.record_from_ns));
+            self.first.longest_turn_ns = turn_ns.max(self.first.longest_turn_ns);
+        }
     }
 
     fn end_at(&mut self, at_ns: u64) {
@@ -258,7 +255,6 @@ impl<'a> Current<'a> {
         if !is_open && self.count_down() {
             self.end_with_requests(in_flight.intended_ns);
         }
-        self.begun_in_turn += 1;
         let recording = self.recording(in_flight.intended_ns);
         recording.book.planned += 1;
         recording.book.sent += 1;

@@ -185,11 +185,9 @@ impl Worker {
         let mut next_live_ns = current.run.start_ns + LIVE_NS;
         self.begin_thinking(&current);
         self.lead.begin(now_ns());
-        let mut last_turn_ns = now_ns();
         loop {
             let now = now_ns();
-            current.record_turn(last_turn_ns, now);
-            last_turn_ns = now;
+            current.begin_turn(now);
             self.sample(&mut current, now);
             current.end_early(now, stop.load(Ordering::Relaxed), self.waiting());
             self.end_backoffs(&mut current, now);

@@ -49,6 +49,26 @@ fn the_first_requests_of_a_closed_loop_are_not_late() {
 }
 
 #[test]
+fn to_start_a_closed_loop_is_no_stall() {
+    const CONNECTIONS: usize = 400;
+    let address = slow_server(Duration::from_secs(2));
+    let is_shorter = |_| {
+        let spec = WorkerSpec::single(target(address), CONNECTIONS, Duration::from_secs(5), 1);
+        let mut worker = Worker::connect(&spec).unwrap();
+        let now = now_ns();
+        // It ends when all first requests have started.
+        let requests = Some(CONNECTIONS as u64);
+        let run = Run { requests, ..Run::new(Release::Closed, now, now + 1_000_000_000, 0) };
+        let mut recording = Recording::new();
+        worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
+        assert_eq!(recording.book.sent, CONNECTIONS as u64);
+        2 * recording.longest_turn_ns < now_ns() - now
+    };
+    // One turn for all first requests would be nearly as long as each run. Another task may stop some of them for as long.
+    assert!((0..10).any(is_shorter));
+}
+
+#[test]
 fn several_workers_share_connections_and_rate() {
     let connected = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&connected);

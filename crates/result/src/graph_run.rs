@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AddedTime, CheckedTime, Environment, ErrorSummary, Finding, Histogram, Interval, SizeSource, Verdict,
+    WithheldTime,
 };
 
 /// What the proxies of a graph used, measured on processes.
@@ -104,6 +105,9 @@ pub struct GraphRunCheck {
     pub are_times_extrapolated: bool,
     /// Why response times were not predicted; null if they were.
     pub no_latency: Option<String>,
+    /// Predicted times of all proxies that are withheld because their intervals are too wide to be useful.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<WithheldTime>,
     /// The largest errors that a prediction should have.
     pub targets: GraphRunTargets,
     /// Where the prediction goes beyond what was measured, and what it assumes there.

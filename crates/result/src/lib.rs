@@ -75,8 +75,9 @@ pub use sittings::{
 };
 pub use size::{
     AddedTime, CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, KubernetesResources,
-    ProxyLatency, ProxyMoney, SizeBottleneck, SizeCheckResult, SizeLatency, SizeMoney, SizePoint, SizeResult,
-    SizeSide, SizeSource, SizedFunction, SizedProxy, UncheckedComposition,
+    PredictedTime, ProxyLatency, ProxyMoney, SizeBottleneck, SizeCheckResult, SizeLatency, SizeMoney,
+    SizePoint, SizeResult, SizeSide, SizeSource, SizedFunction, SizedProxy, UncheckedComposition,
+    WithheldTime,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunKind, RunsResult, StoredRun};

@@ -159,15 +159,53 @@ pub struct SizeLatency {
     pub is_extrapolated: bool,
     /// One entry for each proxy, in the order of the file.
     pub proxies: Vec<ProxyLatency>,
+    /// Numbers that are withheld because their intervals are too wide to be useful.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<WithheldTime>,
+}
+
+/// A predicted time that is withheld because its interval is too wide to be useful.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WithheldTime {
+    /// The service that its proxy belongs to; null for all proxies together.
+    pub service: Option<String>,
+    /// Which time.
+    pub time: PredictedTime,
+    /// The half-width of its interval as a share of it.
+    pub half_width_share: f64,
+}
+
+/// A time that proxies add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PredictedTime {
+    /// The mean of what they add.
+    MeanUs,
+    /// Its 99th percentile.
+    P99Us,
+    /// The mean on the slowest way.
+    CriticalPathUs,
+}
+
+impl PredictedTime {
+    /// Its name in a sentence.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MeanUs => "mean",
+            Self::P99Us => "p99",
+            Self::CriticalPathUs => "mean on the slowest way",
+        }
+    }
 }
 
 /// Time that is added to response times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddedTime {
-    /// Its mean, us.
-    pub mean_us: Interval,
-    /// Its 99th percentile, us; null if the results have too few responses for it.
+    /// Its mean, us; null if withheld.
+    pub mean_us: Option<Interval>,
+    /// Its 99th percentile, us; null if withheld, and if there are too few responses for it.
     pub p99_us: Option<Interval>,
 }
 
@@ -177,12 +215,13 @@ pub struct AddedTime {
 pub struct ProxyLatency {
     /// The service that it belongs to.
     pub service: String,
-    /// The busy share of its workers, 0 to 1.
+    /// The busy share of its workers, or of the processors that all proxies share, 0 to 1.
     pub busy_share: f64,
     /// What it adds to a request that it handles.
     pub added: AddedTime,
-    /// What it adds on average to the slowest way of a request to the entry, us: of calls at the same time, to the slowest.
-    pub critical_path_us: Interval,
+    /// What it adds on average to the slowest way of a request to the entry, us: of calls at the same time, to the slowest. Null if
+    /// withheld.
+    pub critical_path_us: Option<Interval>,
     /// Whether it is less busy or busier than those whose response times were measured.
     pub is_extrapolated: bool,
 }
@@ -301,7 +340,7 @@ pub struct CheckedResponse {
     pub functions: u32,
     /// The mean.
     pub mean: CheckedTime,
-    /// The 99th percentile; null with too few responses.
+    /// The 99th percentile; null with too few responses, and if the interval of its prediction is too wide to be useful.
     pub p99: Option<CheckedTime>,
     /// Whether its proxies are less busy or busier than those that its parts were measured on.
     pub is_extrapolated: bool,

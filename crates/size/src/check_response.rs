@@ -1,5 +1,7 @@
 //! Compares response times of compositions that a study measured with what its single functions and plain proxies predict.
 
+use hoptax_checks::thresholds::Limits;
+use hoptax_checks::vague::vague_level;
 use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary};
 
 use crate::latency::{intervals, tail};
@@ -50,7 +52,7 @@ pub(crate) fn chain_times(chain: &[Proxy<'_>], times: &mut AllTimes<'_, '_>) -> 
 /// The prediction beside the measurement under one load, at `rate` requests per second.
 ///
 /// # Errors
-/// Which number is missing.
+/// Which number is missing, or too vague.
 pub(crate) fn checked_response(
     times: &mut AllTimes<'_, '_>,
     (arm, load): (&ArmResult, &str),
@@ -84,7 +86,14 @@ pub(crate) fn checked_response(
             is_interaction: !difference.contains(0.0),
         })
     };
-    let has_tail = [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
+    let limits = Limits::default();
+    let is_vague =
+        |from: usize| intervals.get(from + 1).and_then(|predicted| vague_level(predicted, &limits));
+    if let Some(share) = is_vague(0) {
+        return Err(format!("the predicted mean is withheld: its interval is ±{:.0} % of it", 100.0 * share));
+    }
+    let has_tail = is_vague(3).is_none()
+        && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
     Ok(CheckedResponse {
         arm: arm.id.clone(),
         load: load.to_owned(),

@@ -4,8 +4,10 @@ use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
 use hoptax_stats::{jackknife, sum_of_independent};
 
 use crate::graph::{Graph, Service};
+use crate::predict::Processors;
 use crate::proxy::{Learned, NEARLY, Proxy};
 use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, learned, mean};
+use crate::vague::withhold_vague;
 use crate::walk::{Walk, requests_to_simulate};
 
 /// Numbers of all proxies together, and of each: mean and tail, and of each also its part of the slowest way.
@@ -42,13 +44,15 @@ struct At {
 /// Why there is no number.
 pub(crate) fn latency(
     graph: &Graph,
-    proxies: &[Proxy<'_>],
+    (proxies, processors): (&[Proxy<'_>], Processors),
     rate: f64,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<Latency, String> {
     let (mut at, mut extrapolations) = (Vec::new(), Vec::new());
+    let of_all = busy_share_of_all(proxies, processors, rate)?;
     for proxy in proxies {
-        let (one, extrapolation) = at_rate(proxy, rate, times)?;
+        let busy = proxy.busy_share(rate, None).max(of_all);
+        let (one, extrapolation) = at_busy_share(proxy, busy, times)?;
         at.push(one);
         extrapolations.extend(extrapolation);
     }
@@ -62,7 +66,7 @@ pub(crate) fn latency(
     let intervals = intervals(numbers, &times.rounds()).ok_or("the results have too few rounds")?;
     let added = |from: usize, has_tail: bool| {
         Some(AddedTime {
-            mean_us: *intervals.get(from)?,
+            mean_us: Some(*intervals.get(from)?),
             p99_us: intervals.get(from + 1).copied().filter(|_| has_tail),
         })
     };
@@ -72,7 +76,7 @@ pub(crate) fn latency(
             service: proxy.service.name.clone(),
             busy_share: one.busy,
             added: added(from, have_tails.get(number).copied().unwrap_or_default())?,
-            critical_path_us: *intervals.get(from + 2)?,
+            critical_path_us: Some(*intervals.get(from + 2)?),
             is_extrapolated: one.is_extrapolated,
         })
     };
@@ -82,19 +86,33 @@ pub(crate) fn latency(
             added: added(0, have_tails.iter().all(|has_tail| *has_tail))?,
             is_extrapolated: at.iter().any(|one| one.is_extrapolated),
             proxies: of_proxies.collect::<Option<_>>()?,
+            withheld: Vec::new(),
         })
     };
-    Ok(Latency { size: size().ok_or("the results have too few rounds")?, extrapolations })
+    let mut size = size().ok_or("the results have too few rounds")?;
+    withhold_vague(&mut size);
+    Ok(Latency { size, extrapolations })
 }
 
-/// A proxy at a rate, and in a sentence whether that goes beyond what was measured.
-fn at_rate(
+/// The busy share of processors that the proxies share; 0 if each has its own.
+fn busy_share_of_all(proxies: &[Proxy<'_>], processors: Processors, rate: f64) -> Result<f64, String> {
+    let Processors::Shared(count) = processors else { return Ok(0.0) };
+    let cores = |proxy: &Proxy<'_>| proxy.busy_share(rate, None) * f64::from(proxy.service.workers);
+    let busy = proxies.iter().map(cores).sum::<f64>() / f64::from(count);
+    if busy >= 1.0 {
+        let plural = if count == 1 { "" } else { "s" };
+        return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
+    }
+    Ok(busy)
+}
+
+/// A proxy at a busy share of the processors that its requests wait for, and in a sentence whether that goes beyond what was measured.
+fn at_busy_share(
     proxy: &Proxy<'_>,
-    rate: f64,
+    busy: f64,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<(At, Option<String>), String> {
     let name = &proxy.service.name;
-    let busy = proxy.busy_share(rate, None);
     if busy >= 1.0 {
         return Err(format!("`{name}` has too few workers for the rate, so its queue grows without limit"));
     }

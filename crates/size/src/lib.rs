@@ -25,11 +25,12 @@ mod predict;
 mod proxy;
 mod sum;
 mod times;
+mod vague;
 mod walk;
 
 pub use check::{NoCheck, check};
 pub use money::{HOURS_PER_MONTH, Prices, money};
-pub use predict::{NoSize, size};
+pub use predict::{NoSize, Processors, size, size_on};
 
 #[cfg(test)]
 mod tests;

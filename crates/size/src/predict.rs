@@ -51,10 +51,36 @@ pub enum NoSize {
 /// # Errors
 /// If the results do not state the CPU time of a plain proxy or a function of the graph, or state it too imprecisely.
 pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeResult, NoSize> {
+    size_on(graph, rate, results, Processors::Own)
+}
+
+/// The processors that proxies run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processors {
+    /// Each worker has one of its own.
+    Own,
+    /// All proxies together have this many.
+    Shared(u32),
+}
+
+/// Like [`size()`], for proxies on these processors.
+///
+/// **Method.** A request to one of several proxies on a processor waits while the processor works for any of them: it waits as long as at
+/// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). CPU times are those of
+/// proxies with processors of their own: what they cost each other is not known.
+///
+/// # Errors
+/// As [`size()`].
+pub fn size_on(
+    graph: &Graph,
+    rate: f64,
+    results: &[StudyResult],
+    processors: Processors,
+) -> Result<SizeResult, NoSize> {
     let sources: Vec<Source<'_>> =
         results.iter().enumerate().map(|(number, result)| Source::new(number, result)).collect();
     let mut proxies = learn(graph, &sources)?;
-    let latency = latency(graph, &proxies, rate, &mut AllTimes::new(&sources));
+    let latency = latency(graph, (&proxies, processors), rate, &mut AllTimes::new(&sources));
     proxies.sort_by_key(|proxy| proxy.service.place);
     let mut sized = Vec::new();
     let mut functions = Vec::new();

@@ -9,6 +9,7 @@ use hoptax_stats::rounds_needed;
 
 use crate::Check;
 use crate::thresholds::{self, Limits};
+use crate::vague::{Width, vague_level};
 
 /// Too few responses for the 99th percentile.
 pub(super) const TOO_FEW: Check<StudyResult> = Check {
@@ -90,23 +91,6 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
 
 /// What narrows an interval over sittings.
 const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): its number determines the width, before that of their rounds";
-
-/// The half-width of a cost.
-#[derive(Clone, Copy, Debug)]
-struct Width {
-    /// As a share of the level of the arm compared with, or of the least that the cost is, if that is larger.
-    share: f64,
-    /// Whether the least cost is larger.
-    is_of_cost: bool,
-}
-
-impl Width {
-    fn of(cost: &Interval, level: f64) -> Self {
-        // Not the estimate, which disturbances inflate together with the interval.
-        let least = cost.estimate.abs() - cost.half_width();
-        Self { share: cost.half_width() / level.max(least), is_of_cost: least > level }
-    }
-}
 
 /// The half-widths of an arm's costs against the arm `other` that it is compared with, each with its load.
 fn cost_widths<'a>(
@@ -220,7 +204,7 @@ pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
         for arm in &result.arms {
             // One finding per measure, since findings are reported together for all arms with the same measure.
             for (load, measure, level) in levels(result, arm) {
-                let Some(share) = vague_share(&level, limits) else { continue };
+                let Some(share) = vague_level(&level, limits) else { continue };
                 let name = measure.as_str();
                 let message = format!(
                     "the interval of its {name} is ±{:.0} % of the {name}, which is withheld",
@@ -249,7 +233,7 @@ pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
             let is_level = place.compared_with.is_none() && finding.concerns(place);
             if let Number::Interval(interval) = number
                 && is_level
-                && interval.as_ref().is_some_and(|level| vague_share(level, limits).is_some())
+                && interval.as_ref().is_some_and(|level| vague_level(level, limits).is_some())
             {
                 *interval = None;
             }
@@ -275,12 +259,6 @@ fn levels<'a>(
     let of_arm = std::iter::once((rate_load, Measure::MaxRate, arm.max_rate));
     let all = of_arm.chain(arm.loads.iter().flat_map(of_load));
     all.filter_map(|(load, measure, level)| Some((load, measure, level?)))
-}
-
-/// The half-width of a level as a share of it, if it is too large.
-fn vague_share(level: &Interval, limits: &Limits) -> Option<f64> {
-    let share = level.half_width() / level.estimate;
-    (share > limits.of(&thresholds::INTERVAL_FAIL_SHARE)).then_some(share)
 }
 
 #[cfg(test)]

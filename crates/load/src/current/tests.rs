@@ -57,60 +57,11 @@ fn events_of_the_warm_up_are_not_recorded() {
 
 #[test]
 fn the_longest_turn_is_that_within_the_record() {
-    let recording = recorded(|current| {
-        for (last_ns, now_ns) in [(1_000, 1_900), (1_900, 2_050), (2_050, 2_250), (2_250, 2_300)] {
-            current.record_turn(last_ns, now_ns);
-        }
-    });
-    assert_eq!(recording.longest_turn_ns, 200);
-    // A stop of which only the end lies within the record, and one beyond its end.
-    assert_eq!(recorded(|current| current.record_turn(1_000, 2_900)).longest_turn_ns, 900);
-    assert_eq!(recorded(|current| current.record_turn(2_900, 9_900)).longest_turn_ns, 7_000);
-}
-
-#[test]
-fn a_turn_that_begins_many_requests_may_take_long() {
-    let begun = |requests: u32, turn_ns: u64| {
-        recorded(|current| {
-            current.record_turn(2_000, 2_000);
-            let request = InFlight {
-                intended_ns: 2_000,
-                offered_ns: 2_000,
-                picked: Picked::default(),
-                started_ns: 2_000,
-                connected_ns: 0,
-                written_ns: 0,
-                first_byte_ns: 0,
-                message_ns: 0,
-                recorded: true,
-                blocked: false,
-                connected: false,
-                response: None,
-            };
-            (0..requests).for_each(|_| current.record_start(&request));
-            current.record_turn(2_000, 2_000 + turn_ns);
-            current.record_turn(2_000 + turn_ns, 2_100 + turn_ns);
-        })
-        .longest_turn_ns
+    let turns = |times_ns: &[u64]| {
+        recorded(|current| times_ns.iter().for_each(|now_ns| current.begin_turn(*now_ns))).longest_turn_ns
     };
-    assert_eq!(begun(10_000, 260_000_000), 100, "the turn after it counts in full");
-    // A worker that was stopped meanwhile for a second.
-    assert_eq!(begun(10_000, 1_260_000_000), 760_000_000);
-    assert_eq!(begun(1, 260_000_000), 259_950_000);
-}
-
-#[test]
-fn a_run_ends_only_when_ten_times_the_rate_could_not_send_the_backlog() {
-    let mut recording = Recording::new();
-    let run = Run::new(Release::Closed, 0, 10_000_000_000, 0);
-    let mut current = Current::new(run, &mut recording, &mut []);
-    // After 1 s, 20,000 were sent. Ten times that rate sends 2,000,000 in the 10 s of the run.
-    current.planned = 2_020_000;
-    assert!(!current.is_backlog_unsendable(1_000_000_000, 2_000_000));
-    current.planned = 2_030_001;
-    assert!(current.is_backlog_unsendable(1_000_000_000, 2_010_001));
-    // A stalled server may recover.
-    current.planned = 1_000_000;
-    assert!(!current.is_backlog_unsendable(1_000_000_000, 1_000_000));
-    assert!(!current.is_backlog_unsendable(1_000_000, 999_999));
+    assert_eq!(turns(&[1_000, 1_900, 2_050, 2_250, 2_300]), 200);
+    // A stop of which only the end lies within the record, and one beyond its end.
+    assert_eq!(turns(&[1_000, 2_900]), 900);
+    assert_eq!(turns(&[2_900, 9_900]), 7_000);
 }

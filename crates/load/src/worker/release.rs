@@ -46,8 +46,8 @@ impl Worker {
                     self.perform(current, now);
                 }
             }
-            // In a closed loop, the intended start is the moment a connection becomes free. The first requests take turns: to
-            // start them on 10,000 connections takes up to 260 ms, and none of them is late.
+            // In a closed loop, the intended start is the moment a connection becomes free. It takes up to
+            // 600 ms to start the first requests on 10,000 connections, and none of them is late.
             Release::Closed if current.next_ns <= now && now < current.run.end_ns => {
                 let mut now = now;
                 for host in 0..self.hosts.len() {
@@ -58,6 +58,7 @@ impl Worker {
                         self.start_next(current, slot, now);
                         self.perform(current, now);
                         now = now_ns();
+                        current.begin_turn(now);
                     }
                 }
             }

@@ -88,7 +88,10 @@ fn responses(result: &GraphRunResult) -> String {
     rows.add("without", cells(&result.direct));
     let added = result.added.as_ref();
     let tail = added.and_then(|added| added.p99_us.as_ref());
-    rows.add("added by all proxies", vec![given(added.map(|added| &added.mean_us)), given(tail)]);
+    rows.add(
+        "added by all proxies",
+        vec![given(added.and_then(|added| added.mean_us.as_ref())), given(tail)],
+    );
     if let Some(check) = &result.check {
         let mark = if check.are_times_extrapolated { " ~" } else { "" };
         let [mean, tail] = [&check.mean, &check.p99].map(|time| compared(time.as_ref(), mark));
@@ -134,6 +137,10 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
     lines.extend(
         check.no_latency.as_ref().map(|reason| format!("added to response times: not predicted: {reason}")),
     );
+    lines.extend(check.withheld.iter().map(|one| {
+        let (time, share) = (one.time.as_str(), 100.0 * one.half_width_share);
+        format!("the predicted {time} is withheld: its interval is ±{} % of it", grouped(share, 0))
+    }));
     let named = check.proxies.iter().map(|proxy| (format!("CPU time of `{}`", proxy.service), &proxy.cpu));
     let times = [("mean that is added", &check.mean), ("p99 that is added", &check.p99)];
     let named = named.chain(times.map(|(name, time)| (name.to_owned(), time)));
@@ -175,7 +182,7 @@ fn method(result: &GraphRunResult) -> String {
 mod tests {
     use hoptax_result::{
         AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunProxy,
-        GraphRunTargets, GraphSlice, Measured, Severity,
+        GraphRunTargets, GraphSlice, Measured, PredictedTime, Severity, WithheldTime,
     };
 
     use super::*;
@@ -217,7 +224,7 @@ mod tests {
                 mean_us: Some(about(900.0, 0.01)),
                 p99_us: Some(about(1_500.0, 0.04)),
             },
-            added: Some(AddedTime { mean_us: about(900.0, 0.02), p99_us: None }),
+            added: Some(AddedTime { mean_us: Some(about(900.0, 0.02)), p99_us: None }),
             check: Some(GraphRunCheck {
                 sources: Vec::new(),
                 proxies: vec![
@@ -238,6 +245,11 @@ mod tests {
                 p99: None,
                 are_times_extrapolated: true,
                 no_latency: None,
+                withheld: vec![WithheldTime {
+                    service: None,
+                    time: PredictedTime::P99Us,
+                    half_width_share: 1.24,
+                }],
                 targets: GraphRunTargets {
                     cpu_mean_share: 0.05,
                     cpu_worst_share: 0.1,

@@ -3,8 +3,8 @@
 mod check;
 
 use hoptax_result::{
-    AddedTime, Interval, SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSource, SizedFunction,
-    SizedProxy, Verdict,
+    AddedTime, Interval, PredictedTime, SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSource,
+    SizedFunction, SizedProxy, Verdict, WithheldTime,
 };
 
 pub use check::size_check;
@@ -138,35 +138,60 @@ fn latency(result: &SizeResult, style: Style) -> String {
     };
     let mut rows = Rows::new(&["proxy of", "busy", "added us", "at p99", "on the slowest way"]);
     for proxy in &latency.proxies {
-        let (mean, p99) = added(&proxy.added);
+        let service = Some(proxy.service.as_str());
+        let [mean, p99] = added(latency, service, &proxy.added);
+        let slowest = predicted(latency, service, PredictedTime::CriticalPathUs, proxy.critical_path_us);
         let mark = if proxy.is_extrapolated { " ~" } else { "" };
         rows.add(
             &proxy.service,
-            vec![
-                format!("{:.0} %{mark}", 100.0 * proxy.busy_share),
-                mean,
-                p99,
-                level(&proxy.critical_path_us),
-            ],
+            vec![format!("{:.0} %{mark}", 100.0 * proxy.busy_share), mean, p99, slowest],
         );
     }
     format!("{}{}\n", rows.text(), style.wrap(&in_all(latency), 2))
 }
 
-/// Mean and tail.
-fn added(time: &AddedTime) -> (String, String) {
-    (level(&time.mean_us), time.p99_us.as_ref().map_or_else(|| "-".to_owned(), level))
+/// Mean and tail of what a proxy adds, or all of them.
+fn added(latency: &SizeLatency, service: Option<&str>, time: &AddedTime) -> [String; 2] {
+    [(PredictedTime::MeanUs, time.mean_us), (PredictedTime::P99Us, time.p99_us)]
+        .map(|(which, interval)| predicted(latency, service, which, interval))
+}
+
+/// A predicted time. Without one, that it is withheld, or - with too few responses.
+fn predicted(
+    latency: &SizeLatency,
+    service: Option<&str>,
+    time: PredictedTime,
+    interval: Option<Interval>,
+) -> String {
+    let is_withheld =
+        latency.withheld.iter().any(|one| one.time == time && one.service.as_deref() == service);
+    match interval {
+        Some(interval) => level(&interval),
+        None if is_withheld => "withheld".to_owned(),
+        None => "-".to_owned(),
+    }
 }
 
 fn in_all(latency: &SizeLatency) -> String {
-    let (mean, p99) = (level(&latency.added.mean_us), latency.added.p99_us.as_ref().map(level));
-    let p99 = p99.map_or_else(|| "too few responses for p99".to_owned(), |p99| format!("{p99} us at p99"));
+    let [mean, p99] = added(latency, None, &latency.added);
+    let us = |time: &str| if time == "withheld" { time.to_owned() } else { format!("{time} us") };
+    let p99 = if p99 == "-" { "too few responses for p99".to_owned() } else { format!("p99 {}", us(&p99)) };
     let mark = if latency.is_extrapolated {
         " (~ a proxy is less busy or busier than those whose response times were measured)"
     } else {
         ""
     };
-    format!("added to the response time of a request to the entry: {mean} us on average, {p99}{mark}")
+    let withheld = match widest(&latency.withheld) {
+        Some(widest) => format!("; withheld: intervals of more than half the number, up to {widest}"),
+        None => String::new(),
+    };
+    format!("added to the response time of a request to the entry: mean {}, {p99}{mark}{withheld}", us(&mean))
+}
+
+/// The widest interval of withheld times, against its number.
+fn widest(withheld: &[WithheldTime]) -> Option<String> {
+    let share = withheld.iter().map(|one| one.half_width_share).reduce(f64::max)?;
+    Some(format!("±{} %", grouped(100.0 * share, 0)))
 }
 
 /// Resources of containers.
@@ -286,10 +311,10 @@ mod tests {
             service: service.to_owned(),
             busy_share: 0.63,
             added: AddedTime {
-                mean_us: about(mean_us, 0.02),
+                mean_us: Some(about(mean_us, 0.02)),
                 p99_us: (!is_extrapolated).then(|| about(2.6 * mean_us, 0.05)),
             },
-            critical_path_us: about(0.5 * mean_us, 0.02),
+            critical_path_us: Some(about(0.5 * mean_us, 0.02)),
             is_extrapolated,
         }
     }
@@ -332,9 +357,16 @@ mod tests {
                 or: vec!["cart".to_owned()],
             },
             latency: Some(SizeLatency {
-                added: AddedTime { mean_us: about(412.5, 0.02), p99_us: None },
+                added: AddedTime { mean_us: Some(about(412.5, 0.02)), p99_us: None },
                 is_extrapolated: true,
                 proxies: vec![latency_of("gateway", 250.0, false), latency_of("cart", 325.0, true)],
+                withheld: [(None, 1.87), (Some("cart"), 4.2)]
+                    .map(|(service, half_width_share)| WithheldTime {
+                        service: service.map(str::to_owned),
+                        time: PredictedTime::P99Us,
+                        half_width_share,
+                    })
+                    .to_vec(),
             }),
             no_latency: None,
             money: Some(SizeMoney {

@@ -1,11 +1,11 @@
 //! Predictions and checks of response times, on studies whose truth is known.
 
-use hoptax_result::{ArmResult, LoadSpec, PlannedHop, StudyResult};
+use hoptax_result::{ArmResult, LoadSpec, PlannedHop, SizeLatency, StudyResult};
 
 use super::graph::graph;
 use super::{additive, study_with_times};
 use crate::check::check;
-use crate::predict::size;
+use crate::predict::{Processors, size, size_on};
 
 const LOADS: &str = "
 loads:
@@ -71,24 +71,45 @@ fn proxies_add_what_they_add_at_their_busy_share() {
     assert!((0.45..0.65).contains(&gateway.busy_share), "{gateway:?}");
     let way = (gateway.busy_share - 0.4) / 0.3;
     let expected = MEAN * 150.0 * (1.0 + way);
-    assert!(is_close(gateway.added.mean_us.estimate, expected), "{expected} {gateway:?}");
+    assert!(is_close(gateway.added.mean_us.unwrap().estimate, expected), "{expected} {gateway:?}");
     assert!((0.3..=0.41).contains(&cart.busy_share), "{cart:?}");
-    let sum = gateway.added.mean_us.estimate + cart.added.mean_us.estimate;
-    assert!(is_close(latency.added.mean_us.estimate, sum), "{latency:?}");
+    let sum = gateway.added.mean_us.unwrap().estimate + cart.added.mean_us.unwrap().estimate;
+    assert!(is_close(latency.added.mean_us.unwrap().estimate, sum), "{latency:?}");
     // Slow responses of both are rarer than those of one.
     let tails = gateway.added.p99_us.unwrap().estimate + cart.added.p99_us.unwrap().estimate;
     let tail = latency.added.p99_us.unwrap().estimate;
     assert!(tail < 0.98 * tails && tail > 1.2 * sum, "{tail} {tails} {sum}");
-    assert!(latency.added.mean_us.half_width() > 0.0);
-    let critical = gateway.critical_path_us.estimate + cart.critical_path_us.estimate;
-    assert!((critical - latency.added.mean_us.estimate).abs() < 1e-6 * critical);
+    assert!(latency.added.mean_us.unwrap().half_width() > 0.0);
+    let critical = gateway.critical_path_us.unwrap().estimate + cart.critical_path_us.unwrap().estimate;
+    assert!((critical - latency.added.mean_us.unwrap().estimate).abs() < 1e-6 * critical);
     assert_eq!(result.no_latency, None);
+}
+
+#[test]
+fn proxies_on_one_processor_wait_for_each_other() {
+    let study = [measured(ARMS, stretched)];
+    let rate = 0.5 * RATE;
+    let on = |processors| size_on(&graph(TWO), rate, &study, processors).unwrap().latency;
+    let (own, enough, shared) = (
+        on(Processors::Own).unwrap(),
+        on(Processors::Shared(8)).unwrap(),
+        on(Processors::Shared(1)).unwrap(),
+    );
+    assert_eq!(own, enough);
+    // Both are as busy as both together.
+    let all: f64 = own.proxies.iter().map(|proxy| proxy.busy_share).sum();
+    assert!(shared.proxies.iter().all(|proxy| (proxy.busy_share - all).abs() < 1e-9), "{shared:?} {all}");
+    let mean = |latency: &SizeLatency| latency.added.mean_us.unwrap().estimate;
+    assert!(mean(&shared) > 1.1 * mean(&own), "{shared:?} {own:?}");
+    let refused = size_on(&graph(TWO), 2.5 * RATE, &study, Processors::Shared(1)).unwrap();
+    assert!(refused.no_latency.unwrap().contains("share 1 processor: too few"));
 }
 
 #[test]
 fn a_busier_proxy_adds_more() {
     let study = [measured(ARMS, stretched)];
-    let added = |rate: f64| size(&graph(TWO), rate, &study).unwrap().latency.unwrap().added.mean_us.estimate;
+    let added =
+        |rate: f64| size(&graph(TWO), rate, &study).unwrap().latency.unwrap().added.mean_us.unwrap().estimate;
     assert!(added(4_500.0) > 1.05 * added(4_000.0));
 }
 
@@ -137,7 +158,7 @@ fn few_responses_have_a_mean_and_no_tail() {
     };
     let latency = size(&graph(TWO), RATE, &[measured(ARMS, few)]).unwrap().latency.unwrap();
     assert_eq!(latency.added.p99_us, None);
-    assert!(latency.added.mean_us.estimate > 0.0);
+    assert!(latency.added.mean_us.unwrap().estimate > 0.0);
 }
 
 #[test]
@@ -201,6 +222,6 @@ services:
     assert_eq!(proxies, [("gateway", RATE), ("cart", RATE / 2.0)]);
     let latency = result.latency.unwrap();
     let [gateway, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
-    let sum = gateway.added.mean_us.estimate + 0.5 * cart.added.mean_us.estimate;
-    assert!((latency.added.mean_us.estimate - sum).abs() < 0.02 * sum, "{latency:?}");
+    let sum = gateway.added.mean_us.unwrap().estimate + 0.5 * cart.added.mean_us.unwrap().estimate;
+    assert!((latency.added.mean_us.unwrap().estimate - sum).abs() < 0.02 * sum, "{latency:?}");
 }

@@ -9,6 +9,7 @@ use hoptax_graph::{CONNECTIONS, Event, RunSpec, SLICE, Setting, WARMUP, check, s
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
 use hoptax_result::{SizeResult, StudyResult, Verdict};
+use hoptax_size::Processors;
 use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
 
@@ -28,10 +29,10 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     let plan = plan::read(&name, &text, &functions::load()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     // Before minutes of measuring: what the results lack is known now.
-    let predicted = predict(&plan, arguments.rate, &results)?;
+    let placement = placement(&plan)?;
+    let predicted = predict(&plan, arguments.rate, &results, &placement)?;
     load::allow_connections(CONNECTIONS)?;
     let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let placement = placement(&plan)?;
     let awake = never_halt::awake(&placement, arguments.never_halt)?;
     let environment = study::environment(&envoy, &placement, awake.is_some());
     let program = env::current_exe()
@@ -87,11 +88,18 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
 }
 
 /// The prediction from results; none without results.
-fn predict(plan: &RunPlan, rate: f64, results: &[StudyResult]) -> Result<Option<SizeResult>, Failure> {
+fn predict(
+    plan: &RunPlan,
+    rate: f64,
+    results: &[StudyResult],
+    placement: &Placement,
+) -> Result<Option<SizeResult>, Failure> {
     if results.is_empty() {
         return Ok(None);
     }
-    hoptax_size::size(&plan.graph, rate, results).map(Some).map_err(Failure::bad_input)
+    let count = placement.proxy.len() as u32;
+    let processors = if plan.workers() > count { Processors::Shared(count) } else { Processors::Own };
+    hoptax_size::size_on(&plan.graph, rate, results, processors).map(Some).map_err(Failure::bad_input)
 }
 
 /// The processors of proxies, and those of services and generator: a processor for each worker if at least half of all are left.
