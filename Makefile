@@ -68,7 +68,15 @@ callers: ## Install the packages for studies with a link, PHP callers or other p
 
 .PHONY: limiter
 limiter: ## Build the Go application of `hoptax study rate-limit-placement`
-	tools/limiter
+	tools/go-program limiter
+
+.PHONY: collector
+collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs Go 1.26
+	tools/go-program collector
+
+.PHONY: collector-check
+collector-check: collector ## Have the collector read results of `hoptax export --to otlp`
+	$(CARGO) test --package hoptax --test program -- --include-ignored collector::
 
 .PHONY: registry
 registry: ## Start the image registry behind Envoy, with its plans enforced by MECHANISM (wasm or module); Ctrl-C ends it

@@ -1,12 +1,10 @@
 //! `hoptax smp`, `hoptax export` and `hoptax import` in the formats of other tools, as run by users and scripts.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
-use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 
+use crate::support::receiver::receiver;
 use crate::support::{TOLERANT, UNHURRIED, checked, origin, root, run};
 
 /// The result of a load of 400 requests, and the folder that it is in.
@@ -61,29 +59,8 @@ fn a_distribution_returns_from_hgrm() {
     );
 }
 
-/// A receiver of one request, which it answers and returns: its head and its body.
-fn receiver(answer: &'static str) -> (String, JoinHandle<(String, String)>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1/metrics", listener.local_addr().unwrap());
-    let received = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
-        }
-        let lower = head.to_ascii_lowercase();
-        let length = lower.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-        let mut body = vec![0; length.parse().unwrap()];
-        reader.read_exact(&mut body).unwrap();
-        stream.write_all(answer.as_bytes()).unwrap();
-        (lower, String::from_utf8(body).unwrap())
-    });
-    (url, received)
-}
-
 #[test]
-fn a_collector_receives_the_metrics_or_its_refusal_is_an_error() {
+fn a_receiver_gets_the_metrics_or_its_refusal_is_an_error() {
     let (_folder, file, result) = load();
     let send = |url: &str| run(["export", &file, "--to", "otlp", "--send-to", url]);
     let (url, received) = receiver("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");

@@ -9,6 +9,7 @@
 mod support;
 
 mod bodies;
+mod collector;
 mod crosscheck;
 mod dns;
 mod http3;

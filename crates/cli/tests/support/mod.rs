@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod proxied;
+pub(crate) mod receiver;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};

@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use hoptax_result::LoadResult;
 use serde_json::{Value, json};
 
-/// Temporality of counts of one run.
-const DELTA: u32 = 1;
+/// Temporality of counts since the start of the record. Prometheus takes no counts of intervals (delta temporality).
+const CUMULATIVE: u32 = 2;
 /// Highest scale of exponential histograms, and the most buckets of one.
 const MAX_SCALE: i32 = 8;
 const MAX_BUCKETS: i64 = 160;
@@ -93,7 +93,7 @@ impl Times {
         if points.is_empty() {
             return Value::Null;
         }
-        let sum = json!({"aggregationTemporality": DELTA, "isMonotonic": true, "dataPoints": points});
+        let sum = json!({"aggregationTemporality": CUMULATIVE, "isMonotonic": true, "dataPoints": points});
         json!({"name": name, "description": description, "unit": "{request}", "sum": sum})
     }
 
@@ -121,7 +121,7 @@ impl Times {
             "zeroCount": histogram.zeros.to_string(),
             "positive": {"offset": histogram.offset, "bucketCounts": counts},
         });
-        let all = json!({"aggregationTemporality": DELTA, "dataPoints": [point]});
+        let all = json!({"aggregationTemporality": CUMULATIVE, "dataPoints": [point]});
         json!({"name": name, "description": description, "unit": "s", "exponentialHistogram": all})
     }
 }
