@@ -20,6 +20,10 @@ const MAX_RUN_DELAY_SHARE: f64 = 0.05;
 /// tasks a scheduler may delay the generator by milliseconds. If it lags by this much, it or the whole machine was
 /// stopped: requests due meanwhile carry no information on the subject, and a closed loop left it idle.
 const MAX_OWN_LAG_NS: u64 = 100_000_000;
+/// A closed loop of many connections leaves the subject idle only when the requests in flight are used up. About half of them may wait
+/// at the generator, so it may lag by this share of the time that they take (Little's law). Origin and generator share processors: after
+/// a burst of 10,000 requests, the generator may wait more than 100 ms for its turn.
+const MAX_IN_FLIGHT_SHARE: f64 = 0.5;
 
 /// The rule of a study, based on the host's readings over all of it.
 ///
@@ -32,6 +36,8 @@ pub struct Rule {
     has_readings: bool,
     /// Where proxies share processors with callers on purpose, waiting for a processor is no disturbance.
     shares_processors: bool,
+    /// Whether a closed loop has so many connections that the generator may lag by more than [`MAX_OWN_LAG_NS`].
+    has_long_queues: bool,
 }
 
 impl Rule {
@@ -39,7 +45,8 @@ impl Rule {
     pub fn of(rounds: &[RoundRecord], shares_processors: bool) -> Self {
         let slices = rounds.iter().flat_map(|round| &round.slices);
         let has_readings = slices.clone().any(|slice| slice.handover_ns.is_some());
-        Self { handover: HandoverLimits::usual(slices), has_readings, shares_processors }
+        let has_long_queues = slices.clone().any(|slice| max_own_lag_ns(slice) > MAX_OWN_LAG_NS as f64);
+        Self { handover: HandoverLimits::usual(slices), has_readings, shares_processors, has_long_queues }
     }
 
     /// What disturbed each slice of a round, in their order; empty if the slice counts.
@@ -73,10 +80,15 @@ impl Rule {
 
     /// The rule in words, for the result.
     pub fn text(&self) -> String {
-        let mut rule =
-            "set aside: steal above 1 % (ticks of 10 ms on a processor in use), generator stall above 100 ms, end or restart of \
-             a process"
-                .to_owned();
+        let longer = if self.has_long_queues {
+            " (in a closed loop, above half of the time that the requests in flight take, if that is longer)"
+        } else {
+            ""
+        };
+        let mut rule = format!(
+            "set aside: steal above 1 % (ticks of 10 ms on a processor in use), generator stall above 100 ms{longer}, end or restart of a \
+             process"
+        );
         let of_block = format!("off by a factor of {MAX_HANDOVER_RATIO} from the rest of its block");
         match self.handover {
             Some(HandoverLimits { high_ns, .. }) => {
@@ -143,7 +155,16 @@ pub fn lost_ticks(slice: &SliceRecord) -> bool {
 
 /// Whether the generator was stopped during a slice.
 pub fn was_stalled(slice: &SliceRecord) -> bool {
-    slice.latest_own_lag_ns > MAX_OWN_LAG_NS
+    slice.latest_own_lag_ns as f64 > max_own_lag_ns(slice)
+}
+
+fn max_own_lag_ns(slice: &SliceRecord) -> f64 {
+    let in_flight_ns = if slice.book.answered > 0 {
+        1e9 * f64::from(slice.closed_connections) * slice.recorded_s / slice.book.answered as f64
+    } else {
+        0.0
+    };
+    (MAX_IN_FLIGHT_SHARE * in_flight_ns).max(MAX_OWN_LAG_NS as f64)
 }
 
 /// Whether no number of a slice counts, for a reason that a repetition later in the round would not have.
@@ -158,6 +179,8 @@ pub fn was_delayed(slice: &SliceRecord) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::Book;
+
     use super::*;
 
     fn slice() -> SliceRecord {
@@ -204,6 +227,23 @@ mod tests {
             by(Disturbance::Restarted),
         ];
         assert_eq!(judged(&slices).0, expected);
+    }
+
+    #[test]
+    fn a_generator_may_lag_until_half_of_the_requests_in_flight_are_used_up() {
+        // 12,000 responses/s: 10,000 requests in flight last for 833 ms, 100 for 8 ms.
+        let closed = |closed_connections: u32, lag_ms: u64| SliceRecord {
+            closed_connections,
+            book: Book { answered: 2_400, ..Book::default() },
+            latest_own_lag_ns: lag_ms * 1_000_000,
+            ..slice()
+        };
+        let (by, text) =
+            judged(&[closed(10_000, 400), closed(10_000, 420), closed(100, 100), closed(100, 101)]);
+        assert_eq!(by, [vec![], vec![Disturbance::Stalled], vec![], vec![Disturbance::Stalled]]);
+        assert!(text.contains("100 ms (in a closed loop, above half"), "{text}");
+        let (_, text) = judged(&[closed(100, 0)]);
+        assert!(text.contains("generator stall above 100 ms, end or restart"), "{text}");
     }
 
     #[test]

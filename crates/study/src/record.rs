@@ -83,6 +83,9 @@ pub struct SliceRecord {
     /// The largest lag that the generator itself caused, nanoseconds: with a request, or between two turns of its event loop.
     #[serde(default)]
     pub latest_own_lag_ns: u64,
+    /// Connections of a closed loop, each with a request in flight; 0 under an open loop.
+    #[serde(default)]
+    pub closed_connections: u32,
 }
 
 /// One complete round; stored as JSON so that a study can be resumed after it.

@@ -17,7 +17,7 @@ one-after-another, functions, sidecar.
 graph cannot express. What cannot be read is an error that lists all of it.
 
 Examples:
-  hoptax graph run chain --rate 400 --from runs/prediction-1 --json chain.json
+  hoptax graph run chain --rate 1500 --from runs/graph-parts-1 --json chain.json
   hoptax graph isotope topology.yaml > graph.yaml
   hoptax graph kubernetes manifests --entry frontend > graph.yaml
 

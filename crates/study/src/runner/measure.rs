@@ -284,6 +284,7 @@ impl<'a> Meter<'a> {
             resumed_handshakes: self.recording.handshakes.resumed(),
             response_p50_us: self.recording.response.quantile_us(0.5),
             latest_own_lag_ns: self.recording.own_lag.histogram().max().max(self.recording.longest_turn_ns),
+            closed_connections: if load.open.is_none() { load.connections as u32 } else { 0 },
         };
         let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
         self.record.steal.0 += steal;
