@@ -75,7 +75,7 @@ fn parquet(arguments: &ExportArguments, study: &StudyResult) -> Result<(), Failu
         )));
     };
     let bytes = hoptax_report::parquet::bytes(&table).map_err(|error| {
-        Failure::environment(format!("`{file}`: cannot convert the table `{name}`: {error}"))
+        Failure::bad_input(format!("`{file}`: cannot convert the table `{name}`: {error}"))
     })?;
     let instead = format!("redirect it, `hoptax export {file} --to parquet --table {name} > {name}.parquet`");
     print::binary(&bytes, &instead)
