@@ -30,4 +30,5 @@ pub(crate) mod scale;
 pub(crate) mod size;
 pub(crate) mod smp;
 pub(crate) mod study;
+mod tables;
 pub(crate) mod tune;

@@ -14,11 +14,26 @@ const WIDTH: u16 = 100;
 
 /// Prints a result. A closed pipe (`| head`) is not an error.
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
+    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    write(&[text.as_bytes(), end])
+}
+
+/// Prints a binary result. A closed pipe is not an error.
+///
+/// # Errors
+/// When stdout cannot be written, and when it is a terminal, which would interpret the bytes; `instead` then says what to do.
+pub(crate) fn binary(bytes: &[u8], instead: &str) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        return Err(Failure::bad_input(format!(
+            "the output is binary and stdout is a terminal, so nothing was written: {instead}"
+        )));
+    }
+    write(&[bytes])
+}
+
+fn write(parts: &[&[u8]]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| {
-        if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") }?;
-        stdout.flush()
-    });
+    let written = parts.iter().try_for_each(|part| stdout.write_all(part)).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::environment(format!("cannot write to stdout: {error}")))

@@ -4,7 +4,7 @@ mod page;
 
 use hoptax_result::ResponseHistogram;
 
-use crate::csv::quoted;
+use crate::tables::{Table, ids, integers, rounded};
 pub use page::page;
 
 /// Bins per factor of ten. A bin is then 12 % wide, far wider than the resolution of the histograms.
@@ -12,28 +12,45 @@ const BINS_PER_DECADE: f64 = 20.0;
 /// Nanoseconds of a microsecond.
 const NS_PER_US: f64 = 1_000.0;
 
-/// A line for each bin from the first to the last with a response. `count` and `share` are those of the bin,
+/// A bin of an arm under a load.
+struct Row<'a> {
+    histogram: &'a ResponseHistogram,
+    bin: i32,
+    count: u64,
+    cumulative: u64,
+    total: u64,
+}
+
+impl Row<'_> {
+    fn share(&self, count: u64) -> f64 {
+        count as f64 / self.total.max(1) as f64
+    }
+}
+
+/// A row for each bin from the first to the last with a response. `count` and `share` are those of the bin,
 /// `cumulative_count` and `cumulative_share` those of all responses up to its end. Bins are open at their start and closed at
 /// their end, microseconds.
-pub fn csv(all: &[ResponseHistogram]) -> String {
-    let mut text = "arm,load,from_us,to_us,count,share,cumulative_count,cumulative_share\n".to_owned();
+pub fn table(all: &[ResponseHistogram]) -> Table {
+    let mut rows = Vec::new();
     for histogram in all {
-        let total: u64 = histogram.counts.iter().map(|(_, count)| count).sum();
-        let (arm, load) = (quoted(&histogram.arm), quoted(&histogram.load));
-        let share = |count: u64| count as f64 / total.max(1) as f64;
+        let total = histogram.counts.iter().map(|(_, count)| count).sum();
         let mut cumulative = 0;
         for (bin, count) in bins(&histogram.counts) {
             cumulative += count;
-            text += &format!(
-                "{arm},{load},{:.3},{:.3},{count},{:.6},{cumulative},{:.6}\n",
-                end_us(bin - 1),
-                end_us(bin),
-                share(count),
-                share(cumulative)
-            );
+            rows.push(Row { histogram, bin, count, cumulative, total });
         }
     }
-    text
+    let columns = vec![
+        ids("arm", rows.iter().map(|row| Some(row.histogram.arm.as_str()))),
+        ids("load", rows.iter().map(|row| Some(row.histogram.load.as_str()))),
+        rounded("from_us", 3, rows.iter().map(|row| end_us(row.bin - 1))),
+        rounded("to_us", 3, rows.iter().map(|row| end_us(row.bin))),
+        integers("count", rows.iter().map(|row| Some(row.count))),
+        rounded("share", 6, rows.iter().map(|row| row.share(row.count))),
+        integers("cumulative_count", rows.iter().map(|row| Some(row.cumulative))),
+        rounded("cumulative_share", 6, rows.iter().map(|row| row.share(row.cumulative))),
+    ];
+    Table { columns }
 }
 
 /// The bins with their counts, also empty ones between others.
@@ -66,9 +83,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::csv;
 
     fn of(counts: Vec<(u64, u64)>) -> String {
-        csv(&[ResponseHistogram { arm: "f{a=1,b=2}".to_owned(), load: "open".to_owned(), counts }])
+        let histogram = ResponseHistogram { arm: "f{a=1,b=2}".to_owned(), load: "open".to_owned(), counts };
+        csv::text(&table(&[histogram]))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The outputs of a result: pure functions from results to text.
+//! The outputs of a result: pure functions from results to text, or to bytes.
 //!
 //! All outputs show the same rows in the same order ([`rows`]), with the same numbers ([`numbers`]). None shows a
 //! withheld number.
@@ -21,6 +21,7 @@ mod levels;
 pub mod markdown;
 pub mod numbers;
 pub mod openmetrics;
+pub mod parquet;
 mod parts;
 mod prices;
 mod probe;
@@ -29,6 +30,7 @@ mod rules;
 pub mod sarif;
 mod side;
 mod sittings;
+pub mod tables;
 pub mod terminal;
 mod timeline;
 mod words;

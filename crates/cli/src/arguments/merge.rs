@@ -33,21 +33,25 @@ pub(crate) struct MergeArguments {
 Examples:
   hoptax export result.json --to fortio > fortio-data/load.json    for `fortio report -data-dir fortio-data`
   hoptax export result.json --to otlp --send-to http://127.0.0.1:4318/v1/metrics
-  hoptax export runs/quick-1/result.json --to smp > quick.smp.json
+  hoptax export runs/quick-1/result.json --to parquet --table slices > slices.parquet
 
-docs/merge.md describes the formats, and docs/smp.md that of Service Mesh Performance.
+docs/merge.md describes the formats, docs/smp.md that of Service Mesh Performance, and docs/tables.md
+the tables of studies.
 
 Exit codes:
   0    converted, and received if --send-to is given
-  2    not a result, or one without what the format holds
+  2    not a result, or one without what the format holds; or Parquet was to be printed on a terminal
   3    the receiver cannot be reached or refused the metrics")]
 pub(crate) struct ExportArguments {
-    /// Result of `hoptax load --json` or `hoptax merge --json`; with `--to smp`, also of a study
+    /// Result of `hoptax load --json` or `hoptax merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// Format of the output
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) to: ExportFormat,
+    /// Table of `--to parquet` [default: numbers]
+    #[arg(long, value_name = "TABLE", value_enum)]
+    pub(crate) table: Option<ExportTable>,
     /// Send the metrics of `--to otlp` to this URL, that of a collector, instead of printing them
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) send_to: Option<String>,
@@ -63,4 +67,30 @@ pub(crate) enum ExportFormat {
     Otlp,
     /// Documents of Service Mesh Performance v0.0.1 as JSON, which `hoptax import smp` reads without loss
     Smp,
+    /// A table of a study as a Parquet file, with the columns of the CSV files of its run folder
+    Parquet,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportTable {
+    /// A row for each number of each arm, with its interval
+    Numbers,
+    /// A row for each slice, with its measured values
+    Slices,
+    /// A row for each interval of a timeline
+    Timeline,
+    /// A row for each bin of the response times of each arm under an open loop
+    Histograms,
+}
+
+impl ExportTable {
+    /// The value of `--table`, and the name of the file without its extension.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Numbers => "numbers",
+            Self::Slices => "slices",
+            Self::Timeline => "timeline",
+            Self::Histograms => "histograms",
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! `hoptax export`: converts a result to the format of another tool.
+//! `hoptax export`: converts a result to the format of another tool, or a table of a study to Parquet.
 
 use std::fs;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::judgement::Judgement;
 use super::load_file::{self, NoResult};
-use super::own_study;
-use crate::arguments::{ExportArguments, ExportFormat};
+use super::{own_study, tables};
+use crate::arguments::{ExportArguments, ExportFormat, ExportTable};
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -26,7 +26,14 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
     if arguments.send_to.is_some() && to != ExportFormat::Otlp {
         return Err(Failure::bad_input("`--send-to` needs `--to otlp`"));
     }
+    if arguments.table.is_some() && to != ExportFormat::Parquet {
+        return Err(Failure::bad_input("`--table` needs `--to parquet`"));
+    }
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", arguments.file.display()));
+    if to == ExportFormat::Parquet && format_of(arguments).as_deref() != Some(LoadResult::FORMAT) {
+        parquet(arguments, &own_study::read(&arguments.file)?)?;
+        return Ok(Code::Success);
+    }
     if to == ExportFormat::Smp && is_study(arguments) {
         let study = own_study::read(&arguments.file)?;
         let documents = hoptax_smp::of_study(&study).map_err(|reason| failed(&reason))?;
@@ -45,12 +52,33 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// Whether a file has the format of a study. If it cannot be read, what reads it as the result of a load says so.
+/// The format that a file states. If it cannot be read, what reads it as a result says so.
+fn format_of(arguments: &ExportArguments) -> Option<String> {
+    let text = fs::read_to_string(&arguments.file).ok()?;
+    let value: Value = serde_json::from_str(&text).ok()?;
+    value.get("format")?.as_str().map(str::to_owned)
+}
+
 fn is_study(arguments: &ExportArguments) -> bool {
-    let value =
-        fs::read_to_string(&arguments.file).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    let format = value.as_ref().and_then(|value| value.get("format")?.as_str());
-    format.is_some_and(|format| StudyResult::READABLE.contains(&format))
+    format_of(arguments).is_some_and(|format| StudyResult::READABLE.contains(&format.as_str()))
+}
+
+/// Prints a table of a study as a Parquet file.
+fn parquet(arguments: &ExportArguments, study: &StudyResult) -> Result<(), Failure> {
+    let file = arguments.file.display();
+    let table = arguments.table.unwrap_or(ExportTable::Numbers);
+    let name = table.as_str();
+    let Some(table) = tables::of(study, table) else {
+        let names = tables::names(study).join("`, `");
+        return Err(Failure::bad_input(format!(
+            "`{file}`: this study has no table `{name}`; it has `{names}`"
+        )));
+    };
+    let bytes = hoptax_report::parquet::bytes(&table).map_err(|error| {
+        Failure::bad_input(format!("`{file}`: cannot convert the table `{name}`: {error}"))
+    })?;
+    let instead = format!("redirect it, `hoptax export {file} --to parquet --table {name} > {name}.parquet`");
+    print::binary(&bytes, &instead)
 }
 
 fn without_histograms(result: &LoadResult) -> &'static str {
@@ -66,13 +94,16 @@ fn without_histograms(result: &LoadResult) -> &'static str {
 /// The result in another format.
 ///
 /// # Errors
-/// When it has no valid histogram, and the format consists of one: the reason.
+/// When it has no valid histogram, and the format consists of one, or no table: the reason.
 fn text(to: ExportFormat, result: &LoadResult) -> Result<String, &'static str> {
     const DAMAGED: &str = "a histogram is damaged";
+    const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
+                            use `--to hgrm`, `fortio`, `otlp` or `smp`";
     let histograms = || result.histograms.as_ref().ok_or_else(|| without_histograms(result));
     let times = |encoded: Option<&Histogram>| encoded::times(encoded).ok_or(DAMAGED);
     let buckets = |encoded: Option<&Histogram>| times(encoded).map(|times| hdr::buckets(&times));
     Ok(match to {
+        ExportFormat::Parquet => return Err(NO_TABLE),
         ExportFormat::Smp => hoptax_smp::text(&[hoptax_smp::of_load(result)]),
         ExportFormat::Hgrm => {
             let response = times(histograms()?.response.as_ref())?;

@@ -25,6 +25,7 @@ mod scale;
 mod size;
 mod store;
 mod streams;
+mod tables;
 
 #[test]
 fn every_file_of_this_folder_is_a_module_of_this_program() {

@@ -3,10 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use hoptax_report::{csv, histograms, html, markdown};
+use hoptax_report::{histograms, html, markdown};
 use hoptax_result::StudyResult;
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_study::summary::response_histograms;
+
+use crate::arguments::ExportTable;
+use crate::command::tables;
 
 /// The text of an output file, or why there is none; None if the result has nothing to write there.
 type Text = Option<Result<String, String>>;
@@ -22,13 +25,10 @@ const FILES: [Output; 9] = [
     }),
     ("report.md", |result| Some(Ok(markdown::study(result)))),
     ("report.html", |result| Some(html::study(result).map_err(|error| error.to_string()))),
-    ("numbers.csv", |result| Some(Ok(csv::numbers(result)))),
-    ("slices.csv", |result| result.plan.timeline.is_none().then(|| Ok(csv::slices(result)))),
-    ("timeline.csv", |result| result.plan.timeline.is_some().then(|| Ok(csv::timeline(result)))),
-    ("histograms.csv", |result| {
-        let times = response_histograms(result);
-        (!times.is_empty()).then(|| Ok(histograms::csv(&times)))
-    }),
+    ("numbers.csv", |result| tables::csv(result, ExportTable::Numbers).map(Ok)),
+    ("slices.csv", |result| tables::csv(result, ExportTable::Slices).map(Ok)),
+    ("timeline.csv", |result| tables::csv(result, ExportTable::Timeline).map(Ok)),
+    ("histograms.csv", |result| tables::csv(result, ExportTable::Histograms).map(Ok)),
     ("histograms.html", |result| {
         let times = response_histograms(result);
         (!times.is_empty()).then(|| histograms::page(&result.name, &times).map_err(|error| error.to_string()))
