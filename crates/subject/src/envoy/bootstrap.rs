@@ -309,7 +309,8 @@ fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
     Cluster {
         name: ORIGIN,
         r#type: "STATIC",
-        connect_timeout: "1s",
+        // Envoy's default. With 10,000 connections an event loop may need a second to notice that one is established.
+        connect_timeout: "5s",
         circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
         load_assignment: LoadAssignment { cluster_name: ORIGIN, endpoints },
         typed_extension_protocol_options: (plan.codec == Codec::Http2).then(messages::http2_upstream),
