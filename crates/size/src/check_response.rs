@@ -87,12 +87,13 @@ pub(crate) fn checked_response(
         })
     };
     let limits = Limits::default();
-    let is_vague =
-        |from: usize| intervals.get(from + 1).and_then(|predicted| vague_level(predicted, &limits));
-    if let Some(share) = is_vague(0) {
-        return Err(format!("the predicted mean is withheld: its interval is ±{:.0} % of it", 100.0 * share));
+    let is_vague = |from: usize| {
+        intervals.get(from + 1).is_some_and(|predicted| vague_level(predicted, &limits).is_some())
+    };
+    if is_vague(0) {
+        return Err("the interval of the predicted mean is wider than half of it".to_owned());
     }
-    let has_tail = is_vague(3).is_none()
+    let has_tail = !is_vague(3)
         && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
     Ok(CheckedResponse {
         arm: arm.id.clone(),
