@@ -93,8 +93,8 @@ pub(crate) fn checked_response(
     if is_vague(0) {
         return Err("the interval of the predicted mean is wider than half of it".to_owned());
     }
-    let has_tail = !is_vague(3)
-        && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
+    let has_tail =
+        !is_vague(3) && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
     Ok(CheckedResponse {
         arm: arm.id.clone(),
         load: load.to_owned(),
