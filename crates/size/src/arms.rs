@@ -43,6 +43,13 @@ pub(crate) fn is_composition(arm: &ArmResult) -> bool {
     arm.kind == ArmKind::Function && (hops.len() > 1 || functions > 1)
 }
 
+/// The number of proxies of an arm that is a chain of plain proxies.
+pub(crate) fn plain_chain(arm: &ArmResult) -> Option<usize> {
+    let hops = hops(arm)?;
+    let are_plain = hops.iter().all(|hop| hop.functions.is_empty() && hop.workers.is_none());
+    (hops.len() > 1 && are_plain).then_some(hops.len())
+}
+
 /// The requests that a plain proxy was measured with. None for an arm that is no plain proxy, or that has other conditions
 /// than protocol and sizes.
 pub(crate) fn plain_traffic(arm: &ArmResult) -> Option<Traffic> {

@@ -6,7 +6,8 @@ use hoptax_result::{
 };
 use thiserror::Error;
 
-use crate::arms::{hops, is_composition, plain_traffic, reference};
+use crate::arms::{hops, is_composition, plain_chain, plain_traffic, reference};
+use crate::busy::{Placement, Processors};
 use crate::check_response::{self, chain_times, checked_response};
 use crate::graph::{Called, Service, Traffic};
 use crate::learn::{Plain, Source};
@@ -31,9 +32,10 @@ pub enum NoCheck {
 }
 
 /// Predicts each composition of `study`, an arm with several functions or several proxies, from the arms with one function and from
-/// the plain proxies, at the rate that it was measured at under each load. No composition is used for a prediction.
+/// the plain proxies, at the rate that it was measured at under each load. No composition is used for a prediction, but for
+/// what proxies of a chain cost each other: that is learned from another chain of plain proxies.
 ///
-/// **Method.** Predicted as by [`crate::size()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy that the
+/// **Method.** Predicted as by [`crate::size_on()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy that the
 /// composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of the
 /// baseline and the speed of the machine are in it once ([`Sum::interval`]). Response times are predicted at the busy share of all
 /// proxies of the composition, which share their processors.
@@ -50,6 +52,8 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     }
     let sources = [Source::new(0, study)];
     let [source] = &sources;
+    let processors = Processors::Shared(study.environment.proxy_cpus.len().max(1) as u32);
+    let of_one = Placement { processors: Processors::Own, sharing: None };
     let mut times = AllTimes::new(&sources);
     let (mut compositions, mut left_out) = (Vec::new(), Vec::new());
     let (mut response_times, mut response_times_left_out) = (Vec::new(), Vec::new());
@@ -71,9 +75,22 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
                 continue;
             }
         };
+        let of_chain;
+        let placement = if chain.len() > 1 {
+            let sharing = parts.as_ref().ok().and_then(|parts| source.sharing(&parts.traffic, Some(&arm.id)));
+            if sharing.is_none() && plain_chain(arm).is_some() {
+                let reason = "no other chain of plain proxies states what proxies that share processors cost each other";
+                left_out.push(leave_out(None, reason.to_owned()));
+                continue;
+            }
+            of_chain = Placement { processors, sharing };
+            &of_chain
+        } else {
+            &of_one
+        };
         let mut rates = Vec::new();
         for load in source.loads() {
-            match checked(source, (arm, load), &chain) {
+            match checked(source, (arm, load), (&chain, placement)) {
                 Ok((checked, rate)) => {
                     compositions.push(checked);
                     rates.push((load, rate));
@@ -84,12 +101,12 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
         let states_times =
             |load: &str| study.plan.loads.iter().any(|one| one.name == load && states_response_times(one));
         rates.retain(|(load, _)| states_times(load));
-        match chain_times(&chain, &mut times) {
+        match chain_times((&chain, placement), &mut times) {
             _ if rates.is_empty() => {}
             Err(reason) => response_times_left_out.push(leave_out(None, reason)),
             Ok(parts) => {
                 for (load, rate) in rates {
-                    match checked_response(&mut times, (arm, load), (&chain, &parts), rate) {
+                    match checked_response(&mut times, (arm, load), (&chain, placement, &parts), rate) {
                         Ok(checked) => response_times.push(checked),
                         Err(reason) => response_times_left_out.push(leave_out(Some(load), reason)),
                     }
@@ -198,10 +215,10 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
 ///
 /// # Errors
 /// Which number is missing.
-fn checked(
-    source: &Source<'_>,
+fn checked<'a>(
+    source: &Source<'a>,
     (arm, load): (&ArmResult, &str),
-    chain: &[Proxy<'_>],
+    (chain, placement): (&[Proxy<'a>], &Placement<'a>),
 ) -> Result<(CheckedComposition, f64), String> {
     let composition = source.cost(arm, load).ok_or("its cost is withheld")?;
     let plain = chain.first().and_then(|proxy| proxy.flows.first()).map(|flow| &flow.plain);
@@ -218,11 +235,10 @@ fn checked(
     let rate = core_share * 1e6 / measured.estimate();
     let mut predicted = Sum::default();
     let mut is_extrapolated = false;
-    for proxy in chain {
-        let busy = proxy.busy_share(rate, None);
+    for (proxy, busy) in chain.iter().zip(placement.busy(chain, rate, None)) {
         // A prediction that is too high for a saturated proxy is an error, not an extrapolation.
-        is_extrapolated |= proxy.learned().is_beyond(busy.min(1.0));
-        predicted.add_all(1e6 / rate, &proxy.cores(rate, busy, None));
+        is_extrapolated |= proxy.learned().is_beyond(busy.own.min(1.0));
+        predicted.add_all(1e6 / rate, &placement.cores(proxy, rate, busy, None));
     }
     let mut difference = Sum::default();
     difference.add_all(1.0, &measured);

@@ -4,6 +4,7 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;
 use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary};
 
+use crate::busy::Placement;
 use crate::latency::{intervals, tail};
 use crate::proxy::{Learned, Proxy};
 use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, learned, mean};
@@ -13,6 +14,8 @@ pub(crate) struct ChainTimes {
     /// Of the plain proxy alone, or of the origin and of each proxy.
     base: TimesCurve,
     added: Vec<FlowTimes>,
+    /// What the proxies add to each other's, if that is known.
+    sharing: Option<TimesCurve>,
 }
 
 /// What the response time of a chain of proxies consists of. The proxies share their processors, so they are one queue: their
@@ -20,7 +23,10 @@ pub(crate) struct ChainTimes {
 ///
 /// # Errors
 /// What the study does not state.
-pub(crate) fn chain_times(chain: &[Proxy<'_>], times: &mut AllTimes<'_, '_>) -> Result<ChainTimes, String> {
+pub(crate) fn chain_times(
+    (chain, placement): (&[Proxy<'_>], &Placement<'_>),
+    times: &mut AllTimes<'_, '_>,
+) -> Result<ChainTimes, String> {
     let flows = || chain.iter().filter_map(|proxy| proxy.flows.first());
     let first = flows().next().ok_or("it has no proxy")?;
     let mut functions = Vec::new();
@@ -40,31 +46,37 @@ pub(crate) fn chain_times(chain: &[Proxy<'_>], times: &mut AllTimes<'_, '_>) -> 
                 first.plain.arm.id
             )
         })?;
-        return Ok(ChainTimes { base, added: vec![FlowTimes::new(functions)] });
+        return Ok(ChainTimes { base, added: vec![FlowTimes::new(functions)], sharing: None });
     }
     let mut added = vec![FlowTimes::new(functions)];
     for flow in flows() {
         added.push(FlowTimes::new(vec![times.added(&flow.plain)?]));
     }
-    Ok(ChainTimes { base: times.direct(&first.plain)?, added })
+    let sharing = placement.sharing.as_ref().map(|sharing| times.sharing(sharing)).transpose()?;
+    Ok(ChainTimes { base: times.direct(&first.plain)?, added, sharing })
 }
 
 /// The prediction beside the measurement under one load, at `rate` requests per second.
 ///
 /// # Errors
 /// Which number is missing, or too vague.
-pub(crate) fn checked_response(
+pub(crate) fn checked_response<'a>(
     times: &mut AllTimes<'_, '_>,
     (arm, load): (&ArmResult, &str),
-    (chain, parts): (&[Proxy<'_>], &ChainTimes),
+    (chain, placement, parts): (&[Proxy<'a>], &Placement<'a>, &ChainTimes),
     rate: f64,
 ) -> Result<CheckedResponse, String> {
     let measured = times.of(0, arm, load).ok_or("its response times are withheld")?;
+    let of_each = placement.busy(chain, rate, None);
     // All of them run on the same processors.
-    let busy = chain.iter().map(|proxy| proxy.busy_share(rate, None)).sum::<f64>().min(1.0);
+    let busy = of_each.first().map_or(0.0, |busy| busy.processors.min(1.0));
     let mut predicted = Formula::default();
     predicted.add_all(1.0, &parts.base.at(busy));
     parts.added.iter().for_each(|added| predicted.add_all(1.0, &added.at(busy)));
+    if let Some(sharing) = &parts.sharing {
+        let others = of_each.iter().map(|busy| 1.0 - busy.part).sum();
+        predicted.add_all(others, &sharing.at(busy));
+    }
     let base: Learned = parts.base.learned();
     let is_extrapolated = base.is_beyond(busy) || learned(parts.added.iter()).is_beyond(busy);
     let numbers = |left_out: LeftOut| {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{SizedProxy, Verdict};
 
+use crate::busy::{Placement, Processors};
 use crate::learn::Source;
 use crate::proxy::{Learned, NEARLY, Proxy};
 
@@ -11,9 +12,10 @@ use crate::proxy::{Learned, NEARLY, Proxy};
 pub(crate) fn extrapolations(
     proxies: &[Proxy<'_>],
     sized: &[SizedProxy],
+    placement: &Placement<'_>,
     sources: &[Source<'_>],
 ) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut found: Vec<String> = shared_processors(placement, sized).into_iter().collect();
     for (proxy, sized) in proxies.iter().zip(sized) {
         found.extend(too_few_workers(sized));
         found.extend(outside_of_curves(proxy, sized));
@@ -27,12 +29,36 @@ pub(crate) fn extrapolations(
             }
         }
     }
-    found.extend(of_sources(proxies, sources));
+    found.extend(of_sources(proxies, placement, sources));
     found
 }
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
+}
+
+/// Proxies that share processors, where it is not known what they cost each other.
+fn shared_processors(placement: &Placement<'_>, sized: &[SizedProxy]) -> Option<String> {
+    let Processors::Shared(count) = placement.processors else { return None };
+    let Some(sharing) = &placement.sharing else {
+        return Some(
+            "the proxies share processors, and no result states what proxies cost each other there. A study with a chain of two plain \
+             proxies measures it: `- {name: two-proxies, hops: [client, server]}`"
+                .to_owned(),
+        );
+    };
+    let busy = sized.iter().map(|one| one.cores.estimate).sum::<f64>() / f64::from(count);
+    let [least, most] = sharing.busy_shares();
+    let is_beyond = Learned { least, most, only: None }.is_beyond(busy.min(1.0));
+    is_beyond.then(|| {
+        format!(
+            "the processors of the proxies are busy for {} of the time, and `{}` states what proxies cost each other from {} to {}",
+            percent(busy),
+            sharing.arm().id,
+            percent(least),
+            percent(most)
+        )
+    })
 }
 
 fn too_few_workers(sized: &SizedProxy) -> Option<String> {
@@ -133,8 +159,8 @@ fn functions(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
 }
 
 /// Results that are not sound, and results that differ in their machine or proxy.
-fn of_sources(proxies: &[Proxy<'_>], sources: &[Source<'_>]) -> Vec<String> {
-    let mut used: BTreeSet<usize> = BTreeSet::new();
+fn of_sources(proxies: &[Proxy<'_>], placement: &Placement<'_>, sources: &[Source<'_>]) -> Vec<String> {
+    let mut used: BTreeSet<usize> = placement.sharing.iter().map(|sharing| sharing.plain.source).collect();
     for flow in proxies.iter().flat_map(|proxy| &proxy.flows) {
         used.insert(flow.plain.source);
         used.extend(flow.functions.iter().map(|(_, priced)| priced.source));

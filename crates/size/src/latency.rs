@@ -3,10 +3,10 @@
 use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
 use hoptax_stats::{jackknife, sum_of_independent};
 
+use crate::busy::{Busy, Placement, Processors};
 use crate::graph::{Graph, Service};
-use crate::predict::Processors;
 use crate::proxy::{Learned, NEARLY, Proxy};
-use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, learned, mean};
+use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, TimesCurve, learned, mean};
 use crate::vague::withhold_vague;
 use crate::walk::{Walk, requests_to_simulate};
 
@@ -26,6 +26,8 @@ struct At {
     /// What its requests wait for: those to its service, then those of each call that passes it, with their number for each
     /// request to the entry.
     flows: Vec<(f64, Formula)>,
+    /// How long a pass on its way to a service keeps those of other proxies waiting, us.
+    ahead_us: f64,
     is_extrapolated: bool,
 }
 
@@ -34,7 +36,8 @@ struct At {
 ///
 /// **Method.** A request passes proxies and services as its calls lead it: calls of a step at the same time take as long as the
 /// slowest, steps follow each other. Each pass of a proxy takes a time drawn from what the proxy adds at its busy share, independently
-/// of all others. The time added is the difference between the request and the same request without the times of proxies. Mean and
+/// of all others. If proxies share processors, calls at the same time reach them at the same time too: each waits for the passes of
+/// those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The time added is the difference between the request and the same request without the times of proxies. Mean and
 /// quantile are those of many such requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
 ///
 /// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out ([`jackknife`]); the
@@ -42,17 +45,29 @@ struct At {
 ///
 /// # Errors
 /// Why there is no number.
-pub(crate) fn latency(
+pub(crate) fn latency<'a>(
     graph: &Graph,
-    (proxies, processors): (&[Proxy<'_>], Processors),
+    (proxies, placement): (&[Proxy<'a>], &Placement<'a>),
     rate: f64,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<Latency, String> {
     let (mut at, mut extrapolations) = (Vec::new(), Vec::new());
-    let of_all = busy_share_of_all(proxies, processors, rate)?;
-    for proxy in proxies {
-        let busy = proxy.busy_share(rate, None).max(of_all);
-        let (one, extrapolation) = at_busy_share(proxy, busy, times)?;
+    let sharing = placement.sharing.as_ref().map(|sharing| times.sharing(sharing)).transpose()?;
+    for (proxy, busy) in proxies.iter().zip(placement.busy(proxies, rate, None)) {
+        if let Processors::Shared(count) = placement.processors
+            && busy.processors >= 1.0
+        {
+            let plural = if count == 1 { "" } else { "s" };
+            return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
+        }
+        let (mut one, extrapolation) = at_busy_share((proxy, busy), sharing.as_ref(), times)?;
+        let passes = rate * proxy.per_request();
+        if let Processors::Shared(count) = placement.processors
+            && passes > 0.0
+        {
+            let cores = placement.cores(proxy, rate, busy, None).estimate();
+            one.ahead_us = 0.5 * 1e6 * cores / passes / f64::from(count);
+        }
         at.push(one);
         extrapolations.extend(extrapolation);
     }
@@ -94,25 +109,16 @@ pub(crate) fn latency(
     Ok(Latency { size, extrapolations })
 }
 
-/// The busy share of processors that the proxies share; 0 if each has its own.
-fn busy_share_of_all(proxies: &[Proxy<'_>], processors: Processors, rate: f64) -> Result<f64, String> {
-    let Processors::Shared(count) = processors else { return Ok(0.0) };
-    let cores = |proxy: &Proxy<'_>| proxy.busy_share(rate, None) * f64::from(proxy.service.workers);
-    let busy = proxies.iter().map(cores).sum::<f64>() / f64::from(count);
-    if busy >= 1.0 {
-        let plural = if count == 1 { "" } else { "s" };
-        return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
-    }
-    Ok(busy)
-}
-
 /// A proxy at a busy share of the processors that its requests wait for, and in a sentence whether that goes beyond what was measured.
 fn at_busy_share(
-    proxy: &Proxy<'_>,
-    busy: f64,
+    (proxy, busy): (&Proxy<'_>, Busy),
+    sharing: Option<&TimesCurve>,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<(At, Option<String>), String> {
     let name = &proxy.service.name;
+    let others = 1.0 - busy.part;
+    // Requests wait for all that processors do. With more processors than they need, a worker may still be busier.
+    let busy = busy.own.max(busy.processors);
     if busy >= 1.0 {
         return Err(format!("`{name}` has too few workers for the rate, so its queue grows without limit"));
     }
@@ -136,8 +142,15 @@ fn at_busy_share(
         )
     });
     let per_request = proxy.flows.iter().map(|flow| flow.per_request);
-    let flows = per_request.zip(flows.iter().map(|flow| flow.at(busy))).collect();
-    Ok((At { busy, flows, is_extrapolated }, extrapolation))
+    let at = |flow: &FlowTimes| {
+        let mut formula = flow.at(busy);
+        if let Some(sharing) = sharing {
+            formula.add_all(others, &sharing.at(busy));
+        }
+        formula
+    };
+    let flows = per_request.zip(flows.iter().map(at)).collect();
+    Ok((At { busy, flows, ahead_us: 0.0, is_extrapolated }, extrapolation))
 }
 
 /// The numbers of all proxies and of each, us.
@@ -151,7 +164,13 @@ fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, 
         flows.map(|(_, formula)| values.of(formula)).collect()
     };
     let added: Vec<Vec<Vec<f64>>> = services.iter().map(of_service).collect();
-    let found = Walk::new(services, &added).requests(requests);
+    let mut proxies = at.iter();
+    let ahead_of = |service: &Service| {
+        let one = service.has_proxy.then(|| proxies.next()).flatten();
+        one.map_or(0.0, |one| one.ahead_us)
+    };
+    let ahead: Vec<f64> = services.iter().map(ahead_of).collect();
+    let found = Walk::new(services, &added, &ahead).requests(requests);
     let mut numbers = vec![mean(&found.added), tail(found.added)];
     let of_services = services.iter().zip(&added).zip(&found.critical);
     let of_proxies = of_services.filter(|((service, _), _)| service.has_proxy);
@@ -306,7 +325,7 @@ services:
         let [one, other] = simulated_study(&mut table, 1, (rounds, responses), random);
         let at: Vec<At> = [front, one, other]
             .into_iter()
-            .map(|flow| At { busy: 0.5, flows: vec![(1.0, flow)], is_extrapolated: false })
+            .map(|flow| At { busy: 0.5, flows: vec![(1.0, flow)], ahead_us: 0.0, is_extrapolated: false })
             .collect();
         (table, move |table, left_out| simulated(&graph.services, &at, table, left_out, requests))
     }

@@ -3,8 +3,10 @@
 use hoptax_result::{ArmLoad, ArmResult, Interval, Loop, StudyResult};
 use hoptax_study::summary::CpuByRound;
 
-use crate::arms::{plain_traffic, priced, reference, single_function};
+use crate::arms::{plain_chain, plain_traffic, priced, reference, single_function};
 use crate::graph::{Called, Traffic};
+use crate::interpolation::weighted;
+use crate::sharing::Sharing;
 use crate::sum::{Measured, Sum};
 
 /// A result, and the loads of it at which all arms are equally busy: closed loops, and open loops at a share of the capacity.
@@ -75,6 +77,20 @@ impl<'a> Source<'a> {
         Some(Priced { curve, source: self.number, arm, is_same_traffic })
     }
 
+    /// What proxies that share processors cost each other, from a chain of plain proxies: one with these requests, or else with any, but
+    /// not the arm `besides`. None if the result has no such chain that counts.
+    pub(crate) fn sharing(&self, traffic: &Traffic, besides: Option<&str>) -> Option<Sharing<'a>> {
+        let chain = |arm: &'a ArmResult| {
+            let plain = self.plain_of(reference(self.result, arm)?)?;
+            Sharing::new(plain, self.plain_of(arm)?, plain_chain(arm)?)
+        };
+        let others = self.result.arms.iter().filter(|arm| Some(arm.id.as_str()) != besides);
+        let mut found: Vec<Sharing<'a>> = others.filter_map(chain).collect();
+        let is_same = |sharing: &Sharing<'_>| plain_traffic(sharing.plain.arm).as_ref() == Some(traffic);
+        let same = found.iter().position(is_same).unwrap_or_default();
+        (!found.is_empty()).then(|| found.swap_remove(same))
+    }
+
     /// What an arm costs more than the arm that it is compared with, under one load; none if that does not count.
     pub(crate) fn cost(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
         let (_, by_round) = self.loads.iter().find(|(name, _)| *name == load)?;
@@ -142,17 +158,8 @@ impl Curve {
     /// outside of all.
     pub(crate) fn at(&self, busy: f64) -> Sum<'_> {
         let mut sum = Sum::default();
-        let after = self.0.iter().position(|point| point.busy >= busy).unwrap_or(self.0.len());
-        let before = after.checked_sub(1).and_then(|place| self.0.get(place));
-        match (before, self.0.get(after)) {
-            (Some(low), Some(high)) => {
-                let share = (busy - low.busy) / (high.busy - low.busy);
-                sum.add(1.0 - share, &low.measured);
-                sum.add(share, &high.measured);
-            }
-            (Some(only), None) | (None, Some(only)) => sum.add(1.0, &only.measured),
-            (None, None) => {}
-        }
+        weighted(&self.0, |point| point.busy, busy)
+            .for_each(|(weight, point)| sum.add(weight, &point.measured));
         sum
     }
 }

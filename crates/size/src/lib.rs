@@ -3,7 +3,8 @@
 //!
 //! A graph file becomes rates of requests by proxy ([`graph`], `flow`). The results become curves: CPU time per request over the
 //! busy share of the processors, for plain proxies and for what functions add (`learn`). A prediction is a weighted sum of points
-//! of these curves, so that its interval contains what the points share (`sum`).
+//! of these curves, so that its interval contains what the points share (`sum`). Proxies that share processors cost each other CPU time
+//! (`sharing`), so how busy they are is solved for all together (`busy`).
 //!
 //! Times that proxies add to responses are curves too (`times`), of whole distributions. They are combined by simulating requests
 //! through the graph (`walk`, `latency`).
@@ -11,26 +12,30 @@
 //! Nothing here reads a file or a clock.
 
 mod arms;
+mod busy;
 mod check;
 mod check_response;
 mod extrapolation;
 mod flow;
 pub mod graph;
 pub mod import;
+mod interpolation;
 mod kubernetes_resources;
 mod latency;
 mod learn;
 mod money;
 mod predict;
 mod proxy;
+mod sharing;
 mod sum;
 mod times;
 mod vague;
 mod walk;
 
+pub use busy::Processors;
 pub use check::{NoCheck, check};
 pub use money::{HOURS_PER_MONTH, Prices, money};
-pub use predict::{NoSize, Processors, size, size_on};
+pub use predict::{NoSize, size, size_on};
 
 #[cfg(test)]
 mod tests;

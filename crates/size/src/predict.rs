@@ -7,6 +7,7 @@ use hoptax_result::{
 use hoptax_stats::sum_of_dependent;
 use thiserror::Error;
 
+use crate::busy::{Busy, Placement, Processors};
 use crate::extrapolation::extrapolations;
 use crate::flow::{Flow, flows};
 use crate::graph::{Called, Graph, Traffic};
@@ -54,20 +55,12 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
     size_on(graph, rate, results, Processors::Own)
 }
 
-/// The processors that proxies run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Processors {
-    /// Each worker has one of its own.
-    Own,
-    /// All proxies together have this many.
-    Shared(u32),
-}
-
 /// Like [`size()`], for proxies on these processors.
 ///
 /// **Method.** A request to one of several proxies on a processor waits while the processor works for any of them: it waits as long as at
-/// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). CPU times are those of
-/// proxies with processors of their own: what they cost each other is not known.
+/// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). What the proxies cost
+/// each other besides is that of a measured chain of plain proxies (`sharing`), if possible with the requests that the entry gets, and left
+/// out if no result has one.
 ///
 /// # Errors
 /// As [`size()`].
@@ -80,22 +73,31 @@ pub fn size_on(
     let sources: Vec<Source<'_>> =
         results.iter().enumerate().map(|(number, result)| Source::new(number, result)).collect();
     let mut proxies = learn(graph, &sources)?;
-    let latency = latency(graph, (&proxies, processors), rate, &mut AllTimes::new(&sources));
+    let sharing = match processors {
+        Processors::Own => None,
+        Processors::Shared(_) => graph
+            .services
+            .first()
+            .and_then(|entry| sources.iter().find_map(|source| source.sharing(&entry.traffic, None))),
+    };
+    let placement = Placement { processors, sharing };
+    let latency = latency(graph, (&proxies, &placement), rate, &mut AllTimes::new(&sources));
     proxies.sort_by_key(|proxy| proxy.service.place);
     let mut sized = Vec::new();
     let mut functions = Vec::new();
-    for proxy in &proxies {
+    for (number, (proxy, busy)) in proxies.iter().zip(placement.busy(&proxies, rate, None)).enumerate() {
         let imprecise = || NoSize::Imprecise { service: proxy.service.name.clone() };
-        sized.push(sized_proxy(proxy, rate).ok_or_else(imprecise)?);
+        sized.push(sized_proxy(proxy, &placement, rate, busy).ok_or_else(imprecise)?);
         for function in proxy.functions() {
-            functions.push(sized_function(proxy, rate, function).ok_or_else(imprecise)?);
+            let sized = sized_function((&proxies, number), &placement, rate, function);
+            functions.push(sized.ok_or_else(imprecise)?);
         }
     }
     functions.sort_by(|one, other| other.cores.estimate.total_cmp(&one.cores.estimate));
-    let (Some(cores), Some(bottleneck)) = (all_cores(&proxies, rate), bottleneck(&sized)) else {
+    let (Some(cores), Some(bottleneck)) = (all_cores(&proxies, &placement, rate), bottleneck(&sized)) else {
         return Err(NoSize::Imprecise { service: graph.name.clone() });
     };
-    let mut extrapolations = extrapolations(&proxies, &sized, &sources);
+    let mut extrapolations = extrapolations(&proxies, &sized, &placement, &sources);
     let (latency, no_latency) = match latency {
         Ok(found) => {
             extrapolations.extend(found.extrapolations);
@@ -108,7 +110,7 @@ pub fn size_on(
         graph: graph.name.clone(),
         rate,
         confidence: results.iter().map(|result| result.plan.confidence).fold(1.0, f64::min),
-        sources: used(&sources, &proxies),
+        sources: used(&sources, &proxies, &placement),
         latency,
         no_latency,
         money: None,
@@ -116,7 +118,7 @@ pub fn size_on(
         proxies: sized,
         functions,
         cores,
-        curve: curve(&proxies, bottleneck.rate.estimate),
+        curve: curve(&proxies, &placement, bottleneck.rate.estimate),
         bottleneck,
     })
 }
@@ -131,17 +133,18 @@ fn in_order_of_file(mut latency: SizeLatency, proxies: &[Proxy<'_>]) -> SizeLate
 const CURVE: [f64; 6] = [0.05, 0.1, 0.25, 0.5, 0.75, 1.0];
 
 /// The cores of all proxies at shares of the rate `highest`.
-fn curve(proxies: &[Proxy<'_>], highest: f64) -> Vec<SizePoint> {
-    let point =
-        |share: f64| Some(SizePoint { rate: share * highest, cores: all_cores(proxies, share * highest)? });
+fn curve<'a>(proxies: &[Proxy<'a>], placement: &Placement<'a>, highest: f64) -> Vec<SizePoint> {
+    let point = |share: f64| {
+        Some(SizePoint { rate: share * highest, cores: all_cores(proxies, placement, share * highest)? })
+    };
     CURVE.into_iter().filter_map(point).collect()
 }
 
 /// The cores of all proxies at `rate` requests per second to the entry.
-fn all_cores(proxies: &[Proxy<'_>], rate: f64) -> Option<Interval> {
+fn all_cores<'a>(proxies: &[Proxy<'a>], placement: &Placement<'a>, rate: f64) -> Option<Interval> {
     let mut cores = Sum::default();
-    for proxy in proxies {
-        cores.add_all(1.0, &proxy.cores(rate, proxy.busy_share(rate, None), None));
+    for (proxy, busy) in proxies.iter().zip(placement.busy(proxies, rate, None)) {
+        cores.add_all(1.0, &placement.cores(proxy, rate, busy, None));
     }
     cores.interval()
 }
@@ -218,11 +221,15 @@ fn arm(function: &str, traffic: &Traffic) -> String {
     format!("- {{function: \"{function}\", at: {{{}}}}}", at.join(", "))
 }
 
-fn sized_proxy(proxy: &Proxy<'_>, rate: f64) -> Option<SizedProxy> {
+fn sized_proxy<'a>(
+    proxy: &Proxy<'a>,
+    placement: &Placement<'a>,
+    rate: f64,
+    busy: Busy,
+) -> Option<SizedProxy> {
     let workers = f64::from(proxy.service.workers);
     let requests_per_second = rate * proxy.per_request();
-    let busy = proxy.busy_share(rate, None);
-    let cores = proxy.cores(rate, busy, None).interval()?;
+    let cores = placement.cores(proxy, rate, busy, None).interval()?;
     let at_full_load = proxy.cores(rate, 1.0, None).interval()?.times(1.0 / workers);
     // The rate is the reciprocal of the busy share, so the ends of the interval change places.
     let max_rate = (at_full_load.low > 0.0).then(|| Interval {
@@ -241,7 +248,7 @@ fn sized_proxy(proxy: &Proxy<'_>, rate: f64) -> Option<SizedProxy> {
         busy_share: cores.times(1.0 / workers),
         max_rate,
         memory_bytes,
-        is_extrapolated: proxy.learned().is_beyond(busy.min(1.0)),
+        is_extrapolated: proxy.learned().is_beyond(busy.own.min(1.0)),
     })
 }
 
@@ -258,14 +265,22 @@ fn memory(proxy: &Proxy<'_>) -> Option<Interval> {
     sum_of_dependent(&numbers)
 }
 
-fn sized_function<'a>(proxy: &Proxy<'a>, rate: f64, function: FunctionOf<'a>) -> Option<SizedFunction> {
+fn sized_function<'a>(
+    (proxies, number): (&[Proxy<'a>], usize),
+    placement: &Placement<'a>,
+    rate: f64,
+    function: FunctionOf<'a>,
+) -> Option<SizedFunction> {
     let (side, called) = function;
+    let proxy = proxies.get(number)?;
     let requests_per_second = rate * proxy.per_request_of(side);
-    let busy = proxy.busy_share(rate, None);
-    let cores = proxy.cores_of(rate, busy, function).interval()?;
-    let mut saved = proxy.cores(rate, busy, None);
-    let less_busy = proxy.busy_share(rate, Some(function));
-    saved.add_all(-1.0, &proxy.cores(rate, less_busy, Some(function)));
+    let busy_at = |without| placement.busy(proxies, rate, without).get(number).copied();
+    let busy = busy_at(None)?;
+    let cores = proxy.cores_of(rate, busy.own, function).interval()?;
+    let mut saved = placement.cores(proxy, rate, busy, None);
+    let less_busy = busy_at(Some((number, function)))?;
+    let without = placement.cores(proxy, rate, less_busy, Some(function));
+    saved.add_all(-1.0, &without);
     Some(SizedFunction {
         service: proxy.service.name.clone(),
         function: called.text.clone(),
@@ -290,7 +305,7 @@ fn bottleneck(proxies: &[SizedProxy]) -> Option<SizeBottleneck> {
 }
 
 /// The results that something was learned from.
-fn used(sources: &[Source<'_>], proxies: &[Proxy<'_>]) -> Vec<SizeSource> {
+fn used(sources: &[Source<'_>], proxies: &[Proxy<'_>], placement: &Placement<'_>) -> Vec<SizeSource> {
     let flows = || proxies.iter().flat_map(|proxy| &proxy.flows);
     let described = |source: &Source<'_>| {
         let is_source = |number: &usize| *number == source.number;
@@ -298,7 +313,8 @@ fn used(sources: &[Source<'_>], proxies: &[Proxy<'_>]) -> Vec<SizeSource> {
         let plain = flows().map(|flow| flow.plain.source);
         let busy_shares = flows().find(|flow| is_source(&flow.plain.source));
         let result = source.result;
-        functions.chain(plain).find(is_source).map(|_| SizeSource {
+        let sharing = placement.sharing.iter().map(|sharing| sharing.plain.source);
+        functions.chain(plain).chain(sharing).find(is_source).map(|_| SizeSource {
             study: result.name.clone(),
             started_at: result.environment.started_at.clone(),
             verdict: result.verdict,

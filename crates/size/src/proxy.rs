@@ -6,9 +6,6 @@ use crate::graph::{Called, Service};
 use crate::learn::{Curve, Plain, Priced};
 use crate::sum::Sum;
 
-/// Halvings of the interval that a busy share is in: enough for all digits of a double.
-const HALVINGS: u32 = 60;
-
 /// A proxy with what was learned about its requests.
 pub(crate) struct Proxy<'a> {
     pub(crate) service: &'a Service,
@@ -115,24 +112,6 @@ impl<'a> Proxy<'a> {
             std::iter::once(&flow.plain.curve).chain(functions)
         });
         Learned::new(&curves.map(|curve| curve.busy_shares().collect()).collect::<Vec<_>>())
-    }
-
-    /// The busy share of its workers at `rate` requests per second to the entry, above 1 if it has too few: the one at which CPU time per request and rate agree.
-    ///
-    /// **Method.** The busy share `b` with `b = cores(b) / workers`, by bisection. CPU time per request falls while a proxy gets
-    /// busier, so there is one. It is computed from estimates: its own error is neglected.
-    pub(crate) fn busy_share(&self, rate: f64, without: Option<FunctionOf<'a>>) -> f64 {
-        let needed = |busy| self.cores(rate, busy, without).estimate() / f64::from(self.service.workers);
-        let at_most = needed(1.0);
-        if at_most >= 1.0 {
-            return at_most;
-        }
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..HALVINGS {
-            let middle = f64::midpoint(low, high);
-            if needed(middle) > middle { low = middle } else { high = middle }
-        }
-        f64::midpoint(low, high)
     }
 }
 

@@ -4,6 +4,7 @@ mod check;
 pub(crate) mod graph;
 mod latency;
 mod predict;
+mod sharing;
 
 use hoptax_functions::Catalogue;
 use hoptax_result::{ArmResult, LoadSpec, PlannedHop, Sample, StudyResult, StudyRound};

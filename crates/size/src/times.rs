@@ -6,8 +6,10 @@ use hoptax_result::{ArmKind, ArmResult, LoadSpec, Loop, StudyResult};
 use hoptax_stats::{pooled_values, quantile_level};
 use hoptax_study::summary::response_times_by_round;
 
+use crate::interpolation::weighted;
 use crate::learn::{Plain, Priced, Source, under};
 use crate::proxy::{Learned, LearnedFlow};
+use crate::sharing::Sharing;
 
 /// Equally likely values that stand for a distribution of times.
 pub(crate) const VALUES: usize = 2_000;
@@ -64,17 +66,7 @@ impl TimesCurve {
     /// all.
     pub(crate) fn at(&self, busy: f64) -> Formula {
         let mut formula = Formula::default();
-        let after = self.0.iter().position(|(share, _)| *share >= busy).unwrap_or(self.0.len());
-        let before = after.checked_sub(1).and_then(|place| self.0.get(place));
-        match (before, self.0.get(after)) {
-            (Some((from, low)), Some((to, high))) => {
-                let share = (busy - from) / (to - from);
-                formula.add_all(1.0 - share, low);
-                formula.add_all(share, high);
-            }
-            (Some((_, only)), None) | (None, Some((_, only))) => formula.add_all(1.0, only),
-            (None, None) => {}
-        }
+        weighted(&self.0, |point| point.0, busy).for_each(|(weight, (_, sum))| formula.add_all(weight, sum));
         formula
     }
 }
@@ -165,6 +157,21 @@ impl<'s, 'a> AllTimes<'s, 'a> {
     /// The response times of a plain proxy and its origin.
     pub(crate) fn whole(&mut self, plain: &Plain<'_>) -> Option<TimesCurve> {
         self.curve(plain.source, plain.arm, &[(1.0, plain.arm)])
+    }
+
+    /// What other proxies on the same processors add to the response times of a plain proxy.
+    ///
+    /// # Errors
+    /// What the results do not state, and what to measure.
+    pub(crate) fn sharing(&mut self, sharing: &Sharing<'_>) -> Result<TimesCurve, String> {
+        let (plain, arm) = (&sharing.plain, sharing.arm());
+        let direct = self.direct_arm(plain)?;
+        let [of_chain, of_direct, of_plain] = sharing.of_times();
+        self.curve(plain.source, plain.arm, &[(of_chain, arm), (of_direct, direct), (of_plain, plain.arm)])
+            .ok_or_else(|| {
+                let study = self.study(plain.source);
+                format!("`{study}` does not state response times of `{}` at shares of the capacity", arm.id)
+            })
     }
 
     /// The response times of an arm under one load; none if they do not count.

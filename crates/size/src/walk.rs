@@ -33,6 +33,9 @@ pub(crate) struct Walk<'a> {
     services: &'a [Service],
     /// Equally likely times that proxies add: by service, then requests to the service and those of each of its calls.
     added: &'a [Vec<Vec<f64>>],
+    /// How long a pass of the proxy of each service on its way there keeps the passes of other proxies waiting: 0 if each proxy has
+    /// processors of its own.
+    ahead: &'a [f64],
     random: Xoshiro256PlusPlus,
     /// What proxies added on the slowest way so far.
     way: Vec<(usize, f64)>,
@@ -55,8 +58,8 @@ struct Took {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(services: &'a [Service], added: &'a [Vec<Vec<f64>>]) -> Self {
-        Self { services, added, random: Xoshiro256PlusPlus::seed_from_u64(SEED), way: Vec::new() }
+    pub(crate) fn new(services: &'a [Service], added: &'a [Vec<Vec<f64>>], ahead: &'a [f64]) -> Self {
+        Self { services, added, ahead, random: Xoshiro256PlusPlus::seed_from_u64(SEED), way: Vec::new() }
     }
 
     pub(crate) fn requests(mut self, requests: usize) -> Found {
@@ -86,10 +89,15 @@ impl<'a> Walk<'a> {
         for step in service.calls.chunk_by(|one, next| one.step == next.step) {
             let mut slowest = self.way.len()..self.way.len();
             let mut most: Option<Took> = None;
+            // Calls are sent in their order, and those on shared processors pass in that order.
+            let mut ahead = 0.0;
             for call in step {
                 flow += 1;
                 let from = self.way.len();
-                let of_call = self.calls(number, service, (flow, call));
+                let mut of_call = self.calls(number, service, (flow, call));
+                of_call.with += ahead;
+                self.way.push((call.service, ahead));
+                ahead += self.ahead_of_others(number, service, call);
                 if most.is_some_and(|most| most.with >= of_call.with) {
                     self.way.truncate(from);
                 } else {
@@ -107,6 +115,13 @@ impl<'a> Walk<'a> {
             took = Took { with: took.with + most.with, without: took.without + most.without };
         }
         took
+    }
+
+    /// How long a call keeps calls waiting that are made after it at the same time.
+    fn ahead_of_others(&self, number: usize, service: &Service, call: &Call) -> f64 {
+        let of = |service: usize| self.ahead.get(service).copied().unwrap_or_default();
+        let outbound = if service.outbound.is_some() { of(number) } else { 0.0 };
+        call.factor.min(1.0) * (outbound + of(call.service))
     }
 
     /// The calls that a request makes to one service, one after another.
@@ -148,7 +163,7 @@ mod tests {
     fn constant(graph: &Graph, added: &[&[f64]]) -> Found {
         let added: Vec<Vec<Vec<f64>>> =
             added.iter().map(|flows| flows.iter().map(|time| vec![*time]).collect()).collect();
-        Walk::new(&graph.services, &added).requests(1_000)
+        Walk::new(&graph.services, &added, &[]).requests(1_000)
     }
 
     fn are_near(found: &[f64], expected: &[f64]) -> bool {
@@ -190,6 +205,29 @@ services:
         let found = constant(&together, &[&[1.0, 20.0, 10.0], &[300.0], &[1_500.0]]);
         assert!(are_near(&found.added, &vec![521.0; 1_000]), "{:?}", found.added[0]);
         assert!(are_near(&found.critical, &[21.0, 0.0, 1_500.0]), "{:?}", found.critical);
+    }
+
+    #[test]
+    fn calls_at_the_same_time_pass_shared_processors_in_their_order() {
+        let together = graph(&FAN_OUT.replace("STEPS", "[[{service: fast, factor: 0.5}, {service: slow}]]"));
+        let (times, ahead) = (
+            vec![vec![vec![1.0], vec![10.0], vec![10.0]], vec![vec![300.0]], vec![vec![100.0]]],
+            [20.0, 40.0, 8.0],
+        );
+        let found = Walk::new(&together.services, &times, &ahead).requests(1_000);
+        // The call to the fast service passes the own proxy of `front` and its own first, half of the time.
+        assert!(are_near(&found.added, &vec![1.0 + 10.0 + 300.0 + 14.0; 1_000]), "{:?}", found.added[0]);
+        assert!(are_near(&found.critical, &[11.0, 314.0, 0.0]), "{:?}", found.critical);
+        // One after another, no call waits for another one.
+        let after = graph(&FAN_OUT.replace("STEPS", "[{service: slow}, {service: fast}]"));
+        let times = times_after(&after);
+        let [with, without] =
+            [&ahead[..], &[]].map(|ahead| Walk::new(&after.services, &times, ahead).requests(100));
+        assert_eq!(with, without);
+    }
+
+    fn times_after(graph: &Graph) -> Vec<Vec<Vec<f64>>> {
+        graph.services.iter().map(|service| vec![vec![7.0]; 1 + service.calls.len()]).collect()
     }
 
     #[test]

@@ -4,8 +4,9 @@ use hoptax_result::{ArmResult, LoadSpec, PlannedHop, SizeLatency, StudyResult};
 
 use super::graph::graph;
 use super::{additive, study_with_times};
+use crate::busy::Processors;
 use crate::check::check;
-use crate::predict::{Processors, size, size_on};
+use crate::predict::{size, size_on};
 
 const LOADS: &str = "
 loads:
