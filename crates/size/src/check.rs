@@ -6,12 +6,13 @@ use hoptax_result::{
 };
 use thiserror::Error;
 
-use crate::arms::{hops, is_composition, plain_chain, plain_traffic, reference};
+use crate::arms::{hops, is_composition, plain_traffic, reference};
 use crate::busy::{Placement, Processors};
 use crate::check_response::{self, chain_times, checked_response};
 use crate::graph::{Called, Service, Traffic};
 use crate::learn::{Plain, Source};
 use crate::proxy::{LearnedFlow, Proxy};
+use crate::sharing::Sharing;
 use crate::sum::Sum;
 use crate::times::{AllTimes, states_response_times};
 
@@ -32,13 +33,14 @@ pub enum NoCheck {
 }
 
 /// Predicts each composition of `study`, an arm with several functions or several proxies, from the arms with one function and from
-/// the plain proxies, at the rate that it was measured at under each load. No composition is used for a prediction, but for
-/// what proxies of a chain cost each other: that is learned from another chain of plain proxies.
+/// the plain proxies, at the rate that it was measured at under each load. The only compositions that a prediction uses are
+/// chains of plain proxies, and never the one that is predicted: they state what proxies cost each other.
 ///
 /// **Method.** Predicted as by [`crate::size_on()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy that the
 /// composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of the
 /// baseline and the speed of the machine are in it once ([`Sum::interval`]). Response times are predicted at the busy share of all
-/// proxies of the composition, which share their processors.
+/// proxies of the composition, which share their processors. Without another chain of plain proxies, what they cost each other is missing,
+/// and the composition is marked as extrapolated.
 ///
 /// # Errors
 /// If the study has no rounds or no composition.
@@ -53,7 +55,6 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     let sources = [Source::new(0, study)];
     let [source] = &sources;
     let processors = Processors::Shared(study.environment.proxy_cpus.len().max(1) as u32);
-    let of_one = Placement { processors: Processors::Own, sharing: None };
     let mut times = AllTimes::new(&sources);
     let (mut compositions, mut left_out) = (Vec::new(), Vec::new());
     let (mut response_times, mut response_times_left_out) = (Vec::new(), Vec::new());
@@ -75,22 +76,14 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
                 continue;
             }
         };
-        let of_chain;
-        let placement = if chain.len() > 1 {
-            let sharing = parts.as_ref().ok().and_then(|parts| source.sharing(&parts.traffic, Some(&arm.id)));
-            if sharing.is_none() && plain_chain(arm).is_some() {
-                let reason = "no other chain of plain proxies states what proxies that share processors cost each other";
-                left_out.push(leave_out(None, reason.to_owned()));
-                continue;
-            }
-            of_chain = Placement { processors, sharing };
-            &of_chain
-        } else {
-            &of_one
+        let sharing = || Sharing::of(&sources, &parts.as_ref().ok()?.traffic, Some(&arm.id));
+        let placement = match chain.len() {
+            1 => Placement { processors: Processors::Own, sharing: None },
+            _ => Placement { processors, sharing: sharing() },
         };
         let mut rates = Vec::new();
         for load in source.loads() {
-            match checked(source, (arm, load), (&chain, placement)) {
+            match checked(source, (arm, load), (&chain, &placement)) {
                 Ok((checked, rate)) => {
                     compositions.push(checked);
                     rates.push((load, rate));
@@ -101,12 +94,12 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
         let states_times =
             |load: &str| study.plan.loads.iter().any(|one| one.name == load && states_response_times(one));
         rates.retain(|(load, _)| states_times(load));
-        match chain_times((&chain, placement), &mut times) {
+        match chain_times((&chain, &placement), &mut times) {
             _ if rates.is_empty() => {}
             Err(reason) => response_times_left_out.push(leave_out(None, reason)),
             Ok(parts) => {
                 for (load, rate) in rates {
-                    match checked_response(&mut times, (arm, load), (&chain, placement, &parts), rate) {
+                    match checked_response(&mut times, (arm, load), (&chain, &placement, &parts), rate) {
                         Ok(checked) => response_times.push(checked),
                         Err(reason) => response_times_left_out.push(leave_out(Some(load), reason)),
                     }
@@ -237,7 +230,7 @@ fn checked<'a>(
     let mut is_extrapolated = false;
     for (proxy, busy) in chain.iter().zip(placement.busy(chain, rate, None)) {
         // A prediction that is too high for a saturated proxy is an error, not an extrapolation.
-        is_extrapolated |= proxy.learned().is_beyond(busy.own.min(1.0));
+        is_extrapolated |= proxy.learned().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy);
         predicted.add_all(1e6 / rate, &placement.cores(proxy, rate, busy, None));
     }
     let mut difference = Sum::default();

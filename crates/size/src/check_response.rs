@@ -14,8 +14,8 @@ pub(crate) struct ChainTimes {
     /// Of the plain proxy alone, or of the origin and of each proxy.
     base: TimesCurve,
     added: Vec<FlowTimes>,
-    /// What the proxies add to each other's, if that is known.
-    sharing: Option<TimesCurve>,
+    /// What sharing processors adds, if the study states it.
+    sharing: Option<FlowTimes>,
 }
 
 /// What the response time of a chain of proxies consists of. The proxies share their processors, so they are one queue: their
@@ -52,7 +52,7 @@ pub(crate) fn chain_times(
     for flow in flows() {
         added.push(FlowTimes::new(vec![times.added(&flow.plain)?]));
     }
-    let sharing = placement.sharing.as_ref().map(|sharing| times.sharing(sharing)).transpose()?;
+    let sharing = placement.sharing.as_ref().and_then(|sharing| times.sharing(sharing));
     Ok(ChainTimes { base: times.direct(&first.plain)?, added, sharing })
 }
 
@@ -78,7 +78,10 @@ pub(crate) fn checked_response<'a>(
         predicted.add_all(others, &sharing.at(busy));
     }
     let base: Learned = parts.base.learned();
-    let is_extrapolated = base.is_beyond(busy) || learned(parts.added.iter()).is_beyond(busy);
+    let is_unknown = chain.len() > 1 && parts.sharing.is_none();
+    let is_extrapolated = is_unknown
+        || base.is_beyond(busy)
+        || learned(parts.added.iter().chain(&parts.sharing)).is_beyond(busy);
     let numbers = |left_out: LeftOut| {
         let values = times.table().values([&measured, &predicted].into_iter(), left_out);
         let [measured, predicted] = [&measured, &predicted].map(|formula| values.of(formula));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{SizedProxy, Verdict};
 
+use crate::arms::plain_traffic;
 use crate::busy::{Placement, Processors};
 use crate::learn::Source;
 use crate::proxy::{Learned, NEARLY, Proxy};
@@ -15,7 +16,7 @@ pub(crate) fn extrapolations(
     placement: &Placement<'_>,
     sources: &[Source<'_>],
 ) -> Vec<String> {
-    let mut found: Vec<String> = shared_processors(placement, sized).into_iter().collect();
+    let mut found: Vec<String> = shared_processors(proxies, sized, placement, sources);
     for (proxy, sized) in proxies.iter().zip(sized) {
         found.extend(too_few_workers(sized));
         found.extend(outside_of_curves(proxy, sized));
@@ -37,28 +38,54 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// Proxies that share processors, where it is not known what they cost each other.
-fn shared_processors(placement: &Placement<'_>, sized: &[SizedProxy]) -> Option<String> {
-    let Processors::Shared(count) = placement.processors else { return None };
+/// Where it is not known what proxies that share processors cost each other.
+fn shared_processors(
+    proxies: &[Proxy<'_>],
+    sized: &[SizedProxy],
+    placement: &Placement<'_>,
+    sources: &[Source<'_>],
+) -> Vec<String> {
+    let Processors::Shared(count) = placement.processors else { return Vec::new() };
+    let mut found = Vec::new();
+    let busy = sized.iter().map(|one| one.cores.estimate).sum::<f64>() / f64::from(count);
+    if busy > 1.0 {
+        found.push(format!(
+            "the proxies need {:.0} processors instead of {count}: they cannot answer all requests of this rate",
+            (busy * f64::from(count)).ceil()
+        ));
+    }
     let Some(sharing) = &placement.sharing else {
-        return Some(
+        found.push(
             "the proxies share processors, and no result states what proxies cost each other there. A study with a chain of two plain \
              proxies measures it: `- {name: two-proxies, hops: [client, server]}`"
                 .to_owned(),
         );
+        return found;
     };
-    let busy = sized.iter().map(|one| one.cores.estimate).sum::<f64>() / f64::from(count);
-    let [least, most] = sharing.busy_shares();
-    let is_beyond = Learned { least, most, only: None }.is_beyond(busy.min(1.0));
-    is_beyond.then(|| {
-        format!(
-            "the processors of the proxies are busy for {} of the time, and `{}` states what proxies cost each other from {} to {}",
+    let (shares, chain) = (sharing.learned(), &sharing.arm().id);
+    if shares.is_beyond(busy.min(1.0)) {
+        found.push(format!(
+            "the processors of the proxies are busy for {} of the time, and `{chain}` states what proxies cost each other from {} to {}",
             percent(busy),
-            sharing.arm().id,
-            percent(least),
-            percent(most)
-        )
-    })
+            percent(shares.least),
+            percent(shares.most)
+        ));
+    }
+    let learned = plain_traffic(sharing.plain.arm);
+    if proxies.iter().flat_map(|proxy| &proxy.flows).any(|flow| plain_traffic(flow.plain.arm) != learned) {
+        found.push(format!(
+            "what proxies cost each other was measured with other requests (those of `{}`)",
+            sharing.plain.arm.id
+        ));
+    }
+    let processors =
+        sources.get(sharing.plain.source).map(|source| source.result.environment.proxy_cpus.len().max(1));
+    if processors.is_some_and(|processors| processors != count as usize) {
+        found.push(format!(
+            "what proxies cost each other was measured by `{chain}` on another number of processors than {count}"
+        ));
+    }
+    found
 }
 
 fn too_few_workers(sized: &SizedProxy) -> Option<String> {

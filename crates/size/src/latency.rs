@@ -6,7 +6,7 @@ use hoptax_stats::{jackknife, sum_of_independent};
 use crate::busy::{Busy, Placement, Processors};
 use crate::graph::{Graph, Service};
 use crate::proxy::{Learned, NEARLY, Proxy};
-use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, TimesCurve, learned, mean};
+use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, learned, mean};
 use crate::vague::withhold_vague;
 use crate::walk::{Walk, requests_to_simulate};
 
@@ -52,7 +52,14 @@ pub(crate) fn latency<'a>(
     times: &mut AllTimes<'_, '_>,
 ) -> Result<Latency, String> {
     let (mut at, mut extrapolations) = (Vec::new(), Vec::new());
-    let sharing = placement.sharing.as_ref().map(|sharing| times.sharing(sharing)).transpose()?;
+    let sharing = placement.sharing.as_ref().map(|sharing| (sharing.arm(), times.sharing(sharing)));
+    if let Some((arm, None)) = &sharing {
+        extrapolations.push(format!(
+            "the results do not state response times of `{}`: what sharing processors adds to them is left out",
+            arm.id
+        ));
+    }
+    let sharing = sharing.and_then(|(_, times)| times);
     for (proxy, busy) in proxies.iter().zip(placement.busy(proxies, rate, None)) {
         if let Processors::Shared(count) = placement.processors
             && busy.processors >= 1.0
@@ -60,14 +67,8 @@ pub(crate) fn latency<'a>(
             let plural = if count == 1 { "" } else { "s" };
             return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
         }
-        let (mut one, extrapolation) = at_busy_share((proxy, busy), sharing.as_ref(), times)?;
-        let passes = rate * proxy.per_request();
-        if let Processors::Shared(count) = placement.processors
-            && passes > 0.0
-        {
-            let cores = placement.cores(proxy, rate, busy, None).estimate();
-            one.ahead_us = 0.5 * 1e6 * cores / passes / f64::from(count);
-        }
+        let ahead_us = ahead_us(proxy, placement, rate, busy);
+        let (one, extrapolation) = at_busy_share((proxy, busy, ahead_us), sharing.as_ref(), times)?;
         at.push(one);
         extrapolations.extend(extrapolation);
     }
@@ -109,10 +110,22 @@ pub(crate) fn latency<'a>(
     Ok(Latency { size, extrapolations })
 }
 
+/// How long a pass of a proxy on its way to a service keeps those of other proxies waiting, us: half of its CPU time.
+fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: Busy) -> f64 {
+    let passes = rate * proxy.per_request();
+    match placement.processors {
+        Processors::Shared(count) if passes > 0.0 => {
+            let cores = placement.cores(proxy, rate, busy, None).estimate();
+            0.5 * 1e6 * cores / passes / f64::from(count)
+        }
+        _ => 0.0,
+    }
+}
+
 /// A proxy at a busy share of the processors that its requests wait for, and in a sentence whether that goes beyond what was measured.
 fn at_busy_share(
-    (proxy, busy): (&Proxy<'_>, Busy),
-    sharing: Option<&TimesCurve>,
+    (proxy, busy, ahead_us): (&Proxy<'_>, Busy, f64),
+    sharing: Option<&FlowTimes>,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<(At, Option<String>), String> {
     let name = &proxy.service.name;
@@ -123,7 +136,7 @@ fn at_busy_share(
         return Err(format!("`{name}` has too few workers for the rate, so its queue grows without limit"));
     }
     let flows = proxy.flows.iter().map(|flow| times.flow(flow)).collect::<Result<Vec<FlowTimes>, _>>()?;
-    let Learned { least, most, only } = learned(flows.iter());
+    let Learned { least, most, only } = learned(flows.iter().chain(sharing));
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     if busy > most + NEARLY {
         return Err(format!(
@@ -150,7 +163,7 @@ fn at_busy_share(
         formula
     };
     let flows = per_request.zip(flows.iter().map(at)).collect();
-    Ok((At { busy, flows, ahead_us: 0.0, is_extrapolated }, extrapolation))
+    Ok((At { busy, flows, ahead_us, is_extrapolated }, extrapolation))
 }
 
 /// The numbers of all proxies and of each, us.
@@ -158,22 +171,18 @@ fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, 
     let formulas = at.iter().flat_map(|one| &one.flows).map(|(_, formula)| formula);
     let values = table.values(formulas, left_out);
     let mut proxies = at.iter();
-    let of_service = |service: &Service| {
-        let one = service.has_proxy.then(|| proxies.next()).flatten();
-        let flows = one.into_iter().flat_map(|one| &one.flows);
+    let of_service = |service: &Service| service.has_proxy.then(|| proxies.next()).flatten();
+    let of_services: Vec<Option<&At>> = services.iter().map(of_service).collect();
+    let added_by = |one: Option<&At>| -> Vec<Vec<f64>> {
+        let flows = one.iter().flat_map(|one| &one.flows);
         flows.map(|(_, formula)| values.of(formula)).collect()
     };
-    let added: Vec<Vec<Vec<f64>>> = services.iter().map(of_service).collect();
-    let mut proxies = at.iter();
-    let ahead_of = |service: &Service| {
-        let one = service.has_proxy.then(|| proxies.next()).flatten();
-        one.map_or(0.0, |one| one.ahead_us)
-    };
-    let ahead: Vec<f64> = services.iter().map(ahead_of).collect();
+    let added: Vec<Vec<Vec<f64>>> = of_services.iter().copied().map(added_by).collect();
+    let ahead: Vec<f64> = of_services.iter().map(|one| one.map_or(0.0, |one| one.ahead_us)).collect();
     let found = Walk::new(services, &added, &ahead).requests(requests);
     let mut numbers = vec![mean(&found.added), tail(found.added)];
-    let of_services = services.iter().zip(&added).zip(&found.critical);
-    let of_proxies = of_services.filter(|((service, _), _)| service.has_proxy);
+    let ways = services.iter().zip(&added).zip(&found.critical);
+    let of_proxies = ways.filter(|((service, _), _)| service.has_proxy);
     for (one, ((_, added), critical)) in at.iter().zip(of_proxies) {
         let weighted = || one.flows.iter().map(|(per_request, _)| *per_request).zip(added);
         let all: f64 = weighted().map(|(per_request, _)| per_request).sum();

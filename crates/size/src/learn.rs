@@ -77,18 +77,14 @@ impl<'a> Source<'a> {
         Some(Priced { curve, source: self.number, arm, is_same_traffic })
     }
 
-    /// What proxies that share processors cost each other, from a chain of plain proxies: one with these requests, or else with any, but
-    /// not the arm `besides`. None if the result has no such chain that counts.
-    pub(crate) fn sharing(&self, traffic: &Traffic, besides: Option<&str>) -> Option<Sharing<'a>> {
+    /// What proxies that share processors cost each other, from each chain of plain proxies that counts. Within a chain there is no TLS, so
+    /// one whose plain proxy accepts TLS does not count.
+    pub(crate) fn chains(&self) -> Vec<Sharing<'a>> {
         let chain = |arm: &'a ArmResult| {
-            let plain = self.plain_of(reference(self.result, arm)?)?;
-            Sharing::new(plain, self.plain_of(arm)?, plain_chain(arm)?)
+            let other = reference(self.result, arm).filter(|other| plain_traffic(other).is_some())?;
+            Sharing::new(self.plain_of(other)?, self.plain_of(arm)?, plain_chain(arm)?)
         };
-        let others = self.result.arms.iter().filter(|arm| Some(arm.id.as_str()) != besides);
-        let mut found: Vec<Sharing<'a>> = others.filter_map(chain).collect();
-        let is_same = |sharing: &Sharing<'_>| plain_traffic(sharing.plain.arm).as_ref() == Some(traffic);
-        let same = found.iter().position(is_same).unwrap_or_default();
-        (!found.is_empty()).then(|| found.swap_remove(same))
+        self.result.arms.iter().filter_map(chain).collect()
     }
 
     /// What an arm costs more than the arm that it is compared with, under one load; none if that does not count.

@@ -15,6 +15,7 @@ use crate::kubernetes_resources::resources;
 use crate::latency::latency;
 use crate::learn::{Plain, Priced, Source};
 use crate::proxy::{FunctionOf, LearnedFlow, Proxy};
+use crate::sharing::Sharing;
 use crate::sum::Sum;
 use crate::times::AllTimes;
 
@@ -60,7 +61,7 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
 /// **Method.** A request to one of several proxies on a processor waits while the processor works for any of them: it waits as long as at
 /// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). What the proxies cost
 /// each other besides is that of a measured chain of plain proxies (`sharing`), if possible with the requests that the entry gets, and left
-/// out if no result has one.
+/// out if no result has one. The bottleneck, and what turning a function off saves, are those of each proxy by itself.
 ///
 /// # Errors
 /// As [`size()`].
@@ -75,10 +76,10 @@ pub fn size_on(
     let mut proxies = learn(graph, &sources)?;
     let sharing = match processors {
         Processors::Own => None,
-        Processors::Shared(_) => graph
-            .services
-            .first()
-            .and_then(|entry| sources.iter().find_map(|source| source.sharing(&entry.traffic, None))),
+        Processors::Shared(_) => {
+            let entry = graph.services.first();
+            entry.and_then(|entry| Sharing::of(&sources, &entry.traffic, None))
+        }
     };
     let placement = Placement { processors, sharing };
     let latency = latency(graph, (&proxies, &placement), rate, &mut AllTimes::new(&sources));
@@ -89,7 +90,7 @@ pub fn size_on(
         let imprecise = || NoSize::Imprecise { service: proxy.service.name.clone() };
         sized.push(sized_proxy(proxy, &placement, rate, busy).ok_or_else(imprecise)?);
         for function in proxy.functions() {
-            let sized = sized_function((&proxies, number), &placement, rate, function);
+            let sized = sized_function((&proxies, number, busy), &placement, rate, function);
             functions.push(sized.ok_or_else(imprecise)?);
         }
     }
@@ -230,7 +231,7 @@ fn sized_proxy<'a>(
     let workers = f64::from(proxy.service.workers);
     let requests_per_second = rate * proxy.per_request();
     let cores = placement.cores(proxy, rate, busy, None).interval()?;
-    let at_full_load = proxy.cores(rate, 1.0, None).interval()?.times(1.0 / workers);
+    let at_full_load = proxy.cores_alone(rate, 1.0, None).interval()?.times(1.0 / workers);
     // The rate is the reciprocal of the busy share, so the ends of the interval change places.
     let max_rate = (at_full_load.low > 0.0).then(|| Interval {
         estimate: rate / at_full_load.estimate,
@@ -248,7 +249,7 @@ fn sized_proxy<'a>(
         busy_share: cores.times(1.0 / workers),
         max_rate,
         memory_bytes,
-        is_extrapolated: proxy.learned().is_beyond(busy.own.min(1.0)),
+        is_extrapolated: proxy.learned().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy),
     })
 }
 
@@ -266,7 +267,7 @@ fn memory(proxy: &Proxy<'_>) -> Option<Interval> {
 }
 
 fn sized_function<'a>(
-    (proxies, number): (&[Proxy<'a>], usize),
+    (proxies, number, busy): (&[Proxy<'a>], usize, Busy),
     placement: &Placement<'a>,
     rate: f64,
     function: FunctionOf<'a>,
@@ -274,13 +275,10 @@ fn sized_function<'a>(
     let (side, called) = function;
     let proxy = proxies.get(number)?;
     let requests_per_second = rate * proxy.per_request_of(side);
-    let busy_at = |without| placement.busy(proxies, rate, without).get(number).copied();
-    let busy = busy_at(None)?;
     let cores = proxy.cores_of(rate, busy.own, function).interval()?;
     let mut saved = placement.cores(proxy, rate, busy, None);
-    let less_busy = busy_at(Some((number, function)))?;
-    let without = placement.cores(proxy, rate, less_busy, Some(function));
-    saved.add_all(-1.0, &without);
+    let less_busy = placement.busy_of((proxies, number), rate, Some((number, function)))?;
+    saved.add_all(-1.0, &placement.cores(proxy, rate, less_busy, Some(function)));
     Some(SizedFunction {
         service: proxy.service.name.clone(),
         function: called.text.clone(),

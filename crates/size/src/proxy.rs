@@ -74,9 +74,9 @@ impl<'a> Proxy<'a> {
         functions
     }
 
-    /// The cores that it uses at `rate` requests per second to the entry while its processors are busy for `busy` of the time,
-    /// without one function if one is given.
-    pub(crate) fn cores(&self, rate: f64, busy: f64, without: Option<FunctionOf<'a>>) -> Sum<'_> {
+    /// The cores that it uses on processors of its own, at `rate` requests per second to the entry and while it is busy for `busy` of
+    /// the time, without one function if one is given.
+    pub(crate) fn cores_alone(&self, rate: f64, busy: f64, without: Option<FunctionOf<'a>>) -> Sum<'_> {
         let mut cores = Sum::default();
         for flow in &self.flows {
             let is_kept = |called: &Called| {

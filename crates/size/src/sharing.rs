@@ -8,11 +8,15 @@
 //! A chain of *n* equal plain proxies shows it. Each of them uses an *n*-th of the busy time, and others use the rest. With the CPU time
 //! *T(u)* of a request to the chain while processors are busy for *u* of the time, and that of a single plain proxy *C(b)* at its own
 //! busy share *b*, all other proxies together would cost a request *E(u) = (T(u) - n C(u / n)) / (n - 1)*. A proxy that uses the part
-//! *p* of the busy time costs *(1 - p) E(u)* more than alone. Response times are extended alike ([`Sharing::of_times`]).
+//! *p* of the busy time costs *(1 - p) E(u)* more than alone. Response times at *u* are extended alike, quantile by quantile, by
+//! *(R - D - n (P - D)) / (n - 1)*: those of the chain, of its origin without a proxy, and of a plain proxy.
 
 use hoptax_result::ArmResult;
 
-use crate::learn::Plain;
+use crate::arms::plain_traffic;
+use crate::graph::Traffic;
+use crate::learn::{Plain, Source};
+use crate::proxy::Learned;
 use crate::sum::Sum;
 
 /// How much less busy than any plain proxy that was measured a proxy of the chain may be, as a share: below that, the CPU time of a plain
@@ -42,14 +46,26 @@ impl<'a> Sharing<'a> {
         (most > 0.0).then_some(Self { plain, chain, proxies, least, most })
     }
 
+    /// From the first chain of all results with these requests, or else with the same protocol, or else with any. The arm `besides` is
+    /// left out.
+    pub(crate) fn of(sources: &[Source<'a>], traffic: &Traffic, besides: Option<&str>) -> Option<Self> {
+        let rank = |sharing: &Self| {
+            let other = plain_traffic(sharing.plain.arm);
+            let has_protocol = other.as_ref().is_some_and(|other| other.protocol == traffic.protocol);
+            (other.as_ref() != Some(traffic), !has_protocol)
+        };
+        let chains = sources.iter().flat_map(Source::chains);
+        chains.filter(|sharing| Some(sharing.arm().id.as_str()) != besides).min_by_key(rank)
+    }
+
     /// The arm of the chain.
     pub(crate) fn arm(&self) -> &'a ArmResult {
         self.chain.arm
     }
 
-    /// The least and the highest busy share of the processors that it is known at.
-    pub(crate) fn busy_shares(&self) -> [f64; 2] {
-        [self.least, self.most]
+    /// The busy shares of the processors that it is known at.
+    pub(crate) fn learned(&self) -> Learned {
+        Learned { least: self.least, most: self.most, only: None }
     }
 
     /// What all other proxies would cost a request, us, if processors are busy for this share of the time.
@@ -65,7 +81,7 @@ impl<'a> Sharing<'a> {
     }
 
     /// The weights of the response times of the chain, of its origin without a proxy and of the plain proxy, whose sum is what other
-    /// proxies add to the response time of a request in the same way: *(R - D - n (P - D)) / (n - 1)*.
+    /// proxies add to the response time of a request in the same way.
     pub(crate) fn of_times(&self) -> [f64; 3] {
         let others = self.proxies - 1.0;
         [1.0 / others, 1.0, -self.proxies / others]

@@ -159,19 +159,21 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         self.curve(plain.source, plain.arm, &[(1.0, plain.arm)])
     }
 
-    /// What other proxies on the same processors add to the response times of a plain proxy.
-    ///
-    /// # Errors
-    /// What the results do not state, and what to measure.
-    pub(crate) fn sharing(&mut self, sharing: &Sharing<'_>) -> Result<TimesCurve, String> {
-        let (plain, arm) = (&sharing.plain, sharing.arm());
-        let direct = self.direct_arm(plain)?;
+    /// What other proxies on the same processors add to the response times of a plain proxy, at the busy shares of the chain; none if
+    /// its response times do not count.
+    pub(crate) fn sharing(&mut self, sharing: &Sharing<'_>) -> Option<FlowTimes> {
         let [of_chain, of_direct, of_plain] = sharing.of_times();
-        self.curve(plain.source, plain.arm, &[(of_chain, arm), (of_direct, direct), (of_plain, plain.arm)])
-            .ok_or_else(|| {
-                let study = self.study(plain.source);
-                format!("`{study}` does not state response times of `{}` at shares of the capacity", arm.id)
-            })
+        let chain = self.whole(&sharing.chain)?;
+        let direct = self.direct(&sharing.plain).ok()?;
+        let plain = self.whole(&sharing.plain)?;
+        let point = |(busy, times): (f64, Formula)| {
+            let mut added = Formula::default();
+            added.add_all(of_chain, &times);
+            added.add_all(of_direct, &direct.at(busy));
+            added.add_all(of_plain, &plain.at(busy));
+            (busy, added)
+        };
+        Some(FlowTimes::new(vec![TimesCurve(chain.0.into_iter().map(point).collect())]))
     }
 
     /// The response times of an arm under one load; none if they do not count.
@@ -270,7 +272,9 @@ impl Table {
     /// count by their weights, and the interval contains them.
     pub(crate) fn has_tail(&self, formula: &Formula) -> bool {
         let has_tail = |index: usize| self.0.get(index).is_some_and(|times| times.has_tail);
-        formula.0.iter().all(|(weight, index)| weight.abs() < MINOR || has_tail(*index))
+        let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
+        formula.0.iter().for_each(|(weight, index)| *weights.entry(*index).or_default() += weight);
+        weights.into_iter().all(|(index, weight)| weight.abs() < MINOR || has_tail(index))
     }
 
     /// Equally likely values of the times in these sums, us, without a round.

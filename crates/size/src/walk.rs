@@ -3,7 +3,7 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use crate::graph::{Call, Service};
+use crate::graph::Service;
 
 /// Fixed, so that results are the same each time, and differences between rounds are not those of random numbers.
 const SEED: u64 = 0x686f_7074_6178;
@@ -94,10 +94,15 @@ impl<'a> Walk<'a> {
             for call in step {
                 flow += 1;
                 let from = self.way.len();
-                let mut of_call = self.calls(number, service, (flow, call));
-                of_call.with += ahead;
-                self.way.push((call.service, ahead));
-                ahead += self.ahead_of_others(number, service, call);
+                let times = self.times(call.factor);
+                let mut of_call = self.calls(number, service, (flow, call.service), times);
+                if let Some(first) = self.first_proxy(number, call.service).filter(|_| times > 0) {
+                    if ahead > 0.0 {
+                        of_call.with += ahead;
+                        self.way.push((first, ahead));
+                    }
+                    ahead += self.ahead_of_others(number, call.service);
+                }
                 if most.is_some_and(|most| most.with >= of_call.with) {
                     self.way.truncate(from);
                 } else {
@@ -117,23 +122,43 @@ impl<'a> Walk<'a> {
         took
     }
 
-    /// How long a call keeps calls waiting that are made after it at the same time.
-    fn ahead_of_others(&self, number: usize, service: &Service, call: &Call) -> f64 {
-        let of = |service: usize| self.ahead.get(service).copied().unwrap_or_default();
-        let outbound = if service.outbound.is_some() { of(number) } else { 0.0 };
-        call.factor.min(1.0) * (outbound + of(call.service))
+    /// The service whose proxy a call from one service to another passes first.
+    fn first_proxy(&self, caller: usize, called: usize) -> Option<usize> {
+        let service = |number: usize| self.services.get(number);
+        if service(caller).is_some_and(|caller| caller.outbound.is_some()) {
+            return Some(caller);
+        }
+        service(called).filter(|called| called.has_proxy).map(|_| called)
     }
 
-    /// The calls that a request makes to one service, one after another.
-    fn calls(&mut self, number: usize, service: &Service, (flow, call): (usize, &Call)) -> Took {
-        let whole = call.factor.floor();
-        let one_more = call.factor > whole && self.random.random::<f64>() < call.factor - whole;
+    /// How long a call keeps calls waiting that are made after it at the same time.
+    fn ahead_of_others(&self, caller: usize, called: usize) -> f64 {
+        let of = |service: usize| self.ahead.get(service).copied().unwrap_or_default();
+        let has_outbound = self.services.get(caller).is_some_and(|caller| caller.outbound.is_some());
+        of(called) + if has_outbound { of(caller) } else { 0.0 }
+    }
+
+    /// How many calls a request makes, one after another.
+    fn times(&mut self, factor: f64) -> u64 {
+        let whole = factor.floor();
+        let one_more = factor > whole && self.random.random::<f64>() < factor - whole;
+        whole as u64 + u64::from(one_more)
+    }
+
+    /// So many calls to one service, one after another.
+    fn calls(
+        &mut self,
+        number: usize,
+        service: &Service,
+        (flow, called): (usize, usize),
+        times: u64,
+    ) -> Took {
         let mut took = Took::default();
-        for _ in 0..whole as u64 + u64::from(one_more) {
+        for _ in 0..times {
             if service.outbound.is_some() {
                 took.with += self.pass(number, flow);
             }
-            let of_call = self.service(call.service);
+            let of_call = self.service(called);
             took = Took { with: took.with + of_call.with, without: took.without + of_call.without };
         }
         took
@@ -215,9 +240,33 @@ services:
             [20.0, 40.0, 8.0],
         );
         let found = Walk::new(&together.services, &times, &ahead).requests(1_000);
-        // The call to the fast service passes the own proxy of `front` and its own first, half of the time.
-        assert!(are_near(&found.added, &vec![1.0 + 10.0 + 300.0 + 14.0; 1_000]), "{:?}", found.added[0]);
-        assert!(are_near(&found.critical, &[11.0, 314.0, 0.0]), "{:?}", found.critical);
+        // Half of the calls to the fast service are made, and pass the own proxy of `front` and its own first.
+        let (waited, not) = (found.added.iter().filter(|one| **one > 330.0).count(), 311.0);
+        let all = |one: &f64| are_near(&[*one], &[if *one > 330.0 { not + 28.0 } else { not }]);
+        assert!(
+            (420..=580).contains(&waited) && found.added.iter().all(all),
+            "{waited} {:?}",
+            found.added[0]
+        );
+        assert!(
+            are_near(&found.critical, &[11.0 + 0.028 * waited as f64, 300.0, 0.0]),
+            "{:?}",
+            found.critical
+        );
+        // A service without a proxy is not waited for, and does not wait.
+        let text =
+            FAN_OUT.replace("STEPS", "[[{service: fast}, {service: slow}]]").replace("outbound: {}, ", "");
+        // The call to the slow service is the slowest way, and passes its proxy if there is one.
+        for (bare, added) in [("slow", 1.0), ("fast", 2.0)] {
+            let bare = graph(&text.replace(&format!("name: {bare}"), &format!("proxy: false, name: {bare}")));
+            let times = bare
+                .services
+                .iter()
+                .map(|service| if service.has_proxy { vec![vec![1.0]] } else { Vec::new() });
+            let times: Vec<_> = times.collect();
+            let found = Walk::new(&bare.services, &times, &[8.0; 3]).requests(10);
+            assert!(are_near(&found.added, &[added; 10]), "{:?}", found.added);
+        }
         // One after another, no call waits for another one.
         let after = graph(&FAN_OUT.replace("STEPS", "[{service: slow}, {service: fast}]"));
         let times = times_after(&after);

@@ -34,13 +34,11 @@ fn costs_that_add_up_have_no_error() {
     assert_eq!((chain.arm.as_str(), chain.hops, chain.functions), ("two-proxies", 2, 2));
     // Each of the two has half of the processor, where plain proxying costs more than the 60 us of a single one.
     assert!(chain.measured_us.estimate > 2.0 * 60.0 + 45.0 + 20.0, "{chain:?}");
-    let idle: Vec<(&str, &str)> = result
-        .compositions
-        .iter()
-        .filter(|one| one.is_extrapolated)
-        .map(|one| (one.arm.as_str(), one.load.as_str()))
-        .collect();
-    assert_eq!(idle, [("two-proxies", "in-use-30"), ("http2-chain @ http2", "in-use-30")]);
+    // Costs of chains add up here, but no chain of plain proxies states so.
+    assert!(result.compositions.iter().all(|one| one.error_share.abs() < 0.01), "{result:?}");
+    for one in &result.compositions {
+        assert_eq!(one.is_extrapolated, one.hops > 1, "{one:?}");
+    }
 }
 
 #[test]

@@ -106,6 +106,90 @@ fn proxies_on_one_processor_wait_for_each_other() {
     assert!(refused.no_latency.unwrap().contains("share 1 processor: too few"));
 }
 
+const CHAINS: &str = "
+  - {name: plain-chain, hops: [client, server]}
+  - {name: long-chain, hops: [client, middle, server]}";
+
+/// What all other proxies add to a request at 40 %, as every other time.
+const OTHERS_US: f64 = 40.0;
+
+/// Like [`stretched`], with what proxies of a chain add to each other's requests: all of it, for each proxy but one.
+fn sharing(arm: &ArmResult, load: &LoadSpec, round: u32) -> Vec<f64> {
+    let hops = arm.subject.iter().map(|subject| subject.hops.len()).sum::<usize>();
+    let factor = if load.name == "in-use-60" { 2.0 } else { 1.0 };
+    let drift = 1.0 + 0.01 * f64::from(round % 3);
+    let more = factor * OTHERS_US * hops.saturating_sub(1) as f64;
+    let values = stretched(arm, load, round).into_iter().enumerate();
+    values.map(|(number, value)| value + drift * more * (1.0 + 0.01 * (number % 100) as f64)).collect()
+}
+
+#[test]
+fn a_plain_chain_tells_what_sharing_processors_adds() {
+    let study = measured(&format!("{ARMS}{CHAINS}"), sharing);
+    let checked = check(&study).unwrap().response_times;
+    assert_eq!(checked.len(), 8);
+    for one in checked.iter().filter(|one| !one.is_extrapolated) {
+        assert!(one.mean.error_share.abs() < 0.004, "{one:?}");
+        assert!(one.p99.is_none_or(|p99| p99.error_share.abs() < 0.01), "{one:?}");
+    }
+    // The chain of two is predicted from that of three, and all others from that of two.
+    assert!(checked.iter().any(|one| one.arm == "plain-chain" && !one.is_extrapolated), "{checked:?}");
+    let without = check(&measured(ARMS, sharing)).unwrap().response_times;
+    let chain = without.iter().find(|one| one.arm == "two-proxies").unwrap();
+    assert!(chain.is_extrapolated && chain.mean.error_share < -0.08, "{chain:?}");
+    // On one processor, both proxies together pay once what all others would cost.
+    let latency = size_on(&graph(TWO), 2_500.0, &[study], Processors::Shared(1)).unwrap().latency.unwrap();
+    let way = (latency.proxies[0].busy_share - 0.4) / 0.3;
+    assert!((0.0..=1.0).contains(&way), "{latency:?}");
+    let expected = MEAN * (250.0 + OTHERS_US) * (1.0 + way);
+    assert!(is_close(latency.added.mean_us.unwrap().estimate, expected), "{expected} {latency:?}");
+}
+
+#[test]
+fn a_chain_without_response_times_leaves_a_prediction_and_says_what_is_left_out() {
+    let mut study = measured(&format!("{ARMS}{CHAINS}"), sharing);
+    for arm in study.arms.iter_mut().filter(|arm| arm.id.ends_with("-chain")) {
+        arm.loads.iter_mut().for_each(|load| load.response_us.p50 = None);
+    }
+    let result = size_on(&graph(TWO), 2_500.0, &[study], Processors::Shared(1)).unwrap();
+    assert!(result.latency.is_some(), "{result:?}");
+    let text = result.extrapolations.join("\n");
+    assert!(
+        text.contains("do not state response times of `plain-chain`: what sharing processors adds"),
+        "{text}"
+    );
+}
+
+#[test]
+fn calls_at_the_same_time_wait_for_each_other_on_one_processor() {
+    let fan_out = |first: &str, second: &str| {
+        let calls = format!("[[{{service: {first}}}, {{service: {second}}}]]");
+        graph(&format!(
+            "
+name: fan-out
+entry: front
+services:
+  - {{name: front, calls: {calls}}}
+  - {{name: slow, service_time_us: 100000}}
+  - {{name: fast, functions: [jwt]}}
+"
+        ))
+    };
+    let study = [measured(ARMS, stretched)];
+    let of = |first: &str, second: &str, processors| {
+        let result = size_on(&fan_out(first, second), 1_500.0, &study, processors).unwrap();
+        let fast = result.proxies.iter().find(|proxy| proxy.service == "fast").unwrap();
+        (result.latency.unwrap().added.mean_us.unwrap().estimate, fast.cpu_us_per_request.estimate)
+    };
+    let (after, cpu_us) = of("fast", "slow", Processors::Shared(1));
+    let (before, _) = of("slow", "fast", Processors::Shared(1));
+    // The slow call decides. If it is made second, it waits for the way of the first to its service.
+    assert!((after - before - 0.5 * cpu_us).abs() < 3.0, "{after} {before} {cpu_us}");
+    let [own, other] =
+        [("fast", "slow"), ("slow", "fast")].map(|(first, second)| of(first, second, Processors::Own).0);
+    assert!((own - other).abs() < 3.0, "{own} {other}");
+}
+
 #[test]
 fn a_busier_proxy_adds_more() {
     let study = [measured(ARMS, stretched)];
@@ -170,8 +254,9 @@ fn response_times_that_add_up_have_no_error() {
         .iter()
         .map(|one| (one.arm.as_str(), one.load.as_str(), one.is_extrapolated))
         .collect();
-    let expected =
-        ["both", "two-proxies"].map(|arm| ["in-use-30", "in-use-60"].map(|load| (arm, load, false)));
+    // No chain of plain proxies states what those of a chain add to each other's.
+    let expected = [("both", false), ("two-proxies", true)]
+        .map(|(arm, is_unknown)| ["in-use-30", "in-use-60"].map(|load| (arm, load, is_unknown)));
     assert_eq!(rows, expected.concat());
     for one in &result.response_times {
         let p99 = one.p99.unwrap();
@@ -181,7 +266,7 @@ fn response_times_that_add_up_have_no_error() {
     let both = &result.response_times[0];
     assert!(is_close(both.mean.measured_us.estimate, MEAN * 190.0), "{both:?}");
     let errors = result.mean_response_errors.unwrap();
-    assert!(errors.worst_share < 0.02 && errors.count == 4, "{errors:?}");
+    assert!(errors.worst_share < 0.02 && errors.count == 2, "{errors:?}");
 }
 
 #[test]
