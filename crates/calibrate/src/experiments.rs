@@ -165,7 +165,7 @@ pub(crate) fn all(factor: f64) -> Vec<Spec> {
             )
         },
         freeze(factor),
-        cut_off(),
+        cut_off(factor),
         Spec {
             connections: 8,
             length: length(6.0),
@@ -218,17 +218,21 @@ fn freeze(factor: f64) -> Spec {
 }
 
 /// Requests in flight at the end of the trial are slow, by an unknown amount.
-fn cut_off() -> Spec {
-    let freeze = Freeze { after_ns: 5_500_000_000, length_ns: 3_000_000_000 };
+/// Never longer than six seconds, which is enough for its quantiles, and never shorter than two.
+fn cut_off(factor: f64) -> Spec {
+    let length = Duration::from_secs_f64(6.0 * factor.clamp(1.0 / 3.0, 1.0));
+    let after = length.saturating_sub(Duration::from_millis(500));
+    let freeze = Freeze { after_ns: after.as_nanos() as u64, length_ns: 3_000_000_000 };
     Spec {
         connections: 1024,
+        length,
         drain: Duration::from_millis(500),
         freeze: Some(freeze),
         quantiles: &[0.5, 0.9, 0.95, 0.99],
         ..spec(
             "cut-off",
             "The same server, frozen from half a second before the end; the drain lasts 0.5 s",
-            "service=400us&freeze=3s@5.5s",
+            format!("service=400us&freeze=3s@{}ms", after.as_millis()),
             Load::Open(1_000.0, Arrivals::Uniform),
         )
     }

@@ -126,7 +126,8 @@ pub fn run(
     let mut floors = Vec::new();
     for rate in RATES {
         on_step(&format!("ceiling: {rate:.0}/s"));
-        let trial = measure(&experiments::plain(rate, CEILING_CONNECTIONS, Duration::from_secs(1)))?;
+        let length = Duration::from_secs_f64(options.factor.clamp(0.2, 1.0));
+        let trial = measure(&experiments::plain(rate, CEILING_CONNECTIONS, length))?;
         let one = rate_tried(rate, &trial.recording);
         tried.push(one);
         // Higher rates would not be fully sent either.

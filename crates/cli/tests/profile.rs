@@ -59,7 +59,7 @@ fn kill_9_ends_the_profiler_too() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    fs::write(&study, format!("{}profile: true\n", small_study("baseline, same", 1000))).unwrap();
+    fs::write(&study, format!("{}profile: true\n", small_study("baseline, same", 25))).unwrap();
     let mut command = hoptax();
     command.arg("study").arg(&study).arg("--out").arg(&out).stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = Guarded(command.spawn().unwrap());

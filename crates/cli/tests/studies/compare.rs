@@ -96,7 +96,7 @@ fn a_signal_to_the_program_ends_its_study() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let child = hoptax()
-        .args(["compare", "baseline", "lua", "--rounds", "1000", "--out"])
+        .args(["compare", "baseline", "lua", "--rounds", "25", "--out"])
         .arg(&out)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -100,7 +100,7 @@ fn kill_9_leaves_neither_processes_nor_rules_nor_interfaces() {
     ];
     for (number, is_now) in moments.into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = study(folder.path(), 1000);
+        let mut command = study(folder.path(), 10);
         let mut running = Guarded(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         wait_until("the moment", || is_now(&out(folder.path())));
         let children = running.children();

@@ -179,7 +179,7 @@ fn all_children(running: &Guarded) -> Vec<u32> {
 
 #[test]
 fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
-    let study = Study::new(&small_study("baseline, same", 1000));
+    let study = Study::new(&small_study("baseline, same", 25));
     let mut running = study.start();
     let children = all_children(&running);
     wait_until("two rounds", || study.has_rounds(2));
@@ -187,7 +187,7 @@ fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
     assert_eq!(running.0.wait().unwrap().code(), Some(130));
     let mut stderr = String::new();
     std::io::Read::read_to_string(&mut running.0.stderr.take().unwrap(), &mut stderr).unwrap();
-    assert!(stderr.contains("round 1 of 1000, 0 % done") && stderr.contains("round 2 of 1000"), "{stderr}");
+    assert!(stderr.contains("round 1 of 25, 0 % done") && stderr.contains("round 2 of 25"), "{stderr}");
     let result = study.result();
     assert_eq!(result["plan"]["ended_early"], "interrupted");
     assert!(result["plan"]["rounds_completed"].as_u64() >= Some(2));
@@ -196,7 +196,7 @@ fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
 
 #[test]
 fn kill_9_leaves_no_process_behind() {
-    let study = Study::new(&small_study("baseline, same", 1000));
+    let study = Study::new(&small_study("baseline, same", 25));
     let mut running = study.start();
     let children = all_children(&running);
     running.signal("KILL");
@@ -206,7 +206,7 @@ fn kill_9_leaves_no_process_behind() {
 
 #[test]
 fn the_death_of_envoy_is_an_error_with_its_log_and_the_slices_are_kept() {
-    let study = Study::new(&small_study("baseline, same", 1000));
+    let study = Study::new(&small_study("baseline, same", 25));
     let mut running = study.start();
     wait_until("a round", || study.has_rounds(1));
     // There is none between two rounds.

@@ -237,8 +237,8 @@ impl Subjects {
                     generations.extend(spec.generation.map(|_| spec.directory.clone()));
                     let start = || {
                         spec.configure()?;
-                        if is_first {
-                            // Configurations of later rounds differ in ports only.
+                        if is_first && subject.copy == 0 {
+                            // Those of later rounds and of copies differ in ports and folders only.
                             spec.validate(stop).map_err(|error| match &hop.given {
                                 Some(config) => given::explain(plan, config, error),
                                 None => refusal::explain(hop, error),
