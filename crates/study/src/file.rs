@@ -66,7 +66,7 @@ pub struct StudyFile {
     /// `{name: in-container, network: {servers: container, nat: nftables}}` is a proxy behind a network of its own.
     /// `{name: ours, hops: [{config: envoy.yaml}]}` is an Envoy with a configuration of your own, and
     /// `{name: on-mesh, url: "http://127.0.0.1:15001/", account: {unit: envoy.service}}` a server that already runs.
-    #[schemars(length(min = 2))]
+    #[schemars(length(min = 1))]
     pub arms: Vec<ArmEntry>,
     /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with
     /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. What a

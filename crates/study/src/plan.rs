@@ -206,6 +206,12 @@ impl Plan {
         });
         supported::check((file, application.as_ref()), (&arms, &pointers), &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
+        // One entry may be several arms.
+        if problems.is_empty() && arms.len() < 2 {
+            let message =
+                "a study compares arms, and this is one: add what it is compared with, as `baseline`";
+            problems.push(positions.problem("/arms", message.to_owned()));
+        }
         if !problems.is_empty() {
             return Err(positions.problems(problems));
         }

@@ -268,6 +268,20 @@ loads:
 }
 
 #[test]
+fn a_study_of_one_arm_is_refused_and_says_what_to_add() {
+    let one =
+        |arm: &str| problems(&format!("name: test\narms:\n  - {arm}\nloads: [{{name: a, loop: closed}}]\n"));
+    for arm in ["baseline", "{name: ours, url: \"http://127.0.0.1:1/\"}"] {
+        assert!(one(arm).contains("test.yaml:3:3: a study compares arms"), "{}", one(arm));
+    }
+    assert!(
+        one("bseline").contains("bseline") && !one("bseline").contains("compares arms"),
+        "{}",
+        one("bseline")
+    );
+}
+
+#[test]
 fn invalid_yaml_is_reported_at_its_place() {
     insta::assert_snapshot!(
         [": [", "name: a\nname: b\n", "\t- x", "- just\n- a list\n"].map(problems).join("\n---\n")
