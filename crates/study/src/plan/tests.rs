@@ -270,15 +270,11 @@ loads:
 #[test]
 fn a_study_of_one_arm_is_refused_and_says_what_to_add() {
     let one =
-        |arm: &str| problems(&format!("name: test\narms:\n  - {arm}\nloads: [{{name: a, loop: closed}}]\n"));
-    for arm in ["baseline", "{name: ours, url: \"http://127.0.0.1:1/\"}"] {
-        assert!(one(arm).contains("test.yaml:3:3: a study compares arms"), "{}", one(arm));
-    }
-    assert!(
-        one("bseline").contains("bseline") && !one("bseline").contains("compares arms"),
-        "{}",
-        one("bseline")
-    );
+        |arm: &str| problems(&format!("name: test\narms: [{arm}]\nloads: [{{name: a, loop: closed}}]\n"));
+    let alone = one("baseline");
+    assert!(alone.contains("test.yaml:2:7: a study compares arms"), "{alone}");
+    let misspelt = one("bseline");
+    assert!(misspelt.contains("bseline") && !misspelt.contains("compares arms"), "{misspelt}");
 }
 
 #[test]
