@@ -115,15 +115,22 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
     };
     let gate =
         ["gate", "edge.yaml", "--reference", "nightly", "--fail-on", "cpu>+30%", "--json", "gate.json"];
-    for number in 1..=3 {
-        let out = format!("out-{number}");
+    let (mut labelled, mut stored) = (0, 0);
+    while labelled < 3 {
+        let out = format!("out-{stored}");
         let ran = in_folder(&["study", "edge.yaml", "--out", &out, "--store"]);
-        assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+        assert!(matches!(ran.code, Some(0 | 4)) && stored < 12, "{}", ran.stderr);
+        stored += 1;
+        // On a busy machine, runs may be void, and no reference.
+        if ran.code == Some(4) {
+            continue;
+        }
         let listed: Value = serde_json::from_str(&in_folder(&["runs", "list", "--json"]).stdout).unwrap();
         // The latest comes first.
         let ran = in_folder(&["runs", "label", &listed["runs"][0]["run"].to_string(), "nightly"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        if number == 1 {
+        labelled += 1;
+        if labelled == 1 {
             let ran = in_folder(&gate);
             assert!(ran.code == Some(2) && ran.stderr.contains("has 1 complete runs"), "{}", ran.stderr);
         }
@@ -148,5 +155,5 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
     assert!(words.join(" ").contains("stored runs labelled `nightly`"), "{}", ran.stdout);
     let listed = in_folder(&["runs", "list", "--json"]);
     let runs: Value = serde_json::from_str(&listed.stdout).unwrap();
-    assert_eq!(runs["runs"].as_array().unwrap().len(), 4, "{runs:#}");
+    assert_eq!(runs["runs"].as_array().unwrap().len(), stored + 1, "{runs:#}");
 }
