@@ -98,7 +98,8 @@ pub struct SizedProxy {
     pub max_rate: Interval,
     /// Its resident memory with the connections of the studies, bytes; null if the results do not state it.
     pub memory_bytes: Option<Interval>,
-    /// Whether it is less busy or busier than the proxies whose CPU times were measured.
+    /// Whether it is less busy or busier than the proxies whose CPU times were measured, or shares processors and what that costs
+    /// is not known.
     #[serde(default)]
     pub is_extrapolated: bool,
     /// Resources of its container.
@@ -342,7 +343,8 @@ pub struct CheckedResponse {
     pub mean: CheckedTime,
     /// The 99th percentile; null with too few responses, and if the interval of its prediction is too wide to be useful.
     pub p99: Option<CheckedTime>,
-    /// Whether its proxies are less busy or busier than those that its parts were measured on.
+    /// Whether its proxies are less busy or busier than those that its parts were measured on, or what sharing processors adds is
+    /// not known.
     pub is_extrapolated: bool,
 }
 
@@ -389,7 +391,8 @@ pub struct CheckedComposition {
     pub error_share: f64,
     /// Whether the interval of the difference excludes 0.
     pub is_interaction: bool,
-    /// Whether one of its proxies is less busy or busier than those that its parts were measured on.
+    /// Whether one of its proxies is less busy or busier than those that its parts were measured on, or what sharing processors
+    /// costs is not known.
     pub is_extrapolated: bool,
 }
 

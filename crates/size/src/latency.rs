@@ -37,8 +37,9 @@ struct At {
 /// **Method.** A request passes proxies and services as its calls lead it: calls of a step at the same time take as long as the
 /// slowest, steps follow each other. Each pass of a proxy takes a time drawn from what the proxy adds at its busy share, independently
 /// of all others. If proxies share processors, calls at the same time reach them at the same time too: each waits for the passes of
-/// those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The time added is the difference between the request and the same request without the times of proxies. Mean and
-/// quantile are those of many such requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
+/// those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The time added is
+/// the difference between the request and the same request without the times of proxies. Mean and quantile are those of many such
+/// requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
 ///
 /// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out ([`jackknife`]); the
 /// intervals of several results are combined as those of independent numbers.

@@ -16,11 +16,19 @@ const ROUNDS: u32 = 6;
 /// Blocks of a load.
 const BLOCKS: u32 = 4;
 
-/// Closed loop, and two shares of the capacity.
+/// Closed loop, and a share of the capacity.
 const LOADS: &str = "
 loads:
   - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 150ms}
   - {name: in-use-30, loop: open, utilisation: 30%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
+";
+
+/// The same, and another share of the capacity.
+const MORE_LOADS: &str = "
+loads:
+  - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 150ms}
+  - {name: in-use-30, loop: open, utilisation: 30%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
+  - {name: in-use-60, loop: open, utilisation: 60%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
 ";
 
 /// How busy proxies are under a load.

@@ -138,30 +138,27 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
         }
     }
     fs::write(folder.path().join("conf/old.yaml"), given).unwrap();
-    let ran = in_folder(&gate);
-    // On a busy machine, runs may be void.
-    if ran.stderr.contains("it is void") && ran.code == Some(2) {
-        return;
-    }
-    let text =
-        fs::read_to_string(folder.path().join("gate.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let result = checked("gate", &text);
-    let limit = result["limits"].as_array().unwrap().iter().find(|limit| limit["arm"] == "ours").unwrap();
-    // On a busy machine, the number may be withheld, or the evidence of the whole study spoilt.
-    let expected = match (limit["change_share"].is_null(), &result["verdict"] == "void") {
-        (true, _) => &["unknown"][..],
-        (false, true) => &["failed", "undecided"],
-        (false, false) => &["failed"],
+    // On a busy machine, a run may be void: it decides nothing, and the gate is repeated.
+    let (ran, result) = loop {
+        let ran = in_folder(&gate);
+        stored += 1;
+        let text = fs::read_to_string(folder.path().join("gate.json"));
+        let result = checked("gate", &text.unwrap_or_else(|_| panic!("{}", ran.stderr)));
+        if result["verdict"] != "void" {
+            break (ran, result);
+        }
+        assert!(ran.code == Some(4) && stored < 20, "{:?} {}", ran.code, ran.stderr);
     };
-    let outcome = limit["outcome"].as_str().unwrap();
-    assert!(expected.contains(&outcome), "{result:#}");
-    let codes = if outcome == "failed" && result["verdict"] != "void" { &[1][..] } else { &[0, 1, 4] };
-    assert!(ran.code.is_some_and(|code| codes.contains(&code)), "{:?} {result:#}\n{}", ran.code, ran.stderr);
+    let limit = result["limits"].as_array().unwrap().iter().find(|limit| limit["arm"] == "ours").unwrap();
+    let is_unknown = limit["change_share"].is_null();
+    assert_eq!(limit["outcome"], if is_unknown { "unknown" } else { "failed" }, "{result:#}");
+    // If only this number is withheld, the baseline is judged, and does not fail.
+    assert!(if is_unknown { matches!(ran.code, Some(0 | 4)) } else { ran.code == Some(1) }, "{}", ran.stderr);
     assert_eq!(result["stored_reference"]["label"], "nightly");
     // Where lines break depends on the numbers.
     let words: Vec<&str> = ran.stdout.split_whitespace().collect();
     assert!(words.join(" ").contains("stored runs labelled `nightly`"), "{}", ran.stdout);
     let listed = in_folder(&["runs", "list", "--json"]);
     let runs: Value = serde_json::from_str(&listed.stdout).unwrap();
-    assert_eq!(runs["runs"].as_array().unwrap().len(), stored + 1, "{runs:#}");
+    assert_eq!(runs["runs"].as_array().unwrap().len(), stored, "{runs:#}");
 }

@@ -151,7 +151,7 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
     }
     if check.proxies.iter().any(|proxy| proxy.is_extrapolated) || check.are_times_extrapolated {
         lines.push(
-            "~ less busy or busier than what the prediction was learned from; such CPU times are not in these errors"
+            "~ beyond what the prediction was learned from (see below); such CPU times are not in these errors"
                 .to_owned(),
         );
     }

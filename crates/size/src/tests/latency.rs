@@ -3,17 +3,10 @@
 use hoptax_result::{ArmResult, LoadSpec, PlannedHop, SizeLatency, StudyResult};
 
 use super::graph::graph;
-use super::{additive, study_with_times};
+use super::{MORE_LOADS, additive, study_with_times};
 use crate::busy::Processors;
 use crate::check::check;
 use crate::predict::{size, size_on};
-
-const LOADS: &str = "
-loads:
-  - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 150ms}
-  - {name: in-use-30, loop: open, utilisation: 30%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
-  - {name: in-use-60, loop: open, utilisation: 60%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
-";
 
 const ARMS: &str = "
   - direct
@@ -53,7 +46,7 @@ fn stretched(arm: &ArmResult, load: &LoadSpec, round: u32) -> Vec<f64> {
 }
 
 fn measured(arms: &str, times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64>) -> StudyResult {
-    study_with_times(LOADS, arms, additive, times_us)
+    study_with_times(MORE_LOADS, arms, additive, times_us)
 }
 
 /// Whether two numbers differ by no more than the buckets of histograms.

@@ -6,17 +6,10 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::graph::graph;
-use super::{additive, balance, busy, hop_us, is_near, study_with_times};
+use super::{MORE_LOADS, additive, balance, busy, hop_us, is_near, study_with_times};
 use crate::busy::Processors;
 use crate::check::check;
 use crate::predict::size_on;
-
-const LOADS: &str = "
-loads:
-  - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 150ms}
-  - {name: in-use-30, loop: open, utilisation: 30%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
-  - {name: in-use-60, loop: open, utilisation: 60%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
-";
 
 const ARMS: &str = "
   - baseline
@@ -30,7 +23,7 @@ const THREE: &str = "
   - {name: three-proxies, hops: [client, middle, server]}";
 
 fn study(arms: &str, cpu_us: impl Fn(&ArmResult, &LoadSpec, u32) -> f64) -> StudyResult {
-    study_with_times(LOADS, arms, cpu_us, |_, _, _| Vec::new())
+    study_with_times(MORE_LOADS, arms, cpu_us, |_, _, _| Vec::new())
 }
 
 /// What all other proxies on a processor that is busy for this share of the time cost a request: 25 us at 70 %.
