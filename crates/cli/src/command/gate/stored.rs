@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hoptax_result::Verdict;
 use hoptax_store::{Filter, RESULT};
 use hoptax_study::file::{self, Observe};
 use hoptax_study::gate::{Earlier, judge_by_stored};
@@ -48,12 +49,13 @@ fn earlier(store: &Path, study: &str, label: &str) -> Result<Vec<Earlier>, Failu
             Ok(Earlier { run, result: own_study::parse(&format!("the result of run {run}"), &text)? })
         })
         .collect::<Result<_, Failure>>()?;
-    if earlier.len() < 2 {
+    let usable = earlier.iter().filter(|earlier| earlier.result.verdict != Verdict::Void).count();
+    if usable < 2 {
         return Err(Failure::bad_input(format!(
-            "`{}` has {} complete runs of the study `{study}` with the label `{label}`, and at least 2 are needed, better five, hours \
-             apart: `hoptax study {study} --store` measures one, and `hoptax runs label RUN {label}` labels it",
-            store.display(),
-            earlier.len()
+            "a reference needs at least 2 runs of the study `{study}` with the label `{label}` that are complete and not void, better \
+             five, hours apart; `{}` has {usable}: `hoptax study {study} --store` measures one, and `hoptax runs label RUN {label}` labels \
+             it",
+            store.display()
         )));
     }
     Ok(earlier)
