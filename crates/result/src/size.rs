@@ -292,6 +292,9 @@ pub struct SizeCheckResult {
     pub verdict: Verdict,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
+    /// Arms that are chains of plain proxies and state what proxies on the same processors cost each other. They are not predicted.
+    #[serde(default)]
+    pub chains: Vec<String>,
     /// One entry for each composition and load, in the order of the study.
     pub compositions: Vec<CheckedComposition>,
     /// Compositions that cannot be predicted from the study.

@@ -26,20 +26,20 @@ pub enum NoCheck {
     NoRounds(String),
     /// No arm is a composition.
     #[error(
-        "`{0}` has no arm with several functions or several proxies: use a study such as `prediction`, which measures compositions and \
-         what they consist of"
+        "`{0}` has no arm with several functions or several proxies, besides chains of plain proxies to predict others from: use a study \
+         such as `prediction`, which measures compositions and what they consist of"
     )]
     NoComposition(String),
 }
 
-/// Predicts each composition of `study`, an arm with several functions or several proxies, from the arms with one function and from
-/// the plain proxies, at the rate that it was measured at under each load. The only compositions that a prediction uses are
-/// chains of plain proxies, and never the one that is predicted: they state what proxies cost each other.
+/// Predicts each composition of `study`, an arm with several functions or several proxies, from the arms with one function, from the
+/// plain proxies, and from the shortest chain of plain proxies with each kind of request, at the rate that it was measured at under
+/// each load. These chains state what proxies cost each other, and are not predicted themselves.
 ///
 /// **Method.** Predicted as by [`crate::size_on()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy that the
 /// composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of the
 /// baseline and the speed of the machine are in it once ([`Sum::interval`]). Response times are predicted at the busy share of all
-/// proxies of the composition, which share their processors. Without another chain of plain proxies, what they cost each other is missing,
+/// proxies of the composition, which share their processors. Without a chain of plain proxies, what they cost each other is missing,
 /// and the composition is marked as extrapolated.
 ///
 /// # Errors
@@ -48,12 +48,18 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     if study.rounds.is_empty() {
         return Err(NoCheck::NoRounds(study.name.clone()));
     }
-    let arms: Vec<&ArmResult> = study.arms.iter().filter(|arm| is_composition(arm)).collect();
+    let sources = [Source::new(0, study)];
+    let [source] = &sources;
+    let is_part = |arm: &ArmResult| {
+        let traffic = reference(study, arm).and_then(plain_traffic);
+        let sharing = traffic.and_then(|traffic| Sharing::of(&sources, &traffic));
+        sharing.is_some_and(|sharing| sharing.arm().id == arm.id)
+    };
+    let compositions = study.arms.iter().filter(|arm| is_composition(arm));
+    let (chains, arms): (Vec<&ArmResult>, Vec<&ArmResult>) = compositions.partition(|arm| is_part(arm));
     if arms.is_empty() {
         return Err(NoCheck::NoComposition(study.name.clone()));
     }
-    let sources = [Source::new(0, study)];
-    let [source] = &sources;
     let processors = Processors::Shared(study.environment.proxy_cpus.len().max(1) as u32);
     let mut times = AllTimes::new(&sources);
     let (mut compositions, mut left_out) = (Vec::new(), Vec::new());
@@ -76,7 +82,7 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
                 continue;
             }
         };
-        let sharing = || Sharing::of(&sources, &parts.as_ref().ok()?.traffic, Some(&arm.id));
+        let sharing = || Sharing::of(&sources, &parts.as_ref().ok()?.traffic);
         let placement = match chain.len() {
             1 => Placement { processors: Processors::Own, sharing: None },
             _ => Placement { processors, sharing: sharing() },
@@ -115,6 +121,7 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
         study: study.name.clone(),
         verdict: study.verdict,
         confidence: study.plan.confidence,
+        chains: chains.into_iter().map(|arm| arm.id.clone()).collect(),
         mean_error_share: (!errors.is_empty()).then_some(mean),
         worst_error_share: errors.iter().copied().reduce(f64::max),
         mean_response_errors: check_response::errors(&response_times, |one| Some(one.mean)),

@@ -69,7 +69,9 @@ pub(crate) fn latency<'a>(
             return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
         }
         let ahead_us = ahead_us(proxy, placement, rate, busy);
-        let (one, extrapolation) = at_busy_share((proxy, busy, ahead_us), sharing.as_ref(), times)?;
+        let (mut one, extrapolation) = at_busy_share((proxy, busy, ahead_us), sharing.as_ref(), times)?;
+        let has_others = placement.processors != Processors::Own && busy.part < 1.0 - NEARLY;
+        one.is_extrapolated |= has_others && sharing.is_none();
         at.push(one);
         extrapolations.extend(extrapolation);
     }

@@ -78,7 +78,7 @@ pub fn size_on(
         Processors::Own => None,
         Processors::Shared(_) => {
             let entry = graph.services.first();
-            entry.and_then(|entry| Sharing::of(&sources, &entry.traffic, None))
+            entry.and_then(|entry| Sharing::of(&sources, &entry.traffic))
         }
     };
     let placement = Placement { processors, sharing };

@@ -46,16 +46,14 @@ impl<'a> Sharing<'a> {
         (most > 0.0).then_some(Self { plain, chain, proxies, least, most })
     }
 
-    /// From the first chain of all results with these requests, or else with the same protocol, or else with any. The arm `besides` is
-    /// left out.
-    pub(crate) fn of(sources: &[Source<'a>], traffic: &Traffic, besides: Option<&str>) -> Option<Self> {
+    /// From the shortest chain of all results with these requests, or else with the same protocol, or else with any.
+    pub(crate) fn of(sources: &[Source<'a>], traffic: &Traffic) -> Option<Self> {
         let rank = |sharing: &Self| {
             let other = plain_traffic(sharing.plain.arm);
             let has_protocol = other.as_ref().is_some_and(|other| other.protocol == traffic.protocol);
-            (other.as_ref() != Some(traffic), !has_protocol)
+            (other.as_ref() != Some(traffic), !has_protocol, sharing.proxies as usize)
         };
-        let chains = sources.iter().flat_map(Source::chains);
-        chains.filter(|sharing| Some(sharing.arm().id.as_str()) != besides).min_by_key(rank)
+        sources.iter().flat_map(Source::chains).min_by_key(rank)
     }
 
     /// The arm of the chain.

@@ -176,11 +176,7 @@ fn in_all(latency: &SizeLatency) -> String {
     let [mean, p99] = added(latency, None, &latency.added);
     let us = |time: &str| if time == "withheld" { time.to_owned() } else { format!("{time} us") };
     let p99 = if p99 == "-" { "too few responses for p99".to_owned() } else { format!("p99 {}", us(&p99)) };
-    let mark = if latency.is_extrapolated {
-        " (~ a proxy is less busy or busier than those whose response times were measured)"
-    } else {
-        ""
-    };
+    let mark = if latency.is_extrapolated { " (~ beyond what was measured: see below)" } else { "" };
     let withheld = match widest(&latency.withheld) {
         Some(widest) => format!("; withheld: intervals of more than half the number, up to {widest}"),
         None => String::new(),

@@ -20,7 +20,7 @@ pub fn size_check(result: &SizeCheckResult, style: Style) -> String {
     text.extend(summary(result).iter().map(|line| style.wrap(line, 2) + "\n"));
     text.extend(left_out(&result.left_out).iter().map(|line| style.wrap(line, 2) + "\n"));
     text += &response_times(result, style);
-    text + &format!("\n{}\n", style.wrap(&method_of_check(result.confidence), 2))
+    text + &format!("\n{}\n", style.wrap(&method_of_check(result), 2))
 }
 
 fn compositions(result: &SizeCheckResult) -> String {
@@ -146,12 +146,21 @@ fn error_line(what: &str, errors: ErrorSummary) -> String {
     )
 }
 
-fn method_of_check(confidence: f64) -> String {
+fn method_of_check(result: &SizeCheckResult) -> String {
+    let chains = match result.chains.as_slice() {
+        [] => String::new(),
+        chains => format!(
+            " What proxies that share processors cost each other is that of `{}`, which {} not predicted.",
+            chains.join("`, `"),
+            if chains.len() == 1 { "is" } else { "are" }
+        ),
+    };
     format!(
         "Predicted is the plain proxy for each proxy, and the cost of each function alone, of the same study at the rate of the \
-         composition. The difference is measured minus predicted, within rounds; the error is predicted minus measured, of the measured. \
-         Response times include the origin, and are predicted at the busy share of the processors that the proxies share. Intervals are those of {:.0} %.",
-        100.0 * confidence
+         composition.{chains} The difference is measured minus predicted, within rounds; the error is predicted minus measured, of the \
+         measured. Response times include the origin, and are predicted at the busy share of the processors that the proxies share. \
+         Intervals are those of {:.0} %.",
+        100.0 * result.confidence
     )
 }
 
@@ -199,6 +208,7 @@ mod tests {
             study: "prediction".to_owned(),
             verdict: Verdict::Sound,
             confidence: 0.95,
+            chains: vec!["two-proxies".to_owned()],
             compositions: vec![
                 checked("jwt-and-lua", 110.0, 1.1),
                 checked("two-hops", 150.0, -7.5),
