@@ -171,12 +171,15 @@ fn a_run_that_is_too_short_is_detected() {
 
 #[test]
 fn a_response_of_the_wrong_size_or_without_its_header_fails() {
-    let (found, _) = fired("size=10", &["-q", "200", "-d", "500ms", "--expect", "size=11"]);
-    has(&found, "wrong-answers");
-    let (found, _) = fired("size=10", &["-q", "200", "-d", "500ms", "--expect", "header=x-served-by"]);
+    let (found, _) = fired("size=10", &["-q", "200", "-d", "500ms", "--warmup", "0s", "--expect", "size=11"]);
     has(&found, "wrong-answers");
     let (found, _) =
-        fired("header=X-Served-By:origin", &["-q", "200", "-d", "500ms", "--expect", "header=x-served-by"]);
+        fired("size=10", &["-q", "200", "-d", "500ms", "--warmup", "0s", "--expect", "header=x-served-by"]);
+    has(&found, "wrong-answers");
+    let (found, _) = fired(
+        "header=X-Served-By:origin",
+        &["-q", "200", "-d", "500ms", "--warmup", "0s", "--expect", "header=x-served-by"],
+    );
     assert!(!found.iter().any(|(id, _)| id == "wrong-answers"), "{found:?}");
 }
 
@@ -211,7 +214,8 @@ fn requests_that_queue_behind_each_other_are_detected() {
 #[test]
 fn a_calibration_with_a_high_floor_and_a_low_ceiling_is_respected() {
     let (_origin, url) = origin(&["--default", "delay=1ms"]);
-    let here = ran(hoptax().args(["load", "-q", "200", "-d", "300ms", "--json", "-", &url]));
+    let here =
+        ran(hoptax().args(["load", "-q", "200", "-d", "300ms", "--warmup", "0s", "--json", "-", &url]));
     let environment = checked("load", &here.stdout)["environment"].clone();
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("hoptax");
@@ -228,7 +232,7 @@ fn a_calibration_with_a_high_floor_and_a_low_ceiling_is_respected() {
     fs::write(kept.join("calibration.json"), calibration.to_string()).unwrap();
     let ran = ran(hoptax()
         .env("XDG_STATE_HOME", folder.path())
-        .args(["load", "-q", "500", "-d", "1s", "--json", "-", &url]));
+        .args(["load", "-q", "500", "-d", "1s", "--warmup", "0s", "--json", "-", &url]));
     let (found, result) = findings(&ran.stdout);
     has(&found, "floor");
     has(&found, "ceiling");

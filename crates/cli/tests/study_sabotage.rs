@@ -31,15 +31,19 @@ use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 use support::{Guarded, checked, hoptax, program, wait_until};
 
-/// Few arms and rounds, and enough responses in the open loop for a p99.
+/// Few arms and rounds, and enough responses in the open loop for a p99 if its slices last [`LONG`].
 const STUDY: &str = "\
 name: disturbed
 rounds: ROUNDS
 arms: [baseline, lua]
 loads:
   - {name: saturation, loop: closed, connections: 16, blocks: 4, slice: 70ms}
-  - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: 400ms}
+  - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: SLICE}
 ";
+
+/// Slices of the open loop with enough responses for a p99, and for a test that reads none.
+const LONG: &str = "400ms";
+const SHORT: &str = "150ms";
 
 /// Rounds of each study. More would narrow intervals, which no test here reads.
 const ROUNDS: u32 = 3;
@@ -60,16 +64,19 @@ fn placement() -> Option<Placement> {
     placement.is_apart().then_some(placement)
 }
 
+fn text(rounds: u32, slice: &str) -> String {
+    STUDY.replace("ROUNDS", &rounds.to_string()).replace("SLICE", slice)
+}
+
 /// A study in its own folder.
 struct Study {
     folder: tempfile::TempDir,
 }
 
 impl Study {
-    fn new(rounds: u32) -> Self {
+    fn new(rounds: u32, slice: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let text = STUDY.replace("ROUNDS", &rounds.to_string());
-        fs::write(folder.path().join("study.yaml"), text).unwrap();
+        fs::write(folder.path().join("study.yaml"), text(rounds, slice)).unwrap();
         Self { folder }
     }
 
@@ -233,7 +240,7 @@ impl Drop for Hog {
 fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(ROUNDS);
+    let study = Study::new(ROUNDS, LONG);
     let hog = Hog::on(placement.caller()[0]);
     let disturbed = study.end(study.start());
     drop(hog);
@@ -250,7 +257,7 @@ fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
 fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(ROUNDS);
+    let study = Study::new(ROUNDS, SHORT);
     let hog = Hog::on(placement.proxy[0]);
     let disturbed = study.end(study.start());
     drop(hog);
@@ -268,7 +275,7 @@ fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
 #[test]
 fn a_generator_stopped_for_a_second_loses_only_that_slice() {
     let _alone = alone();
-    let study = Study::new(1000);
+    let study = Study::new(1000, SHORT);
     let running = study.start();
     let is_stalled = |slice: &&SliceRecord| slice.latest_own_lag_ns > 500_000_000;
     let stood_still = |record: &RoundRecord| record.slices.iter().filter(is_stalled).count();
@@ -314,7 +321,7 @@ fn a_generator_stopped_for_a_second_loses_only_that_slice() {
 #[test]
 fn timers_that_fire_at_ticks_withhold_times_of_the_open_loop() {
     let _alone = alone();
-    let study = Study::new(ROUNDS);
+    let study = Study::new(ROUNDS, LONG);
     let mut running = study.start();
     // Simulates a kernel whose timers fire at its tick of 250 Hz: this kernel may be that late with the timers of the
     // generator's thread.
@@ -355,7 +362,7 @@ fn stealing() -> io::Result<Vec<(u32, ProcessorTicks)>> {
 
 /// Runs a study in this process, on a machine with the CPU account `ticks`.
 fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
-    let (file, positions) = file::read("disturbed", &STUDY.replace("ROUNDS", &ROUNDS.to_string())).unwrap();
+    let (file, positions) = file::read("disturbed", &text(ROUNDS, SHORT)).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
     let envoys = Envoys::only(Envoy::find(None, &mut |_| {}).unwrap());
     let placement = Placement::split(&processors::allowed().unwrap(), 1);

@@ -268,7 +268,11 @@ impl Processes {
         for (index, proxy) in proxies {
             proxy.end().map_err(of_proxy(name(index)))?;
         }
-        for (name, service) in std::mem::take(&mut self.services) {
+        let mut services = std::mem::take(&mut self.services);
+        for (name, service) in &mut services {
+            service.ask_to_end().map_err(of_service(name))?;
+        }
+        for (name, service) in services {
             service.end().map_err(of_service(&name))?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::arms::{hops, is_composition, plain_traffic, reference};
 use crate::busy::{Placement, Processors};
 use crate::check_response::{self, chain_times, checked_response};
 use crate::graph::{Called, Service, Traffic};
-use crate::learn::{Plain, Source};
+use crate::learn::{Plain, Source, under};
 use crate::proxy::{LearnedFlow, Proxy};
 use crate::sharing::Sharing;
 use crate::sum::Sum;
@@ -223,16 +223,18 @@ fn checked<'a>(
     let composition = source.cost(arm, load).ok_or("its cost is withheld")?;
     let plain = chain.first().and_then(|proxy| proxy.flows.first()).map(|flow| &flow.plain);
     let plain = plain.ok_or("it has no proxy")?;
-    let level = plain.curve.under(load).ok_or_else(|| {
+    let level = source.level(plain.arm, load).ok_or_else(|| {
         format!("the CPU time of `{}`, which it is compared with, is withheld", plain.arm.id)
     })?;
     let mut measured = Sum::default();
-    measured.add(1.0, level);
+    measured.add(1.0, &level);
     measured.add(1.0, &composition);
-    let of_load = arm.loads.iter().find(|one| one.load == load);
-    let core_share = of_load.and_then(|load| load.proxy_core_share).ok_or("its CPU time is withheld")?;
-    // CPU time is rate times CPU time per request. The rate itself may be withheld where CPU times are not.
-    let rate = core_share * 1e6 / measured.estimate();
+    let of_load = under(arm, load).ok_or("it was not measured")?;
+    let core_share = of_load.proxy_core_share.ok_or("its CPU time is withheld")?;
+    // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of what was measured
+    // should not move the prediction too.
+    let rate = of_load.rate.map(|rate| rate.estimate).or(of_load.planned_rate);
+    let rate = rate.unwrap_or(core_share * 1e6 / measured.estimate());
     let mut predicted = Sum::default();
     let mut is_extrapolated = false;
     for (proxy, busy) in chain.iter().zip(placement.busy(chain, rate, None)) {

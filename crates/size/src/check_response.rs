@@ -2,7 +2,7 @@
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;
-use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary};
+use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary, Interval};
 
 use crate::busy::Placement;
 use crate::latency::{intervals, tail};
@@ -102,11 +102,21 @@ pub(crate) fn checked_response<'a>(
         })
     };
     let limits = Limits::default();
-    let is_vague = |from: usize| {
-        intervals.get(from + 1).is_some_and(|predicted| vague_level(predicted, &limits).is_some())
+    // Against what was measured: an error that makes a prediction low would else withhold it, and one that makes it high would not.
+    let is_vague = |from: usize| match intervals.get(from..from + 2) {
+        Some([measured, predicted]) => {
+            let around = measured.estimate - predicted.estimate;
+            let moved = Interval {
+                estimate: measured.estimate,
+                low: predicted.low + around,
+                high: predicted.high + around,
+            };
+            vague_level(&moved, &limits).is_some()
+        }
+        _ => false,
     };
     if is_vague(0) {
-        return Err("the interval of the predicted mean is wider than half of it".to_owned());
+        return Err("the interval of the predicted mean is wider than half of the measured one".to_owned());
     }
     let has_tail =
         !is_vague(3) && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));

@@ -9,7 +9,7 @@ use crate::interpolation::weighted;
 use crate::sharing::Sharing;
 use crate::sum::{Measured, Sum};
 
-/// A result, and the loads of it at which all arms are equally busy: closed loops, and open loops at a share of the capacity.
+/// A result, and the loads of it at which all arms are about equally busy: closed loops, and open loops at a share of the capacity.
 pub(crate) struct Source<'a> {
     pub(crate) number: usize,
     pub(crate) result: &'a StudyResult,
@@ -20,12 +20,11 @@ pub(crate) struct Source<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Curve(Vec<Point>);
 
-/// A point of a curve.
+/// A point of a curve: a weighted sum of measured CPU times.
 #[derive(Clone, Debug, PartialEq)]
 struct Point {
     busy: f64,
-    load: String,
-    measured: Measured,
+    terms: Vec<(f64, Measured)>,
 }
 
 /// What a plain proxy uses.
@@ -60,21 +59,35 @@ impl<'a> Source<'a> {
 
     /// The plain proxy of an arm; none if none of its numbers counts.
     pub(crate) fn plain_of(&self, arm: &'a ArmResult) -> Option<Plain<'a>> {
-        let curve = self.curve(arm, |load| {
-            Some((under(arm, load.0)?.cpu_us_per_request?, load.1.map(|by_round| by_round.level(&arm.id))))
-        })?;
+        let point =
+            |load| Some(Point { busy: self.busy(arm, load)?, terms: vec![(1.0, self.level(arm, load)?)] });
+        let curve = Curve::new(self.loads().filter_map(point).collect())?;
         Some(Plain { curve, source: self.number, arm })
     }
 
     /// What a function adds to requests of this protocol; none if the result does not state it.
     pub(crate) fn function(&self, called: &Called, traffic: &Traffic) -> Option<Priced<'a>> {
         let (arm, is_same_traffic) = priced(self.result, |function| called.is(function), traffic)?;
-        let other = reference(self.result, arm)?;
-        let curve = self.curve(other, |load| {
-            let rounds = load.1.map(|by_round| by_round.cost(&arm.id, &other.id));
-            Some((under(arm, load.0)?.cost.cpu_us_per_request?, rounds.flatten()))
-        })?;
+        let plain = self.plain_of(reference(self.result, arm)?)?;
+        let points = self.loads().filter_map(|load| self.added(arm, &plain, load));
+        let curve = Curve::new(points.collect())?;
         Some(Priced { curve, source: self.number, arm, is_same_traffic })
+    }
+
+    /// What a function adds to a plain proxy under one load.
+    ///
+    /// Open loops at a share of the capacity do not make both equally busy: the capacity is measured once, and requests cost more than
+    /// at capacity by another factor. So what a plain proxy costs less or more because of that is added to the cost, from its curve. A
+    /// closed loop is no point of the same curve, and keeps both always busy.
+    fn added(&self, arm: &ArmResult, plain: &Plain<'a>, load: &str) -> Option<Point> {
+        let cost = self.cost(arm, load)?;
+        let [own, of_plain] = [self.busy(arm, load)?, self.busy(plain.arm, load)?];
+        if self.is_closed(load) {
+            return Some(Point { busy: of_plain, terms: vec![(1.0, cost)] });
+        }
+        let level = self.level(plain.arm, load)?;
+        let at_own = plain.curve.at(own).into_terms().map(|(weight, measured)| (-weight, measured.clone()));
+        Some(Point { busy: own, terms: [(1.0, cost), (1.0, level)].into_iter().chain(at_own).collect() })
     }
 
     /// What proxies that share processors cost each other, from each chain of plain proxies that counts. Within a chain there is no TLS, so
@@ -89,17 +102,38 @@ impl<'a> Source<'a> {
 
     /// What an arm costs more than the arm that it is compared with, under one load; none if that does not count.
     pub(crate) fn cost(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
-        let (_, by_round) = self.loads.iter().find(|(name, _)| *name == load)?;
         let other = arm.compared_with.as_deref()?;
-        Some(Measured {
-            source: self.number,
-            interval: under(arm, load)?.cost.cpu_us_per_request?,
-            rounds: by_round.as_ref().and_then(|by_round| by_round.cost(&arm.id, other)),
-            confidence: self.result.plan.quantile_confidence(),
-        })
+        let interval = under(arm, load)?.cost.cpu_us_per_request?;
+        Some(self.measured(interval, self.by_round(load).and_then(|by_round| by_round.cost(&arm.id, other))))
     }
 
-    /// The loads at which all arms are equally busy.
+    /// The CPU time of an arm under one load; none if that does not count.
+    pub(crate) fn level(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
+        let interval = under(arm, load)?.cpu_us_per_request?;
+        Some(self.measured(interval, self.by_round(load).map(|by_round| by_round.level(&arm.id))))
+    }
+
+    fn measured(&self, interval: Interval, rounds: Option<Vec<Option<f64>>>) -> Measured {
+        let confidence = self.result.plan.quantile_confidence();
+        Measured { source: self.number, interval, rounds, confidence }
+    }
+
+    /// The rounds of a load; none if the result has none.
+    fn by_round(&self, load: &str) -> Option<&CpuByRound<'a>> {
+        self.loads.iter().find(|(name, _)| *name == load)?.1.as_ref()
+    }
+
+    /// The busy share of the processors of an arm under one load.
+    fn busy(&self, arm: &ArmResult, load: &str) -> Option<f64> {
+        let processors = self.result.environment.proxy_cpus.len().max(1) as f64;
+        Some(under(arm, load)?.proxy_core_share? / processors)
+    }
+
+    fn is_closed(&self, load: &str) -> bool {
+        self.result.plan.loads.iter().any(|one| one.name == load && one.loop_ == Loop::Closed)
+    }
+
+    /// The loads at which all arms are about equally busy.
     pub(crate) fn loads(&self) -> impl Iterator<Item = &'a str> {
         self.loads.iter().map(|(name, _)| *name)
     }
@@ -108,23 +142,6 @@ impl<'a> Source<'a> {
     pub(crate) fn arms_of(&self, id: &str) -> impl Iterator<Item = &'a str> {
         let has = move |arm: &&ArmResult| single_function(arm).is_some_and(|function| function.id == id);
         self.result.arms.iter().filter(has).map(|arm| arm.id.as_str())
-    }
-
-    /// The busy shares of the processors of an arm, with a number under each load.
-    fn curve(
-        &self,
-        arm: &ArmResult,
-        number: impl Fn((&str, Option<&CpuByRound<'a>>)) -> Option<(Interval, Option<Vec<Option<f64>>>)>,
-    ) -> Option<Curve> {
-        let processors = self.result.environment.proxy_cpus.len().max(1) as f64;
-        let point = |(load, by_round): &(&str, Option<CpuByRound<'a>>)| {
-            let busy = under(arm, load)?.proxy_core_share? / processors;
-            let (interval, rounds) = number((load, by_round.as_ref()))?;
-            let confidence = self.result.plan.quantile_confidence();
-            let measured = Measured { source: self.number, interval, rounds, confidence };
-            Some(Point { busy, load: (*load).to_owned(), measured })
-        };
-        Curve::new(self.loads.iter().filter_map(point).collect())
     }
 }
 
@@ -145,17 +162,15 @@ impl Curve {
         self.0.iter().map(|point| point.busy)
     }
 
-    /// The number under one load.
-    pub(crate) fn under(&self, load: &str) -> Option<&Measured> {
-        self.0.iter().find(|point| point.load == load).map(|point| &point.measured)
-    }
-
     /// The CPU time at this busy share: on a straight line between the nearest points, and that of the first or last point
     /// outside of all.
     pub(crate) fn at(&self, busy: f64) -> Sum<'_> {
         let mut sum = Sum::default();
         weighted(&self.0, |point| point.busy, busy)
-            .for_each(|(weight, point)| sum.add(weight, &point.measured));
+            .flat_map(|(weight, point)| {
+                point.terms.iter().map(move |(own, measured)| (weight * own, measured))
+            })
+            .for_each(|(weight, measured)| sum.add(weight, measured));
         sum
     }
 }

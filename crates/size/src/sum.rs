@@ -30,6 +30,11 @@ impl<'a> Sum<'a> {
         self.0.extend(other.0.iter().map(|(own, measured)| (weight * own, *measured)));
     }
 
+    /// Its terms with their weights.
+    pub(crate) fn into_terms(self) -> impl Iterator<Item = (f64, &'a Measured)> {
+        self.0.into_iter()
+    }
+
     /// The sum of the estimates.
     pub(crate) fn estimate(&self) -> f64 {
         self.0.iter().map(|(weight, measured)| weight * measured.interval.estimate).sum()

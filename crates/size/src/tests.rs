@@ -5,6 +5,7 @@ pub(crate) mod graph;
 mod latency;
 mod predict;
 mod sharing;
+mod unequal;
 
 use hoptax_functions::Catalogue;
 use hoptax_result::{ArmResult, LoadSpec, PlannedHop, Sample, StudyResult, StudyRound};
@@ -52,13 +53,24 @@ fn study_with_times(
     cpu_us: impl Fn(&ArmResult, &LoadSpec, u32) -> f64,
     times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64>,
 ) -> StudyResult {
+    study_with_busy(loads, arms, cpu_us, times_us, |_, load| busy(&load.name))
+}
+
+/// The same, with how busy the proxies of an arm are under a load.
+fn study_with_busy(
+    loads: &str,
+    arms: &str,
+    cpu_us: impl Fn(&ArmResult, &LoadSpec, u32) -> f64,
+    times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64>,
+    busy: impl Fn(&ArmResult, &LoadSpec) -> f64,
+) -> StudyResult {
     let text = format!("name: known\nrounds: {ROUNDS}\narms: {arms}\n{loads}");
     let (study, positions) = file::read("known.yaml", &text).unwrap();
     let plan = Plan::new(&study, &positions, &Catalogue::load().unwrap()).unwrap();
     let mut result = summary::summarise(&plan, &[], summary::Conditions::default());
     result.environment.proxy_cpus = vec![1];
     result.environment.cpu_model = "Test CPU".to_owned();
-    result.rounds = (0..ROUNDS).map(|round| measured(&result, round, &cpu_us, &times_us)).collect();
+    result.rounds = (0..ROUNDS).map(|round| measured(&result, round, &cpu_us, &times_us, &busy)).collect();
     summary::fill(&mut result);
     result
 }
@@ -68,16 +80,14 @@ fn measured(
     round: u32,
     cpu_us: &impl Fn(&ArmResult, &LoadSpec, u32) -> f64,
     times_us: &impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64>,
+    busy: &impl Fn(&ArmResult, &LoadSpec) -> f64,
 ) -> StudyRound {
     let sample = |arm: &ArmResult, load: &LoadSpec| {
         let blocks = || 0..BLOCKS;
         let all = |value: f64| vec![Some(value); BLOCKS as usize];
-        let cpu_us = cpu_us(arm, load, round);
-        let mut values = vec![
-            ("cpu_us_per_request", cpu_us),
-            ("proxy_core_share", busy(&load.name)),
-            ("rate", busy(&load.name) * 1e6 / cpu_us),
-        ];
+        let (cpu_us, busy) = (cpu_us(arm, load, round), busy(arm, load));
+        let mut values =
+            vec![("cpu_us_per_request", cpu_us), ("proxy_core_share", busy), ("rate", busy * 1e6 / cpu_us)];
         let mut times = hoptax_load::histogram();
         for us in times_us(arm, load, round) {
             times.record((1e3 * us) as u64).unwrap();

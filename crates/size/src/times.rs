@@ -6,6 +6,7 @@ use hoptax_result::{ArmKind, ArmResult, LoadSpec, Loop, StudyResult};
 use hoptax_stats::{pooled_values, quantile_level};
 use hoptax_study::summary::response_times_by_round;
 
+use crate::arms::reference;
 use crate::interpolation::weighted;
 use crate::learn::{Plain, Priced, Source, under};
 use crate::proxy::{Learned, LearnedFlow};
@@ -62,13 +63,23 @@ impl TimesCurve {
         Learned::new(&[self.busy_shares()])
     }
 
-    /// The sum at this busy share: on a straight line between the nearest points, and that of the first or last point outside of
-    /// all.
+    /// The sum at this busy share: between the nearest points on a straight line over the mean number of requests in a simple queue,
+    /// and that of the first or last point outside of all.
     pub(crate) fn at(&self, busy: f64) -> Formula {
         let mut formula = Formula::default();
-        weighted(&self.0, |point| point.0, busy).for_each(|(weight, (_, sum))| formula.add_all(weight, sum));
+        weighted(&self.0, |point| in_queue(point.0), in_queue(busy))
+            .for_each(|(weight, (_, sum))| formula.add_all(weight, sum));
         formula
     }
+}
+
+/// The mean number of requests in a queue that is busy for this share of the time, *b / (1 - b)* with independent arrivals and
+/// exponential service times (L. Kleinrock, *Queueing Systems* 1, 1975, chapter 3). Waits grow with it, not with *b*.
+fn in_queue(busy: f64) -> f64 {
+    /// Nothing is measured above that: the queue would not end.
+    const MOST: f64 = 0.999;
+    let busy = busy.clamp(0.0, MOST);
+    busy / (1.0 - busy)
 }
 
 /// What a proxy adds to the response time of the requests of a flow, at each busy share.
@@ -127,12 +138,16 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         Ok(FlowTimes::new(curves))
     }
 
-    /// What a function adds to the response times of a plain proxy.
+    /// What a function adds to the response times of a plain proxy that is as busy as the proxy with the function.
     pub(crate) fn of_function(&mut self, priced: &Priced<'_>) -> Option<TimesCurve> {
-        let result = self.result(priced.source)?;
-        let other = priced.arm.compared_with.as_deref()?;
-        let other = result.arms.iter().find(|arm| arm.id == other)?;
-        self.curve(priced.source, other, &[(1.0, priced.arm), (-1.0, other)])
+        let other = reference(self.result(priced.source)?, priced.arm)?;
+        let own = self.curve(priced.source, priced.arm, &[(1.0, priced.arm)])?;
+        let plain = self.curve(priced.source, other, &[(1.0, other)])?;
+        let point = |(busy, mut times): (f64, Formula)| {
+            times.add_all(-1.0, &plain.at(busy));
+            (busy, times)
+        };
+        Some(TimesCurve(own.0.into_iter().map(point).collect()))
     }
 
     /// What a plain proxy adds to the response times of its origin.
@@ -321,7 +336,7 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 }
 
 /// Whether response times under a load show how they grow with the busy share: requests arrive as those of independent users, and
-/// all arms are equally busy.
+/// all arms are about equally busy.
 pub(crate) fn states_response_times(load: &LoadSpec) -> bool {
     load.loop_ == Loop::Open && load.utilisation.is_some() && load.arrivals.as_deref() == Some("poisson")
 }

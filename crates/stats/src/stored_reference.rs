@@ -2,6 +2,7 @@
 
 use hoptax_result::Interval;
 
+use crate::critical::two_sided_t;
 use crate::random_effects::{Sitting, combined};
 
 /// The distance of a new sitting from a reference, in the unit of the sittings.
@@ -16,7 +17,7 @@ pub struct FromReference {
     pub between_sittings: f64,
 }
 
-/// The distance of the sitting `new` from the sittings `reference`, with the given `confidence`.
+/// The distance of the sitting `new`, of so many rounds, from the sittings `reference`, with the given `confidence`.
 ///
 /// **Method.** The random-effects model of [`random_effects`](crate::random_effects()). Each sitting, the new one too, deviates from
 /// the level of what it measures by a draw of its own, with the same variance between sittings. The distance therefore has the
@@ -24,7 +25,9 @@ pub struct FromReference {
 /// no more precise than the sittings of the reference are: from so few, the variance between sittings is often found to be zero, and their
 /// own errors then stand for it. Without this, the interval covers in 92 % if the new sitting is three times as precise. The critical
 /// value is Student's with one degree of freedom less than the reference has sittings, as by Hartung and Knapp, and the interval is
-/// never narrower than one that takes the estimated variance between sittings as known.
+/// never narrower than one that takes the estimated variance between sittings as known. The part of the variance that is the new
+/// sitting's own has Student's value of its rounds instead, if that is larger: it may be most of the variance, and known from a few rounds
+/// only.
 ///
 /// **What it costs.** Side by side, the variance between sittings cancels. Against a reference of three sittings, `t` is 4.3 and no
 /// number of rounds makes the interval narrower than 4.3 times the deviation between sittings, times the root of 4/3.
@@ -32,14 +35,21 @@ pub struct FromReference {
 ///
 /// **Degenerate cases.** As for [`random_effects`](crate::random_effects()): `None` with fewer than two sittings of the reference, and
 /// when a number is not finite or a standard error is negative.
-pub fn from_reference(reference: &[Sitting], new: Sitting, confidence: f64) -> Option<FromReference> {
+pub fn from_reference(
+    reference: &[Sitting],
+    (new, rounds): (Sitting, u32),
+    confidence: f64,
+) -> Option<FromReference> {
     if !new.estimate.is_finite() || !new.standard_error.is_finite() || new.standard_error < 0.0 {
         return None;
     }
     let found = combined(reference, confidence)?;
     let own = reference.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / reference.len() as f64;
-    let variance = found.mean_variance + found.between_variance + new.standard_error.powi(2).max(own);
-    let (estimate, half_width) = (new.estimate - found.mean, found.reach * variance.sqrt());
+    let of_new = new.standard_error.powi(2);
+    let of_reference = found.mean_variance + found.between_variance + (own - of_new).max(0.0);
+    let own_reach = found.reach.max(two_sided_t(f64::from(rounds) - 1.0, confidence)?);
+    let half_width = (found.reach.powi(2) * of_reference + own_reach.powi(2) * of_new).sqrt();
+    let estimate = new.estimate - found.mean;
     let difference = Interval { estimate, low: estimate - half_width, high: estimate + half_width };
     (difference.low.is_finite() && difference.high.is_finite()).then_some(FromReference {
         reference: found.mean,
@@ -61,7 +71,7 @@ mod tests {
         // As in the tests of random effects: mean 20.266667, total variance of a sitting 0.813333, of which 0.773333 is between
         // sittings. The new sitting is measured exactly, and taken to be as precise as the others: 4.302653 * sqrt(0.813333 * 4 / 3).
         let reference = [sitting(19.4, 0.2), sitting(20.2, 0.2), sitting(21.2, 0.2)];
-        let found = from_reference(&reference, sitting(22.0, 0.0), 0.95).unwrap();
+        let found = from_reference(&reference, (sitting(22.0, 0.0), 12), 0.95).unwrap();
         assert!((found.reference - 20.266_667).abs() < 1e-5, "{found:?}");
         assert!((found.difference.estimate - 1.733_333).abs() < 1e-5, "{found:?}");
         assert!((found.difference.half_width() - 4.480_63).abs() < 1e-4, "{found:?}");
@@ -72,7 +82,7 @@ mod tests {
     fn a_less_precise_sitting_has_a_wider_interval() {
         let reference = [sitting(19.4, 0.2), sitting(20.2, 0.2), sitting(21.2, 0.2)];
         let width = |error: f64| {
-            from_reference(&reference, sitting(22.0, error), 0.95).unwrap().difference.half_width()
+            from_reference(&reference, (sitting(22.0, error), 12), 0.95).unwrap().difference.half_width()
         };
         assert!(width(0.0) < width(0.5) && width(0.5) < width(1.0));
     }
@@ -80,11 +90,12 @@ mod tests {
     #[test]
     fn degenerate_input_has_no_result() {
         let reference = [sitting(19.4, 0.2), sitting(20.2, 0.2)];
-        let new = sitting(20.0, 0.2);
+        let new = (sitting(20.0, 0.2), 12);
         assert_eq!(from_reference(&reference[..1], new, 0.95), None);
-        assert_eq!(from_reference(&reference, sitting(f64::NAN, 0.2), 0.95), None);
-        assert_eq!(from_reference(&reference, sitting(20.0, -0.2), 0.95), None);
+        assert_eq!(from_reference(&reference, (sitting(f64::NAN, 0.2), 12), 0.95), None);
+        assert_eq!(from_reference(&reference, (sitting(20.0, -0.2), 12), 0.95), None);
         assert_eq!(from_reference(&reference, new, 1.0), None);
+        assert_eq!(from_reference(&reference, (new.0, 1), 0.95), None);
         assert_eq!(from_reference(&[sitting(f64::INFINITY, 0.2), reference[0]], new, 0.95), None);
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use hoptax_subject::program::{in_search_path, version};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
-use crate::provenance::sha256;
+use crate::provenance::{sha256, sha256_of_file};
 
 /// One build of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,17 +37,10 @@ pub fn envoy_name(choice: &str) -> String {
 pub fn builds(plan: &Plan, envoys: &Envoys, folder: &Path) -> io::Result<BTreeMap<String, Build>> {
     let mut all = builds_in(plan, folder, &env::var_os("PATH").unwrap_or_default())?;
     for (choice, envoy) in envoys.chosen() {
-        let build = Build { version: Some(envoy.version.clone()), sha256: hash(&envoy.program)? };
+        let build = Build { version: Some(envoy.version.clone()), sha256: sha256_of_file(&envoy.program)? };
         all.insert(envoy_name(choice), build);
     }
     Ok(all)
-}
-
-fn hash(program: &Path) -> io::Result<String> {
-    let of = |error: io::Error| {
-        io::Error::new(error.kind(), format!("cannot read `{}`: {error}", program.display()))
-    };
-    Ok(sha256(&fs::read(program).map_err(of)?))
 }
 
 fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
@@ -71,14 +63,14 @@ fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTre
     for (name, path, arguments) in needed {
         let Some(path) = path else { continue };
         let version = if arguments.is_empty() { None } else { version(&path, arguments) };
-        all.insert(name.to_owned(), Build { version, sha256: hash(&path)? });
+        all.insert(name.to_owned(), Build { version, sha256: sha256_of_file(&path)? });
     }
     // How an application prints its version is not known.
     let application = plan.application.as_ref();
     if let Some((application, path)) = application.and_then(|one| Some((one, one.program(folder)?))) {
-        let mut hashes = vec![hash(&path)?];
+        let mut hashes = vec![sha256_of_file(&path)?];
         for file in application.files(folder) {
-            hashes.push(hash(&file)?);
+            hashes.push(sha256_of_file(&file)?);
         }
         let sha256 =
             if let [one] = hashes.as_slice() { one.clone() } else { sha256(hashes.join("\n").as_bytes()) };
@@ -111,6 +103,7 @@ pub fn differences(one: &BTreeMap<String, Build>, other: &BTreeMap<String, Build
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use hoptax_functions::Catalogue;

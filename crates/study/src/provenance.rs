@@ -5,20 +5,45 @@
 //! identifies the arm that changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::digest::{Context, Digest, SHA256, digest};
 use hoptax_subject::envoy::process::ProxySpec;
 use serde_json::json;
 
 use crate::record::RoundRecord;
 
+/// How much of a file is read at once, bytes.
+const PIECE_BYTES: usize = 1 << 20;
+
 /// The SHA-256 digest in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&digest(&SHA256, bytes))
+}
+
+/// The SHA-256 digest of a file in hexadecimal. Programs are large, so the file is read in pieces.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn sha256_of_file(path: &Path) -> io::Result<String> {
+    let of =
+        |error: io::Error| io::Error::new(error.kind(), format!("cannot read `{}`: {error}", path.display()));
+    let mut file = File::open(path).map_err(of)?;
+    let mut context = Context::new(&SHA256);
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match file.read(&mut piece).map_err(of)? {
+            0 => return Ok(hexadecimal(&context.finish())),
+            count => context.update(piece.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
+fn hexadecimal(digest: &Digest) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Replacements of strings that differ between runs by fixed names.
@@ -136,6 +161,17 @@ mod tests {
         // FIPS 180-2, appendix B.1.
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256(b"abc"), expected);
+    }
+
+    #[test]
+    fn a_file_in_several_pieces_has_the_hash_of_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let bytes: Vec<u8> = (0..2 * PIECE_BYTES + 7).map(|number| (number % 251) as u8).collect();
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(sha256_of_file(&path).unwrap(), sha256(&bytes));
+        let error = sha256_of_file(&folder.path().join("none")).unwrap_err();
+        assert!(error.to_string().contains("cannot read `"), "{error}");
     }
 
     #[test]

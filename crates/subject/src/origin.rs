@@ -147,6 +147,15 @@ impl OriginProcess {
         set().map_err(|source| OriginError::Default { file: file.to_owned(), source })
     }
 
+    /// Asks it to end and returns at once, so that several can end concurrently.
+    ///
+    /// # Errors
+    /// When the kernel does not report its exit status.
+    pub fn ask_to_end(&mut self) -> Result<(), OriginError> {
+        let program = &self.program;
+        self.child.terminate().map_err(|source| OriginError::Run { program: program.clone(), source })
+    }
+
     /// Asks it to end and waits until it has.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The reference output of the program: schemas, completions, man pages, help, lists.
 
 use std::fs;
+use std::path::Path;
 
 use crate::support::{root, run};
 
@@ -30,6 +31,38 @@ fn schemas_in_the_repository_match_the_types() {
         let kept = fs::read_to_string(root().join("schemas").join(format!("{name}.json"))).unwrap();
         assert!(kept == run(["schema", name]).stdout, "schemas/{name}.json is outdated: run `make schemas`");
     }
+}
+
+/// Cargo runs no examples of crates with `doctest = false`.
+#[test]
+fn crates_with_examples_in_their_documentation_run_them() {
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let sources = walk(&folder.join("src"));
+        let has_examples = sources.iter().any(|text| has_example(text));
+        let is_run = folder.join("src/lib.rs").exists() && !manifest.contains("doctest = false");
+        assert_eq!(is_run, has_examples, "{}", folder.display());
+    }
+}
+
+/// The texts of all files below a folder.
+fn walk(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let texts = entries.map(|path| match path.is_dir() {
+        true => walk(&path),
+        false => vec![String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()],
+    });
+    texts.flatten().collect()
+}
+
+/// Whether documentation has a block of Rust, which states no language.
+fn has_example(text: &str) -> bool {
+    let documented =
+        text.lines().map(str::trim).filter_map(|line| line.strip_prefix("//!").or(line.strip_prefix("///")));
+    let fences = documented.map(str::trim).filter_map(|line| line.strip_prefix("```"));
+    // Every second one ends a block.
+    fences.step_by(2).any(|language| ["", "rust", "no_run", "should_panic"].contains(&language))
 }
 
 #[test]

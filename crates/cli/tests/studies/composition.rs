@@ -54,12 +54,10 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
          connections: 4, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
-    let ran = support::run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let result = support::checked("study", &result);
+    let result = support::first_round(&study, &out);
     let arm = |id: &str| {
         let arms = result["arms"].as_array().unwrap();
-        arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}: {}", ran.stderr)).clone()
+        arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}: {result}")).clone()
     };
     for (name, _) in COMPOSITIONS {
         let arm = arm(name);

@@ -8,12 +8,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hoptax_functions::{Catalogue, REQUEST_PATH};
+use hoptax_functions::REQUEST_PATH;
 use hoptax_subject::envoy::process::Source;
 use hoptax_subject::lab::{GENERATOR, Lab, PeerNames};
 
 use crate::support;
-use crate::support::proxied::{Witness, get, spec, start, started, statistics};
+use crate::support::proxied::{Witness, catalogue, get, spec, start, started, statistics};
 
 /// Observed effects of a function on a request.
 struct Seen {
@@ -29,7 +29,7 @@ fn see(call: &str, change: impl Fn(&mut String, &mut BTreeMap<String, String>)) 
     let folder = tempfile::tempdir().unwrap();
     let witnesses = [Witness::start()];
     let proxy = start(call, folder.path(), &witnesses);
-    let catalogue = Catalogue::load().unwrap();
+    let catalogue = catalogue();
     let id = call.split('{').next().unwrap();
     let request = catalogue.get(id).map(|function| function.request.clone()).unwrap_or_default();
     let mut path = request.query.map_or(REQUEST_PATH.to_owned(), |query| format!("{REQUEST_PATH}?{query}"));
@@ -107,7 +107,7 @@ fn functions_have_their_visible_effect() {
 fn envoy_accepts_every_function_and_its_proof_moves() {
     let folder = tempfile::tempdir().unwrap();
     let (study, out) = (folder.path().join("all.yaml"), folder.path().join("out"));
-    let catalogue = Catalogue::load().unwrap();
+    let catalogue = catalogue();
     let is_ours = |function: &&hoptax_functions::Function| {
         function.application(&function.default_knobs()).unwrap().is_empty()
     };
@@ -118,15 +118,13 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
          blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
-    let ran = support::run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let result = support::first_round(&study, &out);
     let arms = result["arms"].as_array().unwrap();
-    assert!(arms.len() > catalogue.iter().count(), "{}", ran.stderr);
+    assert!(arms.len() > catalogue.iter().count(), "{result}");
     for arm in arms {
         assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
-        assert!(arm["book"]["answered"].as_u64() > Some(0), "{}: {}", arm["id"], ran.stderr);
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{arm}");
     }
     let deprecated: Vec<String> =
         logs(&out).lines().filter(|line| line.contains("eprecated")).map(str::to_owned).collect();
@@ -213,7 +211,7 @@ fn plan_limits_pass_the_plan_of_the_account() {
         let folder = tempfile::tempdir().unwrap();
         let witnesses = [Witness::start()];
         let proxy = start(&format!("{id}{{pulls_per_minute=3}}"), folder.path(), &witnesses);
-        let token = Catalogue::load().unwrap().get(id).unwrap().request.headers.clone();
+        let token = catalogue().get(id).unwrap().request.headers.clone();
         let began = Instant::now();
         let responses: Vec<String> = (0..7).map(|_| get(proxy.address, REQUEST_PATH, &token)).collect();
         let passed = responses.iter().filter(|response| response.starts_with("HTTP/1.1 200")).count();
@@ -384,11 +382,9 @@ fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
          connections: 4, requests_per_connection: 1, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
-    let ran = support::run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let result = support::first_round(&study, &out);
     let arms = result["arms"].as_array().unwrap();
-    assert!(arms.len() >= 10, "{}", ran.stderr);
+    assert!(arms.len() >= 10, "{result}");
     for arm in arms {
         assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);

@@ -14,8 +14,10 @@ mod compare;
 mod composition;
 mod envoy;
 mod external;
+mod function_unloading;
 mod gate;
 mod given;
+mod graph_run;
 mod link;
 mod mechanisms;
 mod networks;
@@ -25,7 +27,6 @@ mod resume;
 mod sittings;
 mod study;
 mod timeline;
-mod unloading;
 
 #[test]
 fn every_file_of_this_folder_is_a_module_of_this_program() {

@@ -6,11 +6,15 @@
 pub(crate) mod proxied;
 pub(crate) mod receiver;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use jsonschema::Validator;
 
 /// Outcome of a run of the program.
 #[derive(Debug)]
@@ -198,14 +202,45 @@ pub(crate) fn assert_modules(folder: &str, main: &str) {
     }
 }
 
+/// The validator of a schema of `schemas/`. Compiling one takes long, so it is kept.
+fn validator(schema: &str) -> Arc<Validator> {
+    static KEPT: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let compile = || {
+        let text = fs::read_to_string(root().join("schemas").join(format!("{schema}.json"))).unwrap();
+        Arc::new(jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap())
+    };
+    Arc::clone(kept.entry(schema.to_owned()).or_insert_with(compile))
+}
+
 /// Parses a JSON text and validates it against a schema of `schemas/`.
 pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
-    let schema = fs::read_to_string(root().join("schemas").join(format!("{schema}.json"))).unwrap();
-    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let validator = validator(schema);
     let value: serde_json::Value = serde_json::from_str(text).unwrap();
     let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     value
+}
+
+/// Runs a study until its first round is complete, and interrupts it. Returns its result. For what a single round shows: a study file
+/// has at least two.
+pub(crate) fn first_round(study: &Path, out: &Path) -> serde_json::Value {
+    let log = out.with_extension("log");
+    let mut command = hoptax();
+    command.arg("study").arg(study).arg("--out").arg(out);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
+    let mut running = Guarded(command.spawn().unwrap());
+    let round = out.join("rounds/0.json");
+    while running.0.try_wait().unwrap().is_none() && !round.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if running.0.try_wait().unwrap().is_none() {
+        running.signal("INT");
+    }
+    running.0.wait().unwrap();
+    let said = || fs::read_to_string(&log).unwrap();
+    assert!(round.exists(), "{}", said());
+    checked("study", &fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", said())))
 }
 
 /// A study file for a short study.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use hoptax_functions::{Catalogue, Context, FunctionCall};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan};
@@ -144,6 +143,18 @@ fn is_complete(response: &[u8]) -> bool {
     length.is_some_and(|length| body.len() >= length) || is_chunked && body.ends_with(b"\r\n0\r\n\r\n")
 }
 
+/// The catalogue, which takes long to read.
+pub(crate) fn catalogue() -> &'static Catalogue {
+    static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
+    CATALOGUE.get_or_init(|| Catalogue::load().unwrap())
+}
+
+/// The usual Envoy, which is asked for its version once.
+fn envoy() -> &'static Envoy {
+    static ENVOY: OnceLock<Envoy> = OnceLock::new();
+    ENVOY.get_or_init(|| Envoy::find(None, &mut |_| {}).unwrap())
+}
+
 /// Starts Envoy with the function of a call.
 pub(crate) fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Proxy {
     started(&spec(call, directory, witnesses))
@@ -151,7 +162,6 @@ pub(crate) fn start(call: &str, directory: &Path, witnesses: &[Witness]) -> Prox
 
 pub(crate) fn started(spec: &ProxySpec) -> Proxy {
     spec.configure().unwrap();
-    spec.validate(&AtomicBool::new(false)).unwrap();
     spec.start().unwrap().wait().unwrap()
 }
 
@@ -167,14 +177,14 @@ pub(crate) fn spec_with(
     witnesses: &[Witness],
     companion: Option<SocketAddr>,
 ) -> ProxySpec {
-    let catalogue = Catalogue::load().unwrap();
+    let catalogue = catalogue();
     let fragment = (call != "baseline").then(|| {
         let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
         function.render(&knobs, &Context { directory, companion }).unwrap()
     });
     let environment = catalogue.get(call).map(|function| function.environment.clone()).unwrap_or_default();
     ProxySpec {
-        envoy: Envoy::find(None, &mut |_| {}).unwrap(),
+        envoy: envoy().clone(),
         directory: directory.to_owned(),
         source: ProxyPlan {
             admin_port: 0,

@@ -54,6 +54,12 @@ fn is_close(value: f64, truth: f64) -> bool {
     (value - truth).abs() < 0.004 * truth
 }
 
+/// The way from what is added at 40 % to what is added at 70 %: waits are taken to grow like *b / (1 - b)*.
+fn way(busy: f64) -> f64 {
+    let queue = |busy: f64| busy / (1.0 - busy);
+    (queue(busy) - queue(0.4)) / (queue(0.7) - queue(0.4))
+}
+
 /// The mean of the factors above: of drift, and of slow responses.
 const MEAN: f64 = 1.01 * 1.495;
 
@@ -63,7 +69,7 @@ fn proxies_add_what_they_add_at_their_busy_share() {
     let latency = result.latency.unwrap();
     let [gateway, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
     assert!((0.45..0.65).contains(&gateway.busy_share), "{gateway:?}");
-    let way = (gateway.busy_share - 0.4) / 0.3;
+    let way = way(gateway.busy_share);
     let expected = MEAN * 150.0 * (1.0 + way);
     assert!(is_close(gateway.added.mean_us.unwrap().estimate, expected), "{expected} {gateway:?}");
     assert!((0.3..=0.41).contains(&cart.busy_share), "{cart:?}");
@@ -132,7 +138,7 @@ fn a_plain_chain_tells_what_sharing_processors_adds() {
     assert!(chain.is_extrapolated && chain.mean.error_share < -0.08, "{chain:?}");
     // On one processor, both proxies together pay once what all others would cost.
     let latency = size_on(&graph(TWO), 2_500.0, &[study], Processors::Shared(1)).unwrap().latency.unwrap();
-    let way = (latency.proxies[0].busy_share - 0.4) / 0.3;
+    let way = way(latency.proxies[0].busy_share);
     assert!((0.0..=1.0).contains(&way), "{latency:?}");
     let expected = MEAN * (250.0 + OTHERS_US) * (1.0 + way);
     assert!(is_close(latency.added.mean_us.unwrap().estimate, expected), "{expected} {latency:?}");

@@ -122,7 +122,9 @@ fn judged(
     let measure = limit.measure;
     let reference: Vec<Sitting> =
         earlier.iter().filter_map(|one| sitting(&one.result, arm, measure)).collect();
-    let found = sitting(result, arm, measure).and_then(|new| from_reference(&reference, new, confidence));
+    let rounds = result.plan.rounds_completed;
+    let found =
+        sitting(result, arm, measure).and_then(|new| from_reference(&reference, (new, rounds), confidence));
     let change_share = found.as_ref().map(share);
     GateLimit {
         arm: arm.to_owned(),

@@ -322,7 +322,12 @@ impl Subjects {
         for proxy in proxies {
             proxy.end().map_err(|error| RunError::System(io::Error::other(error)))?;
         }
-        for origin in std::mem::take(&mut self.origins).into_iter().chain(self.companion.take()) {
+        let mut origins: Vec<OriginProcess> =
+            std::mem::take(&mut self.origins).into_iter().chain(self.companion.take()).collect();
+        for origin in &mut origins {
+            origin.ask_to_end()?;
+        }
+        for origin in origins {
             origin.end()?;
         }
         Ok(())
@@ -356,6 +361,9 @@ fn lab(plan: &Plan, setting: &Setting<'_>) -> io::Result<Option<Lab>> {
 
 /// Reads the memory of proxies after connections to them were opened.
 fn read_memory_after_opening(all: &mut [Subject]) -> io::Result<()> {
+    if all.iter().all(|subject| subject.opened.is_none()) {
+        return Ok(());
+    }
     // To the generator, a connection is open before the proxy has accepted it.
     thread::sleep(AFTER_OPENING);
     for subject in all {

@@ -12,7 +12,7 @@ use hoptax_result::{Environment, MachineProbe, MachineSpeeds};
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
 use hoptax_study::programs::{self, Build};
-use hoptax_study::provenance::sha256;
+use hoptax_study::provenance::{sha256, sha256_of_file};
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::Earlier;
 use rustix::fs::{FlockOperation, flock};
@@ -257,9 +257,7 @@ fn plan_hash(plan: &Plan) -> String {
 }
 
 fn file_hash(path: &Path) -> Result<String, Failure> {
-    let bytes = fs::read(path)
-        .map_err(|error| Failure::environment(format!("cannot read `{}`: {error}", path.display())))?;
-    Ok(sha256(&bytes))
+    sha256_of_file(path).map_err(|error| Failure::environment(error.to_string()))
 }
 
 /// Whether a study is running in a folder.

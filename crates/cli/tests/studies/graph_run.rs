@@ -1,13 +1,10 @@
 //! `hoptax graph run` on real Envoy.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::fs;
 
 use serde_json::Value;
-use support::{TOLERANT, checked, root, run};
+
+use crate::support::{TOLERANT, checked, root, run};
 
 const GRAPH: &str = "
 name: shop
