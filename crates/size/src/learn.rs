@@ -59,34 +59,45 @@ impl<'a> Source<'a> {
 
     /// The plain proxy of an arm; none if none of its numbers counts.
     pub(crate) fn plain_of(&self, arm: &'a ArmResult) -> Option<Plain<'a>> {
+        let curve = self.levels(arm, |_| true)?;
+        Some(Plain { curve, source: self.number, arm })
+    }
+
+    /// The CPU time of an arm under some of the loads; none if none of its numbers counts.
+    fn levels(&self, arm: &ArmResult, counts: impl Fn(&str) -> bool) -> Option<Curve> {
         let point =
             |load| Some(Point { busy: self.busy(arm, load)?, terms: vec![(1.0, self.level(arm, load)?)] });
-        let curve = Curve::new(self.loads().filter_map(point).collect())?;
-        Some(Plain { curve, source: self.number, arm })
+        Curve::new(self.loads().filter(|load| counts(load)).filter_map(point).collect())
     }
 
     /// What a function adds to requests of this protocol; none if the result does not state it.
     pub(crate) fn function(&self, called: &Called, traffic: &Traffic) -> Option<Priced<'a>> {
         let (arm, is_same_traffic) = priced(self.result, |function| called.is(function), traffic)?;
-        let plain = self.plain_of(reference(self.result, arm)?)?;
-        let points = self.loads().filter_map(|load| self.added(arm, &plain, load));
+        let plain = reference(self.result, arm)?;
+        let in_use = self.levels(plain, |load| !self.is_closed(load));
+        let points = self.loads().filter_map(|load| self.added(arm, (plain, in_use.as_ref()), load));
         let curve = Curve::new(points.collect())?;
         Some(Priced { curve, source: self.number, arm, is_same_traffic })
     }
 
-    /// What a function adds to a plain proxy under one load.
+    /// What a function adds to a plain proxy under one load. The plain proxy comes with its CPU time under all open loops.
     ///
     /// Open loops at a share of the capacity do not make both equally busy: the capacity is measured once, and requests cost more than
     /// at capacity by another factor. So what a plain proxy costs less or more because of that is added to the cost, from its curve. A
-    /// closed loop is no point of the same curve, and keeps both always busy.
-    fn added(&self, arm: &ArmResult, plain: &Plain<'a>, load: &str) -> Option<Point> {
+    /// closed loop keeps both always busy. It is no point of that curve: above the busiest open loop, the curve is flat.
+    fn added(
+        &self,
+        arm: &ArmResult,
+        (plain, in_use): (&ArmResult, Option<&Curve>),
+        load: &str,
+    ) -> Option<Point> {
         let cost = self.cost(arm, load)?;
-        let [own, of_plain] = [self.busy(arm, load)?, self.busy(plain.arm, load)?];
+        let [own, of_plain] = [self.busy(arm, load)?, self.busy(plain, load)?];
         if self.is_closed(load) {
             return Some(Point { busy: of_plain, terms: vec![(1.0, cost)] });
         }
-        let level = self.level(plain.arm, load)?;
-        let at_own = plain.curve.at(own).into_terms().map(|(weight, measured)| (-weight, measured.clone()));
+        let level = self.level(plain, load)?;
+        let at_own = in_use?.at(own).into_terms().map(|(weight, measured)| (-weight, measured.clone()));
         Some(Point { busy: own, terms: [(1.0, cost), (1.0, level)].into_iter().chain(at_own).collect() })
     }
 

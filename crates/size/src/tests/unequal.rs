@@ -47,6 +47,28 @@ fn times_us(arm: &ArmResult, load: &LoadSpec, round: u32) -> Vec<f64> {
     (0..2_000).map(|number| level * (1.0 + 0.01 * f64::from(number % 100))).collect()
 }
 
+/// A machine on which a closed loop costs a third of what the curve of open loops leads to, and every function costs the same whenever
+/// open loops are measured. `jwt` is busier than the plain proxy ever is under an open loop.
+#[test]
+fn the_closed_loop_is_no_point_of_the_curve_that_corrects_costs() {
+    let busier = |arm: &ArmResult, load: &LoadSpec| match (arm.id.as_str(), load.name.as_str()) {
+        ("jwt", "in-use-60") => 0.8,
+        _ => busy(arm, load),
+    };
+    let cpu_us = |arm: &ArmResult, load: &LoadSpec, _: u32| {
+        let functions = arm.subject.iter().flat_map(|subject| &subject.hops).flat_map(|hop| &hop.functions);
+        let of_functions: f64 = functions.map(|one| if one.id == "jwt" { 50.0 } else { 7.0 }).sum();
+        let in_use = 100.0 - 80.0 * (busier(arm, load).min(0.7) - 0.42) + of_functions;
+        if load.name == "saturation" { in_use / 3.0 } else { in_use }
+    };
+    let study = study_with_busy(MORE_LOADS, ARMS, cpu_us, times_us, busier);
+    let result = check(&study).unwrap();
+    assert_eq!(result.compositions.len(), 3);
+    for one in &result.compositions {
+        assert!(one.error_share.abs() < 1e-6, "{one:?}");
+    }
+}
+
 fn study() -> StudyResult {
     study_with_busy(MORE_LOADS, ARMS, cpu_us, times_us, busy)
 }
