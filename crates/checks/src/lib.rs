@@ -102,6 +102,7 @@ fn judge_by(checks: &[Check<StudyResult>], result: &mut StudyResult, limits: &Li
         let place = Place { arm: &arm.id, compared_with: None, load: load.as_deref(), measure: Measure::Cpu };
         if is_invalid(&place) {
             arm.layers.clear();
+            arm.top_down.clear();
             arm.profiler_share = None;
         }
     }

@@ -1,6 +1,7 @@
 //! The checks of a study.
 
 mod arms;
+mod counters;
 mod external;
 mod generator;
 mod host;
@@ -45,6 +46,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     rounds::TOO_FEW_ROUNDS,
     rounds::ENDED_EARLY,
     external::NOT_RESTARTED,
+    counters::TOP_DOWN_ABSENT,
 ];
 
 /// The checks of a timeline, whose slices have no costs.
@@ -153,6 +155,7 @@ pub(crate) mod tests {
             proxy_use: Some(ProxyUse { core_share: 0.97, idle_us_per_second: None }),
             capacity: None,
             layers: Vec::new(),
+            top_down: Vec::new(),
             profiler_share: None,
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
             failures: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! A study with profiles. Without perf, or without the right to sample the kernel, only its message is tested, which is printed.
+//! A study with profiles. Without perf or the right to sample the kernel, some tests only test the message, which is printed.
 //!
 //! It has a program of its own. Tests that start Envoy themselves make their process the parent of orphans, and perf would stay
 //! their zombie after a killed study, for which what it runs waits.
@@ -8,9 +8,10 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::{Guarded, checked, hoptax, run, small_study, wait_until};
+use support::{Guarded, Ran, checked, hoptax, ran, run, small_study, wait_until};
 
 #[test]
 fn layers_of_an_arm_add_up_to_its_cpu_time_and_are_drawn() {
@@ -19,9 +20,29 @@ fn layers_of_an_arm_add_up_to_its_cpu_time_and_are_drawn() {
     fs::write(&study, format!("{}profile: true\n", small_study("baseline, lua", 2))).unwrap();
     let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     let has_perf = Command::new("perf").arg("--version").output().is_ok();
-    if !has_perf || !rustix::process::geteuid().is_root() {
+    judge(&ran, &out, if has_perf { "perf" } else { "hoptax" });
+}
+
+#[test]
+fn without_perf_hoptax_takes_the_samples_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    fs::write(&study, format!("{}profile: true\n", small_study("baseline, lua", 2))).unwrap();
+    // All that the study needs is installed elsewhere.
+    let arguments = ["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let ran = ran(hoptax().args(arguments).env("PATH", folder.path()));
+    judge(&ran, &out, "hoptax");
+    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    let findings = result["findings"].as_array().unwrap();
+    let absent = findings.iter().find(|finding| finding["id"] == "top-down-absent").unwrap();
+    assert!(absent["message"].as_str().unwrap().contains("perf is not installed"), "{absent}");
+}
+
+/// Judges what a study with profiles by `sampler` printed and wrote.
+fn judge(ran: &Ran, out: &Path, sampler: &str) {
+    if !rustix::process::geteuid().is_root() {
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-        assert!(ran.stderr.contains("linux-perf") || ran.stderr.contains("needs root"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("needs root"), "{}", ran.stderr);
         eprintln!("not tested: {}", ran.stderr);
         return;
     }
@@ -31,10 +52,20 @@ fn layers_of_an_arm_add_up_to_its_cpu_time_and_are_drawn() {
     for round in result["rounds"].as_array().unwrap() {
         for (arm, values) in round["arms"].as_object().unwrap() {
             let profile = &values["profile"];
+            assert_eq!(profile["sampler"], sampler);
             let layers = profile["layers_ns"].as_object().unwrap();
             let sampled: u64 = layers.values().map(|ns| ns.as_u64().unwrap()).sum();
             assert!(profile["requests"].as_u64() > Some(0) && sampled > 0, "{arm}: {profile:#}");
             assert!(layers.keys().any(|layer| layer.starts_with("kernel: ")), "{arm}: {profile:#}");
+            // Counters, or the reason why this machine has none.
+            let parts: f64 = profile["top_down"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter_map(|(_, share)| share.as_f64())
+                .sum();
+            let is_absent = profile["top_down_absent"].as_str().is_some_and(|reason| !reason.is_empty());
+            assert!(is_absent != (0.8..1.2).contains(&parts), "{arm}: {profile:#}");
         }
     }
     for arm in result["arms"].as_array().unwrap() {

@@ -152,6 +152,17 @@ impl Course {
         judged.filter_map(|times| times.quantile_us(p)).collect()
     }
 
+    /// The number of response times on some of the connections, and their quantile `p`, us; no quantile of less than `least` times.
+    pub fn quantile_us_of(&self, connections: &[usize], p: f64, least: u64) -> (u64, Option<f64>) {
+        let mut all = LogHistogram::default();
+        connections
+            .iter()
+            .filter_map(|number| self.connections.get(*number))
+            .for_each(|times| all.add(times));
+        let count = all.count();
+        (count, all.quantile_us(p).filter(|_| count >= least))
+    }
+
     /// Length of the record, nanoseconds.
     fn recorded_ns(&self) -> u64 {
         self.until_ns.saturating_sub(self.record.from_ns)

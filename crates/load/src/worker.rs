@@ -165,6 +165,15 @@ impl Worker {
         self.run_in_parts(run, recording, &mut [], stop)
     }
 
+    /// The local address of each connection, in the order in which a course counts them; none for one that is not open.
+    pub fn local_addresses(&self) -> Vec<Option<SocketAddr>> {
+        let address = |lane| {
+            let transport = self.transports.get(self.connections.current(lane)?)?;
+            SocketAddr::try_from(rustix::net::getsockname(transport.socket()).ok()?).ok()
+        };
+        self.connections.layout().all_lanes().map(address).collect()
+    }
+
     /// Like [`Worker::run`], with a recording for the first part of the run and one for each further part.
     ///
     /// # Errors

@@ -90,6 +90,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, idle_us_per_second: None }),
         capacity: None,
         layers: Vec::new(),
+        top_down: Vec::new(),
         profiler_share: None,
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
         failures: BTreeMap::new(),

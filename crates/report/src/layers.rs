@@ -1,4 +1,6 @@
-//! The table of CPU time by layer.
+//! The tables of CPU time by layer, and of top-down counters.
+
+use std::collections::BTreeSet;
 
 use hoptax_result::{ArmResult, LayerUse, StudyResult};
 
@@ -12,6 +14,27 @@ const BAR_CELLS: f64 = 20.0;
 /// A table for each arm with layers: CPU time per request, its share, and the difference from the arm compared with.
 pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
     result.arms.iter().filter_map(table).collect()
+}
+
+/// A row for each arm with top-down counters: the share of each part, in percent of the issue slots.
+pub(crate) fn top_down(result: &StudyResult) -> Option<SideTable> {
+    let counted = || result.arms.iter().filter(|arm| !arm.top_down.is_empty());
+    let parts: BTreeSet<&str> =
+        counted().flat_map(|arm| &arm.top_down).map(|part| part.part.as_str()).collect();
+    let row = |arm: &ArmResult| {
+        let cell = |name: &&str| {
+            let part = arm.top_down.iter().find(|part| part.part == **name);
+            part.map_or_else(|| "-".to_owned(), |part| level(&in_percent(&part.share)))
+        };
+        (arm.id.clone(), parts.iter().map(cell).collect())
+    };
+    let header = ["arm".to_owned()].into_iter().chain(parts.iter().map(|part| format!("{part} %")));
+    (!parts.is_empty()).then(|| SideTable {
+        title: "Top-down counters: parts of the issue slots of the processor while it ran the proxies"
+            .to_owned(),
+        header: header.collect(),
+        rows: counted().map(row).collect(),
+    })
 }
 
 fn table(arm: &ArmResult) -> Option<SideTable> {
@@ -47,7 +70,7 @@ fn table(arm: &ArmResult) -> Option<SideTable> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmKind, Interval};
+    use hoptax_result::{ArmKind, Interval, TopDownPart};
 
     use super::*;
     use crate::fixture;
@@ -82,5 +105,21 @@ mod tests {
         let lua = of("lua");
         assert_eq!(lua.header[4], "than baseline, us");
         assert_eq!(lua.rows[0].1[3], "+4.00 ±0.50");
+    }
+    #[test]
+    fn parts_of_the_issue_slots_are_in_percent_and_absent_ones_are_dashes() {
+        let mut result = fixture::study();
+        assert!(top_down(&result).is_none());
+        let part = |name: &str, estimate: f64| TopDownPart {
+            part: name.to_owned(),
+            share: Interval { estimate, low: estimate - 0.01, high: estimate + 0.01 },
+        };
+        let [first, second, ..] = result.arms.as_mut_slice() else { panic!("two arms") };
+        first.top_down = vec![part("retiring", 0.3), part("backend bound", 0.5)];
+        second.top_down = vec![part("retiring", 0.2)];
+        let table = top_down(&result).unwrap();
+        assert_eq!(table.header, ["arm", "backend bound %", "retiring %"]);
+        let cells: Vec<_> = table.rows.iter().map(|row| row.1.join(", ")).collect();
+        assert_eq!(cells, ["50.0 ±1.0, 30.0 ±1.0", "-, 20.0 ±1.0"]);
     }
 }

@@ -37,6 +37,7 @@ pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
     tables.extend(null(result));
     tables.extend(rules::table(result));
     tables.extend(layers::tables(result));
+    tables.extend(layers::top_down(result));
     tables
 }
 

@@ -57,20 +57,40 @@ pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
     let by_phase = has_phases
         .then(|| table("what callers saw from event to event".to_owned(), &phases.collect::<Vec<_>>()))
         .flatten();
-    all.into_iter().chain(connections(result)).chain(by_phase).collect()
+    all.into_iter().chain(connections(result)).chain(workers(result)).chain(by_phase).collect()
 }
 
 /// The unluckiest connection of each arm; none if no connection has enough responses.
 fn connections(result: &StudyResult) -> Option<SideTable> {
+    let title = "p99 of the connection in the middle and of the unluckiest one";
+    of_two(result, title, ["median ms", "worst ms"], |timeline| {
+        Some([timeline.connection_p99_us?, timeline.worst_connection_p99_us?])
+    })
+}
+
+/// The best and the worst worker of each arm; none if no arm has several.
+fn workers(result: &StudyResult) -> Option<SideTable> {
+    let title = "p99 of the workers with the lowest and the highest";
+    of_two(result, title, ["lowest ms", "highest ms"], |timeline| {
+        Some([timeline.best_worker_p99_us?, timeline.worst_worker_p99_us?])
+    })
+}
+
+/// A row for each timeline with both times, ms; none without any.
+fn of_two(
+    result: &StudyResult,
+    title: &str,
+    names: [&str; 2],
+    of: impl Fn(&Timeline) -> Option<[Interval; 2]>,
+) -> Option<SideTable> {
     let row = |timeline: &Timeline| {
-        let [middle, worst] = [timeline.connection_p99_us?, timeline.worst_connection_p99_us?];
-        let cells = [middle, worst].map(|p99| with_ends(&p99.times(1.0 / US_PER_MS), 2));
+        let cells = of(timeline)?.map(|p99| with_ends(&p99.times(1.0 / US_PER_MS), 2));
         Some((name(result, timeline), cells.to_vec()))
     };
     let rows: Vec<_> = result.timelines.iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| SideTable {
-        title: "p99 of the connection in the middle and of the unluckiest one".to_owned(),
-        header: ["arm", "median ms", "worst ms"].map(str::to_owned).to_vec(),
+        title: title.to_owned(),
+        header: std::iter::once("arm").chain(names).map(str::to_owned).collect(),
         rows,
     })
 }

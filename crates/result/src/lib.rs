@@ -88,6 +88,6 @@ pub use study::{
     PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase,
     PlannedRequest, PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundProfile, RuleCost,
     Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound,
-    Timeline, TimelinePlan, TimelinePoint,
+    Timeline, TimelinePlan, TimelinePoint, TopDownPart, WorkerConnections,
 };
 pub use tune::{TuneResult, TuneStep};

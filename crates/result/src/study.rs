@@ -22,7 +22,7 @@ use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, Sitting
 
 pub use arm::{
     Answer, ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse,
-    ResponseCost, Slices, StatusResult,
+    ResponseCost, Slices, StatusResult, TopDownPart,
 };
 pub use histogram::ResponseHistogram;
 pub use machine::{GeneratorUse, HostUse};
@@ -38,7 +38,7 @@ pub use subject::{
 };
 pub use timeline::{
     ConnectionsP99, Course, CourseInterval, Happened, Phase, PlannedPhase, SpreadSample, Timeline,
-    TimelinePlan, TimelinePoint,
+    TimelinePlan, TimelinePoint, WorkerConnections,
 };
 
 /// The complete result of a study.

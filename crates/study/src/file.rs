@@ -81,8 +81,9 @@ pub struct StudyFile {
     /// A simulated network link between the callers and everything else, in each direction. Requires root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
-    /// Whether the proxies of each arm are profiled in each round, after all slices, to state their CPU time by layer. Requires
-    /// perf, of the package linux-perf.
+    /// Whether the proxies of each arm are profiled in each round, after all slices, to state their CPU time by layer: by
+    /// perf, of the package linux-perf, or by hoptax itself. Requires root, or `sysctl kernel.perf_event_paranoid=1
+    /// kernel.kptr_restrict=0`.
     #[serde(default)]
     pub profile: bool,
     /// The application behind the proxies: `origin`, `go`, a service in Go (built by `make limiter`) that functions may

@@ -26,6 +26,7 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod top_down;
 mod traffic;
 mod unloading;
 

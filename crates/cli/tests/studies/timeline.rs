@@ -127,6 +127,29 @@ fn a_balancer_of_connections_leaves_a_restarted_proxy_without_requests() {
 }
 
 #[test]
+fn every_connection_belongs_to_a_worker_as_envoy_counts_them() {
+    let result = smoke("worker-balance");
+    let mut several = 0;
+    for course in
+        result["rounds"].as_array().unwrap().iter().flat_map(|round| round["courses"].as_array().unwrap())
+    {
+        let workers = course["workers"].as_array().map_or(&[][..], Vec::as_slice);
+        several += usize::from(workers.len() > 1);
+        // Envoy's own statistic; connections that it closes after a number of requests are in none.
+        let last = course["spread"].as_array().unwrap().last().unwrap()["values"].as_object().unwrap();
+        let mut counted: Vec<u64> =
+            last.values().filter_map(serde_json::Value::as_u64).filter(|count| *count > 0).collect();
+        let mut found: Vec<u64> =
+            workers.iter().map(|worker| worker["connections"].as_u64().unwrap()).collect();
+        counted.sort_unstable();
+        found.sort_unstable();
+        let is_kept = !course["arm"].as_str().unwrap().contains("connection-reuse");
+        assert!(!is_kept || found.is_empty() || found == counted, "{course:#}");
+    }
+    assert!(several > 4, "{several} courses with several workers");
+}
+
+#[test]
 fn nothing_stays_after_a_kill_during_a_hot_restart() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

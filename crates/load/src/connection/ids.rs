@@ -85,6 +85,11 @@ impl Layout {
         (lane.0 * self.streams..(lane.0 + 1) * self.streams).map(SlotId)
     }
 
+    /// All lanes.
+    pub(crate) fn all_lanes(self) -> impl Iterator<Item = LaneId> + use<> {
+        (0..self.lanes).map(LaneId)
+    }
+
     /// All slots.
     pub(crate) fn slots(self) -> impl Iterator<Item = SlotId> + use<> {
         (0..self.lanes * self.streams).map(SlotId)

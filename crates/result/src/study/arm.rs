@@ -84,6 +84,9 @@ pub struct ArmResult {
     /// Its CPU time by layer, which adds up to that of the rounds with a profile; empty without profiles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerUse>,
+    /// Top-down counters of its proxies; empty without profiles, and if the processor does not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_down: Vec<TopDownPart>,
     /// CPU time per request that the profiler added to the proxies while it took samples, as a share of theirs without it. It is
     /// in no other number. Null without profiles.
     #[serde(default)]
@@ -122,6 +125,16 @@ pub struct LayerUse {
     pub cpu_us_per_request: Interval,
     /// Difference from `compared_with`, us; null without a profile of both.
     pub added_us_per_request: Option<Interval>,
+}
+
+/// A part of the issue slots of the processor while it ran the proxies of an arm, such as `retiring` or `frontend bound`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TopDownPart {
+    /// The part, as perf names it.
+    pub part: String,
+    /// Its share of the issue slots.
+    pub share: Interval,
 }
 
 /// The role of an arm in the study.

@@ -151,7 +151,17 @@ impl StudyResult {
 }
 
 fn visit_timeline(timeline: &mut Timeline, visit: &mut dyn FnMut(&Place<'_>, Number<'_>)) {
-    let Timeline { arm, load, whole, phases, points, connection_p99_us, worst_connection_p99_us } = timeline;
+    let Timeline {
+        arm,
+        load,
+        whole,
+        phases,
+        points,
+        connection_p99_us,
+        worst_connection_p99_us,
+        best_worker_p99_us,
+        worst_worker_p99_us,
+    } = timeline;
     let (arm, load) = (arm.as_str(), load.as_str());
     let place = |measure| Place { arm, compared_with: None, load: Some(load), measure };
     for phase in std::iter::once(whole).chain(phases) {
@@ -168,7 +178,7 @@ fn visit_timeline(timeline: &mut Timeline, visit: &mut dyn FnMut(&Place<'_>, Num
         visit(&place(Measure::ResponseP99), Number::Interval(&mut phase.worst_p99_us));
         visit(&place(Measure::Memory), Number::Interval(&mut phase.generations_bytes));
     }
-    for p99 in [connection_p99_us, worst_connection_p99_us] {
+    for p99 in [connection_p99_us, worst_connection_p99_us, best_worker_p99_us, worst_worker_p99_us] {
         visit(&place(Measure::ResponseP99), Number::Interval(p99));
     }
     for point in points {

@@ -102,15 +102,24 @@ pub struct ArmRound {
 }
 
 /// The samples of the proxies of an arm in one round, under the load that costs in CPU time are taken from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoundProfile {
     /// Requests answered meanwhile.
     pub requests: u64,
     /// CPU time of the proxies meanwhile, with what the profiler itself took of it, nanoseconds.
     pub cpu_ns: u64,
+    /// What took the samples: `perf`, or `hoptax` itself where perf is not installed. Null in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampler: Option<String>,
     /// CPU time of the samples by layer, nanoseconds.
     pub layers_ns: BTreeMap<String, u64>,
+    /// Top-down counters of a second run without samples: shares of the processor's issue slots by part. Empty if they are absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub top_down: BTreeMap<String, f64>,
+    /// Why there are no top-down counters; null with them, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_down_absent: Option<String>,
 }
 
 /// The rate that an arm can take, from a closed and an open loop over the connections of its open loops.

@@ -59,6 +59,22 @@ pub struct Course {
     /// The 99th percentile of the response times of its connections; absent if none has a hundred responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_p99: Option<ConnectionsP99>,
+    /// The connections of each worker of the first proxy; empty with one worker. Connections that were opened during the slice are in
+    /// none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerConnections>,
+}
+
+/// The connections that one worker of a proxy serves, and their response times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerConnections {
+    /// Number of connections.
+    pub connections: u64,
+    /// Responses on them.
+    pub responses: u64,
+    /// The 99th percentile of their response times, us; null with fewer than a hundred responses.
+    pub response_p99_us: Option<f64>,
 }
 
 /// Statistics that should be even, at one moment.
@@ -169,6 +185,12 @@ pub struct Timeline {
     pub connection_p99_us: Option<Interval>,
     /// That of the unluckiest connection.
     pub worst_connection_p99_us: Option<Interval>,
+    /// The 99th percentile of the response times of the worker in whose requests it is lowest, us; null with one worker.
+    #[serde(default)]
+    pub best_worker_p99_us: Option<Interval>,
+    /// That of the worker in whose requests it is highest.
+    #[serde(default)]
+    pub worst_worker_p99_us: Option<Interval>,
     /// Its numbers by phase, in the order of time.
     pub phases: Vec<Phase>,
     /// Its intervals, in the order of time.

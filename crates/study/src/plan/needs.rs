@@ -33,7 +33,7 @@ impl Plan {
             needs.push(format!("root, for the networks of its arms; {}", programs.join("; ")));
         }
         if self.profile {
-            needs.push("perf (package linux-perf)".to_owned());
+            needs.push("root, for profiles; perf (package linux-perf), for top-down counters".to_owned());
         }
         let fronts: BTreeSet<(&str, &str)> =
             self.fronts().map(|front| (front.program, front.package)).collect();

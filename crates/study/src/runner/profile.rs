@@ -1,7 +1,8 @@
-//! Profiles the proxies of each arm once per round with perf, after all slices: under a load like that of the slices, but none of
+//! Profiles the proxies of each arm once per round, with perf or without, after all slices: under a load like that of the slices, but none of
 //! them. A sample costs the proxy CPU time, which the numbers of the study must not contain.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,26 +13,29 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::command;
+use hoptax_host::sampler::{Function, Sampler, Stack};
 use hoptax_load::{Release, Run, now_ns};
 use hoptax_profile::folded::Folded;
 use hoptax_profile::script::FIELDS;
-use hoptax_profile::{layer_of, samples};
+use hoptax_profile::{Frame, Sample, layer_of, samples};
 use hoptax_result::RoundProfile;
 use hoptax_subject::envoy::process::Proxy;
+use hoptax_subject::program::in_search_path;
 
 use super::measure::{AFTER_THAW, Meter, SETTLE};
 use super::subjects::{Subject, Subjects, of};
+use super::top_down::Counters;
 use super::{ArmError, RunError};
 use crate::plan::{self, Arm};
 
 /// The folder of profiles in the run folder: in it a folder for each arm, with the stacks of each round.
 pub const PROFILES: &str = "profiles";
 /// Length of a profile, nanoseconds.
-const LENGTH_NS: u64 = 1_000_000_000;
+pub(super) const LENGTH_NS: u64 = 1_000_000_000;
 /// Samples per second of CPU time: not a divisor of the kernel's tick, with which samples would otherwise stay in step.
 const FREQUENCY: u32 = 1_999;
 /// Time limit for perf to start, to end and to print.
-const TIMEOUT: Duration = Duration::from_mins(1);
+pub(super) const TIMEOUT: Duration = Duration::from_mins(1);
 /// Interval of polling for its start.
 const POLL: Duration = Duration::from_millis(2);
 
@@ -46,6 +50,11 @@ pub enum ProfileError {
         /// Its log.
         log: PathBuf,
     },
+    /// Without perf, the kernel does not let hoptax take samples.
+    #[error(
+        "cannot take samples: {0}; run as root, or set `kernel.perf_event_paranoid=1` and `kernel.kptr_restrict=0`"
+    )]
+    Sampler(#[source] io::Error),
     /// A file cannot be used.
     #[error("cannot use `{}`: {source}", path.display())]
     File {
@@ -60,6 +69,7 @@ impl Meter<'_> {
     /// Profiles the first copy of each arm with proxies, in random order.
     pub(super) fn profile(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
         let Some(load) = self.plan.cpu_load() else { return Ok(()) };
+        let counters = Counters::of_this_machine(stop);
         for number in plan::shuffled(self.plan, self.round()) {
             let (Some(subject), Some(planned)) =
                 (subjects.all.get_mut(number), self.plan.subjects.get(number))
@@ -74,7 +84,11 @@ impl Meter<'_> {
             self.freezer.thaw(&proxies)?;
             thread::sleep(AFTER_THAW);
             self.open(subject, (arm, load), stop)?;
-            let profile = self.profile_subject(subject, (number, arm, load), &proxies, stop)?;
+            let mut profile = self.profile_subject(subject, (number, arm, load), &proxies, stop)?;
+            match self.count_subject(subject, (number, arm, load), (&counters, &proxies), stop)? {
+                Ok(parts) => profile.top_down = parts,
+                Err(reason) => profile.top_down_absent = Some(reason),
+            }
             if let Some(after) = self.close(subject, load)? {
                 self.end_unmeasured(number, after);
             }
@@ -87,14 +101,35 @@ impl Meter<'_> {
     fn profile_subject(
         &mut self,
         subject: &mut Subject,
-        (number, arm, load): (usize, &Arm, usize),
+        of_subject: (usize, &Arm, usize),
         proxies: &[u32],
         stop: &AtomicBool,
     ) -> Result<RoundProfile, RunError> {
+        let arm = of_subject.1;
         let failed = |cause| of(arm)(ArmError::Profile(cause));
         let directory = self.setting.directory.join(PROFILES).join(arm.folder(0));
         fs::create_dir_all(&directory)?;
-        let perf = Perf::start(&directory, proxies, &self.setting.placement.generator).map_err(failed)?;
+        let profiler =
+            Profiler::start(&directory, proxies, &self.setting.placement.generator).map_err(failed)?;
+        let sampler = Some(profiler.name().to_owned());
+        let (requests, cpu_ns) = self.loaded(subject, of_subject, stop)?;
+        let found = profiler.end(stop).map_err(failed)?;
+        let mut layers_ns: BTreeMap<String, u64> = BTreeMap::new();
+        for sample in &found {
+            *layers_ns.entry(layer_of(sample).to_owned()).or_default() += sample.cpu_ns;
+        }
+        let stacks = directory.join(format!("round-{}.folded", self.round()));
+        fs::write(&stacks, Folded::of(&found).text())?;
+        Ok(RoundProfile { requests, cpu_ns, sampler, layers_ns, ..RoundProfile::default() })
+    }
+
+    /// Sends the load of a profile. Returns the responses, and the CPU time of the proxies meanwhile, nanoseconds.
+    pub(super) fn loaded(
+        &mut self,
+        subject: &mut Subject,
+        (number, arm, load): (usize, &Arm, usize),
+        stop: &AtomicBool,
+    ) -> Result<(u64, u64), RunError> {
         let before = self.read(subject)?;
         self.keep_late(number, &before);
         self.recording.clear();
@@ -106,20 +141,58 @@ impl Meter<'_> {
         let after = self.read(subject)?;
         let used = after.proxies_since(&before).map_or(0, |(all, _)| all.cpu_ns);
         self.end_unmeasured(number, after);
-        let requests = self.recording.book.answered;
+        let responses = self.recording.book.answered;
         self.recording.clear();
-        let text = perf.end(stop).map_err(failed)?;
-        let log = directory.join(LOG);
-        let found =
-            samples(&text).map_err(|error| failed(ProfileError::Perf { what: error.to_string(), log }))?;
-        let mut layers_ns: BTreeMap<String, u64> = BTreeMap::new();
-        for sample in &found {
-            *layers_ns.entry(layer_of(sample).to_owned()).or_default() += sample.cpu_ns;
-        }
-        let stacks = directory.join(format!("round-{}.folded", self.round()));
-        fs::write(&stacks, Folded::of(&found).text())?;
-        Ok(RoundProfile { requests, cpu_ns: used, layers_ns })
+        Ok((responses, used))
     }
+}
+
+/// What takes the samples: perf, and without it hoptax itself.
+enum Profiler {
+    Perf(Perf),
+    Own(Sampler),
+}
+
+impl Profiler {
+    /// Starts to sample processes, and returns when samples are taken. perf runs on `processors`.
+    fn start(directory: &Path, processes: &[u32], processors: &[u32]) -> Result<Self, ProfileError> {
+        if has_perf() {
+            return Perf::start(directory, processes, processors).map(Self::Perf);
+        }
+        Sampler::start(processes, FREQUENCY).map(Self::Own).map_err(ProfileError::Sampler)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Perf(_) => "perf",
+            Self::Own(_) => "hoptax",
+        }
+    }
+
+    /// Ends the recording, and returns its samples. The processes must still be there.
+    fn end(self, stop: &AtomicBool) -> Result<Vec<Sample>, ProfileError> {
+        match self {
+            Self::Perf(perf) => {
+                let log = perf.log.clone();
+                let text = perf.end(stop)?;
+                samples(&text).map_err(|error| ProfileError::Perf { what: error.to_string(), log })
+            }
+            Self::Own(sampler) => {
+                let stacks = sampler.end().map_err(ProfileError::Sampler)?;
+                Ok(stacks.into_iter().map(sample).collect())
+            }
+        }
+    }
+}
+
+/// Whether perf is installed.
+pub(super) fn has_perf() -> bool {
+    in_search_path("perf", &env::var_os("PATH").unwrap_or_default()).is_some()
+}
+
+fn sample(stack: Stack) -> Sample {
+    let frame = |function: Function| Frame { symbol: function.symbol, object: function.object };
+    Sample { cpu_ns: stack.cpu_ns, frames: stack.frames.into_iter().map(frame).collect() }
 }
 
 /// The log of perf, in the folder of the profile.
@@ -141,10 +214,7 @@ impl Perf {
             |source| ProfileError::File { path, source }
         };
         for path in [&data, &ready] {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(file(path)(error)),
-                _ => {}
-            }
+            remove(path).map_err(file(path))?;
         }
         let all: Vec<String> = processes.iter().map(u32::to_string).collect();
         let frequency = FREQUENCY.to_string();
@@ -178,17 +248,7 @@ impl Perf {
             what: format!("does not start: {error}"),
             log: log.clone(),
         })?;
-        let began = Instant::now();
-        while !ready.exists() {
-            let ended = child.ended().map_err(file(&log))?;
-            if ended.is_some() || began.elapsed() > TIMEOUT {
-                return Err(ProfileError::Perf {
-                    what: format!("takes no samples: {}", child.last_lines(3)),
-                    log,
-                });
-            }
-            thread::sleep(POLL);
-        }
+        wait(&mut child, &ready)?;
         Ok(Self { child, data, log })
     }
 
@@ -207,6 +267,31 @@ impl Perf {
             Err(perf(format!("does not print its samples: {}", output.text)))
         }
     }
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until what perf runs has made the file `ready`: from then on, perf records.
+pub(super) fn wait(child: &mut Child, ready: &Path) -> Result<(), ProfileError> {
+    let began = Instant::now();
+    while !ready.exists() {
+        let log = child.log().to_owned();
+        let ended = child.ended().map_err(|source| ProfileError::File { path: log.clone(), source })?;
+        if ended.is_some() || began.elapsed() > TIMEOUT {
+            return Err(ProfileError::Perf {
+                what: format!("takes no samples: {}", child.last_lines(3)),
+                log,
+            });
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
 }
 
 /// Maximum output of `perf script` for one profile, bytes.

@@ -4,9 +4,10 @@
 //! has an effect on it. The generator sends from a thread of its own. This thread performs the events, because the kernel
 //! ends the processes that a thread started when the thread ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -14,16 +15,17 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::accounting::TaskUse;
 use hoptax_host::environment;
+use hoptax_host::event_loops;
 use hoptax_host::link::Link;
 use hoptax_host::processors;
 use hoptax_load::interval::{Interval, IntervalSink, Part, join};
 use hoptax_load::{Recording, Release, Run, Schedule, Worker, now_ns};
-use hoptax_result::{Answer, ConnectionsP99, Course, CourseInterval};
+use hoptax_result::{Answer, ConnectionsP99, Course, CourseInterval, WorkerConnections};
 use hoptax_stats::median;
 
 use super::happenings::Happenings;
 use super::spread::Spread;
-use super::subjects::{Connections, Subjects};
+use super::subjects::{Connections, Subject, Subjects};
 use super::{Control, RunError, Setting};
 use crate::event::Event;
 use crate::plan::{self, Load, Plan, Rate, Timeline};
@@ -121,6 +123,7 @@ fn observe(
         ..Run::new(release(plan, load, round), start_ns, end_ns, super::subjects::TIMEOUT.as_nanos() as u64)
     };
     let connections = arm.connections(load);
+    let addresses = worker.local_addresses();
     let course = hoptax_load::Course::new(record_from_ns, end_ns, connections, plan.seed);
     let mut recording = Recording::new().with_course(course);
     let is_cut = AtomicBool::new(false);
@@ -136,6 +139,9 @@ fn observe(
         happened?;
         Ok(used?)
     })?;
+    let stayed = stayed(&addresses, &worker.local_addresses());
+    let workers =
+        subjects.all.first().map_or_else(Vec::new, |subject| by_worker(subject, &stayed, &recording));
     let events = happenings.finish()?;
     if !stop.load(Ordering::Relaxed) {
         subjects.check(plan, &[0])?;
@@ -151,6 +157,7 @@ fn observe(
         intervals: intervals(parts, timeline, load.slice),
         spread: spread.finish(),
         connections_p99: connections_p99(&recording),
+        workers,
     })
 }
 
@@ -266,4 +273,31 @@ fn add_late(last: &mut CourseInterval, late: CourseInterval) {
 fn connections_p99(recording: &Recording) -> Option<ConnectionsP99> {
     let all = recording.course.as_ref()?.connection_quantiles_us(0.99, RESPONSES_FOR_P99);
     Some(ConnectionsP99 { median_us: median(&all)?, worst_us: all.into_iter().reduce(f64::max)? })
+}
+
+/// The addresses of connections that were open at the start and still are, by their number.
+fn stayed(before: &[Option<SocketAddr>], after: &[Option<SocketAddr>]) -> BTreeMap<SocketAddr, usize> {
+    let both = before.iter().zip(after).enumerate();
+    both.filter_map(|(number, (before, after))| Some((before.filter(|_| before == after)?, number))).collect()
+}
+
+/// The connections of each worker of the first proxy, while they are open. Empty unless it has several workers, and if its event loops
+/// cannot be read: a proxy that was restarted has other connections.
+fn by_worker(
+    subject: &Subject,
+    connections: &BTreeMap<SocketAddr, usize>,
+    recording: &Recording,
+) -> Vec<WorkerConnections> {
+    let (Some(proxy), Some(course)) = (subject.proxies.first(), recording.course.as_ref()) else {
+        return Vec::new();
+    };
+    let loops = event_loops::peers(proxy.id()).unwrap_or_default();
+    let of_loop = |peers: BTreeSet<SocketAddr>| {
+        let numbers: Vec<usize> = peers.iter().filter_map(|peer| connections.get(peer).copied()).collect();
+        let (responses, response_p99_us) = course.quantile_us_of(&numbers, 0.99, RESPONSES_FOR_P99);
+        WorkerConnections { connections: numbers.len() as u64, responses, response_p99_us }
+    };
+    let all: Vec<WorkerConnections> =
+        loops.into_iter().map(of_loop).filter(|worker| worker.connections > 0).collect();
+    if all.len() > 1 { all } else { Vec::new() }
 }

@@ -56,6 +56,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     one.rule_costs.clear();
     for arm in &mut one.arms {
         arm.layers.clear();
+        arm.top_down.clear();
         arm.profiler_share = None;
     }
     one.sittings = parts.iter().map(record).collect();

@@ -1,9 +1,9 @@
-//! CPU time of the proxies by layer: shares from profiles, of the CPU time that slices measured without the profiler.
+//! CPU time of the proxies by layer: shares from profiles, of the CPU time that slices measured without the profiler. Top-down counters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_profile::layers::names;
-use hoptax_result::{ArmResult, Interval, LayerUse, RoundProfile};
+use hoptax_result::{ArmResult, Interval, LayerUse, RoundProfile, TopDownPart};
 use hoptax_stats::mean_over_rounds;
 
 use super::samples::Rounds;
@@ -46,6 +46,18 @@ pub(super) fn profiler_share(rounds: &Rounds<'_>, arm: &str, load: &str) -> Opti
     mean_over_rounds(&shares, rounds.confidence)
 }
 
+/// The top-down counters of an arm, by the names of the parts.
+pub(super) fn top_down(rounds: &Rounds<'_>, arm: &str) -> Vec<TopDownPart> {
+    let mut shares: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (part, share) in profiles(rounds, arm).flatten().flat_map(|profile| &profile.top_down) {
+        shares.entry(part).or_default().push(*share);
+    }
+    let part = |(part, shares): (&str, Vec<f64>)| {
+        Some(TopDownPart { part: part.to_owned(), share: mean_over_rounds(&shares, rounds.confidence)? })
+    };
+    shares.into_iter().filter_map(part).collect()
+}
+
 fn profiles<'a>(rounds: &Rounds<'a>, arm: &str) -> impl Iterator<Item = Option<&'a RoundProfile>> {
     rounds.all.iter().map(move |round| round.arms.get(arm)?.profile.as_ref())
 }
@@ -77,7 +89,10 @@ mod tests {
         let sample = |(arm, cpu_us, _): &Profiled<'_>| one_slice(arm, LOAD, &[(&measure::CPU, *cpu_us)]);
         let arm = |(arm, cpu_us, layers): &Profiled<'_>| {
             let layers_ns = layers.iter().map(|(layer, ns)| ((*layer).to_owned(), *ns)).collect();
-            let profile = RoundProfile { requests: 1_000, cpu_ns: (*cpu_us * 1.1 * 1e6) as u64, layers_ns };
+            let cpu_ns = (*cpu_us * 1.1 * 1e6) as u64;
+            let top_down = [("retiring".to_owned(), cpu_us / 100.0)].into();
+            let profile =
+                RoundProfile { requests: 1_000, cpu_ns, layers_ns, top_down, ..RoundProfile::default() };
             ((*arm).to_owned(), ArmRound { profile: Some(profile), ..ArmRound::default() })
         };
         StudyRound {
@@ -107,6 +122,10 @@ mod tests {
         assert_eq!(layers.iter().map(of).collect::<Vec<_>>(), expected);
         let share = profiler_share(&rounds, "jwt", LOAD).unwrap();
         assert!((share.estimate - 0.1).abs() < 1e-6, "{share:?}");
+        let parts = top_down(&rounds, "jwt");
+        let [part] = parts.as_slice() else { panic!("{parts:?}") };
+        assert!(part.part == "retiring" && (part.share.estimate - 0.4).abs() < 1e-9, "{part:?}");
+        assert!(top_down(&rounds, "other").is_empty());
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
     arm.layers = layers::layers(rounds, arm, &cpu_load);
+    arm.top_down = layers::top_down(rounds, &arm.id);
     arm.profiler_share = layers::profiler_share(rounds, &arm.id, &cpu_load);
 }
 

@@ -70,6 +70,8 @@ impl Of<'_> {
             whole: self.phase(&all, self.load.slice_s),
             connection_p99_us: self.of_connections(|p99| p99.median_us),
             worst_connection_p99_us: self.of_connections(|p99| p99.worst_us),
+            best_worker_p99_us: self.of_workers(f64::min),
+            worst_worker_p99_us: self.of_workers(f64::max),
             phases,
             points: self.points(),
         }
@@ -78,6 +80,16 @@ impl Of<'_> {
     fn of_connections(&self, of: fn(&ConnectionsP99) -> f64) -> Option<Interval> {
         let rounds = self.courses.iter().filter_map(|course| course.connections_p99.as_ref().map(of));
         mean_over_rounds(&rounds.collect::<Vec<f64>>(), self.confidence).map(positive)
+    }
+
+    /// Of the workers of each round, one by their 99th percentile. None unless two workers of a round have one.
+    fn of_workers(&self, choose: fn(f64, f64) -> f64) -> Option<Interval> {
+        let of_round = |course: &&Course| {
+            let all: Vec<f64> = course.workers.iter().filter_map(|worker| worker.response_p99_us).collect();
+            all.into_iter().reduce(choose).filter(|_| course.workers.len() > 1)
+        };
+        let rounds: Vec<f64> = self.courses.iter().filter_map(of_round).collect();
+        mean_over_rounds(&rounds, self.confidence).map(positive)
     }
 
     fn phase(&self, planned: &PlannedPhase, to_s: f64) -> Phase {
@@ -224,7 +236,7 @@ fn means(rounds: &[Vec<f64>]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Book, Happened};
+    use hoptax_result::{Book, Happened, WorkerConnections};
 
     use super::*;
     use crate::fixture;
@@ -259,6 +271,13 @@ mod tests {
                 .map(|(at, one, two)| SpreadSample {
                     at_s: f64::from(at),
                     values: [("one".to_owned(), one), ("two".to_owned(), two)].into(),
+                })
+                .to_vec(),
+            workers: [(6, Some(1_000.0)), (1, None), (3, Some(3_000.0))]
+                .map(|(connections, response_p99_us)| WorkerConnections {
+                    connections,
+                    response_p99_us,
+                    ..WorkerConnections::default()
                 })
                 .to_vec(),
             intervals,
@@ -336,6 +355,13 @@ mod tests {
         // 3 of a mean of 2, and 2 of 2; then 4 of 2, and nothing.
         assert!(is_near(before.imbalance, 1.25) && is_near(after.imbalance, 2.0));
         assert!(is_near(before.uneven_s, 1.0) && is_near(after.uneven_s, 1.0));
+    }
+
+    #[test]
+    fn the_best_and_the_worst_worker_are_those_with_enough_responses() {
+        let timeline = summed();
+        assert!(is_near(timeline.best_worker_p99_us, 1_000.0));
+        assert!(is_near(timeline.worst_worker_p99_us, 3_000.0));
     }
 
     #[test]

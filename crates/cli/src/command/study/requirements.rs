@@ -45,9 +45,6 @@ fn may_sample_kernel() -> bool {
 fn missing(plan: &Plan, search_path: &OsStr) -> Vec<String> {
     let mut needs = plan.network_needs();
     needs.extend(plan.fronts().map(|front| Needed { program: front.program, package: front.package }));
-    if plan.profile {
-        needs.insert(Needed { program: "perf", package: "linux-perf" });
-    }
     let missing: Vec<_> =
         needs.iter().filter(|needed| in_search_path(needed.program, search_path).is_none()).collect();
     let packages: BTreeSet<&str> = missing.iter().map(|needed| needed.package).collect();
