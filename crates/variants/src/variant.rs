@@ -131,6 +131,7 @@ pub(crate) mod tests {
             kind,
             name: name.to_owned(),
             place: Place { file: "envoy.yaml".to_owned(), line: 1, pointer: String::new() },
+            form: None,
             pointers: vec![format!("/{kind}/{name}")],
             proof: Vec::new(),
             exercised_by: None,
