@@ -3,7 +3,7 @@
 
 use hoptax_result::{
     Activity, BillResult, BilledInteractions, BilledPair, BilledPart, BilledSum, Charge, Decision, Interval,
-    Verdict,
+    ResponseCost, Verdict,
 };
 
 use crate::numbers::{difference, grouped, level, percent_difference, signed};
@@ -315,10 +315,11 @@ pub(crate) fn method(bill: &BillResult) -> Vec<String> {
         bill.rounds,
         at(bill),
     )];
-    if has_bytes(bill) {
+    if has(bill, has_bytes) {
         lines.push(BYTES.to_owned());
     }
-    if let Some(rate) = bill.response_rate.filter(|rate| bill.rate != Some(*rate)) {
+    let of_times = bill.response_rate.filter(|rate| bill.rate != Some(*rate) && has(bill, has_times));
+    if let Some(rate) = of_times {
         lines.push(format!("response times at {} requests/s", grouped(rate, 0)));
     }
     if let Some(rate) = bill.rate {
@@ -341,12 +342,20 @@ const BYTES: &str = "read, written: bytes per request that pass through `read` a
     variants: what it reads from plain connections and writes to files such as access logs; not `send`, `recv` and TLS \
     connections";
 
-fn has_bytes(bill: &BillResult) -> bool {
+/// Whether any charge of a bill has a number.
+fn has(bill: &BillResult, number: fn(&Charge) -> bool) -> bool {
     let parts = bill.parts.iter().map(|part| &part.cost);
     let changes = bill.changes.iter().map(|change| &change.difference);
     let mut charges = parts.chain(changes).chain(&bill.rest).chain([&bill.whole]);
-    charges
-        .any(|charge| charge.read_bytes_per_request.is_some() || charge.written_bytes_per_request.is_some())
+    charges.any(number)
+}
+
+fn has_bytes(charge: &Charge) -> bool {
+    charge.read_bytes_per_request.is_some() || charge.written_bytes_per_request.is_some()
+}
+
+fn has_times(charge: &Charge) -> bool {
+    charge.response_us != ResponseCost::default()
 }
 
 /// That the numbers cannot be used, if so.

@@ -37,7 +37,7 @@ impl Form {
         let has = |pointer: &&str| configuration.pointer(pointer).is_some_and(|node| !node.is_null());
         let mut details: Vec<String> = Vec::new();
         let of = if LINES.iter().any(|family| stated.starts_with(family)) {
-            details.push(if JSON.iter().any(|pointer| has(&pointer)) { "json" } else { "text" }.to_owned());
+            details.push(if JSON.iter().any(has) { "json" } else { "text" }.to_owned());
             "lines"
         } else {
             let services =

@@ -1,8 +1,6 @@
 //! Bills for tests.
 
-use hoptax_result::{
-    BilledChange, BilledReplacement, BilledRequest, Finding, Measured, ResponseCost, Severity,
-};
+use hoptax_result::{BilledChange, BilledReplacement, BilledRequest, Finding, Measured, Severity};
 
 use super::*;
 

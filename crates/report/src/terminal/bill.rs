@@ -86,6 +86,20 @@ mod tests {
     }
 
     #[test]
+    fn the_method_explains_only_what_has_a_number() {
+        let mut bill = fixture::bill();
+        bill.response_rate = Some(1_800.0);
+        let explained = |bill: &BillResult| {
+            let text = method(bill).join("\n");
+            (text.contains("response times at 1,800"), text.contains("read, written"))
+        };
+        assert_eq!(explained(&bill), (true, true));
+        let mut void = fixture::void();
+        void.response_rate = Some(1_800.0);
+        assert_eq!(explained(&void), (false, false));
+    }
+
+    #[test]
     fn a_void_bill_states_no_number() {
         let text = bill(&fixture::void(), STYLE);
         assert!(
