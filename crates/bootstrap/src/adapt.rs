@@ -68,6 +68,17 @@ pub struct Replacement {
     pub with: String,
 }
 
+/// What stands for an extension that Envoy lacks.
+const LACKING: &str =
+    "removed: this Envoy has no such extension; `--envoy PATH` measures with one that has it";
+
+impl Replacement {
+    /// Whether it is an extension that Envoy lacks.
+    pub fn is_lacking(&self) -> bool {
+        self.with == LACKING
+    }
+}
+
 /// A configuration that is ready for a lab.
 #[derive(Clone, Debug)]
 pub struct Adapted {
@@ -176,9 +187,7 @@ impl Adapted {
     /// The bootstrap without some nodes.
     pub fn without<'p>(&self, pointers: impl IntoIterator<Item = &'p String>) -> Value {
         let mut rest = self.tree.clone();
-        for pointer in pointers {
-            tree::remove(&mut rest, pointer);
-        }
+        tree::remove_all(&mut rest, pointers);
         tree::compact(&rest)
     }
 
@@ -189,9 +198,7 @@ impl Adapted {
 
     /// Removes nodes; the pointers of all others stay.
     pub fn remove<'p>(&mut self, pointers: impl IntoIterator<Item = &'p String>) {
-        for pointer in pointers {
-            tree::remove(&mut self.tree, pointer);
-        }
+        tree::remove_all(&mut self.tree, pointers);
     }
 
     /// The place of a node in the user's files.
@@ -211,9 +218,8 @@ impl Adapted {
         for pointer in &found {
             let what = extensions::described(&self.tree, pointer);
             tree::remove(&mut self.tree, pointer);
-            let with =
-                "removed: this Envoy has no such extension; `--envoy PATH` measures with one that has it";
-            self.replacements.push(Replacement { place: self.place(pointer), what, with: with.to_owned() });
+            let (place, with) = (self.place(pointer), LACKING.to_owned());
+            self.replacements.push(Replacement { place, what, with });
         }
         !found.is_empty()
     }

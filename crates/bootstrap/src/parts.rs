@@ -2,18 +2,20 @@
 //!
 //! A part is a list of nodes. [`Adapted::without`] removes them, and the rest is a valid bootstrap.
 
+mod form;
 mod proof;
 
 use std::fmt;
 
 use serde_json::Value;
 
+pub use self::form::Form;
 use self::proof::Proof;
 use crate::adapt::{Adapted, Listener};
 use crate::place::Place;
 use crate::request::{DerivedRequest, connection_manager};
 use crate::statistics::is_matched;
-use crate::tree::{extension_type, is_within, items, join, message_type, text};
+use crate::tree::{extension_type, is_tls, is_within, items, join, sockets, text};
 
 /// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,12 +36,23 @@ pub enum PartKind {
     DownstreamTls,
     /// TLS with servers.
     UpstreamTls,
+    /// What is around or instead of the plain socket of a connection, besides TLS.
+    TransportSocket,
     /// The routes that the request does not take.
     OtherRoutes,
     /// A sink of statistics.
     StatisticsSink,
-    /// Tags of statistics.
+    /// A tag of statistics.
+    StatisticsTag,
+    /// All tags of statistics.
     StatisticsTags,
+}
+
+impl PartKind {
+    /// Whether the connections of a proxy without such a part have less TLS.
+    pub fn is_tls(self) -> bool {
+        matches!(self, Self::DownstreamTls | Self::UpstreamTls)
+    }
 }
 
 impl fmt::Display for PartKind {
@@ -53,8 +66,10 @@ impl fmt::Display for PartKind {
             Self::Tracer => "tracer",
             Self::DownstreamTls => "downstream TLS",
             Self::UpstreamTls => "upstream TLS",
+            Self::TransportSocket => "transport socket",
             Self::OtherRoutes => "other routes",
             Self::StatisticsSink => "statistics sink",
+            Self::StatisticsTag => "statistics tag",
             Self::StatisticsTags => "statistics tags",
         })
     }
@@ -69,6 +84,8 @@ pub struct Part {
     pub name: String,
     /// Its place in the user's files.
     pub place: Place,
+    /// What it is, if it is an extension.
+    pub form: Option<Form>,
     /// The nodes to remove, for [`Adapted::without`].
     pub pointers: Vec<String>,
     /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. None if it has no
@@ -125,7 +142,8 @@ impl Finder<'_> {
             earlier => format!("{name}#{}", earlier + 1),
         };
         let Proof { statistics, exercised_by } = proof;
-        self.found.push(Part { kind, name, place, pointers, proof: statistics, exercised_by });
+        let form = self.adapted.tree.pointer(first).and_then(Form::of);
+        self.found.push(Part { kind, name, place, form, pointers, proof: statistics, exercised_by });
     }
 
     /// A part that is one extension in a list.
@@ -155,12 +173,10 @@ impl Finder<'_> {
     }
 
     fn downstream_tls(&mut self, listener: &Listener, request: &DerivedRequest) {
-        let socket = join(&request.chain, "transport_socket");
-        let Some(node) = self.adapted.tree.pointer(&socket).filter(|node| node.is_object()) else { return };
-        let is_tls = node.pointer("/typed_config/common_tls_context").is_some();
-        if !is_tls || message_type(&node["typed_config"]).contains(".quic.") {
-            return;
-        }
+        let Some(chain) = self.adapted.tree.pointer(&request.chain) else { return };
+        let sockets = sockets(chain, &request.chain);
+        self.transport_sockets(&sockets);
+        let Some((socket, node)) = sockets.into_iter().find(|(_, node)| is_tls(node)) else { return };
         // In plaintext no chain can be chosen by server name, so only this one is kept.
         let mut pointers = vec![socket, join(&request.chain, "filter_chain_match")];
         let chains = items(&self.adapted.tree, &join(&listener.pointer, "filter_chains"));
@@ -170,6 +186,17 @@ impl Finder<'_> {
             .chain([join(&listener.pointer, "default_filter_chain")]);
         pointers.extend(others.filter(|pointer| *pointer != request.chain));
         self.add(PartKind::DownstreamTls, text(node, "/name"), pointers, proof::of_downstream_tls());
+    }
+
+    /// Transport sockets that are neither plain nor TLS. One that wraps another is removed alone, and the other stays. QUIC
+    /// is none: without it, the listener takes no datagrams.
+    fn transport_sockets(&mut self, sockets: &[(String, &Value)]) {
+        for (pointer, socket) in sockets {
+            let of = extension_type(socket);
+            if !is_tls(socket) && ![".raw_buffer.", ".quic."].iter().any(|known| of.contains(known)) {
+                self.extension(PartKind::TransportSocket, pointer.clone(), socket, "");
+            }
+        }
     }
 
     fn access_logs(&mut self, owner: &str, prefix: &str) {
@@ -236,11 +263,14 @@ impl Finder<'_> {
             "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
         // A cluster that negotiates its protocol needs TLS.
         let negotiates = node.pointer(options).is_some_and(|options| options.get("auto_config").is_some());
-        let sockets = ["transport_socket", "transport_socket_matches"].map(|key| join(&pointer, key));
-        let is_tls = text(node, "/transport_socket/typed_config/@type").contains("Tls")
-            || node.get("transport_socket_matches").is_some();
-        if is_tls && !negotiates {
-            self.add(PartKind::UpstreamTls, name, sockets.into(), proof::of_upstream_tls(name));
+        let sockets = sockets(node, &pointer);
+        self.transport_sockets(&sockets);
+        let mut tls: Vec<String> =
+            sockets.into_iter().filter(|(_, socket)| is_tls(socket)).map(|(socket, _)| socket).collect();
+        let matches = join(&pointer, "transport_socket_matches");
+        tls.extend(adapted.has(&matches).then_some(matches));
+        if !negotiates {
+            self.add(PartKind::UpstreamTls, name, tls, proof::of_upstream_tls(name));
         }
         let filters = items(&adapted.tree, &format!("{pointer}{options}/http_filters"));
         if let Some((_, others)) = filters.split_last() {
@@ -255,15 +285,29 @@ impl Finder<'_> {
         for (pointer, sink) in items(&adapted.tree, "/stats_sinks") {
             self.extension(PartKind::StatisticsSink, pointer, sink, "");
         }
-        if !items(&adapted.tree, "/stats_config/stats_tags").is_empty() {
-            self.add(
-                PartKind::StatisticsTags,
-                "stats_tags",
-                vec!["/stats_config/stats_tags".to_owned()],
-                Proof::default(),
-            );
+        for (pointer, tag) in items(&adapted.tree, TAGS) {
+            self.add(PartKind::StatisticsTag, text(tag, "/tag_name"), vec![pointer], Proof::default());
         }
     }
+}
+
+/// The list of tags of statistics.
+const TAGS: &str = "/stats_config/stats_tags";
+
+/// The parts with all tags of statistics as one part, if there are more than `most`.
+pub fn with_joined_tags(parts: Vec<Part>, most: usize) -> Vec<Part> {
+    let (tags, mut rest): (Vec<Part>, Vec<Part>) =
+        parts.into_iter().partition(|part| part.kind == PartKind::StatisticsTag);
+    if tags.len() <= most {
+        rest.extend(tags);
+        return rest;
+    }
+    let pointers = tags.iter().flat_map(|tag| tag.pointers.iter().cloned()).collect();
+    if let Some(first) = tags.into_iter().next() {
+        let name = key_of(TAGS).to_owned();
+        rest.push(Part { kind: PartKind::StatisticsTags, name, pointers, ..first });
+    }
+    rest
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
-use crate::tree::{extension_type, items, join, text};
+use crate::tree::{extension_type, is_tls, items, join, sockets, text};
 
 pub use stated::{StatedRequest, stated};
 
@@ -204,9 +204,9 @@ fn tls(chain: &Value) -> Option<RequestTls> {
         list.filter_map(Value::as_str).map(|name| name.replacen('*', "hoptax", 1)).collect::<Vec<_>>()
     };
     let names = strings("server_names");
-    let context = chain
-        .pointer("/transport_socket/typed_config")
-        .filter(|node| node.get("common_tls_context").is_some());
+    let sockets = sockets(chain, "");
+    let context =
+        sockets.into_iter().find(|(_, socket)| is_tls(socket)).map(|(_, socket)| &socket["typed_config"]);
     if context.is_none() && names.is_empty() && text(matching, "/transport_protocol") != "tls" {
         return None;
     }

@@ -63,11 +63,55 @@ pub(crate) fn compact(value: &Value) -> Value {
     }
 }
 
-/// Removes the node at a pointer.
+/// Removes the node at a pointer. A transport socket that wraps another leaves that one in its place, and one that is wrapped
+/// leaves a plain socket, which its wrapper needs.
 pub(crate) fn remove(root: &mut Value, pointer: &str) {
-    if let Some(node) = root.pointer_mut(pointer) {
-        *node = Value::Null;
+    let wrapper = pointer.strip_suffix(WRAPPED).filter(|wrapper| root.pointer(wrapper).is_some());
+    let is_wrapped = wrapper.is_some();
+    let Some(node) = root.pointer_mut(pointer) else { return };
+    let inner = node.pointer_mut(WRAPPED).filter(|inner| inner.is_object()).map(Value::take);
+    *node = inner.or_else(|| is_wrapped.then(plain_socket)).unwrap_or(Value::Null);
+}
+
+/// Removes nodes, the innermost first: pointers of nodes inside of others stay valid until their turn.
+pub(crate) fn remove_all<'p>(root: &mut Value, pointers: impl IntoIterator<Item = &'p String>) {
+    let mut pointers: Vec<&String> = pointers.into_iter().collect();
+    pointers.sort_by_key(|pointer| std::cmp::Reverse(pointer.len()));
+    for pointer in pointers {
+        remove(root, pointer);
     }
+}
+
+/// Where a transport socket holds the one that it wraps.
+pub(crate) const WRAPPED: &str = "/typed_config/transport_socket";
+
+fn plain_socket() -> Value {
+    serde_json::json!({
+        "name": "envoy.transport_sockets.raw_buffer",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer",
+        },
+    })
+}
+
+/// The transport sockets of a filter chain or a cluster, each wrapped by the one before it, with their pointers.
+pub(crate) fn sockets<'a>(owner: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
+    let mut found = Vec::new();
+    let mut at = join(pointer, "transport_socket");
+    let mut next = owner.get("transport_socket");
+    while let Some(socket) = next.filter(|socket| socket.is_object()) {
+        found.push((at.clone(), socket));
+        at += WRAPPED;
+        next = socket.pointer(WRAPPED);
+    }
+    found
+}
+
+/// Whether a transport socket is TLS from the first byte.
+pub(crate) fn is_tls(socket: &Value) -> bool {
+    let configuration = &socket["typed_config"];
+    configuration.get("common_tls_context").is_some_and(|context| !context.is_null())
+        || message_type(configuration).ends_with("TlsContext")
 }
 
 /// The items of a list that are not removed, with their pointers; none if the node is not a list.

@@ -51,6 +51,9 @@ pub struct BillResult {
     pub changes: Vec<BilledChange>,
     /// CPU time per request of a second copy of the whole less that of the whole, us: zero but for errors of the measurement.
     pub same_us: Option<Interval>,
+    /// Extensions of the configuration that its Envoy lacks, so that no number contains them.
+    #[serde(default)]
+    pub lacking: Vec<String>,
     /// What was replaced or removed in the configuration so that it runs on this machine.
     pub replacements: Vec<BilledReplacement>,
 }
@@ -92,6 +95,15 @@ pub struct Charge {
     pub cpu_share: Option<Interval>,
     /// Response time, us.
     pub response_us: ResponseCost,
+    /// Bytes per request that the proxy's process got from `read` and its variants: from plain connections, pipes and files.
+    /// TLS connections are read by other calls and are not counted, so this is null where TLS differs from the whole.
+    #[serde(default)]
+    pub read_bytes_per_request: Option<Interval>,
+    /// Bytes per request that the proxy's process passed to `write` and its variants: to files such as access logs, pipes,
+    /// and plain connections if the data is scattered. What it passes to `send` and its variants, and so everything on TLS
+    /// connections, is not counted. Null where TLS differs from the whole.
+    #[serde(default)]
+    pub written_bytes_per_request: Option<Interval>,
     /// Resident memory at the end of a round, bytes.
     pub memory_bytes: Option<Interval>,
     /// CPU time of the process from its start until it is live, us.

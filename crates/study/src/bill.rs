@@ -3,9 +3,11 @@
 
 pub mod pairs;
 
+use std::collections::BTreeSet;
+
 use hoptax_result::{
-    ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum, Charge,
-    Finding, Interval, ResponseCost, StudyResult,
+    ArmLoad, ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum,
+    Charge, Finding, Interval, Parts, ResponseCost, StudyResult,
 };
 use hoptax_stats::decide;
 
@@ -23,8 +25,13 @@ pub struct Order {
     /// The parts in the order of the configuration, without costs. The study has the arms that they name, each compared
     /// with the arm [`BillResult::WHOLE`].
     pub parts: Vec<BilledPart>,
+    /// The arms with other TLS connections than the whole. The kernel counts bytes on plain connections only, so their bytes
+    /// are not comparable.
+    pub other_tls: BTreeSet<String>,
     /// The changes, without differences, with the same kind of arms.
     pub changes: Vec<BilledChange>,
+    /// Extensions of the configuration that Envoy lacks.
+    pub lacking: Vec<String>,
     /// What was replaced in the configuration.
     pub replacements: Vec<BilledReplacement>,
     /// Price of a core for an hour, if known.
@@ -40,15 +47,29 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     let rate = result.plan.cpu_load().and_then(|load| load.rate);
     let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
     let arm = |id: &str| result.arms.iter().find(|arm| arm.id == id);
+    let load = result.plan.cpu_load().map(|load| load.name.as_str());
+    let counted = |arm: &ArmResult, of: fn(&ArmLoad) -> Option<Parts>| {
+        let is_comparable = !order.other_tls.contains(&arm.id);
+        let mut loads = arm.loads.iter().filter(|one| is_comparable && Some(one.load.as_str()) == load);
+        loads.next().and_then(of)
+    };
+    let level = |arm: &ArmResult| {
+        let parts = counted(arm, |under| under.parts);
+        priced(with_bytes(level(arm), parts, 1.0))
+    };
+    let difference = |arm: &ArmResult, sign: f64| {
+        let parts = counted(arm, |under| under.added_parts);
+        priced(with_bytes(difference(arm, sign), parts, sign))
+    };
     let mut parts = order.parts;
     for part in &mut parts {
         let without = part.arm.as_deref().and_then(arm);
-        part.cost = priced(without.map(|arm| difference(arm, -1.0)).unwrap_or_default());
+        part.cost = without.map(|arm| difference(arm, -1.0)).unwrap_or_default();
     }
     let mut changes = order.changes;
     for change in &mut changes {
         let with = change.arm.as_deref().and_then(arm);
-        change.difference = priced(with.map(|arm| difference(arm, 1.0)).unwrap_or_default());
+        change.difference = with.map(|arm| difference(arm, 1.0)).unwrap_or_default();
     }
     let cpu_us =
         |part: &BilledPart| part.cost.cpu_us_per_request.map_or(f64::NEG_INFINITY, |cpu| cpu.estimate);
@@ -73,13 +94,14 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         response_rate: result.plan.response_load().and_then(|load| load.rate),
         price_per_core_hour: order.price_per_core_hour,
         hours_per_month: BillResult::HOURS_PER_MONTH,
-        whole: priced(arm(BillResult::WHOLE).map(level).unwrap_or_default()),
+        whole: arm(BillResult::WHOLE).map(level).unwrap_or_default(),
         sum: sum(result, &measured, BillResult::ALL_OFF),
         interactions: None,
         changes,
-        rest: all_off.map(level).map(priced),
+        rest: all_off.map(level),
         same_us: arm(BillResult::SAME).and_then(|arm| arm.cost.cpu_us_per_request),
         parts,
+        lacking: order.lacking,
         replacements: order.replacements,
     }
 }
@@ -128,6 +150,16 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
         memory_bytes: added(cost.memory_bytes),
         start_cpu_us: added(cost.start_cpu_us),
         ..Charge::default()
+    }
+}
+
+/// With the bytes of a breakdown, times `sign`.
+fn with_bytes(charge: Charge, parts: Option<Parts>, sign: f64) -> Charge {
+    let bytes = |of: fn(&Parts) -> Option<Interval>| Some(of(parts.as_ref()?)?.times(sign));
+    Charge {
+        read_bytes_per_request: bytes(|parts| parts.read_bytes),
+        written_bytes_per_request: bytes(|parts| parts.written_bytes),
+        ..charge
     }
 }
 

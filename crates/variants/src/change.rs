@@ -12,10 +12,10 @@ use std::str::FromStr;
 use hoptax_bootstrap::parts::{Part, PartKind};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Catalogue, Context, Fragment, Function, FunctionCall, Knobs};
-use hoptax_nearest::hint;
 use serde_json::{Map, Value};
 
-use crate::variant::{Variant, short_name};
+use crate::named::{NameError, named};
+use crate::variant::Variant;
 
 /// What stands for the part if it is removed.
 const NOTHING: &str = "nothing";
@@ -99,7 +99,7 @@ impl Change {
             let variant = Variant { envoy: Some(self.to.clone()), ..whole };
             return Ok(Changed { variant, proof: Vec::new() });
         }
-        let (part, without) = self.part(parts)?;
+        let (part, without) = self.part(parts, catalogue)?;
         if self.to == NOTHING {
             return Ok(Changed { variant: without.clone(), proof: Vec::new() });
         }
@@ -109,23 +109,19 @@ impl Change {
         Ok(Changed { variant: Variant { replaced, ..whole }, proof })
     }
 
-    /// The part that is meant, by its name or the last word of it.
-    fn part<'p>(&self, parts: &[(&'p Part, &'p Variant)]) -> Result<(&'p Part, &'p Variant), String> {
-        let names = || parts.iter().map(|(part, _)| part.name.as_str());
-        let all = || names().collect::<Vec<_>>().join("`, `");
-        let is_named = |part: &Part| part.name == self.from || short_name(&part.name) == self.from;
-        match parts.iter().filter(|(part, _)| is_named(part)).collect::<Vec<_>>().as_slice() {
-            [one] => Ok(**one),
-            [] => {
-                let hint = hint(&self.from, names().map(short_name));
-                Err(format!(
-                    "no part `{}`{hint}; parts: `{}`, or `{ENVOY}` for its release",
-                    self.from,
-                    all()
-                ))
-            }
-            _ => Err(format!("several parts are named `{}`; parts: `{}`", self.from, all())),
-        }
+    /// The part that is meant.
+    fn part<'p>(
+        &self,
+        parts: &[(&'p Part, &'p Variant)],
+        catalogue: &Catalogue,
+    ) -> Result<(&'p Part, &'p Variant), String> {
+        let all: Vec<&Part> = parts.iter().map(|(part, _)| *part).collect();
+        let meant = named(&self.from, &all, catalogue).map_err(|error| match error {
+            NameError::None { .. } => format!("{error}; `{ENVOY}` means its release"),
+            NameError::Several { .. } => error.to_string(),
+        })?;
+        let found = parts.iter().find(|(part, _)| std::ptr::eq(*part, meant));
+        found.copied().ok_or_else(|| format!("no part `{}`", self.from))
     }
 
     fn function<'c>(&self, catalogue: &'c Catalogue) -> Result<(&'c Function, Knobs), String> {

@@ -6,11 +6,13 @@
 
 mod change;
 mod lab;
+mod named;
 pub mod study_file;
 mod trial;
 mod variant;
 
 pub use change::{Change, Changed};
 pub use lab::{LabError, make_folders, write_files};
+pub use named::{NameError, named};
 pub use trial::{Answers, Stubs, Trial, TrialError};
 pub use variant::{Variant, difference};

@@ -42,9 +42,10 @@ impl Variant {
         let mut taken = BTreeSet::new();
         let mut id = |part: &Part| {
             let name = format!("no-{}", id_of(&part.name));
-            // Parts of different kinds may share a name.
+            // Parts of different kinds may share a name, and findings name arms only.
+            let with_kind = format!("no-{}-{}", id_of(&part.kind.to_string()), id_of(&part.name));
             let numbered = (2..).map(|number| format!("{name}-{number}"));
-            let mut candidates = std::iter::once(name.clone()).chain(numbered);
+            let mut candidates = [name.clone(), with_kind].into_iter().chain(numbered);
             let free = candidates.find(|candidate| taken.insert(candidate.clone()));
             free.unwrap_or(name)
         };
@@ -131,6 +132,7 @@ pub(crate) mod tests {
             kind,
             name: name.to_owned(),
             place: Place { file: "envoy.yaml".to_owned(), line: 1, pointer: String::new() },
+            form: None,
             pointers: vec![format!("/{kind}/{name}")],
             proof: Vec::new(),
             exercised_by: None,
@@ -155,7 +157,7 @@ pub(crate) mod tests {
         ];
         let variants = Variant::of_parts(&parts, &request());
         let arms: Vec<&str> = variants.iter().map(|variant| variant.arm.as_str()).collect();
-        assert_eq!(arms, ["no-cors", "no-cors-2", "no-to-file-2", "no-envoy.", "no-tls"]);
+        assert_eq!(arms, ["no-cors", "no-upstream-HTTP-filter-cors", "no-to-file-2", "no-envoy.", "no-tls"]);
         assert_eq!(variants[0].removed, parts[0].pointers);
         assert_eq!(variants[0].request, request());
         assert_eq!(variants[4].request.tls, None, "without TLS the request is plaintext");

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{Context, find as find_nodes};
-use crate::tree::{extension_type, last_step, message_type, text};
+use crate::tree::{extension_type, last_step, message_type, remove, text};
 
 /// Types of extensions that are removed, each with the reason. An entry matches the part of a type after `envoy.`.
-const REMOVED: [(&str, &str); 9] = [
+const REMOVED: [(&str, &str); 10] = [
     (
         "extensions.filters.listener.original_dst.",
         "it needs connections that the kernel redirected; the lab connects to each listener by its own port",
@@ -17,6 +17,10 @@ const REMOVED: [(&str, &str); 9] = [
     ("extensions.filters.network.sni_dynamic_forward_proxy.", "it connects to addresses that clients name"),
     ("extensions.filters.http.aws_", "it asks services outside of the lab for credentials"),
     ("extensions.filters.http.gcp_authn.", "it asks services outside of the lab for credentials"),
+    (
+        "extensions.transport_sockets.proxy_protocol.",
+        "the origin expects no PROXY header; what it wraps stays",
+    ),
     ("extensions.transport_sockets.alts.", "its handshaker is a service outside of the lab"),
     ("extensions.clusters.dynamic_forward_proxy.", "it connects to addresses that requests name"),
 ];
@@ -25,11 +29,18 @@ const REMOVED: [(&str, &str); 9] = [
 const NAMES: [&str; 2] = ["envoy.filters.listener.original_dst", "envoy.filters.listener.original_src"];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
-    for pointer in context.find(&|_, node| why_removed(node).is_some()) {
-        let Some(node) = context.tree.pointer(&pointer) else { continue };
-        let Some(why) = why_removed(node) else { continue };
-        let what = described(&context.tree, &pointer);
-        context.remove(&pointer, &what, why);
+    loop {
+        let found = context.find(&|_, node| why_removed(node).is_some());
+        if found.is_empty() {
+            break;
+        }
+        for pointer in found {
+            // A transport socket that was removed may have left another one of these, which is found in the next turn.
+            let Some(why) = context.tree.pointer(&pointer).and_then(why_removed) else { continue };
+            let what = described(&context.tree, &pointer);
+            remove(&mut context.tree, &pointer);
+            context.list(&pointer, &what, &format!("removed: {why}"));
+        }
     }
     for pointer in context.find(&|_, node| node.pointer("/code/remote").is_some()) {
         let message = "WebAssembly code is loaded over the network; download it and name the file in `code.local.filename`";
@@ -41,7 +52,8 @@ fn why_removed(node: &Value) -> Option<&'static str> {
     if !node.is_object() {
         return None;
     }
-    if NAMES.contains(&text(node, "/name")) {
+    // A name of metadata has a kind beside it.
+    if NAMES.contains(&text(node, "/name")) && node.get("kind").is_none() {
         return Some(REMOVED[0].1);
     }
     node.get("typed_config")?;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use serde_json::{Value, json};
 
 use super::{Context, described_address, socket_address};
-use crate::tree::{items, join, text};
+use crate::tree::{extension_type, items, join, text};
 
 /// Why fields that concern redirected connections are removed.
 const REDIRECTED: &str =
@@ -48,6 +48,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             is_udp,
             is_internal,
         });
+        let guarded_port = guarded_port(context, pointer, &address);
         if !is_internal {
             replace_address(context, pointer, index, &name, &address, is_udp);
         }
@@ -58,7 +59,49 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         for key in ["socket_options", "enable_mptcp"] {
             context.remove_key(pointer, key, "options of sockets depend on the kernel and the network");
         }
+        if let Some(port) = guarded_port {
+            remove_guard(context, pointer, &port);
+        }
         match_without_addresses(context, pointer);
+    }
+}
+
+/// The port of a listener that takes redirected connections, which are those to other ports; none of any other listener.
+fn guarded_port(context: &Context<'_>, listener: &str, address: &Value) -> Option<Value> {
+    // An earlier pass removed the filter.
+    let given = context.configuration.tree.pointer(listener)?;
+    let has_filter = items(given, "/listener_filters").iter().any(|(_, filter)| {
+        text(filter, "/name").ends_with(".original_dst") || extension_type(filter).contains(".original_dst.")
+    });
+    let is_redirected = has_filter || given.get("use_original_dst") == Some(&Value::Bool(true));
+    address.pointer("/socket_address/port_value").filter(|_| is_redirected).cloned()
+}
+
+/// Removes the filter chain of connections to the listener's own port, which would be a loop of the redirection, if there are
+/// others: it would be in the way of the chains of requests.
+fn remove_guard(context: &mut Context<'_>, listener: &str, port: &Value) {
+    let chains = items(&context.tree, &join(listener, "filter_chains"));
+    let is_guard = |chain: &Value| chain.pointer("/filter_chain_match/destination_port") == Some(port);
+    let (guards, others): (Vec<_>, Vec<_>) = chains.into_iter().partition(|(_, chain)| is_guard(chain));
+    if others.is_empty() {
+        return;
+    }
+    let guards: Vec<(String, String)> =
+        guards.into_iter().map(|(pointer, chain)| (pointer, described_chain(chain))).collect();
+    for (pointer, what) in guards {
+        context.remove(
+            &pointer,
+            &what,
+            "it ends connections to the listener's own port, which the kernel redirects none to",
+        );
+    }
+}
+
+/// A filter chain for a list of replacements.
+fn described_chain(chain: &Value) -> String {
+    match text(chain, "/name") {
+        "" => "a filter chain".to_owned(),
+        name => format!("filter chain `{name}`"),
     }
 }
 
@@ -110,10 +153,7 @@ fn match_without_addresses(context: &mut Context<'_>, listener: &str) {
         let rest = crate::tree::compact(context.tree.pointer(&matching).unwrap_or(&Value::Null));
         let rest = if rest.is_null() { json!({}) } else { rest };
         if seen.contains(&rest) {
-            let what = match context.tree.pointer(&pointer).map(|chain| text(chain, "/name")) {
-                None | Some("") => "a filter chain".to_owned(),
-                Some(name) => format!("filter chain `{name}`"),
-            };
+            let what = described_chain(context.tree.pointer(&pointer).unwrap_or(&Value::Null));
             context.remove(
                 &pointer,
                 &what,

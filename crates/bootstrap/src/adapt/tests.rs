@@ -69,6 +69,53 @@ fn what_needs_the_kernel_is_removed_with_the_reason() {
 }
 
 #[test]
+fn the_chain_for_the_port_of_a_redirecting_listener_is_not_the_one_that_is_measured() {
+    let chains = |redirects: bool| {
+        let adapted = adapted(&format!(
+            "static_resources:
+  listeners:
+    - name: outbound
+      use_original_dst: {redirects}
+      address: {{socket_address: {{address: 0.0.0.0, port_value: 15001}}}}
+      filter_chains:
+        - {{name: loop, filter_chain_match: {{destination_port: 15001}}, filters: []}}
+        - {{name: rest, filters: []}}"
+        ));
+        let chains = adapted.bootstrap()["static_resources"]["listeners"][0]["filter_chains"].clone();
+        chains.as_array().unwrap().iter().map(|chain| chain["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(chains(true), ["rest"]);
+    assert_eq!(chains(false), ["loop"], "all connections are to this port");
+}
+
+/// Sockets of a cluster that wrap each other, from the outermost.
+fn nested(kinds: &[&str]) -> String {
+    let own = |kind: &str| format!("type.googleapis.com/envoy.extensions.transport_sockets.{kind}");
+    kinds.iter().rev().fold(String::new(), |inner, kind| {
+        let inner = if inner.is_empty() { inner } else { format!(", transport_socket: {inner}") };
+        format!("{{name: s, typed_config: {{'@type': {}{inner}}}}}", own(kind))
+    })
+}
+
+#[test]
+fn a_transport_socket_that_cannot_run_here_leaves_the_one_that_it_wraps() {
+    let socket_of = |kinds: &[&str]| {
+        let adapted = adapted(&format!(
+            "static_resources: {{clusters: [{{name: a, transport_socket: {}}}]}}",
+            nested(kinds)
+        ));
+        let socket = adapted.bootstrap()["static_resources"]["clusters"][0]["transport_socket"].clone();
+        let of = |socket: &Value| socket["typed_config"]["@type"].as_str().unwrap_or_default().to_owned();
+        let all = [of(&socket), of(&socket["typed_config"]["transport_socket"])];
+        all.map(|of| of.rsplit('.').next().unwrap_or_default().to_owned())
+    };
+    let (proxy, alts) = ("proxy_protocol.v3.ProxyProtocolUpstreamTransport", "alts.v3.Alts");
+    assert_eq!(socket_of(&[proxy, "raw_buffer.v3.RawBuffer"]), ["RawBuffer", ""]);
+    assert_eq!(socket_of(&[proxy, alts]), ["", ""], "both are removed");
+    assert_eq!(socket_of(&["tap.v3.Tap", alts]), ["Tap", "RawBuffer"], "a wrapper needs one");
+}
+
+#[test]
 fn a_locality_without_a_weight_has_none_although_a_dump_says_zero() {
     let weight = |weight: u32| {
         let adapted = adapted(&format!(

@@ -72,6 +72,88 @@ fn a_part_without_a_name_is_called_by_its_key() {
     assert_eq!(names, [(PartKind::Tracer, "tracing"), (PartKind::OtherRoutes, "routes")]);
 }
 
+/// The parts of a proxy whose cluster has this transport socket, and its bootstrap without some of them.
+fn with_socket(socket: &str) -> (Adapted, Vec<Part>) {
+    let text = format!(
+        "stats_config: {{stats_tags: [{{tag_name: shop, fixed_value: north}}, {{tag_name: rack, fixed_value: a}}]}}
+stats_sinks: [{{name: one, typed_config: {{'@type': x.A}}}}, {{name: two, typed_config: {{'@type': x.B}}}}]
+static_resources:
+  listeners:
+    - filter_chains:
+        - filters:
+            - typed_config:
+                '@type': type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy
+                cluster: a
+  clusters: [{{name: a, transport_socket: {socket}}}]"
+    );
+    let adapted = adapted(&text);
+    let request = derive(&adapted, &adapted.listeners[0]).unwrap();
+    let parts = parts(&adapted, &adapted.listeners[0], &request);
+    (adapted, parts)
+}
+
+/// Sockets that wrap each other, from the outermost.
+fn nested(kinds: &[&str]) -> String {
+    kinds.iter().rev().fold(String::new(), |inner, kind| {
+        let inner = if inner.is_empty() { inner } else { format!(", transport_socket: {inner}") };
+        format!("{{name: {kind}, typed_config: {{'@type': type.googleapis.com/envoy.extensions.transport_sockets.{kind}{inner}}}}}")
+    })
+}
+
+#[test]
+fn each_transport_socket_that_wraps_another_is_a_part_and_leaves_the_other() {
+    let (tap, http) = ("tap.v3.Tap", "http_11_proxy.v3.Http11ProxyUpstreamTransport");
+    let tls = "tls.v3.UpstreamTlsContext";
+    let (adapted, parts) = with_socket(&nested(&[http, tap, tls]));
+    let names: Vec<(PartKind, &str)> = parts.iter().map(|part| (part.kind, part.name.as_str())).collect();
+    assert_eq!(
+        names[..3],
+        [(PartKind::TransportSocket, http), (PartKind::TransportSocket, tap), (PartKind::UpstreamTls, "a")]
+    );
+    let left = |removed: &[usize]| {
+        let rest = adapted.without(removed.iter().flat_map(|index| &parts[*index].pointers));
+        let mut socket = &rest["static_resources"]["clusters"][0]["transport_socket"];
+        let mut names = Vec::new();
+        while let Some(name) = socket["name"].as_str() {
+            names.push(name.to_owned());
+            socket = &socket["typed_config"]["transport_socket"];
+        }
+        names
+    };
+    let plain = "envoy.transport_sockets.raw_buffer";
+    assert_eq!(left(&[0]), [tap, tls]);
+    assert_eq!(left(&[1]), [http, tls]);
+    assert_eq!(left(&[2]), [http, tap, plain], "a wrapper needs a socket");
+    assert_eq!(left(&[0, 1]), [tls]);
+    assert_eq!(left(&[1, 2]), [http, plain]);
+    assert_eq!(left(&[0, 1, 2]), [plain]);
+}
+
+#[test]
+fn plain_sockets_are_no_parts_and_one_that_may_start_tls_is_no_tls() {
+    let kinds = |kind: &str| {
+        let (_, parts) = with_socket(&nested(&[kind]));
+        parts.iter().map(|part| part.kind).filter(|kind| *kind < PartKind::StatisticsSink).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds("raw_buffer.v3.RawBuffer"), []);
+    assert_eq!(kinds("starttls.v3.UpstreamStartTlsConfig"), [PartKind::TransportSocket]);
+    assert_eq!(kinds("tls.v3.UpstreamTlsContext"), [PartKind::UpstreamTls]);
+}
+
+#[test]
+fn each_sink_and_each_tag_of_statistics_is_a_part() {
+    let (adapted, parts) = with_socket("null");
+    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["one", "two", "shop", "rack"]);
+    let rest = adapted.without(&parts[2].pointers);
+    assert_eq!(rest["stats_config"]["stats_tags"].as_array().map(Vec::len), Some(1));
+    let of = |most: usize| with_joined_tags(parts.clone(), most);
+    assert_eq!(of(2), parts);
+    let joined = of(1).pop().unwrap();
+    assert_eq!((joined.kind, joined.name.as_str()), (PartKind::StatisticsTags, "stats_tags"));
+    assert_eq!(joined.pointers.len(), 2);
+}
+
 #[test]
 fn what_exercises_a_compressor_follows_from_its_configuration() {
     let with = |settings: &str| {

@@ -79,6 +79,23 @@ fn a_listener_without_a_way_through_says_so_with_its_place() {
 }
 
 #[test]
+fn a_listener_whose_tls_is_inside_of_another_socket_takes_https() {
+    let kind = |of: &str| format!("'@type': type.googleapis.com/envoy.extensions.transport_sockets.{of}");
+    let tls =
+        format!("{{typed_config: {{{}, common_tls_context: {{}}}}}}", kind("tls.v3.DownstreamTlsContext"));
+    let hosts = "[{name: h, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: c}}]}]";
+    for (socket, has_tls) in [
+        (format!("{{typed_config: {{{}, transport_socket: {tls}}}}}", kind("tap.v3.Tap")), true),
+        (format!("{{typed_config: {{{}}}}}", kind("raw_buffer.v3.RawBuffer")), false),
+    ] {
+        let filters = "- filters:";
+        let with_socket = format!("- transport_socket: {socket}\n          filters:");
+        let request = derived(&with_hosts(hosts).replace(filters, &with_socket)).unwrap();
+        assert_eq!(request.tls.is_some(), has_tls, "{socket}");
+    }
+}
+
+#[test]
 fn bytes_are_forwarded_with_any_request() {
     let request = derived(
         "static_resources:

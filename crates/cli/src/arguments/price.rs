@@ -26,7 +26,7 @@ const MEASURED: [&str; 10] = [
 #[command(after_help = "\
 Examples:
   hoptax price envoy.yaml --rate 3000 --price-per-core-hour 0.04
-  hoptax price envoy.yaml --what-if 'jwt_authn -> check-token/lua' --what-if 'envoy -> 1.39.3'
+  hoptax price envoy.yaml --what-if 'jwt -> check-token/lua' --what-if 'envoy -> 1.39.3'
   hoptax price dump.json --listener public_listener --request 'GET https://shop.example/cart'
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the dump
@@ -70,13 +70,16 @@ pub(crate) struct PriceArguments {
     /// Header of the request, `Name: value`, or `@FILE` with one header per line; repeatable
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub(crate) headers: Vec<Headers>,
-    /// Measure only the parts with these names; repeatable [default: all]
+    /// Measure only this part; repeatable [default: all]
+    ///
+    /// A part is named by its name in the file, by the last word of its type (`jwt_authn`), or by the function of the catalogue
+    /// that is the same filter or access log (`jwt`, `access-log/json`).
     #[arg(long, value_name = "NAME")]
     pub(crate) without: Vec<String>,
     /// Also measure a change, `FROM -> TO`; repeatable
     ///
-    /// FROM is an HTTP filter or an access log of the bill, and TO is a function of the catalogue that is one of the same kind
-    /// (`hoptax functions`). With `nothing` as TO, FROM is any part, and is removed. `envoy -> 1.39.3` is the whole on another
+    /// FROM is an HTTP filter or an access log of the bill, named as for --without, and TO is a function of the catalogue that is
+    /// one of the same kind (`hoptax functions`): `access-log/json -> access-log/file`. With `nothing` as TO, FROM is any part, and is removed. `envoy -> 1.39.3` is the whole on another
     /// Envoy. Headers that a function needs are sent to every variant.
     #[arg(long, value_name = "CHANGE")]
     pub(crate) what_if: Vec<Change>,
@@ -96,7 +99,9 @@ pub(crate) struct PriceArguments {
     /// With --resume, the additional time.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) budget: Option<Duration>,
-    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
+    /// Envoy of the whole bill: version, path to an Envoy binary (with a `/`), or name of a program on PATH
+    ///
+    /// Every variant runs on it. To measure another release beside it in the same study, use `--what-if 'envoy -> 1.39.3'`.
     #[arg(long, value_name = "VERSION|PATH")]
     pub(crate) envoy: Option<String>,
     /// Keep idle processors from halting, so that wake-ups are fast

@@ -44,9 +44,11 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     let given = Given::read(&arguments.config).map_err(|error| match error {
         GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
     })?;
+    let catalogue = functions::load()?;
     if arguments.dry_run {
         let adapted = adapt(&given, Path::new("FOLDER"))?;
-        print::result(&text::outline(&passed(&adapted, arguments, &[])?, &adapted.replacements))?;
+        let passed = passed(&adapted, arguments, (&catalogue, &[]))?;
+        print::result(&text::outline(&passed, &adapted.replacements))?;
         return Ok(Code::Success);
     }
     if let Some(folder) = &arguments.resume {
@@ -56,7 +58,6 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     let folder = arguments.resume.as_deref().or(arguments.out.as_deref());
     let folder = create_folder(&study::run_folder_path(folder, STUDY))?;
     let interrupt = Interrupt::listen()?;
-    let catalogue = functions::load()?;
     let headers = headers(arguments, &catalogue)?;
     let Some((passed, tries)) =
         try_all(&given, arguments, (&catalogue, &headers), &folder.join(TRIES), &interrupt)?
@@ -92,7 +93,7 @@ fn try_all(
     interrupt: &Interrupt,
 ) -> Result<Option<(Passed, Tries)>, Failure> {
     let laboratory = Laboratory::set_up(given, arguments, folder, interrupt)?;
-    let mut all = passed(&laboratory.adapted, arguments, headers)?;
+    let mut all = passed(&laboratory.adapted, arguments, (catalogue, headers))?;
     // A bill has stdout for itself.
     let print = |text: &str| {
         if arguments.only_try {

@@ -131,6 +131,11 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     let both = pairs.iter().find(|pair| pair["parts"] == json!(["HTTP filter script", "HTTP filter header"]));
     assert_eq!(both.unwrap()["sum"]["decision"], "different", "{both:?}");
     assert!(both.unwrap()["sum"]["interaction_us"]["low"].as_f64() > Some(CLEAR_US), "{both:?}");
+    // A plain proxy reads the request and the response, and the access log is a write.
+    let bytes =
+        |direction: &str| bill["whole"][format!("{direction}_bytes_per_request")]["estimate"].as_f64();
+    assert!(bytes("read") > Some(100.0) && bytes("written") > Some(30.0), "{}", bill["whole"]);
+    assert!(part("cors")["cost"]["read_bytes_per_request"]["low"].is_number(), "{:?}", part("cors"));
     // A script that adds a header costs a part of one that calculates, and no header is as cheap as no filter that adds it.
     let changes = bill["changes"].as_array().unwrap();
     let saved_us =
@@ -227,6 +232,113 @@ fn a_dry_run_lists_requests_parts_and_replacements_without_secrets() {
     assert!(ran.stdout.contains("GET https://hoptax.shop.example/cart"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
     assert!(section(&ran.stdout, "Replacements").len() > 10);
+}
+
+fn sidecar() -> String {
+    root().join("crates/cli/tests/fixtures/sidecar-dump.json").to_str().unwrap().to_owned()
+}
+
+/// A dump as a sidecar of a mesh gives it, with extensions that a release of Envoy lacks.
+#[test]
+fn the_dump_of_a_sidecar_has_a_request_for_each_listener_that_takes_connections() {
+    let ran = run(["price", &sidecar(), "--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let of = |listener: &str| {
+        let behind = ran.stdout.split_once(&format!("Listener {listener} (")).expect(listener).1;
+        behind.split_once("\n\n").unwrap().0.to_owned()
+    };
+    let inbound = of("virtualInbound");
+    assert!(inbound.contains("https://") && inbound.contains("client certificate"), "{inbound}");
+    for part in [
+        "istio.metadata_exchange",
+        "istio.stats",
+        "envoy.access_loggers.file",
+        "downstream TLS",
+        "stats_tags",
+    ] {
+        assert!(inbound.contains(part), "{part}: {inbound}");
+    }
+    assert!(of("0.0.0.0_9080").contains("http://reviews.shop.svc.cluster.local/"), "{}", ran.stdout);
+    assert!(of("virtualOutbound").contains("to cluster PassthroughCluster"), "{}", ran.stdout);
+    assert!(of("connect_originate").contains("measure the listener in front of it"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("bm90IGEg"), "certificates are not printed");
+}
+
+#[test]
+fn listeners_of_a_sidecar_answer_without_the_extensions_that_envoy_lacks_and_these_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (listener, more, lacking, acting) in [
+        (
+            "virtualInbound",
+            &[][..],
+            &["istio.metadata_exchange", "istio.stats"][..],
+            "envoy.transport_sockets.tls",
+        ),
+        ("0.0.0.0_9080", &[], &["istio.alpn", "istio.stats"], "envoy.access_loggers.file"),
+        (
+            "0.0.0.0_9080",
+            &[
+                "--request",
+                "GET http://ratings/",
+                "--without",
+                "internal_upstream",
+                "--without",
+                "access-log/json",
+            ],
+            &["istio.stats"],
+            "envoy.access_loggers.file",
+        ),
+        ("virtualOutbound", &[], &["istio.stats"], "envoy.access_loggers.file"),
+    ] {
+        let (config, out) = (sidecar(), folder.path().to_str().unwrap());
+        let fixed = ["price", &config, "--try", "--listener", listener, "--out", out];
+        let ran = run(fixed.into_iter().chain(more.iter().copied()));
+        assert_eq!(ran.code, Some(0), "{listener}: {}\n{}", ran.stdout, ran.stderr);
+        let variants = section(&ran.stdout, &format!("Variants of listener {listener}"));
+        assert!(variants.len() > 3, "{listener}: {variants:#?}");
+        for variant in &variants {
+            assert!(variant.ends_with("10 of status 200"), "{listener}: {variants:#?}");
+        }
+        let named = section(&ran.stdout, "Not in this Envoy, and removed; `--envoy PATH`");
+        for extension in lacking {
+            assert!(named.iter().any(|line| line.contains(extension)), "{listener}: {named:?}");
+        }
+        let activity = section(&ran.stdout, "Activity of the parts");
+        let acts = activity.iter().find(|line| line.contains(acting)).copied().unwrap_or_default();
+        assert!(acts.contains('+'), "{listener}: {activity:#?}");
+    }
+}
+
+#[test]
+fn parts_are_named_by_their_function_in_both_options() {
+    let parts = |name: &str| {
+        let ran = run(["price", &edge(), "--dry-run", "--without", name]);
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+        section(&ran.stdout, "  parts").into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (name, part) in [
+        ("basic-auth", "users"),
+        ("ext-authz/grpc", "authorization"),
+        ("access-log", "to-file"),
+        ("statsd", "envoy.stat_sinks.statsd"),
+        ("UpstreamTlsContext", "cart"),
+    ] {
+        let found = parts(name);
+        assert!(matches!(found.as_slice(), [one] if one.contains(part)), "{name}: {found:?}");
+    }
+    let ran = run(["price", &edge(), "--dry-run", "--without", "shop"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("`statistics tag shop` ("), "{}", ran.stderr);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let change = "access-log/file -> access-log/json";
+    let ran =
+        run(["price", &shop(), "--try", "--without", "access-log/file", "--what-if", change, "--out", out]);
+    let variants = section(&ran.stdout, "Variants of listener web");
+    assert!(
+        variants.iter().any(|line| line.contains(change) && line.ends_with("10 of status 200")),
+        "{}\n{variants:#?}",
+        ran.stderr
+    );
 }
 
 #[test]

@@ -30,20 +30,34 @@ pub fn bill(result: &BillResult, style: Style) -> String {
     if findings.is_empty() { text } else { format!("{text}\n{findings}") }
 }
 
-/// A table with as many columns as fit; none if there is none.
+/// A table with as many columns as fit, and further ones with the others; none if there is none.
 fn rows(table: impl Fn(&[Column]) -> Option<SideTable>, width: usize) -> Option<String> {
     let of = |columns: &[Column]| {
         let table = table(columns)?;
+        let has_value = columns.iter().any(|column| table.header.iter().any(|heading| heading == column.0));
         let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
         let mut rows = Rows::new(&header);
         for (name, cells) in table.rows {
             rows.add(&name, cells);
         }
-        Some(rows.text())
+        Some((rows.text(), has_value))
     };
-    let fits = |text: &String| text.lines().all(|line| line.chars().count() <= width);
-    let wide = (3..=COLUMNS.len()).rev().filter_map(|number| of(COLUMNS.get(..number)?)).find(fits);
-    wide.or_else(|| of(COLUMNS.get(..2)?))
+    let fits = |text: &str| text.lines().all(|line| line.chars().count() <= width);
+    let mut texts: Vec<String> = Vec::new();
+    let mut rest: &[Column] = &COLUMNS;
+    while !rest.is_empty() {
+        // The share of the whole stands beside the CPU time even where both are too wide.
+        let least = if texts.is_empty() { 2 } else { 1 };
+        let fitting = |number: &usize| of(&rest[..*number]).is_some_and(|(text, _)| fits(&text));
+        let number = (least..=rest.len()).rev().find(fitting).unwrap_or(least.min(rest.len()));
+        let (columns, further) = rest.split_at(number);
+        let (text, has_value) = of(columns)?;
+        if has_value || texts.is_empty() {
+            texts.push(text);
+        }
+        rest = further;
+    }
+    Some(texts.join("\n"))
 }
 
 #[cfg(test)]
@@ -60,13 +74,29 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_has_fewer_columns() {
-        for (width, has_money) in [(80, false), (110, true)] {
+    fn a_narrow_terminal_has_the_other_columns_below() {
+        for (width, tables) in [(80, 3), (110, 2), (250, 1)] {
             let text = rows(|columns| Some(table(&fixture::bill(), columns)), width).unwrap();
             assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
-            assert_eq!(text.contains("a month"), has_money, "{text}");
-            assert!(text.contains("of the whole"), "{text}");
+            assert_eq!(text.matches("activity").count(), tables, "{text}");
+            for heading in ["of the whole", "a month", "written, B", "memory, MiB"] {
+                assert_eq!(text.matches(heading).count(), 1, "{heading}: {text}");
+            }
         }
+    }
+
+    #[test]
+    fn the_method_explains_only_what_has_a_number() {
+        let mut bill = fixture::bill();
+        bill.response_rate = Some(1_800.0);
+        let explained = |bill: &BillResult| {
+            let text = method(bill).join("\n");
+            (text.contains("response times at 1,800"), text.contains("read, written"))
+        };
+        assert_eq!(explained(&bill), (true, true));
+        let mut void = fixture::void();
+        void.response_rate = Some(1_800.0);
+        assert_eq!(explained(&void), (false, false));
     }
 
     #[test]

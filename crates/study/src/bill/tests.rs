@@ -1,5 +1,5 @@
 use hoptax_functions::Catalogue;
-use hoptax_result::{Activity, ArmRound, Decision, Sample, Severity, StudyRound, Verdict};
+use hoptax_result::{Activity, ArmRound, Decision, PartCounts, Sample, Severity, StudyRound, Verdict};
 
 use super::*;
 use crate::file;
@@ -36,6 +36,11 @@ fn study(together: f64) -> StudyResult {
     study_of(TEXT, |arm| cpu_us(arm, together))
 }
 
+/// Bytes that an arm reads per request.
+fn bytes_of(arm: &str) -> u64 {
+    if arm == "no-lua" || arm == "all-off" { 420 } else { 500 }
+}
+
 /// A study of a file in which the level of the whole varies from round to round.
 pub(super) fn study_of(text: &str, cpu_us: impl Fn(&str) -> f64) -> StudyResult {
     let (file, positions) = file::read("test.yaml", text).unwrap();
@@ -52,6 +57,12 @@ pub(super) fn study_of(text: &str, cpu_us: impl Fn(&str) -> f64) -> StudyResult 
             copy: (0..slices).map(|slice| slice / 4).collect(),
             set_aside: vec![Vec::new(); slices as usize],
             slowdown: vec![None; slices as usize],
+            parts: Some(PartCounts {
+                requests: 100,
+                read_bytes: 100 * bytes_of(&arm.id),
+                written_bytes: 300,
+                ..PartCounts::default()
+            }),
             values: [(CPU.id.to_string(), vec![Some(cpu_us(&arm.id) + own); slices as usize])].into(),
             ..Sample::default()
         }
@@ -91,7 +102,9 @@ fn order(parts: &[(&str, Option<&str>)]) -> Order {
         listener: "edge".to_owned(),
         request: BilledRequest::default(),
         parts: parts.iter().map(|(name, arm)| part(name, *arm)).collect(),
+        other_tls: BTreeSet::new(),
         changes: Vec::new(),
+        lacking: Vec::new(),
         replacements: Vec::new(),
         price_per_core_hour: Some(0.04),
     }
@@ -124,6 +137,25 @@ fn a_part_costs_what_the_whole_saves_without_it_and_the_most_expensive_is_first(
     assert_eq!(jwt, &Charge::default());
     assert!(is_near(estimate(bill.rest.unwrap().cpu_us_per_request), 60.0));
     assert!(is_near(estimate(bill.same_us), 0.0));
+}
+
+#[test]
+fn bytes_are_those_of_the_counters_and_missing_where_tls_differs() {
+    let of = |other_tls: &[&str]| {
+        let other_tls = other_tls.iter().map(|arm| (*arm).to_owned()).collect();
+        bill(&study(40.0), Order { other_tls, ..order(&BOTH) })
+    };
+    let read = |charge: &Charge| charge.read_bytes_per_request.map(|bytes| bytes.estimate.round());
+    let all = of(&[]);
+    let [lua, cors, jwt] = [0, 1, 2].map(|index| read(&all.parts[index].cost));
+    assert_eq!((lua, cors, jwt), (Some(80.0), Some(0.0), None));
+    assert_eq!((read(&all.whole), read(all.rest.as_ref().unwrap())), (Some(500.0), Some(420.0)));
+    assert!(is_near(estimate(all.whole.written_bytes_per_request), 3.0), "{:?}", all.whole);
+    let without_tls = of(&["no-lua", "all-off"]);
+    let lua = &without_tls.parts[0].cost;
+    assert_eq!((read(lua), lua.written_bytes_per_request), (None, None));
+    assert!(lua.cpu_us_per_request.is_some() && read(&without_tls.parts[1].cost).is_some());
+    assert_eq!(read(without_tls.rest.as_ref().unwrap()), None);
 }
 
 #[test]

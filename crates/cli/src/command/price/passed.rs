@@ -1,9 +1,11 @@
 //! The listeners that a bill may be about, each with its request and the parts that the request passes.
 
-use hoptax_bootstrap::parts::{Part, parts};
+use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest, stated};
 use hoptax_bootstrap::{Adapted, Listener, Problem};
+use hoptax_functions::Catalogue;
 use hoptax_nearest::hint;
+use hoptax_variants::{NameError, named};
 
 use crate::arguments::PriceArguments;
 use crate::exit::Failure;
@@ -20,26 +22,68 @@ pub(super) struct Passed {
 pub(super) fn passed(
     adapted: &Adapted,
     arguments: &PriceArguments,
-    headers: &[(String, String)],
+    (catalogue, headers): (&Catalogue, &[(String, String)]),
 ) -> Result<Vec<Passed>, Failure> {
     let names: Vec<&str> = adapted.listeners.iter().map(|listener| listener.name.as_str()).collect();
     if let Some(wanted) = &arguments.listener {
-        known("listener", wanted, &names)?;
+        known_listener(wanted, &names)?;
     }
     let is_meant =
         |listener: &&Listener| arguments.listener.as_ref().is_none_or(|wanted| listener.name == *wanted);
     let mut all: Vec<Passed> =
         adapted.listeners.iter().filter(is_meant).map(|one| of(adapted, one, arguments, headers)).collect();
-    let parts: Vec<&str> = all.iter().flat_map(|one| &one.parts).map(|part| part.name.as_str()).collect();
-    for wanted in &arguments.without {
-        known("part", wanted, &parts)?;
+    for one in &mut all {
+        let parts = std::mem::take(&mut one.parts);
+        one.parts = with_joined_tags(parts, most_tags(&arguments.without));
     }
     if !arguments.without.is_empty() {
-        for one in &mut all {
-            one.parts.retain(|part| arguments.without.contains(&part.name));
-        }
+        keep(&mut all, &arguments.without, catalogue)?;
     }
     Ok(all)
+}
+
+/// Each part is a proxy of its own, and some control planes send dozens of tags: more than these are one part, unless parts are
+/// named.
+const MOST_TAGS: usize = 4;
+/// The name of that part.
+const ALL_TAGS: &str = "stats_tags";
+
+/// How many tags of statistics are parts of their own.
+fn most_tags(without: &[String]) -> usize {
+    let is_all =
+        |name: &String| name == ALL_TAGS || *name == format!("{} {ALL_TAGS}", PartKind::StatisticsTags);
+    match without {
+        [] => MOST_TAGS,
+        _ if without.iter().any(is_all) => 0,
+        _ => usize::MAX,
+    }
+}
+
+/// Keeps the parts that are named. A name need not be that of a part of every listener.
+fn keep(all: &mut [Passed], names: &[String], catalogue: &Catalogue) -> Result<(), Failure> {
+    let mut kept: Vec<Vec<Part>> = vec![Vec::new(); all.len()];
+    let mut problems = Vec::new();
+    for name in names {
+        let found: Vec<Result<&Part, NameError>> =
+            all.iter().map(|one| named(name, &one.parts.iter().collect::<Vec<_>>(), catalogue)).collect();
+        let errors = || found.iter().filter_map(|one| one.as_ref().err());
+        let ambiguous = errors().find(|error| matches!(error, NameError::Several { .. })).cloned();
+        let is_nowhere = errors().count() == found.len();
+        // The names of all listeners are in the error.
+        let everywhere: Vec<&Part> = all.iter().flat_map(|one| &one.parts).collect();
+        let unknown = || is_nowhere.then(|| named(name, &everywhere, catalogue).err()).flatten();
+        problems.extend(ambiguous.or_else(unknown).map(|error| format!("--without: {error}")));
+        for (kept, part) in kept.iter_mut().zip(found) {
+            kept.extend(part.ok().filter(|part| !kept.contains(part)).cloned());
+        }
+    }
+    if !problems.is_empty() {
+        return Err(Failure::bad_input(problems.join("\n")));
+    }
+    for (one, kept) in all.iter_mut().zip(kept) {
+        one.parts.retain(|part| kept.contains(part));
+    }
+    Ok(())
 }
 
 fn of(
@@ -73,11 +117,11 @@ fn request(
     }
 }
 
-/// That `wanted` is one of `names`.
-fn known(what: &str, wanted: &str, names: &[&str]) -> Result<(), Failure> {
+/// That `wanted` is one of the listeners.
+fn known_listener(wanted: &str, names: &[&str]) -> Result<(), Failure> {
     if names.contains(&wanted) {
         return Ok(());
     }
     let hint = hint(wanted, names.iter().copied());
-    Err(Failure::bad_input(format!("no {what} `{wanted}`{hint}; {what}s: `{}`", names.join("`, `"))))
+    Err(Failure::bad_input(format!("no listener `{wanted}`{hint}; listeners: `{}`", names.join("`, `"))))
 }

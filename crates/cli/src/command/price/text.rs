@@ -6,7 +6,7 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
 use hoptax_variants::Answers;
 
-use super::order::activity;
+use super::order::{activity, lacking};
 use super::passed::Passed;
 use super::tries::Tries;
 
@@ -25,6 +25,12 @@ pub(super) fn outline(all: &[Passed], replacements: &[Replacement]) -> String {
             }
             Err(problem) => text += &format!("  no request: {}: {}\n", problem.place, problem.message),
         }
+        text += "\n";
+    }
+    let lacking = lacking(replacements);
+    if !lacking.is_empty() {
+        text += "Not in this Envoy, and removed; `--envoy PATH` measures with one that has them\n";
+        lacking.iter().for_each(|what| text += &format!("  {what}\n"));
         text += "\n";
     }
     text += "Replacements\n";
