@@ -9,16 +9,16 @@ use super::values::{self, NeverHalt};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A subject is one proxy: functions of the catalogue (`hoptax functions`), an Envoy release or the path
-of an Envoy binary, joined by `+`. `baseline` is the plain proxy. The path of a configuration (.yaml,
-.yml or .json) takes the place of functions. Further parts are `flags=FLAGS` of Envoy, `env=NAME=VALUE`
-and `workers=NUMBER`.
+A subject is one proxy: functions of the catalogue (`hoptax functions`), an Envoy release or the
+path of an Envoy binary, joined by `+`. `baseline` is the plain proxy. The path of a configuration
+(.yaml, .yml or .json) takes the place of functions. Further parts are `flags=FLAGS` of Envoy,
+`env=NAME=VALUE` and `workers=NUMBER`.
 
-A URL is a server that already runs. For its CPU time and memory, add its processes as in `--account`:
-`+pid=ID`, `+process=NAME`, `+cgroup=PATH` or `+unit=NAME`.
+A URL is a server that already runs. For its CPU time and memory, add its processes as in
+`--account`: `+pid=ID`, `+process=NAME`, `+cgroup=PATH` or `+unit=NAME`.
 
-Study files are compared arm by arm: each arm of the first with that of the same name in the others,
-under the loads of the first.
+Study files are compared arm by arm: each arm of the first with that of the same name in the
+others, under the loads of the first.
 
 Examples:
   hoptax compare access-log/json access-log/file       two functions
@@ -28,9 +28,9 @@ Examples:
   hoptax compare http://127.0.0.1:15001/+pid=4711 http://127.0.0.1:15002/+pid=4712
   hoptax compare old-study.yaml new-study.yaml         the arms of two study files
 
-All subjects run side by side in one study, with a second copy of the first subject: the A/A arm. The
-others are compared with the first. A difference is `different` if its 95 % interval excludes zero,
-`equivalent` if it is certainly within the margin, and otherwise `undecided`.
+All subjects run side by side in one study, with a second copy of the first subject: the A/A arm.
+The others are compared with the first. A difference is `different` if its 95 % interval excludes
+zero, `equivalent` if it is certainly within the margin, and otherwise `undecided`.
 
 The run folder holds the study file, its result and report, and comparison.json.
 
