@@ -303,6 +303,8 @@ pub(crate) enum SchemaOf {
     Bill,
     /// The result of `hoptax compare`
     Comparison,
+    /// The result of `hoptax compare` with study files
+    StudiesComparison,
     /// The result of `hoptax gate`
     Gate,
     /// The result of `hoptax load`

@@ -1,53 +1,106 @@
 //! Comparison of the arms of a study with a reference: one sentence per subject, what differs between configurations, and a table of all measures.
 
 use hoptax_result::{
-    ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval, PartDifference,
-    SubjectName,
+    ArmKeyDifference, ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval,
+    PartDifference, SubjectName,
 };
 
-use crate::numbers::{difference, grouped, percent_difference};
+use crate::numbers::{decimals, difference, grouped, percent_difference};
 use crate::side::SideTable;
 use crate::sittings::{scaled, unit};
 use crate::words;
 
-/// One sentence per subject: which one uses less CPU time, by how much, and the decision.
-pub(crate) fn sentences(result: &ComparisonResult) -> Vec<String> {
-    result.subjects.iter().map(|subject| sentence(result, subject)).collect()
-}
-
-/// What the short names stand for, a line each, where they differ from what the user gave.
-pub(crate) fn legend(result: &ComparisonResult) -> Vec<String> {
-    let others = result.subjects.iter().map(|one| &one.subject);
-    let all = std::iter::once(&result.reference).chain(others);
-    all.filter(|one| one.name != one.given).map(|one| format!("{}: {}", one.name, one.given)).collect()
-}
-
 /// Paths listed for a part, and for the rest.
 const PATHS: usize = 6;
+/// Duration from which minutes are shown instead of seconds, s.
+const MINUTES_FROM_S: f64 = 180.0;
 
-/// What differs between the configurations, for each subject with a configuration: a heading, then a line for each
-/// difference.
-pub(crate) fn differences(result: &ComparisonResult) -> Vec<(String, Vec<String>)> {
+/// One sentence per subject: which one is cheaper, by how much, and the decision. A/A arms come last.
+pub(crate) fn sentences(results: &[&ComparisonResult]) -> Vec<String> {
+    let of = |is_same: bool| {
+        results.iter().flat_map(move |result| {
+            let subjects = result.subjects.iter().filter(move |subject| subject.is_same == is_same);
+            subjects.map(|subject| sentence(result, subject))
+        })
+    };
+    of(false).chain(of(true)).collect()
+}
+
+/// What the short names stand for, a line each, unless they say it already.
+pub(crate) fn legend(results: &[&ComparisonResult]) -> Vec<String> {
+    let of = |result: &&ComparisonResult| -> Vec<SubjectName> {
+        let others = result.subjects.iter().filter(|one| !one.is_same).map(|one| &one.subject);
+        std::iter::once(&result.reference).chain(others).cloned().collect()
+    };
+    let says_it = |one: &SubjectName| {
+        let rest = one.given.strip_prefix(&one.name);
+        matches!(rest, Some("" | ".yaml" | ".yml" | ".json"))
+    };
+    let all = results.iter().flat_map(of).filter(|one| !says_it(one));
+    all.map(|one| format!("{}: {}", one.name, one.given)).collect()
+}
+
+/// The measures that no subject has, in words; none if there are none. CPU time has sentences of its own.
+pub(crate) fn missing(results: &[&ComparisonResult]) -> Option<String> {
+    let has = |measure: CostMeasure| {
+        let mut subjects = results.iter().flat_map(|result| &result.subjects);
+        subjects.any(|subject| subject.measures.iter().any(|one| one.measure == measure))
+    };
+    let is_listed = |measure: &CostMeasure| !matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare);
+    let missing = CostMeasure::ALL.into_iter().filter(is_listed).filter(|measure| !has(*measure));
+    let missing: Vec<String> = missing.map(without_unit).collect();
+    let reason = "the study has no such numbers or withholds them, see its findings";
+    (!missing.is_empty()).then(|| format!("not compared: {}; {reason}", missing.join(", ")))
+}
+
+/// The name of a measure without its unit.
+fn without_unit(measure: CostMeasure) -> String {
+    measure.words().split(',').next().unwrap_or_default().to_owned()
+}
+
+/// What differs between the reference and each subject, in `keys` of their entries in study files and in their configurations: a
+/// heading, then a line for each difference.
+pub(crate) fn differences(
+    result: &ComparisonResult,
+    keys: &[ArmKeyDifference],
+) -> Vec<(String, Vec<String>)> {
     let reference = &result.reference.name;
     let of = |subject: &ComparedSubject| {
-        let found = subject.differences.as_ref()?;
         let name = &subject.subject.name;
-        let mut lines: Vec<String> =
-            found.parts.iter().map(|part| part_in_words(part, reference, name)).collect();
-        if found.is_order_different {
-            lines.push("a request meets them in another order".to_owned());
-        }
-        if !found.rest.is_empty() {
-            lines.push(format!("elsewhere: {}", paths(&found.rest)));
+        let of_arm = keys.iter().filter(|key| key.arm == subject.subject.arm);
+        let mut lines: Vec<String> = of_arm.map(|key| key_in_words(key, reference, name)).collect();
+        let what = if lines.is_empty() { "the configurations of " } else { "" };
+        match &subject.differences {
+            None if lines.is_empty() => return None,
+            None => {}
+            Some(found) => {
+                lines.extend(found.parts.iter().map(|part| part_in_words(part, reference, name)));
+                if found.is_order_different {
+                    lines.push("a request meets them in another order".to_owned());
+                }
+                if !found.rest.is_empty() {
+                    lines.push(format!("elsewhere: {}", paths(&found.rest)));
+                }
+            }
         }
         let heading = if lines.is_empty() {
             format!("the configurations of {reference} and {name} do not differ")
         } else {
-            format!("the configurations of {reference} and {name} differ:")
+            format!("{what}{reference} and {name} differ:")
         };
         Some((heading, lines))
     };
     result.subjects.iter().filter_map(of).collect()
+}
+
+fn key_in_words(found: &ArmKeyDifference, reference: &str, name: &str) -> String {
+    let key = &found.key;
+    match (&found.reference, &found.value) {
+        (Some(one), Some(other)) => format!("`{key}`: `{one}` in {reference}, `{other}` in {name}"),
+        (Some(one), None) => format!("`{key}`: `{one}` only in {reference}"),
+        (None, Some(other)) => format!("`{key}`: `{other}` only in {name}"),
+        (None, None) => format!("`{key}`"),
+    }
 }
 
 fn part_in_words(part: &PartDifference, reference: &str, name: &str) -> String {
@@ -72,41 +125,60 @@ fn paths(all: &[String]) -> String {
 }
 
 fn sentence(result: &ComparisonResult, subject: &ComparedSubject) -> String {
-    let reference = &result.reference.name;
-    let name = if subject.is_same {
-        format!("{}, the A/A arm, identical to {reference}", subject.subject.name)
-    } else {
-        subject.subject.name.clone()
-    };
+    let (name, reference) = (&subject.subject.name, &result.reference.name);
     let Some(cpu) = subject.measures.iter().find(|one| one.measure == CostMeasure::CpuUs) else {
         return format!("{name}: CPU time is not available, see the findings of the study");
     };
     let share = percent_difference(&cpu.difference_share);
     let margin = percent(result.margin_share);
+    if subject.is_same {
+        let found = match cpu.decision {
+            Decision::Equivalent => format!("equivalent within {margin}, as it should be"),
+            Decision::Undecided => {
+                format!("zero is in the interval, as it should be, but not yet all within {margin}")
+            }
+            Decision::Different => {
+                "different by chance, as one in twenty is, or by a fault of the setup: repeat the comparison"
+                    .to_owned()
+            }
+        };
+        return format!("A/A arm ({name}, identical to {reference}): {share} CPU time per request; {found}");
+    }
     match cpu.decision {
-        Decision::Equivalent => {
-            format!(
-                "{name}: CPU time per request is equivalent to that of {reference} within {margin} ({share})"
-            )
-        }
-        Decision::Different => {
-            let word = if cpu.difference.estimate < 0.0 { "less" } else { "more" };
-            let size = Interval {
-                estimate: cpu.difference_share.estimate.abs(),
-                low: cpu.difference_share.estimate.abs() - cpu.difference_share.half_width(),
-                high: cpu.difference_share.estimate.abs() + cpu.difference_share.half_width(),
-            };
-            let size = percent_difference(&size);
-            let size = size.trim_start_matches('+');
-            format!(
-                "{name}: {size} {word} CPU time per request than {reference}, different (margin {margin})"
-            )
-        }
+        Decision::Equivalent => format!(
+            "{name} costs as much as {reference}: CPU time per request is equivalent within {margin} ({share})"
+        ),
+        Decision::Different => different(cpu, (name, reference), result.margin_share),
         Decision::Undecided => format!(
-            "{name}: CPU time per request undecided within {margin} of {reference} ({share}); {}",
+            "{name}: undecided whether it costs as much as {reference} within {margin} ({share} CPU time per request); {}",
             remedy(cpu, result)
         ),
     }
+}
+
+/// Which of two subjects with different CPU time is cheaper.
+fn different(cpu: &ComparedMeasure, (name, reference): (&str, &str), margin_share: f64) -> String {
+    let (word, less) =
+        if cpu.difference.estimate < 0.0 { ("is cheaper than", "less") } else { ("costs more than", "more") };
+    let share = cpu.difference_share;
+    let size = share.estimate.abs();
+    let half_width = share.half_width();
+    let size =
+        percent_difference(&Interval { estimate: size, low: size - half_width, high: size + half_width });
+    let size = size.trim_start_matches('+');
+    let decimals = decimals(cpu.difference.half_width());
+    let level = |us: f64| grouped(us, decimals);
+    let margin = percent(margin_share);
+    let within = if share.low.abs().max(share.high.abs()) <= margin_share {
+        format!("different, but within the margin of {margin}")
+    } else {
+        format!("different, margin {margin}")
+    };
+    format!(
+        "{name} {word} {reference}: {size} {less} CPU time per request, {} instead of {} us ({within})",
+        level(cpu.reference + cpu.difference.estimate),
+        level(cpu.reference)
+    )
 }
 
 /// What decides an undecided measure.
@@ -114,12 +186,16 @@ fn remedy(measure: &ComparedMeasure, result: &ComparisonResult) -> String {
     match measure.rounds_until_decided {
         Some(rounds) => {
             let more = f64::from(rounds.saturating_sub(result.rounds));
-            let of_one_s = result.wall_seconds / f64::from(result.rounds.max(1));
+            let more_s = more * result.wall_seconds / f64::from(result.rounds.max(1));
+            let more = if more_s < MINUTES_FROM_S {
+                format!("{} s", grouped(more_s, 0))
+            } else {
+                format!("{} min", grouped(more_s / 60.0, 0))
+            };
             format!(
-                "about {} rounds decide it, {} are measured: {} s more",
+                "about {} rounds decide it, {} are measured: {more} more",
                 grouped(f64::from(rounds), 0),
                 result.rounds,
-                grouped(more * of_one_s, 0)
             )
         }
         None => "more rounds are out of reach: use a quieter machine or a wider margin".to_owned(),
@@ -132,8 +208,9 @@ fn percent(share: f64) -> String {
 }
 
 /// All measures of all subjects.
-pub(crate) fn table(result: &ComparisonResult) -> SideTable {
-    let rows = result.subjects.iter().flat_map(|subject| {
+pub(crate) fn table(results: &[&ComparisonResult]) -> SideTable {
+    let subjects = results.iter().flat_map(|result| &result.subjects);
+    let rows = subjects.flat_map(|subject| {
         subject.measures.iter().map(|one| {
             let in_unit = scaled(one.difference, one.measure);
             let reference = one.reference * unit(one.measure);
@@ -141,7 +218,7 @@ pub(crate) fn table(result: &ComparisonResult) -> SideTable {
                 one.rounds_until_decided.map_or_else(String::new, |rounds| grouped(f64::from(rounds), 0));
             let cells = vec![
                 one.measure.words().to_owned(),
-                grouped(reference, crate::numbers::decimals(in_unit.half_width())),
+                grouped(reference, decimals(in_unit.half_width())),
                 difference(&in_unit),
                 percent_difference(&one.difference_share),
                 one.decision.as_str().to_owned(),
@@ -150,7 +227,10 @@ pub(crate) fn table(result: &ComparisonResult) -> SideTable {
             (subject.subject.name.clone(), cells)
         })
     });
-    let reference = &result.reference.name;
+    let reference = match results {
+        [one] => &one.reference.name,
+        _ => "reference",
+    };
     let header = ["subject", "measure", reference, "difference", "", "decision", "rounds until decided"];
     SideTable {
         title: format!("differences from {reference}"),
@@ -183,13 +263,12 @@ pub(crate) fn decisions(comparisons: &[ComparisonResult]) -> SideTable {
         (subject.subject.name.clone(), std::iter::once(reference.name.clone()).chain(cells).collect())
     };
     // The unit is that of the level; differences are shares of it.
-    let heading = |measure: &CostMeasure| measure.words().split(',').next().unwrap_or_default().to_owned();
     SideTable {
         title: "decisions".to_owned(),
         header: ["arm", "compared with"]
             .map(str::to_owned)
             .into_iter()
-            .chain(measures.iter().map(heading))
+            .chain(measures.iter().copied().map(without_unit))
             .collect(),
         rows: subjects().map(row).collect(),
     }
@@ -214,7 +293,7 @@ pub(crate) fn warning(result: &ComparisonResult) -> Option<&'static str> {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{ConfigurationDifferences, Verdict};
+    use hoptax_result::{ArmLeftOut, ComparedArms, ConfigurationDifferences, StudiesComparison, Verdict};
 
     use super::*;
 
@@ -319,6 +398,56 @@ pub(crate) mod fixture {
                     vec![cpu(interval(0.001, 0.008), Decision::Equivalent)],
                 ),
             ],
+        }
+    }
+
+    /// Two arms of two studies, of which one has a configuration.
+    pub(crate) fn studies() -> StudiesComparison {
+        let named = |arm: &str, study: &str, letter: char| SubjectName {
+            arm: format!("{arm}.{letter}"),
+            name: format!("{arm} of {study}"),
+            given: format!("{arm} of {study}.yaml"),
+        };
+        let all = comparison();
+        let of = |arm: &str, numbers: &[usize]| ComparisonResult {
+            reference: named(arm, "old", 'A'),
+            subjects: numbers.iter().filter_map(|number| all.subjects.get(*number).cloned()).collect(),
+            ..all.clone()
+        };
+        let [mut edge, mut inner] = [of("edge", &[0, 3]), of("inner", &[1])];
+        for (arm, comparison) in [("edge", &mut edge), ("inner", &mut inner)] {
+            comparison.subjects[0].subject = named(arm, "new", 'B');
+        }
+        edge.subjects[1].subject.name = "edge of old again".to_owned();
+        inner.subjects[0].differences = None;
+        let key = |arm: &str, key: &str, values: [Option<&str>; 2]| ArmKeyDifference {
+            arm: format!("{arm}.B"),
+            key: key.to_owned(),
+            reference: values[0].map(str::to_owned),
+            value: values[1].map(str::to_owned),
+        };
+        StudiesComparison {
+            format: StudiesComparison::FORMAT.to_owned(),
+            studies: vec!["old.yaml".to_owned(), "new.yaml".to_owned()],
+            arms: vec![
+                ComparedArms {
+                    arm: "edge".to_owned(),
+                    keys: vec![
+                        key("edge", "hops[0].config", [Some("old.yaml"), Some("new.yaml")]),
+                        key("edge", "hops[0].replace", [None, None]),
+                    ],
+                    comparison: edge,
+                },
+                ComparedArms {
+                    arm: "inner".to_owned(),
+                    keys: vec![
+                        key("inner", "envoy", [None, Some("1.39.3")]),
+                        key("inner", "flags", [Some("--disable-extensions a"), None]),
+                    ],
+                    comparison: inner,
+                },
+            ],
+            left_out: vec![ArmLeftOut { arm: "lua".to_owned(), reason: "does not differ".to_owned() }],
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::findings::FindingGroup;
 
 pub use bill::bill;
 pub use calibration::calibration;
-pub use comparison::{comparison, decisions};
+pub use comparison::{comparison, decisions, studies_comparison};
 pub use crosscheck::crosscheck;
 pub use find::{find, find_trial, rate, sweep_trial};
 pub use find_arms::find_arms;

@@ -34,6 +34,61 @@ impl ComparisonResult {
     pub const FORMAT: &'static str = "hoptax.comparison/1";
 }
 
+/// The arms of several study files, each compared with an arm of the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudiesComparison {
+    /// Version of this format.
+    pub format: String,
+    /// The study files, as the user gave them.
+    pub studies: Vec<String>,
+    /// The arms of the first study that are compared, once for each combination of their conditions.
+    pub arms: Vec<ComparedArms>,
+    /// The arms that were not measured.
+    pub left_out: Vec<ArmLeftOut>,
+}
+
+impl StudiesComparison {
+    /// The current format.
+    pub const FORMAT: &'static str = "hoptax.studies-comparison/1";
+}
+
+/// An arm of the first study in comparison with those of the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComparedArms {
+    /// The arm, as the first study names it.
+    pub arm: String,
+    /// What differs in the entries of the arms.
+    pub keys: Vec<ArmKeyDifference>,
+    /// The comparison.
+    pub comparison: ComparisonResult,
+}
+
+/// A key in the entries of two arms whose values differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmKeyDifference {
+    /// Id of the arm that differs from the reference.
+    pub arm: String,
+    /// The path of the key, for example `hops[0].functions`.
+    pub key: String,
+    /// The value of the reference; null if it states none, and for nodes of configurations, which may be secret.
+    pub reference: Option<String>,
+    /// The value of the other arm.
+    pub value: Option<String>,
+}
+
+/// An arm of a study file that was not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmLeftOut {
+    /// The arm, as its study names it.
+    pub arm: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// The names of a compared subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,10 +1,16 @@
 //! Decides which arms of a study differ from a reference arm, measure by measure.
 
+mod keys;
+mod of_studies;
+
 use hoptax_result::{
     ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval,
     StudyResult, SubjectName,
 };
 use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error, sum_of_dependent};
+
+pub use keys::{KeyDifference, key_differences};
+pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
 
 /// The compared measures. CPU time is compared once, in us and as a share.
 const MEASURES: [CostMeasure; 7] = [

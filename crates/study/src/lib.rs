@@ -17,6 +17,7 @@
 //! | gate: whether a candidate exceeds limits | [`mod@gate`] | yes |
 //! | sittings: combine the results of several sittings of one study | [`sittings`] | yes |
 
+mod as_chain;
 pub mod bill;
 pub mod comparison;
 pub mod configurations;

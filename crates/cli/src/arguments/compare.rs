@@ -9,19 +9,28 @@ use super::values::{self, NeverHalt};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A subject is one proxy: functions of the catalogue (`hoptax functions`), an Envoy release or the path
-of an Envoy binary, or both, joined by `+`. `baseline` is the plain proxy. The path of a configuration
-(.yaml, .yml or .json) takes the place of functions. A URL is a server that already runs; its CPU time
-is not compared.
+A subject is one proxy: functions of the catalogue (`hoptax functions`), an Envoy release or the
+path of an Envoy binary, joined by `+`. `baseline` is the plain proxy. The path of a configuration
+(.yaml, .yml or .json) takes the place of functions. Further parts are `flags=FLAGS` of Envoy,
+`env=NAME=VALUE` and `workers=NUMBER`.
+
+A URL is a server that already runs. For its CPU time and memory, add its processes as in
+`--account`: `+pid=ID`, `+process=NAME`, `+cgroup=PATH` or `+unit=NAME`.
+
+Study files are compared arm by arm: each arm of the first with that of the same name in the
+others, under the loads of the first.
 
 Examples:
   hoptax compare access-log/json access-log/file       two functions
   hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%     two releases of Envoy, with a function
   hoptax compare old.yaml new.yaml --until-decided 15m two configurations of your own
+  hoptax compare jwt 'jwt+flags=--disable-extensions envoy.filters.http.lua'
+  hoptax compare http://127.0.0.1:15001/+pid=4711 http://127.0.0.1:15002/+pid=4712
+  hoptax compare old-study.yaml new-study.yaml         the arms of two study files
 
-All subjects run side by side in one study, with a second copy of the first subject: the A/A arm. The
-others are compared with the first. A difference is `different` if its 95 % interval excludes zero,
-`equivalent` if it is certainly within the margin, and otherwise `undecided`.
+All subjects run side by side in one study, with a second copy of the first subject: the A/A arm.
+The others are compared with the first. A difference is `different` if its 95 % interval excludes
+zero, `equivalent` if it is certainly within the margin, and otherwise `undecided`.
 
 The run folder holds the study file, its result and report, and comparison.json.
 
@@ -44,9 +53,9 @@ pub(crate) struct CompareArguments {
     /// most half of the margin. It never looks at the estimates.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
-    /// Number of rounds
-    #[arg(long, value_name = "NUMBER", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub(crate) rounds: u32,
+    /// Number of rounds [default: those of the first study file, or 12]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) rounds: Option<u32>,
     /// Run folder [default: runs/compare-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

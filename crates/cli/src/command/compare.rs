@@ -1,26 +1,33 @@
 //! `hoptax compare`: measures subjects side by side and decides whether they differ.
 
 mod differences;
+mod names;
+mod studies;
 mod subject;
 
-use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_result::{ComparisonResult, StudyResult, Verdict};
 use hoptax_stats::DECISIVE;
 use hoptax_study::comparison::compare;
+use hoptax_study::file::ArmEntry;
+use hoptax_study::plan::BASELINE;
 use serde_json::json;
 
+use self::subject::Subject;
 use super::own_study::{self, Length};
 use super::study;
 use crate::arguments::CompareArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
 
+/// The comparison in a run folder.
+const FILE: &str = "comparison.json";
 /// Name of the study.
 const NAME: &str = "compare";
+/// Rounds if neither the arguments nor a study file state them.
+const ROUNDS: u32 = 12;
 /// The loads: saturation for CPU time and the maximum rate, one rate for all subjects for response time. The speed of a
 /// virtual machine varies within seconds, and short slices bring those that are compared close together. On an Intel
 /// Xeon, the CPU time of the same system calls varied by a factor of 1.7; readings 5 ms apart correlated by 0.8, those
@@ -34,46 +41,70 @@ loads:
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
-    let text = study_file(&arguments.subjects);
-    let file = tempfile::Builder::new()
-        .prefix("hoptax-compare-")
-        .suffix(".yaml")
-        .tempfile()
-        .map_err(|error| Failure::environment(format!("cannot create the study file: {error}")))?;
-    fs::write(file.path(), &text)
-        .map_err(|error| Failure::environment(format!("cannot write the study file: {error}")))?;
+    let parsed: Result<Vec<Subject>, String> =
+        arguments.subjects.iter().map(|given| Subject::parse(given)).collect();
+    let subjects = parsed.map_err(Failure::bad_input)?;
+    if let Some(studies) = studies::read(&arguments.subjects, &subjects)? {
+        return studies::run(arguments, &studies);
+    }
+    for (given, subject) in arguments.subjects.iter().zip(&subjects) {
+        if let Subject::Server { account: None, .. } = subject {
+            print::note(&format!(
+                "the CPU time and memory of {given} are not compared: name its processes, as `'{given}+pid=ID'` or \
+                 `'{given}+process=NAME'`"
+            ));
+        }
+    }
+    let text = study_file(&arguments.subjects, &subjects)?;
     let folder = study::run_folder_path(arguments.out.as_deref(), NAME);
-    let length = arguments.until_decided.map_or(Length::Rounds(arguments.rounds), |budget| Length::Until {
-        half_width_share: DECISIVE * arguments.margin,
-        budget,
-    });
-    let mut options = own_study::options(Some(length), arguments.envoy.as_deref(), arguments.never_halt);
-    options.push(file.path().display().to_string());
-    let result = match own_study::run(&options, &folder)? {
+    let result = match measure(&text, &std::env::temp_dir(), (arguments, ROUNDS), &folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),
     };
-    let comparison = comparison(&result, arguments);
-    write(&folder, &comparison)?;
+    let comparison = comparison(&result, arguments, &subjects);
+    print::write_json(Some(&folder.join(FILE)), &comparison)?;
     print::table_or_json(arguments.json.as_deref(), &comparison, || {
         terminal::comparison(&comparison, print::style())
     })?;
-    Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
+    Ok(code(&result))
+}
+
+/// Measures the study in `text`, whose relative paths start at `folder_of_study`, for `rounds` unless the arguments say otherwise.
+/// Returns the result, or the exit code of an interrupted study.
+fn measure(
+    text: &str,
+    folder_of_study: &Path,
+    (arguments, rounds): (&CompareArguments, u32),
+    folder: &Path,
+) -> Result<Result<StudyResult, Code>, Failure> {
+    let file = own_study::write(text, folder_of_study)?;
+    let length = match arguments.until_decided {
+        Some(budget) => Length::Until { half_width_share: DECISIVE * arguments.margin, budget },
+        None => Length::Rounds(arguments.rounds.unwrap_or(rounds)),
+    };
+    let mut options = own_study::options(Some(length), arguments.envoy.as_deref(), arguments.never_halt);
+    options.push(file.path().display().to_string());
+    own_study::run(&options, folder)
+}
+
+fn code(result: &StudyResult) -> Code {
+    if result.verdict == Verdict::Void { Code::Void } else { Code::Success }
 }
 
 /// The comparison of the subjects, named by what the user gave.
-fn comparison(result: &StudyResult, arguments: &CompareArguments) -> ComparisonResult {
+fn comparison(result: &StudyResult, arguments: &CompareArguments, subjects: &[Subject]) -> ComparisonResult {
     let mut comparison = compare(result, &arm_name(0), arguments.margin);
-    let mut all = subject::names(&arguments.subjects, arm_name);
-    let again_names = all.first().map(|first| subject::again(first, again()));
+    let mut all = names::names(&arguments.subjects, arm_name);
+    let again_names = all.first().map(|first| names::again(first, again()));
     all.extend(again_names);
     for one in &mut comparison.subjects {
         if let Some(names) = all.iter().find(|names| names.arm == one.subject.arm) {
             one.subject.clone_from(names);
         }
-        if let Some(first) = arguments.subjects.first().filter(|_| one.subject.arm != again()) {
-            one.differences = differences::between(first, &one.subject.given);
-        }
+        let number = (0..subjects.len()).find(|number| arm_name(*number) == one.subject.arm);
+        let subject = number.and_then(|number| subjects.get(number));
+        one.differences =
+            subjects.first().zip(subject).and_then(|(first, subject)| differences::between(first, subject));
     }
     if let Some(first) = all.into_iter().next() {
         comparison.reference = first;
@@ -93,41 +124,23 @@ fn again() -> String {
 
 /// The study of these subjects, as text. Its arms are the subjects, each but the first compared with the first, and a
 /// second copy of the first.
-fn study_file(subjects: &[String]) -> String {
-    let mut text = format!(
-        "# Generated by `hoptax compare`.\nname: {NAME}\nsummary: {}\narms:\n  - baseline\n",
-        json!(format!("Do these subjects differ: {}?", subjects.join(", ")))
-    );
+fn study_file(given: &[String], subjects: &[Subject]) -> Result<String, Failure> {
     let first = arm_name(0);
+    let mut arms = vec![ArmEntry::Name(BASELINE.to_owned())];
     for (number, subject) in subjects.iter().enumerate() {
-        arm(&mut text, (&arm_name(number), subject), (number > 0).then_some(first.as_str()));
+        arms.push(subject.arm(&arm_name(number), (number > 0).then_some(first.as_str())));
     }
-    if let Some(subject) = subjects.first() {
-        arm(&mut text, (&again(), subject), Some(&first));
+    arms.extend(subjects.first().map(|subject| subject.arm(&again(), Some(&first))));
+    let mut text = format!(
+        "# Generated by `hoptax compare`.\nname: {NAME}\nsummary: {}\narms:\n",
+        json!(format!("Do these subjects differ: {}?", given.join(", ")))
+    );
+    for arm in &arms {
+        // JSON is YAML.
+        let arm = serde_json::to_string(arm).map_err(Failure::environment)?;
+        text += &format!("  - {arm}\n");
     }
-    text + LOADS
-}
-
-/// Adds an arm to a study file.
-fn arm(text: &mut String, (name, given): (&str, &str), compared_with: Option<&str>) {
-    let mut entry = if subject::is_url(given) {
-        json!({"name": name, "url": given})
-    } else {
-        json!({"name": name, "hops": [subject::proxy(given)]})
-    };
-    if let Some(reference) = compared_with {
-        entry["compared_with"] = json!(reference);
-    }
-    // JSON is YAML.
-    let _ = writeln!(text, "  - {entry}");
-}
-
-fn write(folder: &Path, comparison: &ComparisonResult) -> Result<(), Failure> {
-    let path: PathBuf = folder.join("comparison.json");
-    let text = serde_json::to_string_pretty(comparison)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
-    fs::write(&path, text + "\n")
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
+    Ok(text + LOADS)
 }
 
 #[cfg(test)]
@@ -137,9 +150,14 @@ mod tests {
 
     use super::*;
 
+    fn text(given: &[&str]) -> String {
+        let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+        let subjects: Vec<Subject> = given.iter().map(|given| Subject::parse(given).unwrap()).collect();
+        study_file(&given, &subjects).unwrap()
+    }
+
     fn plan(subjects: &[&str]) -> Plan {
-        let subjects: Vec<String> = subjects.iter().map(ToString::to_string).collect();
-        let (file, positions) = hoptax_study::file::read("compare.yaml", &study_file(&subjects)).unwrap();
+        let (file, positions) = hoptax_study::file::read("compare.yaml", &text(subjects)).unwrap();
         Plan::new(&file, &positions, &super::super::functions::load().unwrap()).unwrap()
     }
 
@@ -166,16 +184,48 @@ mod tests {
 
     #[test]
     fn configurations_and_urls_are_subjects() {
-        let subjects = ["b.yaml+1.39.3", "conf/a.json", "http://127.0.0.1:1/a+b"].map(str::to_owned);
-        let (file, _) = hoptax_study::file::read("compare.yaml", &study_file(&subjects)).unwrap();
+        let subjects =
+            ["b.yaml+1.39.3", "conf/a.json", "http://127.0.0.1:1/a+b", "http://127.0.0.1:1/a+b+pid=3"];
+        let (file, _) = hoptax_study::file::read("compare.yaml", &text(&subjects)).unwrap();
         let entries = serde_json::to_value(&file.arms).unwrap();
         let here = std::env::current_dir().unwrap();
         let hop = |arm: usize| entries[arm]["hops"][0].clone();
         assert_eq!(hop(1)["config"], json!(here.join("b.yaml")));
         assert_eq!(hop(1)["envoy"], "1.39.3");
-        assert_eq!((hop(1), &entries[4]["compared_with"]), (hop(4), &json!("A")));
+        assert_eq!((hop(1), &entries[5]["compared_with"]), (hop(5), &json!("A")));
         assert_eq!(hop(2)["config"], json!(here.join("conf/a.json")));
         assert_eq!((&entries[3]["url"], &entries[3]["compared_with"]), (&json!(subjects[2]), &json!("A")));
+        assert_eq!((&entries[3]["account"], &entries[4]["account"]), (&json!(null), &json!({"pid": 3})));
+        assert_eq!(entries[4]["url"], entries[3]["url"]);
+    }
+
+    #[test]
+    fn flags_variables_and_workers_are_those_of_the_proxy() {
+        let plan = plan(&["jwt", "jwt+flags=--disable-extensions a+env=A=b+workers=2", "jwt"]);
+        let arm = |id: &str| plan.arms.iter().find(|arm| arm.id == id).unwrap();
+        let [hop] = arm("B").chain.hops.as_slice() else { panic!("{plan:?}") };
+        assert_eq!(hop.flags, ["--disable-extensions", "a"]);
+        assert_eq!((hop.environment["A"].as_str(), hop.workers), ("b", Some(2)));
+        assert_eq!(arm("C").kind, ArmKind::Same);
+    }
+
+    #[test]
+    fn flags_that_the_runner_sets_are_refused() {
+        let (file, positions) =
+            hoptax_study::file::read("compare.yaml", &text(&["jwt", "jwt+flags=--concurrency 2"])).unwrap();
+        let catalogue = super::super::functions::load().unwrap();
+        let error = Plan::new(&file, &positions, &catalogue).unwrap_err().to_string();
+        assert!(error.contains("hoptax sets `--concurrency` itself: set `workers`"), "{error}");
+    }
+
+    #[test]
+    fn subjects_may_equal_each_other_rather_than_the_first() {
+        let plan = plan(&["lua", "jwt", "jwt"]);
+        let first = plan.arms.iter().position(|arm| arm.id == "A");
+        for id in ["B", "C"] {
+            let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap();
+            assert_eq!((arm.kind, arm.compared_with), (ArmKind::Function, first), "{id}");
+        }
     }
 
     #[test]

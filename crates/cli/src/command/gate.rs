@@ -10,7 +10,7 @@ use hoptax_report::{junit, markdown, sarif, terminal};
 use hoptax_result::{CostMeasure, GateResult, Verdict};
 use hoptax_stats::half_width_for_limit;
 use hoptax_study::file;
-use hoptax_study::gate::{Candidate, SideBySide, judge, side_by_side};
+use hoptax_study::gate::{Candidate, judge, side_by_side};
 
 use super::own_study::{self, Length};
 use super::study::{self, library};
@@ -57,7 +57,9 @@ fn by_candidate(arguments: &GateArguments, candidate: &Candidate) -> Result<Meas
     // Relative paths in a study file start at its folder; a built-in study has none.
     let is_built_in = name != arguments.study;
     let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
-    let study_file = write_study(&folder_of_study, &side_by_side)?;
+    // JSON is YAML.
+    let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
+    let study_file = own_study::write(&text, &folder_of_study)?;
     let folder = study::run_folder_path(arguments.out.as_deref(), &side_by_side.file.name);
     let length = length(arguments, given.rounds, side_by_side.comparisons(&arguments.fail_on))?;
     let mut options = own_study::options(Some(length), arguments.envoy.as_deref(), arguments.never_halt);
@@ -76,22 +78,6 @@ fn code(gate: &GateResult) -> Code {
     } else {
         Code::Success
     }
-}
-
-/// Writes the study to a temporary file in `folder`.
-fn write_study(folder: &Path, side_by_side: &SideBySide) -> Result<tempfile::NamedTempFile, Failure> {
-    // JSON is YAML.
-    let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
-    let failed = |error: std::io::Error| {
-        Failure::environment(format!("cannot write the study of the gate to `{}`: {error}", folder.display()))
-    };
-    let file = tempfile::Builder::new()
-        .prefix(".hoptax-gate-")
-        .suffix(".yaml")
-        .tempfile_in(folder)
-        .map_err(failed)?;
-    fs::write(file.path(), text).map_err(failed)?;
-    Ok(file)
 }
 
 /// How long the study measures, given the number of rounds of its file.

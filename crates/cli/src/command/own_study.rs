@@ -54,6 +54,20 @@ pub(super) fn options(length: Option<Length>, envoy: Option<&str>, never_halt: N
     options
 }
 
+/// Writes a study to a temporary file in `folder`, at which its relative paths start.
+///
+/// # Errors
+/// When the folder cannot be written to.
+pub(super) fn write(text: &str, folder: &Path) -> Result<tempfile::NamedTempFile, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::environment(format!("cannot write a study file to `{}`: {error}", folder.display()))
+    };
+    let mut builder = tempfile::Builder::new();
+    let file = builder.prefix(".hoptax-").suffix(".yaml").tempfile_in(folder).map_err(failed)?;
+    fs::write(file.path(), text).map_err(failed)?;
+    Ok(file)
+}
+
 /// Runs `hoptax study` with these arguments and the run folder `folder`; its progress is printed, its result is not.
 /// Returns the result, also of a void study, or the exit code of an interrupted one. The study has a process of its own
 /// because it starts children and pins itself to processors.

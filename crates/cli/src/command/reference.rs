@@ -6,7 +6,8 @@ use clap::CommandFactory;
 use hoptax_result::{
     BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
     GateResult, GraphRunResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult,
-    RunsResult, ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudyResult, TuneResult,
+    RunsResult, ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudiesComparison, StudyResult,
+    TuneResult,
 };
 use hoptax_size::graph::GraphFile;
 
@@ -22,6 +23,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Sittings => schemars::schema_for!(SittingsResult).to_value(),
         SchemaOf::Bill => schemars::schema_for!(BillResult).to_value(),
         SchemaOf::Comparison => schemars::schema_for!(ComparisonResult).to_value(),
+        SchemaOf::StudiesComparison => schemars::schema_for!(StudiesComparison).to_value(),
         SchemaOf::Gate => schemars::schema_for!(GateResult).to_value(),
         SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),

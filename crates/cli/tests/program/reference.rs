@@ -13,6 +13,7 @@ fn schemas_in_the_repository_match_the_types() {
         "sittings",
         "bill",
         "comparison",
+        "studies-comparison",
         "load",
         "load-interval",
         "find",

@@ -57,3 +57,14 @@ impl From<AccountSection> for Running {
         }
     }
 }
+
+impl From<Running> for AccountSection {
+    fn from(running: Running) -> Self {
+        match running {
+            Running::Cgroup(path) => Self::Cgroup(path),
+            Running::Pid(id) => Self::Pid(id),
+            Running::Process(name) => Self::Process(name),
+            Running::Unit(name) => Self::Unit(name),
+        }
+    }
+}

@@ -26,6 +26,13 @@ pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> 
     read_as(name, text)
 }
 
+/// Whether a text is that of a study file rather than of another file in YAML, such as an Envoy configuration: whether it has
+/// `arms`.
+pub fn is_study(text: &str) -> bool {
+    let root: Result<Placed, _> = serde_saphyr::from_str(text);
+    matches!(root, Ok(Placed { value: Node::Mapping(entries), .. }) if entries.iter().any(|(name, _)| name.value == "arms"))
+}
+
 /// Reads a file of another type, as [`read`] reads a study file.
 ///
 /// # Errors
@@ -288,5 +295,28 @@ fn shown(value: &Value) -> String {
         Value::Object(_) => "a mapping".to_owned(),
         Value::String(text) => format!("`{text}`"),
         other => format!("`{other}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_study;
+
+    #[test]
+    fn a_study_has_arms_and_a_configuration_of_envoy_does_not() {
+        assert!(is_study("name: x\narms: [baseline]\n"));
+        // Invalid, but meant as a study.
+        assert!(is_study("arms: lua\nstatic_resources: {}\n"));
+        for other in [
+            "static_resources: {arms: []}\n",
+            "{\"configs\": []}",
+            "- arms\n",
+            "arms",
+            "",
+            "a: [\n",
+            "arms: [\n",
+        ] {
+            assert!(!is_study(other), "{other}");
+        }
     }
 }

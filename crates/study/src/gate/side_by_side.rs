@@ -1,15 +1,14 @@
 //! The study of a gate: every arm as it is, and with the candidate.
 
 use super::{Candidate, Limit};
-use crate::file::{ArmEntry, ChainEntry, FunctionEntry, HopEntry, HopSection, Observe, ProxyWord, StudyFile};
-use crate::plan::{BASELINE, DIRECT, number_of_same};
+use crate::as_chain::{as_chain, stem};
+use crate::file::{ArmEntry, ChainEntry, HopEntry, HopSection, Observe, ProxyWord, StudyFile};
+use crate::plan::BASELINE;
 
 /// Ends of the names of arms in the study of a gate.
 const REFERENCE: &str = ".reference";
 const CANDIDATE: &str = ".candidate";
 const AGAIN: &str = ".again";
-/// Name of the only hop of a plain proxy.
-const PLAIN: &str = "proxy";
 
 /// The study of a gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +52,7 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
     let (mut arms, mut pairs, mut unchanged) =
         (vec![ArmEntry::Name(BASELINE.to_owned())], Vec::new(), Vec::new());
     for entry in &file.arms {
-        let Some((arm, plain)) = chain(entry) else {
+        let Some((arm, plain)) = as_chain(entry) else {
             unchanged.extend(left_out(entry));
             continue;
         };
@@ -62,14 +61,9 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
             unchanged.push(arm);
             continue;
         }
-        let mut stem: String = arm
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
-            .collect();
-        stem.truncate(stem.trim_end_matches('-').len());
-        while pairs.iter().any(|pair: &Pair| pair.reference == format!("{stem}{REFERENCE}")) {
-            stem.push_str("-2");
-        }
+        let is_taken =
+            |stem: &str| pairs.iter().any(|pair: &Pair| pair.reference == format!("{stem}{REFERENCE}"));
+        let stem = stem(&arm, is_taken);
         let name = |end: &str| format!("{stem}{end}");
         let mut add = |end: &str, of: &ChainEntry, compared_with: Option<String>| {
             arms.push(ArmEntry::Chain(ChainEntry { name: name(end), compared_with, ..of.clone() }));
@@ -95,28 +89,6 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
         ..file.clone()
     };
     Ok(SideBySide { file, pairs, unchanged })
-}
-
-/// The name of an entry and its proxies as a chain; None if it cannot be written as one.
-fn chain(entry: &ArmEntry) -> Option<(String, ChainEntry)> {
-    let of = |function: &str| match function {
-        // An entry that says nothing of its proxy is invalid, so the plain proxy is a hop.
-        BASELINE => {
-            ChainEntry { hops: Some(vec![HopEntry::Name(PLAIN.to_owned())]), ..ChainEntry::default() }
-        }
-        _ => ChainEntry { functions: vec![function.to_owned()], ..ChainEntry::default() },
-    };
-    let is_plain = |name: &str| name != DIRECT && number_of_same(name).is_none();
-    match entry {
-        ArmEntry::Name(name) if is_plain(name) => Some((name.clone(), of(name))),
-        ArmEntry::Function(FunctionEntry { function, at, .. }) if is_plain(function) => {
-            Some((function.clone(), ChainEntry { at: at.clone(), ..of(function) }))
-        }
-        ArmEntry::Chain(entry) => {
-            Some((entry.name.clone(), ChainEntry { compared_with: None, ..entry.clone() }))
-        }
-        _ => None,
-    }
 }
 
 /// The name of an entry that is not measured, unless the gate has one of its kind anyway.

@@ -375,11 +375,13 @@ impl Planned<'_> {
                 && arm.conditions == resolved.conditions
         };
         let reference = compared_with.map(|name| self.reference(name, &resolved)).transpose()?;
-        let same = self.arms.iter().position(is_it);
-        if let Some(place) = same.filter(|_| same != reference) {
+        let same = self.arms.iter().position(&is_it);
+        // An arm that is compared with a named one may equal further arms: those of other comparisons.
+        if let Some(place) = same.filter(|_| reference.is_none()) {
             return self.name_again(place, &id, index);
         }
-        let kind = if same.is_some() { ArmKind::Same } else { ArmKind::Function };
+        let is_same = reference.and_then(|place| self.arms.get(place)).is_some_and(is_it);
+        let kind = if is_same { ArmKind::Same } else { ArmKind::Function };
         let compared_with = reference.unwrap_or_else(|| self.baseline(&resolved));
         let arm = Arm {
             upstreams: usize::from(functions.upstreams())

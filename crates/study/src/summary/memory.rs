@@ -32,9 +32,20 @@ pub(super) fn per_connection(rounds: &Rounds<'_>, arm: &str) -> Option<Interval>
 fn at_resolution(interval: Interval, rounds: &Rounds<'_>, arm: &str) -> Option<Interval> {
     let connections = |round: &StudyRound| Some(round.arms.get(arm)?.opened?.connections);
     let connections = rounds.all.iter().find_map(connections).filter(|connections| *connections > 0)?;
-    let half_width = interval.half_width().max(PAGE_BYTES / connections as f64);
+    Some(at_least(PAGE_BYTES / connections as f64, interval))
+}
+
+/// The interval of a difference in memory, at least one page to each side. The kernel counts pages, and a server that is never
+/// restarted may read the same in all rounds: its interval would have no width, and no decision.
+pub(super) fn at_least_one_page(interval: Interval) -> Interval {
+    at_least(PAGE_BYTES, interval)
+}
+
+/// The interval, with at least this half-width.
+fn at_least(half_width: f64, interval: Interval) -> Interval {
+    let half_width = interval.half_width().max(half_width);
     let estimate = interval.estimate;
-    Some(Interval { estimate, low: estimate - half_width, high: estimate + half_width })
+    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
 }
 
 fn grown(round: &StudyRound, arm: &str) -> Option<f64> {
@@ -82,6 +93,13 @@ mod tests {
         let more = cost_per_connection(&all, &arm("lua")).unwrap();
         assert!((more.estimate - 4_000.0).abs() < 1e-6, "{more:?}");
         assert_eq!(cost_per_connection(&all, &arm("direct")), None);
+    }
+
+    #[test]
+    fn memory_that_never_changes_is_known_to_a_page() {
+        let of = |half_width: f64| Interval { estimate: 5.0, low: 5.0 - half_width, high: 5.0 + half_width };
+        assert_eq!(at_least_one_page(of(0.0)), of(4096.0));
+        assert_eq!(at_least_one_page(of(10_000.0)), of(10_000.0));
     }
 
     /// Growth per connection of identical proxies and how often it was read, in a real study of twenty A/A arms.

@@ -82,7 +82,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
         max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
-        memory_bytes: once::cost(rounds, arm, |round| &round.memory_bytes),
+        memory_bytes: once::cost(rounds, arm, |round| &round.memory_bytes).map(memory::at_least_one_page),
         memory_per_connection_bytes: memory::cost_per_connection(rounds, arm),
         start_cpu_us: once::cost(rounds, arm, |round| &round.start_cpu_us),
     };

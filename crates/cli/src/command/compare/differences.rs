@@ -10,11 +10,16 @@ use hoptax_bootstrap::{Adapted, Lab, Place};
 use hoptax_result::{ConfigurationDifferences, PartDifference};
 use hoptax_subject::envoy::given::Given;
 
-use super::subject::is_config;
+use super::subject::Subject;
 
 /// What differs between the configurations of two subjects. None unless both have one, and a request can be derived for each.
-pub(super) fn between(reference: &str, subject: &str) -> Option<ConfigurationDifferences> {
-    let (one, other) = (taken_apart(reference)?, taken_apart(subject)?);
+pub(super) fn between(reference: &Subject, subject: &Subject) -> Option<ConfigurationDifferences> {
+    of_files(reference.config()?, subject.config()?)
+}
+
+/// What differs between the configurations at two paths. None unless a request can be derived for each.
+pub(super) fn of_files(reference: &str, other: &str) -> Option<ConfigurationDifferences> {
+    let (one, other) = (taken_apart(reference)?, taken_apart(other)?);
     let found = differences((&one.0, &one.1), (&other.0, &other.1));
     Some(ConfigurationDifferences {
         parts: found.parts.into_iter().map(part).collect(),
@@ -34,9 +39,8 @@ fn part(found: Difference) -> PartDifference {
     }
 }
 
-/// The configuration of a subject with the parts that a request passes.
-fn taken_apart(subject: &str) -> Option<(Adapted, Vec<Part>)> {
-    let path = subject.split('+').map(str::trim).find(|part| is_config(part))?;
+/// The configuration at a path with the parts that a request passes.
+fn taken_apart(path: &str) -> Option<(Adapted, Vec<Part>)> {
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let lab = Lab {
         admin_port: 0,
@@ -59,6 +63,7 @@ mod tests {
 
     #[test]
     fn subjects_without_a_configuration_have_no_differences() {
-        assert_eq!(between("jwt", "1.39.3"), None);
+        let [one, other] = ["jwt", "1.39.3"].map(|given| Subject::parse(given).unwrap());
+        assert_eq!(between(&one, &other), None);
     }
 }

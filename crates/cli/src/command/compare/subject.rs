@@ -1,85 +1,131 @@
-//! The subjects of a comparison as a user gives them: `next.yaml`, `1.39.3+jwt`, `http://127.0.0.1:8080/`.
+//! The subjects of a comparison as a user gives them: `next.yaml`, `1.39.3+jwt`, `jwt+flags=--disable-extensions a`,
+//! `http://127.0.0.1:8080/+pid=4711`.
 
 use std::path::{self, Path, PathBuf};
 
-use hoptax_result::SubjectName;
-use serde_json::{Value, json};
+use hoptax_host::running::Running;
+use hoptax_study::file::{
+    AccountSection, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, HopEntry, HopSection,
+};
 
-/// Longest short name, in characters. Longer ones would make the table too wide, so the subjects are then called by their arms.
-const LONGEST: usize = 24;
+/// Name of the only proxy of a subject.
+const PROXY: &str = "proxy";
+/// Keys of parts that state properties of the proxy.
+const KEYS: [&str; 3] = ["flags", "env", "workers"];
+/// Keys of parts that state the processes of a server, as in `--account`.
+const ACCOUNTS: [&str; 4] = ["pid", "process", "cgroup", "unit"];
 
-/// The names of the subjects: the stem of a file, a release, functions, an address. Subjects that share a short name are called
-/// as they were given, and equal subjects are numbered. If one name is too long, all subjects are called by their arms.
-pub(super) fn names(subjects: &[String], arm_name: fn(usize) -> String) -> Vec<SubjectName> {
-    let short: Vec<String> = subjects.iter().map(|subject| short(subject)).collect();
-    let is_shared = |number: usize| {
-        let mut others = subjects.iter().zip(&short);
-        others.any(|(subject, name)| Some(name) == short.get(number) && Some(subject) != subjects.get(number))
-    };
-    let name = |(number, (subject, short)): (usize, (&String, &String))| {
-        let name = if is_shared(number) { subject.clone() } else { short.clone() };
-        match subjects.iter().take(number).filter(|earlier| *earlier == subject).count() {
-            0 => name,
-            earlier => format!("{name}#{}", earlier + 1),
-        }
-    };
-    let names: Vec<String> = subjects.iter().zip(&short).enumerate().map(name).collect();
-    let is_long = names.iter().any(|name| name.chars().count() > LONGEST);
-    let named = |(number, (name, given)): (usize, (String, &String))| SubjectName {
-        arm: arm_name(number),
-        name: if is_long { arm_name(number) } else { name },
-        given: given.clone(),
-    };
-    names.into_iter().zip(subjects).enumerate().map(named).collect()
+/// A subject.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Subject {
+    /// A proxy that is started. The path of its configuration is as it was given.
+    Proxy(Box<HopSection>),
+    /// A server that already runs, with its processes if its CPU time is compared.
+    Server { url: String, account: Option<AccountSection> },
 }
 
-/// The names of the second copy of a subject.
-pub(super) fn again(first: &SubjectName, arm: String) -> SubjectName {
-    SubjectName { arm, name: format!("{} again", first.name), given: first.given.clone() }
-}
-
-fn short(subject: &str) -> String {
-    if let Some((_, address)) = subject.split_once("://") {
-        return address.trim_end_matches('/').to_owned();
+impl Subject {
+    /// Parses parts joined by `+`.
+    ///
+    /// # Errors
+    /// Which part is wrong. What a study file refuses, such as unknown functions, is not an error here.
+    pub(super) fn parse(given: &str) -> Result<Self, String> {
+        let parsed = if is_url(given) { server(given) } else { proxy(given) };
+        parsed.map_err(|message| format!("subject `{given}`: {message}"))
     }
-    let stem = |part: &str| {
-        let stem = Path::new(part).file_stem().filter(|_| is_config(part));
-        stem.map_or_else(|| part.to_owned(), |stem| stem.to_string_lossy().into_owned())
-    };
-    subject.split('+').map(str::trim).map(stem).collect::<Vec<_>>().join("+")
+
+    /// The path of its configuration.
+    pub(super) fn config(&self) -> Option<&str> {
+        match self {
+            Self::Proxy(hop) => hop.config.as_deref(),
+            Self::Server { .. } => None,
+        }
+    }
+
+    /// It as an arm of a study file.
+    pub(super) fn arm(&self, name: &str, compared_with: Option<&str>) -> ArmEntry {
+        let (name, compared_with) = (name.to_owned(), compared_with.map(str::to_owned));
+        match self {
+            Self::Proxy(hop) => {
+                // Relative paths in a study file start at its folder, which is temporary.
+                let absolute =
+                    |config: &String| path::absolute(config).unwrap_or_else(|_| PathBuf::from(config));
+                let config = hop.config.as_ref().map(|config| absolute(config).display().to_string());
+                let hop = HopSection { config, ..(**hop).clone() };
+                let hops = Some(vec![HopEntry::Hop(Box::new(hop))]);
+                ArmEntry::Chain(ChainEntry { name, hops, compared_with, ..ChainEntry::default() })
+            }
+            Self::Server { url, account } => ArmEntry::External(ExternalEntry {
+                name,
+                url: url.clone(),
+                account: account.clone(),
+                request: None,
+                compared_with,
+                at: ConditionsSection::default(),
+            }),
+        }
+    }
 }
 
-/// Whether a subject is a server that already runs.
-pub(super) fn is_url(subject: &str) -> bool {
-    subject.contains("://")
-}
-
-/// The proxy of a subject as a hop of a study file.
-pub(super) fn proxy(subject: &str) -> Value {
-    let parts = subject.split('+').map(str::trim).filter(|part| *part != "baseline");
-    let (configs, parts): (Vec<&str>, Vec<&str>) = parts.partition(|part| is_config(part));
-    let (envoys, functions): (Vec<&str>, Vec<&str>) = parts.into_iter().partition(|part| is_envoy(part));
-    let mut hop = json!({"name": "proxy"});
-    if !configs.is_empty() {
-        let config = configs.join("+");
-        // Relative paths in a study file start at its folder, which is temporary.
-        hop["config"] = json!(path::absolute(&config).unwrap_or_else(|_| PathBuf::from(&config)));
+fn proxy(given: &str) -> Result<Subject, String> {
+    let mut hop = HopSection { name: Some(PROXY.to_owned()), ..HopSection::default() };
+    let (mut configs, mut envoys) = (Vec::new(), Vec::new());
+    for part in given.split('+').map(str::trim).filter(|part| *part != "baseline") {
+        match part.split_once('=').filter(|(key, _)| KEYS.contains(key)) {
+            Some((key, value)) => property(&mut hop, key, value.trim())?,
+            None if is_config(part) => configs.push(part),
+            None if is_envoy(part) => envoys.push(part),
+            None => hop.functions.push(part.to_owned()),
+        }
     }
     // Several are refused by the study file, with their names.
-    if !envoys.is_empty() {
-        hop["envoy"] = json!(envoys.join("+"));
+    let joined = |parts: &[&str]| (!parts.is_empty()).then(|| parts.join("+"));
+    (hop.config, hop.envoy) = (joined(&configs), joined(&envoys));
+    Ok(Subject::Proxy(Box::new(hop)))
+}
+
+/// Sets a property of a proxy, with the word that study files have for it.
+fn property(hop: &mut HopSection, key: &str, value: &str) -> Result<(), String> {
+    match key {
+        "flags" if value.is_empty() => return Err("`flags=` names no flag".to_owned()),
+        "flags" => hop.flags.extend(value.split_whitespace().map(str::to_owned)),
+        "env" => {
+            let variable = value.split_once('=').filter(|(name, _)| !name.is_empty());
+            let (name, value) =
+                variable.ok_or_else(|| format!("`env={value}`: write it as `env=NAME=VALUE`"))?;
+            if hop.env.insert(name.to_owned(), value.to_owned()).is_some() {
+                return Err(format!("`env={name}` is given twice: remove one of them"));
+            }
+        }
+        _ => {
+            let workers = value.parse().map_err(|_| format!("`workers={value}` is not a number"))?;
+            hop.workers = Some(workers);
+        }
     }
-    if !functions.is_empty() {
-        hop["functions"] = json!(functions);
-    }
-    hop
+    Ok(())
+}
+
+fn server(given: &str) -> Result<Subject, String> {
+    let is_account = |part: &str| part.split_once('=').is_some_and(|(key, _)| ACCOUNTS.contains(&key));
+    let (url, account) = match given.rsplit_once('+').filter(|(_, part)| is_account(part)) {
+        Some((url, part)) => (url, Some(part.parse::<Running>()?.into())),
+        // A URL may have a `+` of its own.
+        None => (given, None),
+    };
+    Ok(Subject::Server { url: url.to_owned(), account })
+}
+
+/// Whether a subject is a server that already runs. The value of a part may contain a URL, too.
+pub(super) fn is_url(subject: &str) -> bool {
+    subject.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(|c| c.is_ascii_alphanumeric()))
 }
 
 /// Whether a part of a subject names a configuration.
 pub(super) fn is_config(part: &str) -> bool {
-    Path::new(part)
-        .extension()
-        .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+    let is_known =
+        |extension: &std::ffi::OsStr| ["yaml", "yml", "json"].iter().any(|known| extension == *known);
+    let is_property = part.split_once('=').is_some_and(|(key, _)| KEYS.contains(&key));
+    !is_property && Path::new(part).extension().is_some_and(is_known)
 }
 
 /// Whether a part of a subject names an Envoy: a release, or a path.
@@ -92,29 +138,66 @@ fn is_envoy(part: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(subjects: &[&str]) -> Vec<String> {
-        let subjects: Vec<String> = subjects.iter().map(ToString::to_string).collect();
-        names(&subjects, |number| number.to_string()).into_iter().map(|one| one.name).collect()
+    fn hop(given: &str) -> HopSection {
+        match Subject::parse(given).unwrap() {
+            Subject::Proxy(hop) => *hop,
+            server @ Subject::Server { .. } => panic!("{server:?}"),
+        }
     }
 
     #[test]
-    fn subjects_are_called_by_stem_release_function_or_address() {
-        assert_eq!(of(&["conf/old.yaml", "new.yaml+1.39.3"]), ["old", "new+1.39.3"]);
-        assert_eq!(of(&["1.39.3+jwt", "access-log/json"]), ["1.39.3+jwt", "access-log/json"]);
-        assert_eq!(of(&["http://127.0.0.1:80/", "baseline"]), ["127.0.0.1:80", "baseline"]);
+    fn a_proxy_has_functions_an_envoy_a_configuration_and_properties() {
+        let found = hop(
+            "1.39.3 + jwt+lua+flags=--disable-extensions a/b.yaml +env=A=b=c+env=D=+workers=2+flags=-l info",
+        );
+        let expected = HopSection {
+            name: Some(PROXY.to_owned()),
+            functions: vec!["jwt".to_owned(), "lua".to_owned()],
+            envoy: Some("1.39.3".to_owned()),
+            flags: ["--disable-extensions", "a/b.yaml", "-l", "info"].map(str::to_owned).to_vec(),
+            env: [("A", "b=c"), ("D", "")].map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            workers: Some(2),
+            ..HopSection::default()
+        };
+        assert_eq!(found, expected);
+        assert_eq!(
+            (hop("conf/a.yaml").config.as_deref(), hop("baseline").functions),
+            (Some("conf/a.yaml"), vec![])
+        );
+        assert_eq!(hop("baseline+env=PROXY=http://127.0.0.1/").env["PROXY"], "http://127.0.0.1/");
     }
 
     #[test]
-    fn subjects_that_would_share_a_name_keep_what_was_given() {
-        assert_eq!(of(&["a/envoy.yaml", "b/envoy.yaml", "c.yaml"]), ["a/envoy.yaml", "b/envoy.yaml", "c"]);
-        assert_eq!(of(&["lua", "lua", "lua"]), ["lua", "lua#2", "lua#3"]);
+    fn a_server_may_have_processes() {
+        let of = |given: &str| match Subject::parse(given).unwrap() {
+            Subject::Server { url, account } => (url, account),
+            proxy @ Subject::Proxy(_) => panic!("{proxy:?}"),
+        };
+        let url = "http://127.0.0.1:1/a+b?c=d".to_owned();
+        assert_eq!(of("http://127.0.0.1:1/a+b?c=d"), (url.clone(), None));
+        assert_eq!(of("http://127.0.0.1:1/a+b?c=d+pid=12"), (url.clone(), Some(AccountSection::Pid(12))));
+        for (part, account) in [
+            ("process=envoy", AccountSection::Process("envoy".to_owned())),
+            ("cgroup=/a.slice/b.service", AccountSection::Cgroup("/a.slice/b.service".into())),
+            ("unit=envoy.service", AccountSection::Unit("envoy.service".to_owned())),
+        ] {
+            assert_eq!(of(&format!("{url}+{part}")), (url.clone(), Some(account)));
+        }
     }
 
     #[test]
-    fn one_long_name_has_all_subjects_called_by_their_arms() {
-        let long = "rbac{rules=50}+access-log/json";
-        assert_eq!(of(&[long, "lua"]), ["0", "1"]);
-        let first = names(&[long.to_owned(), "lua".to_owned()], |number| number.to_string()).remove(0);
-        assert_eq!((first.given.as_str(), again(&first, "x".to_owned()).name), (long, "0 again".to_owned()));
+    fn parts_that_say_nothing_are_errors() {
+        for (given, expected) in [
+            ("jwt+flags=", "names no flag"),
+            ("jwt+env=A", "`env=NAME=VALUE`"),
+            ("jwt+env==a", "`env=NAME=VALUE`"),
+            ("jwt+env=A=1+env=A=2", "is given twice"),
+            ("jwt+workers=two", "`workers=two` is not a number"),
+            ("http://127.0.0.1/+pid=envoy", "`envoy` is not the id of a process"),
+            ("http://127.0.0.1/+process=", "needs a name"),
+        ] {
+            let error = Subject::parse(given).unwrap_err();
+            assert!(error.contains(expected) && error.contains(given), "{error}");
+        }
     }
 }

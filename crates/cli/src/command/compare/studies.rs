@@ -1,0 +1,171 @@
+//! Study files as subjects: their arms are compared, each with that of the same name in the first study.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hoptax_report::terminal;
+use hoptax_result::{
+    ArmKeyDifference, ArmLeftOut, ComparedArms, ComparedSubject, ComparisonResult, ConfigurationDifferences,
+    StudiesComparison, StudyResult, SubjectName,
+};
+use hoptax_study::comparison::{
+    ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
+};
+use hoptax_study::file::{self, ArmEntry, HopEntry};
+
+use super::names::{LONGEST, again, names};
+use super::subject::Subject;
+use super::{FILE, NAME, ROUNDS, code, differences, measure};
+use crate::arguments::CompareArguments;
+use crate::command::study::{self, library};
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// The study files that the subjects are; none if no subject is one.
+///
+/// # Errors
+/// When only some subjects are study files, and all problems of one of them.
+pub(super) fn read(
+    given: &[String],
+    subjects: &[Subject],
+) -> Result<Option<Vec<StudyOfComparison>>, Failure> {
+    // A file that cannot be read is reported where it is read as a configuration.
+    let text = |subject: &Subject| fs::read_to_string(subject.config()?).ok();
+    let texts = subjects.iter().map(|subject| text(subject).filter(|text| file::is_study(text)));
+    let texts: Vec<Option<String>> = texts.collect();
+    let Some(study) = texts.iter().position(Option::is_some) else { return Ok(None) };
+    if let Some(other) = texts.iter().position(Option::is_none) {
+        let name = |number: usize| given.get(number).map_or("", String::as_str);
+        return Err(Failure::bad_input(format!(
+            "`{}` is a study file and `{}` is not: a study file can only be compared with study files",
+            name(study),
+            name(other)
+        )));
+    }
+    let mut studies = Vec::new();
+    for ((given, subject), text) in given.iter().zip(subjects).zip(texts.into_iter().flatten()) {
+        if subject.config() != Some(given.trim()) {
+            return Err(Failure::bad_input(format!(
+                "subject `{given}`: nothing can be joined to a study file; write it into the file"
+            )));
+        }
+        let (file, _) = file::read(given, &text).map_err(Failure::bad_input)?;
+        studies.push(StudyOfComparison { name: given.clone(), file, folder: library::folder(given) });
+    }
+    Ok(Some(studies))
+}
+
+/// Compares the arms of the studies.
+pub(super) fn run(arguments: &CompareArguments, studies: &[StudyOfComparison]) -> Result<Code, Failure> {
+    let found = of_studies(studies).map_err(Failure::bad_input)?;
+    if !found.left_out.is_empty() {
+        let arms = found.left_out.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        print::note(&format!("arms not measured: {arms}"));
+    }
+    // JSON is YAML.
+    let text = serde_json::to_string_pretty(&found.file).map_err(Failure::environment)?;
+    let folder_of_study =
+        arguments.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
+    let folder = study::run_folder_path(arguments.out.as_deref(), NAME);
+    let rounds = found.file.rounds.unwrap_or(ROUNDS);
+    let result = match measure(&text, &folder_of_study, (arguments, rounds), &folder)? {
+        Ok(result) => result,
+        Err(code) => return Ok(code),
+    };
+    let comparison = comparison(&result, arguments, &found);
+    print::write_json(Some(&folder.join(FILE)), &comparison)?;
+    print::table_or_json(arguments.json.as_deref(), &comparison, || {
+        terminal::studies_comparison(&comparison, print::style())
+    })?;
+    Ok(code(&result))
+}
+
+fn comparison(result: &StudyResult, arguments: &CompareArguments, found: &OfStudies) -> StudiesComparison {
+    let studies = names(&arguments.subjects, |number| number.to_string());
+    let stems: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
+    let named = Named { given: &arguments.subjects, stems: &stems };
+    let of = |comparison: ComparisonResult| named.arms(comparison, &found.arms);
+    let left_out = found.left_out.iter();
+    StudiesComparison {
+        format: StudiesComparison::FORMAT.to_owned(),
+        studies: arguments.subjects.clone(),
+        arms: with_named(result, arguments.margin).into_iter().filter_map(of).collect(),
+        left_out: left_out
+            .map(|one| ArmLeftOut { arm: one.arm.clone(), reason: one.reason.clone() })
+            .collect(),
+    }
+}
+
+/// How arms are called.
+struct Named<'a> {
+    /// The studies, as they were given.
+    given: &'a [String],
+    /// Their short names.
+    stems: &'a [&'a str],
+}
+
+impl Named<'_> {
+    /// A comparison whose arms are called by their studies; none if its reference is not an arm of the first study.
+    fn arms(&self, comparison: ComparisonResult, all: &[ComparedArm]) -> Option<ComparedArms> {
+        let id = &comparison.reference.arm;
+        let arm = all.iter().find(|arm| conditions(id, &arm.reference.measured_as).is_some())?;
+        let reference = self.name(&arm.reference, id);
+        let (mut keys, mut subjects) = (Vec::new(), Vec::new());
+        for subject in comparison.subjects {
+            let id = subject.subject.arm.clone();
+            let other = arm.others.iter().find(|other| conditions(&id, &other.measured_as).is_some());
+            let Some(other) = other else {
+                subjects.push(ComparedSubject { subject: again(&reference, id), ..subject });
+                continue;
+            };
+            keys.extend(key_differences(&arm.reference.entry, &other.entry).into_iter().map(|found| {
+                ArmKeyDifference {
+                    arm: id.clone(),
+                    key: found.key,
+                    reference: found.reference,
+                    value: found.value,
+                }
+            }));
+            let differences = self.differences(&arm.reference, other);
+            subjects.push(ComparedSubject { subject: self.name(other, &id), differences, ..subject });
+        }
+        let comparison = ComparisonResult { reference, subjects, ..comparison };
+        Some(ComparedArms { arm: arm.reference.name.clone(), keys, comparison })
+    }
+
+    /// The names of an arm, whose id in the study that was measured is `id`.
+    fn name(&self, arm: &ArmOfStudy, id: &str) -> SubjectName {
+        let whole = format!("{}{}", arm.name, conditions(id, &arm.measured_as).unwrap_or_default());
+        let stem = self.stems.get(arm.study).copied().unwrap_or_default();
+        let name = format!("{whole} of {stem}");
+        SubjectName {
+            arm: id.to_owned(),
+            name: if name.chars().count() > LONGEST { id.to_owned() } else { name },
+            given: format!("{whole} of {}", self.given.get(arm.study).map_or("", String::as_str)),
+        }
+    }
+
+    /// What differs between the configurations of two arms whose only proxy has one.
+    fn differences(&self, reference: &ArmOfStudy, other: &ArmOfStudy) -> Option<ConfigurationDifferences> {
+        let [one, other] = [reference, other].map(|arm| {
+            let study = Path::new(self.given.get(arm.study)?);
+            // As the user would name it.
+            Some(study.parent().unwrap_or(Path::new("")).join(config(&arm.entry)?).display().to_string())
+        });
+        differences::of_files(&one?, &other?)
+    }
+}
+
+/// The configuration of the only proxy of an arm.
+fn config(entry: &ArmEntry) -> Option<&str> {
+    let ArmEntry::Chain(chain) = entry else { return None };
+    match chain.hops.as_deref() {
+        Some([HopEntry::Hop(hop)]) => hop.config.as_deref(),
+        _ => None,
+    }
+}
+
+/// What an id of an arm adds to the name of its entry: its conditions, if the entry has several. None if it is not of that entry.
+fn conditions<'a>(id: &'a str, name: &str) -> Option<&'a str> {
+    id.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with([' ', '{']))
+}
