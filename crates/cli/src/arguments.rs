@@ -252,7 +252,9 @@ pub(crate) enum EnvoyCommand {
 Examples:
   hoptax functions                  all functions, by family
   hoptax functions show jwt         configuration, knobs and listed price
-  hoptax functions --json")]
+  hoptax functions --json
+
+Functions are those of the stock Envoy, without extensions of its contrib build such as `per_worker_subset`.")]
 pub(crate) struct FunctionsArguments {
     #[command(subcommand)]
     pub(crate) action: Option<FunctionsAction>,
