@@ -41,6 +41,7 @@ pub(crate) fn run(
         seed,
         tls: None,
         tcp_request_bytes: None,
+        secrets: hoptax_origin::Secrets::default(),
     })?;
     let url = format!("http://{}/", origin.local_address());
     let ended = AtomicBool::new(false);

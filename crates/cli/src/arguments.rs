@@ -187,6 +187,9 @@ pub(crate) struct OriginArguments {
     /// Serve plain TCP only, with a response of the default size for each BYTES received
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=67_108_864))]
     pub(crate) tcp_request_size: Option<u64>,
+    /// Folder whose certificates and keys proxies may fetch by name; for `hoptax study` only
+    #[arg(long, hide = true, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) secrets: Option<PathBuf>,
     /// JSON file of the calls that are made for each request; for `hoptax graph run`, over HTTP/1.1 only
     #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["tables", "default_file", "cert", "tcp_request_size"])]
     pub(crate) calls: Option<PathBuf>,
@@ -249,7 +252,9 @@ pub(crate) enum EnvoyCommand {
 Examples:
   hoptax functions                  all functions, by family
   hoptax functions show jwt         configuration, knobs and listed price
-  hoptax functions --json")]
+  hoptax functions --json
+
+Functions are those of the stock Envoy, without extensions of its contrib build such as `per_worker_subset`.")]
 pub(crate) struct FunctionsArguments {
     #[command(subcommand)]
     pub(crate) action: Option<FunctionsAction>,

@@ -73,6 +73,7 @@ pub(crate) fn once(
                 seed: 1,
                 tls: None,
                 tcp_request_bytes: None,
+                secrets: hoptax_origin::Secrets::default(),
             })?;
             let url = format!("http://{}/", origin.local_address());
             thread::scope(|scope| {

@@ -41,6 +41,7 @@ use http3::Http3;
 pub use queue::{Freeze, Queue};
 pub use request::{BadRequest, Next, RequestReader};
 use services::ServiceState;
+pub use services::{Secrets, SecretsError};
 pub use table::{TableError, Tables};
 use worker::Worker;
 
@@ -67,6 +68,8 @@ pub struct OriginOptions {
     /// Request size for plain TCP, bytes. If set, the origin serves plain TCP only: each request of this size gets a response
     /// of the default size.
     pub tcp_request_bytes: Option<u64>,
+    /// Certificates that proxies may fetch, with their keys.
+    pub secrets: Secrets,
 }
 
 /// TLS of an origin.
@@ -188,7 +191,7 @@ impl Origin {
             tables,
             tls: options.tls.as_ref().map(|tls| Arc::clone(&tls.config)),
             request_bytes: options.tcp_request_bytes,
-            services: ServiceState::default(),
+            services: ServiceState { secrets: options.secrets.clone(), ..ServiceState::default() },
         };
         Ok(Self { listeners, http3, address, settings, seed: options.seed })
     }

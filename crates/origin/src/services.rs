@@ -1,7 +1,7 @@
 //! The gRPC services that proxies call: rate limits, external authorization, external processing, collectors of access logs
-//! and traces, and route discovery. With them, an origin is the companion of functions that need a service.
+//! and traces, and discovery of routes and secrets. With them, an origin is the companion of functions that need a service.
 //!
-//! Each service allows every request, except for rate limits and [tasks], and, except for route discovery, returns the shortest valid response. The cost of
+//! Each service allows every request, except for rate limits and [tasks], and, except for discovery, returns the shortest valid response. The cost of
 //! a function is then the work of the proxy and the round trip; the CPU time of the companion is accounted separately. Messages
 //! are encoded by hand, with the names of their fields in comments.
 
@@ -10,12 +10,14 @@ mod authorization;
 mod processing;
 mod rate_limit;
 mod route_discovery;
+mod secret_discovery;
 mod tasks;
 mod trace;
 
 use hoptax_wire::http2::Head;
 
 pub(crate) use rate_limit::Buckets;
+pub use secret_discovery::{Secrets, SecretsError};
 
 /// The header of a call that selects a task, if its method performs several.
 const TASK_HEADER: &str = "x-hoptax-task";
@@ -33,13 +35,15 @@ struct Service {
 }
 
 /// All services.
-const SERVICES: [Service; 10] = [
+const SERVICES: [Service; 12] = [
     rate_limit::SERVICE,
     authorization::SERVICE,
     processing::SERVICE,
     access_log::SERVICE,
     trace::SERVICE,
     route_discovery::SERVICE,
+    secret_discovery::KEEPING,
+    secret_discovery::REMOVING,
     tasks::ADD_HEADER,
     tasks::CHECK_TOKEN,
     tasks::CHECK_TOKEN_AS_AUTHORIZATION,
@@ -51,6 +55,8 @@ const SERVICES: [Service; 10] = [
 pub(crate) struct ServiceState {
     /// Token buckets of the rate limits.
     pub(crate) buckets: Buckets,
+    /// Certificates for proxies.
+    pub(crate) secrets: Secrets,
 }
 
 fn find(head: &Head) -> Option<(usize, &'static Service)> {

@@ -283,6 +283,7 @@ mod tests {
             seed: 1,
             tls: None,
             tcp_request_bytes: None,
+            secrets: crate::Secrets::default(),
         })
         .unwrap();
         let Origin { mut listeners, address, settings, seed, .. } = origin;

@@ -60,6 +60,7 @@ fn options() -> OriginOptions {
         seed: 1,
         tls: None,
         tcp_request_bytes: None,
+        secrets: hoptax_origin::Secrets::default(),
     }
 }
 

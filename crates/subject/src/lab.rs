@@ -127,6 +127,11 @@ impl Lab {
         &self.certificates
     }
 
+    /// The folder of all certificates and keys, `NAME.pem` and `NAME.key` for each party.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The certificate of the authority.
     pub fn authority(&self) -> PathBuf {
         self.folder.join("ca.pem")

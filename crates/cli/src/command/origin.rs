@@ -7,7 +7,7 @@ use std::thread;
 
 use hoptax_origin::{
     CallingOptions, CallingOrigin, Calls, Defaults, Origin, OriginError, OriginOptions, OriginReport,
-    OriginTls,
+    OriginTls, Secrets,
 };
 use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
@@ -42,6 +42,10 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         seed: arguments.seed,
         tls,
         tcp_request_bytes: arguments.tcp_request_size,
+        secrets: match &arguments.secrets {
+            Some(folder) => Secrets::load(folder).map_err(Failure::bad_input)?,
+            None => Secrets::default(),
+        },
     };
     let origin = Origin::bind(&options).map_err(|error| match error {
         OriginError::Table(_) | OriginError::Default(_) => Failure::bad_input(error),

@@ -5,15 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hoptax_functions::REQUEST_PATH;
 use hoptax_subject::envoy::process::Source;
 use hoptax_subject::lab::{GENERATOR, Lab, PeerNames};
+use hoptax_subject::origin::OriginProcess;
 
 use crate::support;
-use crate::support::proxied::{Witness, catalogue, get, spec, start, started, statistics};
+use crate::support::proxied::{Witness, catalogue, get, spec, spec_with, start, started, statistics};
 
 /// Observed effects of a function on a request.
 struct Seen {
@@ -388,6 +390,45 @@ fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
     for arm in arms {
         assert_eq!(arm["unproven"], serde_json::json!([]), "{}", arm["id"]);
         assert_eq!(arm["failures"], serde_json::json!({}), "{}", arm["id"]);
+    }
+}
+
+/// A certificate that the service removes is fetched again by the next handshake.
+#[test]
+fn a_certificate_is_fetched_by_the_first_handshake_or_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = Lab::create(&folder.path().join("lab"), ["server"], &PeerNames::default()).unwrap();
+    let (here, log) = (IpAddr::V4(Ipv4Addr::LOCALHOST), folder.path().join("companion.log"));
+    let secrets = ["--secrets".into(), lab.folder().into()];
+    let companion = OriginProcess::start(support::program(), here, &secrets, &log, &[]).unwrap();
+    let ca = lab.authority().display().to_string();
+    for removed in ["never", "always"] {
+        let call = format!("tls/on-demand-certificate{{removed={removed}}}");
+        let directory = folder.path().join(removed);
+        let mut spec = spec_with(&call, &directory, &[Witness::start()], Some(companion.address));
+        let Source::Plan(plan) = &mut spec.source else { panic!("a plan") };
+        plan.downstream = Some(lab.tls_settings("server", GENERATOR, true, false));
+        let proxy = started(&spec);
+        let url = format!("https://{}{REQUEST_PATH}", proxy.address);
+        let counted = |name: &str| -> u64 {
+            let name = [format!("listener.*.on_demand_secret.{name}")];
+            proxy.statistics(&name).unwrap().unwrap()[0]
+        };
+        let fetches = [(); 2].map(|()| {
+            let load = ["load", "-n", "1", "--warmup", "0s", "-c", "1", "--json", "-", "--ca", &ca, &url];
+            let ran = support::run(load.into_iter().chain(support::UNHURRIED));
+            assert_eq!(support::checked("load", &ran.stdout)["statuses"]["200"], 1, "{}", ran.stderr);
+            if removed == "always" {
+                support::wait_until("the removal", || counted("cert_active") == 0);
+            }
+            counted("cert_requested")
+        });
+        // A load may negotiate its protocol on a connection of its own.
+        match removed {
+            "never" => assert_eq!(fetches, [1, 1]),
+            _ => assert!(fetches[0] >= 1 && fetches[1] > fetches[0], "{fetches:?}"),
+        }
+        proxy.end().unwrap();
     }
 }
 

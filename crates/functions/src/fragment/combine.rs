@@ -47,6 +47,12 @@ impl Fragment {
         }
         all.quic_downstream |= other.quic_downstream;
         all.quic_upstream |= other.quic_upstream;
+        merge("certificate_source", &mut all.certificate_source, other.certificate_source)?;
+        if all.quic_downstream && !all.certificate_source.is_empty() {
+            return Err(
+                "one fetches its certificate on demand, which Envoy does not support over QUIC".to_owned()
+            );
+        }
         all.http_filters.extend(other.http_filters);
         all.routes.extend(other.routes);
         all.access_log.extend(other.access_log);
@@ -173,6 +179,7 @@ mod tests {
             error("clusters: [{name: c, type: STATIC}]", "clusters: [{name: c, type: EDS}]"),
             error("origin_zones: [a, b]", "origin_zones: [a, c]"),
             error("key_exchange_group: p256", "key_exchange_group: x25519mlkem768"),
+            error("quic_downstream: true", "certificate_source: {resource_api_version: V3}"),
         ];
         insta::assert_snapshot!(errors.join("\n"), @r#"
         both set `cluster.lb_policy`, to "RANDOM" and to "MAGLEV"
@@ -182,6 +189,7 @@ mod tests {
         each defines the cluster `c` in another way
         both assign the origins to zones
         both choose the key exchange group of TLS
+        one fetches its certificate on demand, which Envoy does not support over QUIC
         "#);
     }
 }

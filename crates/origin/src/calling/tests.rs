@@ -30,6 +30,7 @@ impl Running {
             seed: 1,
             tls: None,
             tcp_request_bytes: None,
+            secrets: crate::Secrets::default(),
         })
         .unwrap();
         Self::start(origin.local_address(), |stop| origin.run(stop))

@@ -49,13 +49,19 @@ impl Origins {
     }
 }
 
-/// Starts the companion: an origin, on the processors of the origins.
-pub(super) fn start_companion(setting: &Setting<'_>, link: Option<&Link>) -> Result<OriginProcess, RunError> {
+/// Starts the companion: an origin, on the processors of the origins. Proxies may fetch the certificates of the lab from it.
+pub(super) fn start_companion(
+    setting: &Setting<'_>,
+    link: Option<&Link>,
+    lab: Option<&Lab>,
+) -> Result<OriginProcess, RunError> {
     let log = setting.directory.join("companion.log");
     let processors =
         if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
     let ends = Ends { link, network: None };
-    Ok(OriginProcess::start(setting.program, ends.listening_origin(), &[], &log, processors)?)
+    let secrets = lab.map(|lab| ["--secrets".into(), lab.folder().into()]);
+    let flags: Vec<OsString> = secrets.into_iter().flatten().collect();
+    Ok(OriginProcess::start(setting.program, ends.listening_origin(), &flags, &log, processors)?)
 }
 
 /// The file with the default response of the origin with this index, where events change it.

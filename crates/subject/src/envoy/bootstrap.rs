@@ -203,7 +203,7 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
                 if is_quic {
                     secure::quic_downstream(tls, group)
                 } else {
-                    secure::downstream(tls, plan.codec, group)
+                    secure::downstream(tls, plan.codec, group, &fragment.certificate_source)
                 }
             }),
         }],

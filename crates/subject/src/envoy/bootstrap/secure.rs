@@ -1,10 +1,10 @@
 //! TLS between proxies, one-way or mutual, set up as in a mesh: its own authority, SPIFFE names, and verification of every
 //! certificate that a side presents.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hoptax_functions::KeyExchangeGroup;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Codec;
 
@@ -23,8 +23,45 @@ pub struct TlsSettings {
 /// The transport socket of a listener that accepts TLS only.
 ///
 /// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/tls/v3/tls.proto>
-pub(super) fn downstream(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
-    socket("tls", "tls.v3.DownstreamTlsContext", downstream_context(tls, codec, group))
+pub(super) fn downstream(
+    tls: &TlsSettings,
+    codec: Codec,
+    group: KeyExchangeGroup,
+    certificate_source: &Map<String, Value>,
+) -> Value {
+    let mut context = downstream_context(tls, codec, group);
+    if let Some((certificate, _)) = tls.identity.as_ref().filter(|_| !certificate_source.is_empty()) {
+        fetch_on_demand(&mut context, certificate, certificate_source);
+    }
+    socket("tls", "tls.v3.DownstreamTlsContext", context)
+}
+
+/// Fetches the certificate during the first handshake that needs it, instead of reading it at the start. Envoy does not support
+/// this together with session resumption.
+///
+/// <https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/transport_sockets/tls/cert_selectors/on_demand_secret/v3/config.proto>
+fn fetch_on_demand(context: &mut Value, certificate: &Path, source: &Map<String, Value>) {
+    const TLS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls";
+    context["disable_stateless_session_resumption"] = json!(true);
+    context["disable_stateful_session_resumption"] = json!(true);
+    let common = &mut context["common_tls_context"];
+    if let Some(common) = common.as_object_mut() {
+        common.remove("tls_certificates");
+    }
+    common["custom_tls_certificate_selector"] = json!({
+        "name": "envoy.tls.certificate_selectors.on_demand_secret",
+        "typed_config": {
+            "@type": format!("{TLS}.cert_selectors.on_demand_secret.v3.Config"),
+            "config_source": source,
+            "certificate_mapper": {
+                "name": "envoy.tls.certificate_mappers.static_name",
+                "typed_config": {
+                    "@type": format!("{TLS}.cert_mappers.static_name.v3.StaticName"),
+                    "name": certificate.file_stem().map(|stem| stem.to_string_lossy()),
+                },
+            },
+        },
+    });
 }
 
 /// The transport socket of a cluster that uses TLS.

@@ -120,6 +120,28 @@ fn both_sides_of_tls_state_their_version_and_their_group() {
     }
 }
 
+/// Envoy would reject session resumption together with it, and a certificate from files would take precedence.
+#[test]
+fn a_certificate_that_is_fetched_on_demand_is_not_read_from_a_file() {
+    let context = |call: &str| {
+        let mut plan = plan(Some(rendered(call)));
+        let identity = Some(("/lab/gateway.pem".into(), "/lab/gateway.key".into()));
+        plan.downstream = Some(TlsSettings { authority: "ca.pem".into(), identity, peer: None });
+        let socket = "/static_resources/listeners/0/filter_chains/0/transport_socket/typed_config";
+        json(&plan).pointer(socket).unwrap().clone()
+    };
+    let read = context("tls/terminate");
+    assert_eq!(read["common_tls_context"]["custom_tls_certificate_selector"], Value::Null);
+    assert_eq!(read["disable_stateless_session_resumption"], Value::Null);
+    let fetched = context("tls/on-demand-certificate");
+    assert_eq!(fetched["disable_stateless_session_resumption"], true);
+    assert_eq!(fetched["disable_stateful_session_resumption"], true);
+    assert_eq!(fetched["common_tls_context"]["tls_certificates"], Value::Null);
+    let selector = &fetched["common_tls_context"]["custom_tls_certificate_selector"]["typed_config"];
+    assert_eq!(selector["certificate_mapper"]["typed_config"]["name"], "gateway");
+    assert_eq!(selector["config_source"]["api_config_source"]["api_type"], "DELTA_GRPC");
+}
+
 #[test]
 fn a_fragment_overwrites_only_the_listed_paths() {
     let mut fragment = Fragment {
