@@ -14,6 +14,7 @@ pub mod differences;
 mod document;
 #[cfg(test)]
 mod fixture;
+mod lines;
 mod names;
 mod outside;
 pub mod parts;
