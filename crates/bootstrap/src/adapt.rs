@@ -25,6 +25,7 @@ use crate::outside::outside_addresses;
 use crate::place::{Place, Problem, Problems};
 use crate::tree;
 
+pub(crate) use extensions::find as extensions;
 pub use extensions::missing_extension;
 pub use listeners::Listener;
 pub(crate) use secrets::{API_KEY, BASIC_USER};
@@ -211,8 +212,8 @@ impl Adapted {
         for pointer in &found {
             let what = extensions::described(&self.tree, pointer);
             tree::remove(&mut self.tree, pointer);
-            let with =
-                "removed: this Envoy has no such extension; `--envoy PATH` measures with one that has it";
+            let with = "removed: this Envoy has no such extension; leave it out of the file, or measure with an Envoy that \
+                        has it: `--envoy PATH`";
             self.replacements.push(Replacement { place: self.place(pointer), what, with: with.to_owned() });
         }
         !found.is_empty()
