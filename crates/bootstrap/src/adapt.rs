@@ -25,6 +25,7 @@ use crate::outside::outside_addresses;
 use crate::place::{Place, Problem, Problems};
 use crate::tree;
 
+pub(crate) use extensions::find as extensions;
 pub use extensions::missing_extension;
 pub use listeners::Listener;
 pub(crate) use secrets::{API_KEY, BASIC_USER};
@@ -70,7 +71,7 @@ pub struct Replacement {
 
 /// What stands for an extension that Envoy lacks.
 const LACKING: &str =
-    "removed: this Envoy has no such extension; `--envoy PATH` measures with one that has it";
+    "removed: this Envoy has no such extension; leave it out of the file, or measure with an Envoy that has it: `--envoy PATH`";
 
 impl Replacement {
     /// Whether it is an extension that Envoy lacks.

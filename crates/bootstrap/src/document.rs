@@ -3,6 +3,7 @@
 use hoptax_yaml::Placed;
 use serde_json::Value;
 
+use crate::lines::Lines;
 use crate::names;
 use crate::place::{Place, Problem};
 
@@ -12,8 +13,8 @@ pub(crate) struct Document {
     name: String,
     /// Its content, with the field names of the protocol buffers.
     pub(crate) value: Value,
-    /// Its lines; none for JSON.
-    lines: Option<Placed>,
+    /// Its lines; none for JSON in one line.
+    lines: Option<Lines>,
 }
 
 impl Document {
@@ -21,10 +22,10 @@ impl Document {
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         // The JSON parser is faster than that of YAML, which matters for dumps of many megabytes.
         let (mut value, lines) = if let Ok(value) = serde_json::from_str(text) {
-            (value, None)
+            (value, Lines::of_json(text))
         } else {
             let root = parse_yaml(name, text)?;
-            (root.value.to_value(), Some(root))
+            (root.value.to_value(), Some(Lines::Yaml(root)))
         };
         names::normalise(&mut value);
         Ok(Self { name: name.to_owned(), value, lines })
@@ -32,7 +33,7 @@ impl Document {
 
     /// The place of a node.
     pub(crate) fn place(&self, pointer: &str) -> Place {
-        let line = self.lines.as_ref().map_or(0, |root| hoptax_yaml::find(root, pointer).referenced.line());
+        let line = self.lines.as_ref().map_or(0, |lines| lines.line(pointer));
         Place { file: self.name.clone(), line, pointer: pointer.to_owned() }
     }
 }
@@ -58,6 +59,8 @@ mod tests {
         assert_eq!(yaml.value, json.value);
         assert_eq!(yaml.place("/admin/address").to_string(), "a.yaml:2");
         assert_eq!(json.place("/admin/address").to_string(), "a.json /admin/address");
+        let lines = Document::parse("a.json", "{\"admin\": {\n  \"address\": \"x\"}}").unwrap();
+        assert_eq!(lines.place("/admin/address").to_string(), "a.json:2");
         let problem = Document::parse("a.yaml", "a: 1\nb: [1\nsecret: hunter2").unwrap_err();
         assert!(!problem.message.contains("hunter2"), "{}", problem.message);
     }

@@ -14,10 +14,12 @@ pub mod differences;
 mod document;
 #[cfg(test)]
 mod fixture;
+mod lines;
 mod names;
 mod outside;
 pub mod parts;
 mod place;
+mod refusal;
 pub mod request;
 pub mod statistics;
 mod tree;
@@ -26,3 +28,4 @@ pub use adapt::{Adapted, Copied, Identity, Lab, LabFiles, Listener, Replacement,
 pub use assemble::{Configuration, Loaded, read};
 pub use outside::{leads_to, outside_addresses};
 pub use place::{Place, Problem, Problems};
+pub use refusal::Refusal;

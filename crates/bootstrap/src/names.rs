@@ -49,6 +49,11 @@ fn is_camel_case(key: &str) -> bool {
         && key.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
+/// Whether a key is a field, in either spelling.
+pub(crate) fn is_field(key: &str, field: &str) -> bool {
+    key == field || is_camel_case(key) && snake_case(key.to_owned()) == field
+}
+
 fn snake_case(key: String) -> String {
     if !is_camel_case(&key) {
         return key;

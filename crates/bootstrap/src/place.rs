@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Place {
     /// The file, as the user named it.
     pub file: String,
-    /// Line, from 1; 0 in JSON, where positions are not kept.
+    /// Line, from 1; 0 if the pointer says more, because the file is JSON in one line, or no node is meant.
     pub line: u64,
     /// JSON pointer of the node in the file.
     pub pointer: String,

@@ -123,6 +123,13 @@ pub enum RunError {
     System(#[from] io::Error),
 }
 
+impl RunError {
+    /// Whether an input of the user is the cause, rather than the machine.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, Self::Arm { cause: ArmError::Refused(_), .. })
+    }
+}
+
 /// Why an arm cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
@@ -162,6 +169,9 @@ pub enum ArmError {
     /// Its given configuration cannot be measured.
     #[error("{0}")]
     Given(String),
+    /// Envoy refuses its given configuration: the places in the user's files, and the reason.
+    #[error("{0}")]
+    Refused(String),
     /// Its network cannot be created or read.
     #[error(transparent)]
     Network(#[from] NetworkError),

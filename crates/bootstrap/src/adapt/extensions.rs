@@ -62,7 +62,7 @@ fn why_removed(node: &Value) -> Option<&'static str> {
 }
 
 /// Nodes that hold an extension with this name or type.
-pub(super) fn find(root: &Value, name: &str) -> Vec<String> {
+pub(crate) fn find(root: &Value, name: &str) -> Vec<String> {
     let is_it = |pointer: &str, node: &Value| {
         node.is_object()
             && (message_type(node) == name

@@ -26,7 +26,7 @@ or more are recommended.
 
 Exit codes:
   0    the verdict is `sound` or `caution`
-  2    invalid input, or the folder holds another result and --force is not given
+  2    invalid input, a configuration that Envoy refuses, or the folder holds another result and --force is not given
   3    Envoy, memory or a folder is missing, or an error ended the study
   4    the result is void
   130  interrupted; --resume continues the study")]

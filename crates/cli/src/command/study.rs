@@ -447,12 +447,16 @@ fn finish(directory: &Path, result: &StudyResult, ending: &Ending) -> Result<Cod
         print::error(problem);
     }
     match ending {
-        Ending::Failed(error) => Err(Failure::environment(format!(
-            "the study failed in round {} of {}: {error}\nthe measurements before that are in `{}`",
-            result.plan.rounds_completed + 1,
-            result.plan.rounds_planned,
-            directory.display()
-        ))),
+        Ending::Failed(error) => {
+            let message = format!(
+                "the study failed in round {} of {}: {error}\nthe measurements before that are in `{}`",
+                result.plan.rounds_completed + 1,
+                result.plan.rounds_planned,
+                directory.display()
+            );
+            let of = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
+            Err(of(message))
+        }
         Ending::Interrupted => {
             print::note(&format!("`hoptax study --resume {}` continues this study", directory.display()));
             Ok(Code::Interrupted)

@@ -103,14 +103,16 @@ fn tls_of_a_configuration_and_what_it_answers_are_those_of_the_configuration() {
 }
 
 #[test]
-fn what_envoy_refuses_is_reported_with_its_reason_and_the_file() {
+fn what_envoy_refuses_is_bad_input_and_reported_with_its_reason_and_line() {
     let folder = Folder::new("  - {name: ours, hops: [{config: envoy.yaml}]}\n");
     let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
     let wrong = config.replace("stat_prefix: web", "stat_prefix: web\n                no_such_field: 1");
+    let line = wrong.lines().position(|line| line.contains("no_such_field")).unwrap() + 1;
     fs::write(folder.path("envoy.yaml"), wrong).unwrap();
     let ran = folder.run();
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    for part in ["arm `ours`", "`envoy.yaml`", "no_such_field"] {
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    for part in ["arm `ours`", &format!("envoy.yaml:{line}: Envoy refuses"), "no such field: 'no_such_field'"]
+    {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     let lacking = config.replace("filters.http.lua.v3.Lua", "filters.http.private.v3.Private");
@@ -123,7 +125,9 @@ fn what_envoy_refuses_is_reported_with_its_reason_and_the_file() {
             .arg(folder.path("out"))
             .arg("--force"),
     );
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains(&format!("without: [{LUA}]")), "{}", ran.stderr);
+    assert!(ran.stderr.contains("envoy.yaml:15: Envoy refuses"), "{}", ran.stderr);
 }
 
 #[test]

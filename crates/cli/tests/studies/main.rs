@@ -12,6 +12,7 @@ mod chain;
 mod commands;
 mod compare;
 mod composition;
+mod configurations;
 mod envoy;
 mod external;
 mod function_unloading;

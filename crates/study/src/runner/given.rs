@@ -64,19 +64,20 @@ pub(super) fn spec(
     })
 }
 
-/// Adds the user's file to Envoy's rejection, and what to do if Envoy lacks an extension.
+/// Adds the places in the user's files to Envoy's refusal, and what to do if Envoy lacks an extension.
 pub(super) fn explain(plan: &Plan, given: &GivenConfig, error: ProxyError) -> ArmError {
     let ProxyError::Refused { reason, config } = error else { return error.into() };
-    let found = plan.configurations.of(&given.path).ok();
-    let missing = missing_extension(&reason)
-        .zip(found)
-        .map(|(name, configuration)| (name.to_owned(), configuration.adapted.extensions(name)));
+    let adapted = plan.configurations.of(&given.path).and_then(|found| found.adapted_with(&given.replaced));
+    // The specification of this proxy was made from it before.
+    let Ok(adapted) = adapted else { return ProxyError::Refused { reason, config }.into() };
+    let refusal = adapted.refusal(&reason, &given.without);
+    let missing = missing_extension(&reason).map(|name| (name, adapted.extensions(name)));
     let advice = match missing {
         Some((name, pointers)) if !pointers.is_empty() => format!(
             "this Envoy has no extension `{name}`: choose one that has it with `envoy`, or write `without: [{}]`",
             pointers.join(", ")
         ),
-        _ => format!("the adapted configuration is `{}`", config.display()),
+        _ => format!("the configuration as adapted to this machine is `{}`", config.display()),
     };
-    ArmError::Given(format!("Envoy rejects the configuration `{}`:\n{reason}\n{advice}", given.path))
+    ArmError::Refused(format!("{refusal}\n{advice}"))
 }

@@ -87,13 +87,22 @@ impl Laboratory {
             let bootstrap = self.adapted.bootstrap();
             let validated = self.trial("whole", &self.envoy).validate(bootstrap, interrupt.flag());
             let Err(error) = validated else { return Ok(()) };
-            let TrialError::Proxy(ProxyError::Refused { reason, .. }) = &error else {
+            let TrialError::Proxy(ProxyError::Refused { reason, config }) = &error else {
                 return Err(Failure::environment(error));
             };
             let missing = missing_extension(reason);
             self.lacking.extend(missing.map(|name| self.adapted.extensions(name)).unwrap_or_default());
             if !missing.is_some_and(|name| self.adapted.remove_extension(name)) {
-                return Err(Failure::bad_input(error));
+                let advice = if missing.is_some() {
+                    "\nleave it out of the configuration, or use an Envoy that has it: --envoy PATH"
+                } else {
+                    ""
+                };
+                let refusal = self.adapted.refusal(reason, &[]);
+                let adapted = config.display();
+                return Err(Failure::bad_input(format!(
+                    "{refusal}{advice}\nthe configuration as adapted to this machine is `{adapted}`"
+                )));
             }
         }
         Err(Failure::bad_input(format!(

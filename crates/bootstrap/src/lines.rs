@@ -1,0 +1,285 @@
+//! The lines of the nodes of a file, by their JSON pointers.
+
+use hoptax_yaml::{Node, Placed};
+
+use crate::names::is_field;
+
+/// The lines of a file.
+#[derive(Clone, Debug)]
+pub(crate) enum Lines {
+    /// Of YAML.
+    Yaml(Placed),
+    /// Of JSON.
+    Json(JsonLines),
+}
+
+impl Lines {
+    /// The lines of a text that is valid JSON. None if all of it is one line, which would say nothing.
+    pub(crate) fn of_json(text: &str) -> Option<Self> {
+        text.trim().contains('\n').then(|| Self::Json(JsonLines::scan(text)))
+    }
+
+    /// The line of the node at a pointer, or of the nearest one that encloses it: the line of its key, if it has one. The steps
+    /// are field names as in [`crate::names`], whichever spelling the file has.
+    pub(crate) fn line(&self, pointer: &str) -> u64 {
+        let steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
+        match self {
+            Self::Yaml(root) => line_in_yaml(root, steps),
+            Self::Json(lines) => lines.line(steps),
+        }
+    }
+}
+
+/// What a step from a mapping leads to: the entry with this key, or the mapping itself where a list is meant and a single value
+/// was given.
+fn entry<'k, T>(entries: impl Iterator<Item = (&'k str, T)> + Clone, step: &str) -> Step<T> {
+    // JSON parsers keep the last of equal keys.
+    let exact = entries.clone().filter(|(key, _)| *key == step).last();
+    match exact.or_else(|| entries.clone().filter(|(key, _)| is_field(key, step)).last()) {
+        Some((_, found)) => Step::To(found),
+        None if step == "0" => Step::Stay,
+        None => Step::Nowhere,
+    }
+}
+
+enum Step<T> {
+    To(T),
+    Stay,
+    Nowhere,
+}
+
+fn line_in_yaml(root: &Placed, steps: impl Iterator<Item = String>) -> u64 {
+    let (mut node, mut line) = (root, root.referenced.line());
+    for step in steps {
+        match &node.value {
+            Node::Sequence(items) => {
+                let Some(item) = step.parse().ok().and_then(|index: usize| items.get(index)) else { break };
+                (node, line) = (item, item.referenced.line());
+            }
+            Node::Mapping(entries) => {
+                let named = entries.iter().map(|(key, node)| (key.value.as_str(), (key, node)));
+                match entry(named, &step) {
+                    Step::To((key, value)) => (node, line) = (value, key.referenced.line()),
+                    Step::Stay => {}
+                    Step::Nowhere => break,
+                }
+            }
+            Node::Scalar(_) => break,
+        }
+    }
+    line
+}
+
+/// The lines of a JSON text: its nodes in their order, and the text for their keys. A `/config_dump` of many megabytes has
+/// hundreds of thousands of nodes, so a node is small.
+#[derive(Clone, Debug)]
+pub(crate) struct JsonLines {
+    text: String,
+    nodes: Vec<JsonNode>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct JsonNode {
+    /// Where its key begins and ends in the text, without quotes; none for the root and for items of lists.
+    key: Option<(u32, u32)>,
+    /// The line of its key, or of itself, from 1.
+    line: u32,
+    /// The number of the first node behind it and all that is in it.
+    end: u32,
+}
+
+impl JsonLines {
+    /// Scans a text that is valid JSON.
+    fn scan(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut nodes: Vec<JsonNode> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        let (mut at, mut line, mut key) = (0, 1, None);
+        while let Some(&byte) = bytes.get(at) {
+            let mut next = at + 1;
+            match byte {
+                b'\n' => line += 1,
+                b' ' | b'\t' | b'\r' | b',' | b':' => {}
+                b'}' | b']' => {
+                    let end = number(nodes.len());
+                    if let Some(node) = open.pop().and_then(|index| nodes.get_mut(index)) {
+                        node.end = end;
+                    }
+                }
+                _ => {
+                    if byte == b'"' {
+                        let end = end_of_string(bytes, next);
+                        if key.is_none() && is_key(bytes, end + 1) {
+                            key = Some(((number(next), number(end)), line));
+                            at = end + 1;
+                            continue;
+                        }
+                        next = end + 1;
+                    } else if matches!(byte, b'{' | b'[') {
+                        open.push(nodes.len());
+                    } else {
+                        let rest = bytes.get(next..).unwrap_or_default();
+                        let is_end = |byte: &u8| byte.is_ascii_whitespace() || b",]}".contains(byte);
+                        next += rest.iter().position(is_end).unwrap_or(rest.len());
+                    }
+                    let (key, line) = key.take().map_or((None, line), |(key, line)| (Some(key), line));
+                    nodes.push(JsonNode { key, line, end: number(nodes.len() + 1) });
+                }
+            }
+            at = next;
+        }
+        Self { text: text.to_owned(), nodes }
+    }
+
+    fn line(&self, steps: impl Iterator<Item = String>) -> u64 {
+        let mut around = 0;
+        for step in steps {
+            let mut children = self.children(around).peekable();
+            let next = match children.peek() {
+                None => Step::Nowhere,
+                Some((_, node)) if node.key.is_none() => {
+                    let item = step.parse().ok().and_then(|index| children.nth(index));
+                    item.map_or(Step::Nowhere, |(index, _)| Step::To(index))
+                }
+                Some(_) => {
+                    let keys = self.children(around).map(|(index, node)| (self.key(node), index));
+                    entry(keys, &step)
+                }
+            };
+            match next {
+                Step::To(index) => around = index,
+                Step::Stay => {}
+                Step::Nowhere => break,
+            }
+        }
+        self.nodes.get(around).map_or(1, |node| node.line.into())
+    }
+
+    /// The nodes directly inside of one, with their numbers.
+    fn children(&self, around: usize) -> impl Iterator<Item = (usize, JsonNode)> + Clone {
+        let end = self.nodes.get(around).map_or(0, |node| node.end as usize);
+        let at = move |index: usize| self.nodes.get(index).filter(|_| index < end).map(|node| (index, *node));
+        std::iter::successors(at(around + 1), move |(_, node)| at(node.end as usize))
+    }
+
+    /// The key of a node as it is written. No field name needs an escape; a key of the user with one is not found.
+    fn key(&self, node: JsonNode) -> &str {
+        let range = node.key.map(|(start, end)| start as usize..end as usize);
+        range.and_then(|range| self.text.get(range)).unwrap_or_default()
+    }
+}
+
+/// Texts of 4 GiB are not read.
+fn number(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+/// The position of the quote that ends a string whose content begins at `start`.
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start;
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        match memchr::memchr2(b'"', b'\\', rest) {
+            Some(length) if rest.get(length) == Some(&b'\\') => at += length + 2,
+            Some(length) => return at + length,
+            None => return bytes.len(),
+        }
+    }
+}
+
+/// Whether what ends before `at` is a key: a colon follows.
+fn is_key(bytes: &[u8], at: usize) -> bool {
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::tree;
+
+    fn json(text: &str) -> Lines {
+        Lines::of_json(text).unwrap()
+    }
+
+    #[test]
+    fn nodes_of_json_have_the_lines_of_their_keys() {
+        let text = r#"{
+  "a": {"x": 1, "y": "}]\"{"},
+  "list": [
+    [], {},
+    {"name": "b, : [",
+     "deep":
+       {"z": null}},
+    -1.5e3, true
+  ],
+  "a/b~": [1,
+    2],
+  "last": "end"
+}"#;
+        let lines = json(text);
+        let expected = [
+            ("", 1),
+            ("/a", 2),
+            ("/a/y", 2),
+            ("/list", 3),
+            ("/list/1", 4),
+            ("/list/2/name", 5),
+            ("/list/2/deep/z", 7),
+            ("/list/2/deep", 6),
+            ("/list/4", 8),
+            ("/a~1b~0/1", 11),
+            ("/last", 12),
+            ("/list/0/none", 4),
+            ("/list/9", 3),
+            ("/none/x", 1),
+        ];
+        for (pointer, line) in expected {
+            assert_eq!(lines.line(pointer), line, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_found_in_the_other_spelling_and_where_a_list_is_meant() {
+        let yaml = Lines::Yaml(
+            serde_saphyr::from_str("staticResources:\n  listeners:\n    name: a\n    filterChains: []\n")
+                .unwrap(),
+        );
+        let json =
+            json("{\"staticResources\": {\n\"listeners\": {\n\"name\": \"a\",\n\"filterChains\": []}}}");
+        for lines in [yaml, json] {
+            assert_eq!(lines.line("/static_resources/listeners"), 2);
+            assert_eq!(lines.line("/static_resources/listeners/0/name"), 3);
+            assert_eq!(lines.line("/static_resources/listeners/0/filter_chains"), 4);
+        }
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_counts_as_in_the_parser() {
+        assert_eq!(json("{\n\"a\": 1,\n\"a\": 2}").line("/a"), 3);
+    }
+
+    #[test]
+    fn json_in_one_line_has_no_lines() {
+        assert!(Lines::of_json("{\"a\": 1}\n").is_none());
+    }
+
+    proptest::proptest! {
+        /// YAML contains JSON, so its parser knows the lines of each value, and keys are on the same line here.
+        #[test]
+        fn json_has_the_lines_that_the_parser_of_yaml_finds(
+            texts in proptest::collection::vec("[a-z\"\\\\{}\\[\\]:, ]{0,6}", 1..6),
+            numbers in proptest::collection::vec(-5.0..1e9_f64, 0..4),
+        ) {
+            let map: serde_json::Map<String, Value> =
+                texts.iter().enumerate().map(|(index, text)| (format!("k{index}"), text.clone().into())).collect();
+            let value = serde_json::json!({"texts": texts, "map": map, "numbers": [numbers, [{"a": [], "b": {}}]]});
+            let text = serde_json::to_string_pretty(&value).unwrap();
+            let lines = json(&text);
+            let yaml = Lines::Yaml(serde_saphyr::from_str(&text).unwrap());
+            tree::walk(&value, "", &mut |pointer, _| assert_eq!(lines.line(pointer), yaml.line(pointer), "{pointer}: {text}"));
+        }
+    }
+}
