@@ -74,7 +74,8 @@ pub struct Part {
     /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. None if it has no
     /// statistic of its own.
     pub proof: Vec<String>,
-    /// What makes it act, for a part that did not: the object of `exercised by`. None if unknown.
+    /// What makes it act, for a part that did not or whose statistics do not tell: the object of `exercised by`. None for a
+    /// type that is not known.
     pub exercised_by: Option<String>,
 }
 
@@ -221,7 +222,7 @@ impl Finder<'_> {
             others.extend(routes.into_iter().map(|(route, _)| route).filter(|route| *route != request.route));
         }
         let name = text(self.adapted.tree.pointer(&table).unwrap_or(&Value::Null), "/name").to_owned();
-        self.add(PartKind::OtherRoutes, &name, others, Proof::default());
+        self.add(PartKind::OtherRoutes, &name, others, proof::of_other_routes());
     }
 
     /// TLS and filters of a cluster.
@@ -260,7 +261,7 @@ impl Finder<'_> {
                 PartKind::StatisticsTags,
                 "stats_tags",
                 vec!["/stats_config/stats_tags".to_owned()],
-                Proof::default(),
+                proof::of_statistics_tags(),
             );
         }
     }

@@ -5,6 +5,7 @@ mod credentials;
 mod matching;
 pub(crate) mod sample;
 mod stated;
+mod tokens;
 
 use serde_json::Value;
 

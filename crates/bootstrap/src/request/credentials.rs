@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::sample::matched_text;
-use super::{DerivedRequest, authorization};
+use super::{DerivedRequest, authorization, tokens};
 use crate::adapt::{API_KEY, Adapted, BASIC_USER};
 use crate::tree::{extension_type, items, join, message_type, text};
 
@@ -31,6 +31,9 @@ pub(super) fn add(
                     "authorization" => request.set_header(&header, &format!("Bearer {API_KEY}")),
                     _ => request.set_header(&header, API_KEY),
                 }
+            }
+            "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication" => {
+                tokens::add(configuration, of_scope().as_ref(), request);
             }
             "envoy.extensions.filters.http.compressor.v3.Compressor" => {
                 let library = message_type(
