@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-/// Parts of names whose values are secret, without separators; case does not matter.
-const NAMES: [&str; 12] = [
+/// Parts of names whose values are secret; `_` stands for `_`, `-` or nothing, and case does not matter.
+pub const NAMES: [&str; 12] = [
     "password",
     "passwd",
     "passphrase",
@@ -12,10 +12,10 @@ const NAMES: [&str; 12] = [
     "token",
     "authorization",
     "cookie",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "signingkey",
+    "api_key",
+    "access_key",
+    "private_key",
+    "signing_key",
     "credential",
 ];
 /// What begins a private key in PEM.
@@ -24,9 +24,12 @@ const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 /// Whether the value of a header, a variable, a flag or a field with this name is secret. `-` and `_` are ignored, so that
 /// `x-api-key`, `api_key` and `apiKey` are alike.
 pub fn is_name(name: &str) -> bool {
-    let letters = name.chars().filter(|letter| !matches!(letter, '-' | '_'));
-    let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-    NAMES.iter().any(|part| name.contains(part))
+    let plain = |name: &str| -> String {
+        let letters = name.chars().filter(|letter| !matches!(letter, '-' | '_'));
+        letters.map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let name = plain(name);
+    NAMES.iter().any(|part| name.contains(&plain(part)))
 }
 
 /// Where the user information of URLs is in a text: what is between `://` and the last `@` of the authority.

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use hoptax_secrets::{is_name, users_of_urls};
+use hoptax_secrets::{NAMES, is_name, users_of_urls};
 use regex::Regex;
 use serde_json::Value;
 
-/// Parts of names of secrets, as an expression for texts in which names cannot be told from other words.
-const NAME: &str = r"[A-Za-z0-9_-]*(?i:passw(?:or)?d|passphrase|secret|token|authorization|cookie|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|credential)[A-Za-z0-9_-]*";
 /// Length from which a secret is masked wherever it occurs, if it has letters and digits: it cannot be a word.
 const UNMISTAKABLE: usize = 8;
 /// Values that say nothing.
@@ -17,14 +15,20 @@ const PLAIN: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "none",
 /// Members of a JSON Web Key that are secret (RFC 7518, section 6).
 const MEMBERS: [&str; 7] = ["k", "d", "p", "q", "dp", "dq", "qi"];
 
+/// A name of a secret within a text.
+static NAME: LazyLock<String> = LazyLock::new(|| {
+    let names = NAMES.map(|name| name.replace('_', "[_-]?")).join("|");
+    format!("[A-Za-z0-9_-]*(?i:{names})[A-Za-z0-9_-]*")
+});
 /// A name, what separates it from its value, and the value in quotes.
 static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let value = r#"(?:"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|\[\[([^\]]*)\]\])"#;
-    Regex::new(&format!(r#"{NAME}["'\])]*\s*(?:=>|==|~=|!=|=|:|,|\.\.)\s*{value}"#)).ok()
+    Regex::new(&format!(r#"{}["'\])]*\s*(?:=>|==|~=|!=|=|:|,|\.\.)\s*{value}"#, *NAME)).ok()
 });
 /// The same with a value without quotes, to its end or that of the line.
 static SETTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(&format!(r#"{NAME}[ \t]*[:=][ \t]*((?i:(?:bearer|basic)[ \t]+)?[^\s"',;&{{}}\[\]()]+)"#)).ok()
+    let value = r#"((?i:(?:bearer|basic)[ \t]+)?[^\s"',;&{}\[\]()]+)"#;
+    Regex::new(&format!(r"{}[ \t]*[:=][ \t]*{value}", *NAME)).ok()
 });
 static PEM: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"-----BEGIN [A-Z0-9 ]+-----((?s:.)+?)-----END").ok());
@@ -45,8 +49,15 @@ pub(super) enum Syntax {
 }
 
 /// What stands for each secret: as many letters as it has bytes, other ones for another secret.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Masks(BTreeMap<String, String>);
+
+/// Tells only how many there are.
+impl std::fmt::Debug for Masks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Masks({})", self.0.len())
+    }
+}
 
 impl Masks {
     /// What stands for the value of a secret. Schemes such as `Bearer ` and commands such as `%REQ(x)%` are kept.

@@ -7,12 +7,12 @@ use super::{DerivedRequest, authorization, tokens};
 use crate::adapt::{API_KEY, Adapted, BASIC_USER};
 use crate::tree::{extension_type, items, join, message_type, text};
 
-/// Adds the headers that the filters of a connection manager ask for.
+/// Adds the headers that the filters of a connection manager ask for. `stated` are those of the user.
 pub(super) fn add(
     adapted: &Adapted,
     manager: &str,
-    virtual_host: &Value,
-    route: &Value,
+    (virtual_host, route): (&Value, &Value),
+    stated: &[(String, String)],
     request: &mut DerivedRequest,
 ) {
     for (_, filter) in items(&adapted.tree, &join(manager, "http_filters")) {
@@ -33,7 +33,7 @@ pub(super) fn add(
                 }
             }
             "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication" => {
-                tokens::add(configuration, of_scope().as_ref(), request);
+                tokens::add(configuration, of_scope().as_ref(), stated, request);
             }
             "envoy.extensions.filters.http.compressor.v3.Compressor" => {
                 let library = message_type(

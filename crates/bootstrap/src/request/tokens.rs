@@ -15,6 +15,8 @@ const ANY: &str = "lab";
 /// Where Envoy looks for tokens of a provider that names no place.
 const HEADER: &str = "authorization";
 const PARAMETER: &str = "access_token";
+/// Lists of places that a provider names.
+const PLACES: [&str; 3] = ["from_headers", "from_params", "from_cookies"];
 
 /// A token that a requirement asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +27,14 @@ struct Wanted<'a> {
 }
 
 /// Adds the tokens that the requirement of the request's route asks for. `of_scope` is the configuration of the filter for
-/// the route or its virtual host.
-pub(super) fn add(filter: &Value, of_scope: Option<&Value>, request: &mut DerivedRequest) {
+/// the route or its virtual host. A provider whose place the user fills, by a header in `stated` or in the path, gets no other token:
+/// the user's may be meant to be refused.
+pub(super) fn add(
+    filter: &Value,
+    of_scope: Option<&Value>,
+    stated: &[(String, String)],
+    request: &mut DerivedRequest,
+) {
     let Some(requirement) = requirement(filter, of_scope, request) else { return };
     let mut wanted = tokens(requirement);
     if wanted.is_empty() {
@@ -35,8 +43,12 @@ pub(super) fn add(filter: &Value, of_scope: Option<&Value>, request: &mut Derive
         wanted.extend(first.map(|provider| Wanted { provider, audience: None }));
     }
     wanted.dedup();
+    let path = request.path.clone();
     for one in wanted {
         let Some(provider) = filter.get("providers").and_then(|all| all.get(one.provider)) else { continue };
+        if is_stated(provider, stated, &path) {
+            continue;
+        }
         if let Some(token) = token(provider, one.audience) {
             present(provider, &token, request);
         }
@@ -98,6 +110,19 @@ fn token(provider: &Value, audience: Option<&str>) -> Option<String> {
     lab_keys::token(key, &claims)
 }
 
+/// Whether the user fills a place in which a provider looks for tokens.
+fn is_stated(provider: &Value, stated: &[(String, String)], path: &str) -> bool {
+    let list = |key: &str| provider.get(key).and_then(Value::as_array).into_iter().flatten();
+    let has_header = |name: &str| stated.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let query = path.split_once('?').map(|(_, query)| query).unwrap_or_default();
+    let has_parameter = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));
+    let is_default = PLACES.iter().all(|place| list(place).next().is_none());
+    list("from_headers").any(|header| has_header(text(header, "/name")))
+        || list("from_cookies").next().is_some() && has_header("cookie")
+        || list("from_params").filter_map(Value::as_str).any(has_parameter)
+        || is_default && (has_header(HEADER) || has_parameter(PARAMETER))
+}
+
 /// Puts a token into the first place in which the provider looks for one and which is free.
 fn present(provider: &Value, token: &str, request: &mut DerivedRequest) {
     let list = |key: &str| provider.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -111,7 +136,7 @@ fn present(provider: &Value, token: &str, request: &mut DerivedRequest) {
         let before = request.header("cookie").map(|before| format!("{before}; ")).unwrap_or_default();
         return request.set_header("cookie", &format!("{before}{name}={token}"));
     }
-    let is_default = list("from_headers").chain(list("from_params")).next().is_none();
+    let is_default = PLACES.iter().all(|place| list(place).next().is_none());
     if is_default && request.header(HEADER).is_none() {
         return request.set_header(HEADER, &format!("Bearer {token}"));
     }
@@ -150,7 +175,7 @@ mod tests {
             ],
         });
         let mut request = DerivedRequest { path: "/cart".to_owned(), ..DerivedRequest::default() };
-        add(&filter, None, &mut request);
+        add(&filter, None, &[], &mut request);
         request
     }
 
@@ -187,6 +212,30 @@ mod tests {
     }
 
     #[test]
+    fn what_the_user_states_stays_alone() {
+        let with = |places: Value, stated: &[(&str, &str)], path: &str| {
+            let filter = json!({
+                "providers": {"a": provider(places)},
+                "rules": [{"match": {"prefix": "/"}, "requires": {"provider_name": "a"}}],
+            });
+            let stated: Vec<(String, String)> =
+                stated.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let mut request = DerivedRequest {
+                path: path.to_owned(),
+                headers: stated.clone(),
+                ..DerivedRequest::default()
+            };
+            add(&filter, None, &stated, &mut request);
+            (request.path, request.headers.len())
+        };
+        assert_eq!(with(json!({}), &[("authorization", "none")], "/a"), ("/a".to_owned(), 1));
+        let parameter = json!({"from_params": ["t"]});
+        assert_eq!(with(parameter.clone(), &[], "/a?t=1"), ("/a?t=1".to_owned(), 0));
+        assert!(with(parameter, &[("authorization", "none")], "/a?tt=1").0.starts_with("/a?tt=1&t=eyJ"));
+        assert_eq!(with(json!({"from_cookies": ["c"]}), &[("Cookie", "c=1")], "/"), ("/".to_owned(), 1));
+    }
+
+    #[test]
     fn a_requirement_of_several_gets_what_it_needs() {
         let named = |name: &str| json!({"provider_name": name});
         let missing = json!({"allow_missing": {}});
@@ -213,7 +262,7 @@ mod tests {
         });
         let has_token = |path: &str, scope: Option<Value>| {
             let mut request = DerivedRequest { path: path.to_owned(), ..DerivedRequest::default() };
-            add(&filter, scope.as_ref(), &mut request);
+            add(&filter, scope.as_ref(), &[], &mut request);
             request.header("authorization").is_some()
         };
         assert!(has_token("/cart", None) && !has_token("/open", None));
