@@ -7,8 +7,10 @@ mod addresses;
 mod clusters;
 mod extensions;
 mod files;
+mod key_sets;
 mod limits;
 mod listeners;
+pub(crate) mod masks;
 mod process;
 mod secrets;
 mod tls;
@@ -18,6 +20,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use hoptax_certs::KeyKind;
+use hoptax_secrets::users_of_urls;
 use serde_json::{Value, json};
 
 use crate::assemble::{Configuration, Origins};
@@ -25,17 +28,20 @@ use crate::outside::outside_addresses;
 use crate::place::{Place, Problem, Problems};
 use crate::tree;
 
+use self::masks::{Masks, Syntax};
+
 pub(crate) use extensions::find as extensions;
 pub use extensions::missing_extension;
 pub use listeners::Listener;
 pub(crate) use secrets::{API_KEY, BASIC_USER};
 
 /// The passes, in their order. The last ones replace what the others left.
-const PASSES: [fn(&mut Context<'_>); 9] = [
+const PASSES: [fn(&mut Context<'_>); 10] = [
     extensions::adapt,
     listeners::adapt,
     clusters::adapt,
     tls::adapt,
+    key_sets::adapt,
     secrets::adapt,
     limits::adapt,
     files::adapt,
@@ -92,6 +98,7 @@ pub struct Adapted {
     pub files: LabFiles,
     /// Its listeners.
     pub listeners: Vec<Listener>,
+    masks: Masks,
 }
 
 /// The files that an adapted configuration needs.
@@ -139,17 +146,19 @@ pub struct Copied {
 struct Context<'a> {
     lab: &'a Lab,
     configuration: &'a Configuration,
-    /// Reads a certificate of the user, for its kind; none if it cannot.
+    /// Reads a certificate or a key set of the user, for its kind; none if it cannot.
     read: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     tree: Value,
     replacements: Vec<Replacement>,
     problems: Vec<Problem>,
     files: LabFiles,
     listeners: Vec<Listener>,
+    masks: Masks,
 }
 
 impl Configuration {
-    /// Adapts it to a lab. `read` gives the contents of a file that it names, or none; only certificates are read.
+    /// Adapts it to a lab. `read` gives the contents of a file that it names, or none; only certificates and
+    /// key sets are read, for their kinds.
     ///
     /// # Errors
     /// All nodes that can be neither replaced nor removed.
@@ -163,7 +172,10 @@ impl Configuration {
             problems: Vec::new(),
             files: LabFiles::default(),
             listeners: Vec::new(),
+            masks: Masks::default(),
         };
+        // The passes before that of secrets quote addresses in the list.
+        context.know_users_of_urls();
         for pass in PASSES {
             pass(&mut context);
         }
@@ -171,11 +183,12 @@ impl Configuration {
             let message = "this address would lead out of the lab; remove it from the configuration";
             context.problems.push(Problem { place: self.place(&pointer), message: message.to_owned() });
         }
-        let Context { tree, replacements, problems, files, listeners, .. } = context;
+        context.sweep_lists();
+        let Context { tree, replacements, problems, files, listeners, masks, .. } = context;
         if !problems.is_empty() {
             return Err(Problems::new(problems));
         }
-        Ok(Adapted { tree, origins: self.origins.clone(), replacements, files, listeners })
+        Ok(Adapted { tree, origins: self.origins.clone(), replacements, files, listeners, masks })
     }
 }
 
@@ -205,6 +218,15 @@ impl Adapted {
     /// The place of a node in the user's files.
     pub fn place(&self, pointer: &str) -> Place {
         self.origins.place(pointer)
+    }
+
+    /// A file to copy without the secrets that it states beside their names, or that the configuration states, too. Files that
+    /// are no text stay as they are.
+    pub fn without_secrets(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match String::from_utf8(bytes) {
+            Ok(text) => self.masks.clone().text(&text, Syntax::Code).unwrap_or(text).into_bytes(),
+            Err(error) => error.into_bytes(),
+        }
     }
 
     /// The pointers of every extension with this name or type.
@@ -254,6 +276,33 @@ impl Context<'_> {
     fn problem(&mut self, pointer: &str, message: &str) {
         let place = self.configuration.place(pointer);
         self.problems.push(Problem { place, message: message.to_owned() });
+    }
+
+    /// Learns the user information of all URLs.
+    fn know_users_of_urls(&mut self) {
+        let masks = &mut self.masks;
+        tree::walk(&self.tree, "", &mut |_, node| {
+            let text = node.as_str().unwrap_or_default();
+            for user in users_of_urls(text) {
+                masks.value(text.get(user).unwrap_or_default());
+            }
+        });
+    }
+
+    /// Removes secrets from the lists, which quote paths, names and addresses.
+    fn sweep_lists(&mut self) {
+        let masks = &mut self.masks;
+        let mut swept = |text: &mut String| {
+            if let Some(masked) = masks.text(text, Syntax::Other) {
+                *text = masked;
+            }
+        };
+        for one in &mut self.replacements {
+            swept(&mut one.what);
+            swept(&mut one.with);
+        }
+        self.problems.iter_mut().for_each(|problem| swept(&mut problem.message));
+        self.listeners.iter_mut().for_each(|listener| swept(&mut listener.address));
     }
 
     /// The pointers of all nodes for which `is_meant` holds.

@@ -14,6 +14,7 @@ pub mod differences;
 mod document;
 #[cfg(test)]
 mod fixture;
+mod lab_keys;
 mod lines;
 mod names;
 mod outside;

@@ -6,6 +6,15 @@ use serde_json::Value;
 /// Mappings whose keys belong to the user.
 const FREE: [&str; 5] = ["metadata", "filter_metadata", "static_layer", "json_format", "node"];
 
+/// Mappings whose keys are names that the user chose, with messages of Envoy below them.
+const NAMED: [&str; 5] = [
+    "providers",
+    "requirement_map",
+    "policies",
+    "typed_per_filter_config",
+    "typed_extension_protocol_options",
+];
+
 /// Lists for which a single value may be given.
 const LISTS: [&str; 8] = [
     "listeners",
@@ -30,6 +39,10 @@ pub(crate) fn normalise(value: &mut Value) {
             }
             for (key, value) in entries {
                 if FREE.contains(&key.as_str()) {
+                    continue;
+                }
+                if let Some(named) = value.as_object_mut().filter(|_| NAMED.contains(&key.as_str())) {
+                    named.values_mut().for_each(normalise);
                     continue;
                 }
                 normalise(value);
@@ -77,12 +90,14 @@ mod tests {
             "staticResources": {"listeners": {"filterChains": [{"transportSocket": {}}]}},
             "typed_per_filter_config": {"envoy.filters.http.jwtAuthn": {}},
             "metadata": {"userKey": 1},
+            "providers": {"ourIdp": {"localJwks": {}}},
         });
         normalise(&mut value);
         let wanted = json!({
             "static_resources": {"listeners": [{"filter_chains": [{"transport_socket": {}}]}]},
             "typed_per_filter_config": {"envoy.filters.http.jwtAuthn": {}},
             "metadata": {"userKey": 1},
+            "providers": {"ourIdp": {"local_jwks": {}}},
         });
         assert_eq!(value, wanted);
     }

@@ -91,7 +91,8 @@ pub struct Part {
     /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. None if it has no
     /// statistic of its own.
     pub proof: Vec<String>,
-    /// What makes it act, for a part that did not: the object of `exercised by`. None if unknown.
+    /// What makes it act, for a part that did not or whose statistics do not tell: the object of `exercised by`. None for a
+    /// type that is not known.
     pub exercised_by: Option<String>,
 }
 
@@ -248,7 +249,7 @@ impl Finder<'_> {
             others.extend(routes.into_iter().map(|(route, _)| route).filter(|route| *route != request.route));
         }
         let name = text(self.adapted.tree.pointer(&table).unwrap_or(&Value::Null), "/name").to_owned();
-        self.add(PartKind::OtherRoutes, &name, others, Proof::default());
+        self.add(PartKind::OtherRoutes, &name, others, proof::of_other_routes());
     }
 
     /// TLS and filters of a cluster.
@@ -286,7 +287,7 @@ impl Finder<'_> {
             self.extension(PartKind::StatisticsSink, pointer, sink, "");
         }
         for (pointer, tag) in items(&adapted.tree, TAGS) {
-            self.add(PartKind::StatisticsTag, text(tag, "/tag_name"), vec![pointer], Proof::default());
+            self.add(PartKind::StatisticsTag, text(tag, "/tag_name"), vec![pointer], proof::of_statistics_tags());
         }
     }
 }

@@ -5,6 +5,7 @@ mod credentials;
 mod matching;
 pub(crate) mod sample;
 mod stated;
+mod tokens;
 
 use serde_json::Value;
 
@@ -151,7 +152,7 @@ fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Deriv
             if matching::satisfy(matching, &mut request).is_none() {
                 continue;
             }
-            credentials::add(adapted, &manager, host, route, &mut request);
+            credentials::add(adapted, &manager, (host, route), &[], &mut request);
             if redirects_to_tls(host) && request.tls.is_none() {
                 request.set_header("x-forwarded-proto", "https");
             }

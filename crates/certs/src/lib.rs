@@ -61,6 +61,18 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
+    /// Algorithm and size in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::P256 => "ECDSA P-256",
+            Self::P384 => "ECDSA P-384",
+            Self::P521 => "ECDSA P-521",
+            Self::Rsa2048 => "RSA 2048",
+            Self::Rsa3072 => "RSA 3072",
+            Self::Rsa4096 => "RSA 4096",
+        }
+    }
+
     fn generate(self) -> Result<KeyPair, rcgen::Error> {
         let rsa = |size| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size);
         match self {

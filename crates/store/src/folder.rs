@@ -7,9 +7,11 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use hoptax_secrets::has_private_key;
+
 use crate::StoreError;
 use crate::describe::{MANIFEST, RESULT, STUDY};
-use crate::secrets::{Secrets, has_private_key};
+use crate::secrets::Secrets;
 
 /// Endings of the files that are kept.
 const KEPT: [&str; 8] = ["json", "yaml", "csv", "md", "html", "svg", "txt", "folded"];

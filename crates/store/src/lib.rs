@@ -26,5 +26,6 @@ pub use folder::Document;
 pub use import::Imported;
 pub use list::Filter;
 pub use salvage::{Salvaged, salvage};
+pub use secrets::has_secrets;
 pub use series::Series;
 pub use store::{Compacted, Store};

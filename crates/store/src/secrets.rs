@@ -7,27 +7,17 @@
 
 use std::collections::BTreeSet;
 
+use hoptax_secrets::{is_name, users_of_urls};
 use hoptax_yaml::{Node, Placed};
 
-/// Parts of names whose values are secret; `-` counts as `_`, and case does not matter.
-const NAMES: [&str; 11] = [
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "authorization",
-    "cookie",
-    "api_key",
-    "apikey",
-    "access_key",
-    "private_key",
-    "credential",
-];
-/// What begins a private key in PEM.
-const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 /// Length from which a secret is masked wherever it occurs. A shorter one may be part of words and numbers, and is masked
 /// only where it is a whole string of JSON.
 const UNMISTAKABLE: usize = 8;
+
+/// Whether a study file states secrets, so that only its owner should read it. A text that is no YAML states none.
+pub fn has_secrets(study_file: &str) -> bool {
+    Secrets::of_study_file(study_file).is_some_and(|secrets| !secrets.0.is_empty())
+}
 
 /// The secrets of a run.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -116,7 +106,7 @@ impl Secrets {
             }
             Node::Mapping(entries) => {
                 for (key, value) in entries {
-                    self.add_node(&value.value, is_secret || is_name_of_secret(&key.value));
+                    self.add_node(&value.value, is_secret || is_name(&key.value));
                 }
             }
         }
@@ -127,20 +117,16 @@ impl Secrets {
         let Node::Scalar(value) = argument else { return false };
         let Some(flag) = value.as_str().filter(|text| text.starts_with('-')) else { return false };
         match flag.split_once('=') {
-            Some((name, value)) if is_name_of_secret(name) => self.add(value),
+            Some((name, value)) if is_name(name) => self.add(value),
             Some(_) => {}
-            None => return is_name_of_secret(flag),
+            None => return is_name(flag),
         }
         false
     }
 
     fn add_user_of_urls(&mut self, text: &str) {
-        for (start, _) in text.match_indices("://") {
-            let rest = text.get(start + 3..).unwrap_or_default();
-            let authority = rest.split(['/', '?', '#', ' ', '"', '\'']).next().unwrap_or_default();
-            if let Some((user, _)) = authority.rsplit_once('@') {
-                self.add(user);
-            }
+        for user in users_of_urls(text) {
+            self.add(text.get(user).unwrap_or_default());
         }
     }
 
@@ -151,22 +137,13 @@ impl Secrets {
     }
 }
 
-/// Whether a text holds a private key.
-pub(crate) fn has_private_key(text: &str) -> bool {
-    text.contains(PRIVATE_KEY)
-}
-
-fn is_name_of_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    NAMES.iter().any(|part| name.contains(part))
-}
-
 fn mask(secret: &str) -> String {
     "x".repeat(secret.chars().count())
 }
 
 #[cfg(test)]
 mod tests {
+    use hoptax_secrets::has_private_key;
     use proptest::prelude::*;
 
     use super::*;

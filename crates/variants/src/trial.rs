@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -97,6 +99,29 @@ pub enum TrialError {
     NotSent(String),
 }
 
+/// The headers of the requests in a file, as long as this value lives. They may be the user's credentials, and everybody on the
+/// machine can read the arguments of a process.
+struct HeadersFile(PathBuf);
+
+impl HeadersFile {
+    fn write(path: PathBuf, request: &DerivedRequest) -> io::Result<Self> {
+        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        let headers = Self(path);
+        writeln!(file, "host: {}", request.host)?;
+        for (name, value) in &request.headers {
+            writeln!(file, "{name}: {value}")?;
+        }
+        Ok(headers)
+    }
+}
+
+impl Drop for HeadersFile {
+    fn drop(&mut self) {
+        // Nothing can be done about a file that is gone already.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
 impl Trial<'_> {
     fn spec(&self, bootstrap: Value, listener: &str) -> ProxySpec {
         ProxySpec {
@@ -150,6 +175,8 @@ impl Trial<'_> {
         stop: &AtomicBool,
     ) -> Result<LoadResult, TrialError> {
         let file = self.folder.join("answers.json");
+        let headers = HeadersFile::write(self.folder.join("headers"), request)
+            .map_err(|error| TrialError::NotSent(format!("cannot write their headers: {error}")))?;
         let scheme = if request.tls.is_some() { "https" } else { "http" };
         let mut command = Command::new(self.program);
         command.arg("load").arg("--json").arg(&file);
@@ -169,10 +196,9 @@ impl Trial<'_> {
             "--protocol",
             if request.is_http2() { "http2" } else { "auto" },
         ]);
-        command.arg("--header").arg(format!("host: {}", request.host));
-        for (name, value) in &request.headers {
-            command.arg("--header").arg(format!("{name}: {value}"));
-        }
+        let mut from_file = OsString::from("@");
+        from_file.push(&headers.0);
+        command.arg("--header").arg(from_file);
         if let Some(tls) = &request.tls {
             command.arg("--ca").arg(self.certificates.join("ca.pem"));
             if let Some(name) = &tls.server_name {

@@ -1,8 +1,12 @@
 //! Secrets become texts of the lab of the same length, which requests then present where a filter asks for them.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hoptax_secrets::is_name;
 use serde_json::{Value, json};
 
 use super::Context;
+use super::masks::Syntax;
 use crate::tree::{self, items, join, last_step, message_type, text};
 
 /// The user of the lab, `lab` with the password `lab`, as basic authentication stores it.
@@ -31,37 +35,138 @@ const SECRET: [&str; 15] = [
     "token",
 ];
 
-/// Headers whose values are secret.
-const HEADERS: [&str; 6] =
-    ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"];
+/// Endings of further fields that hold secrets. `token` is not one: fields also name cookies and places of tokens.
+const ENDINGS: [&str; 7] =
+    ["password", "passwd", "passphrase", "secret", "api_key", "access_key", "private_key"];
+
+/// Steps of pointers behind which names are the user's own, or those of code of the user.
+const OWN: [&str; 9] = [
+    "configuration",
+    "filter_config",
+    "plugin_config",
+    "module_config",
+    "key_values",
+    "metadata",
+    "filter_metadata",
+    "static_layer",
+    "value",
+];
+
+/// Steps of pointers behind which texts are code.
+const CODE: [&str; 3] = ["default_source_code", "source_codes", "inline_code"];
+
+/// Texts that a matcher compares a value with.
+const COMPARED: [&str; 8] = [
+    "exact",
+    "prefix",
+    "suffix",
+    "contains",
+    "exact_match",
+    "prefix_match",
+    "suffix_match",
+    "contains_match",
+];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
     replace_credentials(context);
     discovered_secrets(context);
     let found = context.find(&|pointer, node| {
-        let is_meant = SECRET.contains(&last_step(pointer)) && (node.is_string() || is_source(node));
-        is_meant && !is_of_the_lab(node)
+        is_secret_field(pointer) && (node.is_string() || is_source(node)) && !is_of_the_lab(node)
     });
     for pointer in found {
         let what = format!("the secret `{}`", last_step(&pointer));
-        let Some(node) = context.tree.pointer(&pointer) else { continue };
-        let hidden = if node.is_string() { hidden(node) } else { json!({"inline_string": hidden(node)}) };
-        context.replace(&pointer, hidden, &what, "a text of the lab");
+        let Some(node) = context.tree.pointer(&pointer).cloned() else { continue };
+        let hidden = hidden(context, &node);
+        let hidden = if node.is_string() { hidden } else { json!({"inline_string": hidden}) };
+        if hidden != node {
+            context.replace(&pointer, hidden, &what, "a text of the lab");
+        }
     }
-    let headers =
-        context.find(&|_, node| HEADERS.contains(&text(node, "/key").to_ascii_lowercase().as_str()));
-    for pointer in headers {
+    headers(context);
+    compared_values(context);
+    texts(context);
+}
+
+/// The name of a field, or of the user's own setting, by the last step that is no index.
+fn is_secret_field(pointer: &str) -> bool {
+    let name = pointer.rsplit('/').find(|step| step.parse::<usize>().is_err()).unwrap_or_default();
+    if SECRET.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        return true;
+    }
+    let is_own = pointer.split('/').any(|step| OWN.contains(&step));
+    is_own && is_name(name)
+}
+
+/// Values of headers with names of secrets.
+fn headers(context: &mut Context<'_>) {
+    for pointer in context.find(&|_, node| is_name(text(node, "/key"))) {
         for key in ["value", "raw_value"] {
             let at = join(&pointer, key);
-            if let Some(value) = context.tree.pointer(&at).filter(|value| value.is_string()) {
-                let hidden = hidden(value);
-                context.replace(
-                    &at,
-                    hidden,
-                    "the value of a secret header",
-                    "a text of the lab of the same length",
-                );
+            let Some(value) = context.tree.pointer(&at).filter(|value| value.is_string()).cloned() else {
+                continue;
+            };
+            let hidden = hidden(context, &value);
+            if hidden != value {
+                let with = "a text of the lab of the same length";
+                context.replace(&at, hidden, "the value of a secret header", with);
             }
+        }
+    }
+}
+
+/// What matchers compare the values of such headers and parameters with. Requests present the same texts of the lab.
+fn compared_values(context: &mut Context<'_>) {
+    let is_meant = |node: &Value| {
+        is_name(text(node, "/name")) && COMPARED.iter().any(|key| node.get(key).is_some())
+            || is_name(text(node, "/name")) && node.get("string_match").is_some()
+            || is_name(text(node, "/input/typed_config/header_name")) && node.get("value_match").is_some()
+    };
+    for pointer in context.find(&|_, node| is_meant(node)) {
+        for matcher in ["", "/string_match", "/value_match"] {
+            for key in COMPARED {
+                let at = format!("{pointer}{matcher}/{key}");
+                let Some(value) = context.tree.pointer(&at).filter(|value| value.is_string()).cloned() else {
+                    continue;
+                };
+                let hidden = hidden(context, &value);
+                if hidden != value {
+                    let what = "what the value of a secret header or parameter is compared with";
+                    context.replace(&at, hidden, what, "a text of the lab of the same length");
+                }
+            }
+        }
+    }
+}
+
+/// Secrets in longer texts: code, settings of code, logs, bodies, and URLs and PEM in any text.
+fn texts(context: &mut Context<'_>) {
+    let is_text = |pointer: &str, node: &Value| {
+        node.is_string() && last_step(pointer) != "@type" && !pointer.contains("/local_jwks/")
+    };
+    for pointer in context.find(&is_text) {
+        let Some(value) = context.tree.pointer(&pointer).and_then(Value::as_str).map(str::to_owned) else {
+            continue;
+        };
+        let has_step = |steps: &[&str]| pointer.split('/').any(|step| steps.contains(&step));
+        let key = last_step(&pointer);
+        let syntax = if has_step(&CODE) {
+            Syntax::Code
+        } else if key == "inline_string" || key == "inline_bytes" || has_step(&OWN) {
+            Syntax::Settings
+        } else {
+            Syntax::Other
+        };
+        let decoded =
+            if key == "inline_bytes" || key == "value" { BASE64_STANDARD.decode(&value).ok() } else { None };
+        let masked = match decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
+            Some(decoded) => {
+                context.masks.text(&decoded, syntax).map(|masked| BASE64_STANDARD.encode(masked))
+            }
+            None => context.masks.text(&value, syntax),
+        };
+        if let Some(masked) = masked {
+            let what = format!("secrets in the text `{key}`");
+            context.replace(&pointer, masked.into(), &what, "texts of the lab of the same length");
         }
     }
 }
@@ -79,10 +184,10 @@ fn is_of_the_lab(node: &Value) -> bool {
 }
 
 /// As many letters as a text has; a secret that is not a text becomes a word.
-fn hidden(node: &Value) -> Value {
+fn hidden(context: &mut Context<'_>, node: &Value) -> Value {
     let text =
         node.as_str().or_else(|| node.get("inline_string").and_then(Value::as_str)).unwrap_or("secret");
-    "x".repeat(text.len()).into()
+    context.masks.value(text).into()
 }
 
 /// Users of basic authentication, and keys of authentication by key: as many as there were.

@@ -1,6 +1,6 @@
 //! TLS contexts get certificates of the lab, with keys of the same kind and the names that their peers check.
 
-mod kind;
+pub(super) mod kind;
 
 use std::collections::BTreeSet;
 
@@ -104,11 +104,11 @@ fn certificates(context: &mut Context<'_>, at: &str, common: &Value, names: &BTr
         let identity = identity(context, names, kind.unwrap_or_default());
         let with = match kind {
             Some(kind) => {
-                format!("a certificate of the lab with the same kind of key ({})", kind::name(kind))
+                format!("a certificate of the lab with the same kind of key ({})", kind.name())
             }
             None => format!(
                 "a certificate of the lab ({}; the kind of the original is not known)",
-                kind::name(KeyKind::default())
+                KeyKind::default().name()
             ),
         };
         context.list(&pointer, "a certificate and its key", &with);

@@ -1,5 +1,8 @@
 //! Statistics of Envoy that move when a part acts on requests.
 //!
+//! The names are those that Envoy 1.40 shows in `/stats`. A type without statistics has none that tells whether it acted: Envoy
+//! counts nothing for it, or only what it refuses.
+//!
 //! `*` in a name is a wildcard. `{prefix}` is the `stat_prefix` of the connection manager, `{own}` that of the filter.
 
 use serde_json::Value;
@@ -16,12 +19,14 @@ const COMPRESSED_BYTES: u64 = 30;
 const COMPRESSED_TYPES: &str = "text/html, application/json or another text format";
 
 /// Types of HTTP filters without `envoy.extensions.filters.http.`.
-const HTTP: [Known; 26] = [
+const HTTP: [Known; 35] = [
     ("adaptive_concurrency.", &["http.{prefix}.adaptive_concurrency.*"], "any request"),
     ("admission_control.", &["http.{prefix}.admission_control.rq_*"], "any request"),
     ("api_key_auth.", &["http.{prefix}.api_key_auth.*"], "a request with a key"),
     ("bandwidth_limit.", &["{own}.http_bandwidth_limit.*"], "a request or a response with a body"),
     ("basic_auth.", &["http.{prefix}.basic_auth.*"], "a request with user and password"),
+    ("buffer.", &[], "a request with a body"),
+    ("cdn_loop.", &[], "any request"),
     (
         COMPRESSOR,
         &["http.{prefix}.compressor.*.compressed"],
@@ -30,6 +35,7 @@ const HTTP: [Known; 26] = [
     ("cors.", &["http.{prefix}.cors.*"], "a request with an `origin` that a policy of its route allows"),
     ("csrf.", &["http.{prefix}.csrf.*"], "a request that changes state, such as POST, with an `origin`"),
     ("decompressor.", &["http.{prefix}.decompressor.*.decompressed"], "a compressed body"),
+    ("dynamic_modules.", &[], "any request that the code of its module acts on"),
     (
         "ext_authz.",
         &["cluster.*.ext_authz.*", "http.{prefix}.ext_authz.*"],
@@ -45,17 +51,53 @@ const HTTP: [Known; 26] = [
     ("grpc_json_transcoder.", &["cluster.*.grpc.*"], "a request for a path of its services"),
     ("grpc_stats.", &["cluster.*.grpc.*"], "a gRPC call"),
     ("grpc_web.", &["cluster.*.grpc.*"], "a gRPC-Web call"),
+    ("header_mutation.", &[], "any request"),
     ("header_to_metadata.", &["http_filter_name.{own}.*"], "a request with a header of its rules"),
     ("health_check.", &["http.{prefix}.health_check.*"], "a request for the path of its health check"),
     ("ip_tagging.", &["http.{prefix}.ip_tagging.*"], "a client with an address of its lists"),
+    (
+        "json_to_metadata.",
+        &["json_to_metadata.rq.success", "json_to_metadata.resp.success"],
+        "a request, or a response where it has rules for responses, with a body of JSON",
+    ),
     ("jwt_authn.", &["http.{prefix}.jwt_authn.*"], "a request that one of its rules matches"),
     ("local_ratelimit.", &["{own}.http_local_rate_limit.enabled"], "a route on which it is enabled"),
     ("lua.", &["http.{prefix}.lua.*executions"], "a script with `envoy_on_request` or `envoy_on_response`"),
     ("oauth2.", &["http.{prefix}.*oauth_*"], "a request with or without a session"),
     ("ratelimit.", &["cluster.*.ratelimit.*"], "a request to a route with rate limit actions"),
     ("rbac.", &["http.{prefix}.rbac.*"], "a request to a route on which it has rules"),
+    ("set_filter_state.", &[], "any request"),
+    ("set_metadata.", &[], "any request"),
+    (
+        "stateful_session.",
+        &["http.{prefix}.stateful_session.{own}.*"],
+        "a request to a route on which it is enabled; Envoy counts it if the filter has a `stat_prefix`",
+    ),
     ("tap.", &["http.{prefix}.tap.rq_tapped"], "a request that its configuration matches"),
+    ("wasm.", &[], "any request that its code acts on"),
 ];
+
+/// Types of listener filters without `envoy.extensions.filters.listener.`.
+const LISTENER: [Known; 4] = [
+    ("http_inspector.", &["http_inspector.*"], "a new connection without TLS"),
+    ("local_ratelimit.", &[], "a new connection"),
+    ("proxy_protocol.", &["proxy_proto.*"], "a new connection"),
+    ("tls_inspector.", &["tls_inspector.*"], "a new connection"),
+];
+
+/// What exercises a statistics sink: the flushes of all statistics, not requests.
+const FLUSH: &str = "each flush of the statistics (`stats_flush_interval`), whatever the requests";
+
+/// Types of statistics sinks of the core without `envoy.config.metrics.v3.`.
+const CORE_SINKS: [Known; 4] = [
+    ("DogStatsdSink", &[], FLUSH),
+    ("HystrixSink", &[], FLUSH),
+    ("MetricsServiceConfig", &[], FLUSH),
+    ("StatsdSink", &[], FLUSH),
+];
+
+/// Types of other statistics sinks without `envoy.extensions.stat_sinks.`: all of them.
+const OTHER_SINKS: [Known; 1] = [("", &[], FLUSH)];
 
 /// Types of network filters without `envoy.extensions.filters.network.`.
 const NETWORK: [Known; 5] = [
@@ -89,10 +131,13 @@ pub(super) struct Proof {
 
 /// The proof of an extension.
 pub(super) fn of_extension(extension: &Value, prefix: &str) -> Proof {
-    let tables: [(&str, &[Known]); 3] = [
+    let tables: [(&str, &[Known]); 6] = [
         ("envoy.extensions.filters.http.", &HTTP),
         ("envoy.extensions.filters.network.", &NETWORK),
         ("envoy.extensions.access_loggers.", &ACCESS_LOGS),
+        ("envoy.extensions.filters.listener.", &LISTENER),
+        ("envoy.config.metrics.v3.", &CORE_SINKS),
+        ("envoy.extensions.stat_sinks.", &OTHER_SINKS),
     ];
     let of = extension_type(extension);
     let own = text(extension, "/typed_config/stat_prefix");
@@ -130,6 +175,18 @@ pub(super) fn of_tracer(prefix: &str) -> Proof {
         statistics: statistics.map(|name| format!("http.{prefix}.tracing.{name}")).into(),
         exercised_by: Some("a request that is sampled".to_owned()),
     }
+}
+
+/// The proof of routes that the request does not take. They have no statistics.
+pub(super) fn of_other_routes() -> Proof {
+    let exercised_by = "any request that Envoy compares with them before its own route";
+    Proof { statistics: Vec::new(), exercised_by: Some(exercised_by.to_owned()) }
+}
+
+/// The proof of tags of statistics. They have no statistics.
+pub(super) fn of_statistics_tags() -> Proof {
+    let exercised_by = "the creation of statistics, such as those of a new cluster or status";
+    Proof { statistics: Vec::new(), exercised_by: Some(exercised_by.to_owned()) }
 }
 
 /// The proof of TLS with clients.

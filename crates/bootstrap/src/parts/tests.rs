@@ -175,6 +175,29 @@ fn what_exercises_a_compressor_follows_from_its_configuration() {
     assert!(with("").contains("at least 30 bytes"));
 }
 
+#[test]
+fn a_part_of_a_known_type_says_what_exercises_it_with_statistics_or_without() {
+    let found = |name: &str, of: &str, more: &str| {
+        let router = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
+        let parts = parts_with(&format!(
+            "http_filters: [{{name: {name}, typed_config: {{'@type': type.googleapis.com/envoy.extensions.filters.http.{of}{more}}}}}, {{name: router, typed_config: {{'@type': {router}}}}}]"
+        ));
+        let part = parts.into_iter().find(|part| part.name == name).unwrap();
+        (part.proof, part.exercised_by.unwrap())
+    };
+    let (proof, by) = found("b", "buffer.v3.Buffer", "");
+    assert_eq!((proof.len(), by.as_str()), (0, "a request with a body"));
+    let (proof, by) = found("j", "json_to_metadata.v3.JsonToMetadata", "");
+    assert!(proof[0] == "json_to_metadata.rq.success" && by.contains("JSON"), "{proof:?} {by}");
+    // Envoy counts sessions only under a name of their own.
+    assert!(found("s", "stateful_session.v3.StatefulSession", "").0.is_empty());
+    let (proof, _) = found("s", "stateful_session.v3.StatefulSession", ", stat_prefix: own");
+    assert_eq!(proof, ["http.edge.stateful_session.own.*"]);
+    for part in edge().1 {
+        assert!(part.exercised_by.is_some(), "{part:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn removing_a_part_leaves_all_others(chosen in prop::collection::vec(any::<bool>(), 16)) {

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::sample::matched_text;
-use super::{DerivedRequest, authorization};
+use super::{DerivedRequest, authorization, tokens};
 use crate::adapt::{API_KEY, Adapted, BASIC_USER};
 use crate::tree::{extension_type, items, join, message_type, text};
 
-/// Adds the headers that the filters of a connection manager ask for.
+/// Adds the headers that the filters of a connection manager ask for. `stated` are those of the user.
 pub(super) fn add(
     adapted: &Adapted,
     manager: &str,
-    virtual_host: &Value,
-    route: &Value,
+    (virtual_host, route): (&Value, &Value),
+    stated: &[(String, String)],
     request: &mut DerivedRequest,
 ) {
     for (_, filter) in items(&adapted.tree, &join(manager, "http_filters")) {
@@ -31,6 +31,9 @@ pub(super) fn add(
                     "authorization" => request.set_header(&header, &format!("Bearer {API_KEY}")),
                     _ => request.set_header(&header, API_KEY),
                 }
+            }
+            "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication" => {
+                tokens::add(configuration, of_scope().as_ref(), stated, request);
             }
             "envoy.extensions.filters.http.compressor.v3.Compressor" => {
                 let library = message_type(

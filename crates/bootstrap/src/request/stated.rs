@@ -80,7 +80,8 @@ pub fn stated(
         request.clusters = route.get("route").map(super::cluster_names).unwrap_or_default();
     }
     let none = &Value::Null;
-    credentials::add(adapted, &manager, host.unwrap_or(none), node.unwrap_or(none), &mut request);
+    let scopes = (host.unwrap_or(none), node.unwrap_or(none));
+    credentials::add(adapted, &manager, scopes, &stated.headers, &mut request);
     // The user may state credentials that differ, for example to have requests refused.
     set_headers(&mut request, stated);
     Ok(request)

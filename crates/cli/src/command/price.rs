@@ -16,6 +16,7 @@ use std::path::Path;
 use hoptax_functions::Catalogue;
 use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{BillResult, StudyResult, Verdict};
+use hoptax_secrets::without_signatures;
 use hoptax_study::bill::bill;
 use hoptax_subject::envoy::given::{Given, GivenError};
 use hoptax_variants::study_file::{Question, STUDY, Source, study_file};
@@ -154,7 +155,7 @@ fn measure(
     };
     let whole = &tries.whole.variant;
     let text = study_file(source, Question::Parts, whole, &tries.measured(), arguments.rate);
-    if arguments.resume.is_some() && run_folder::read(folder)?.0 != text {
+    if arguments.resume.is_some() && !is_same(&run_folder::read(folder)?.0, &text) {
         return Err(Failure::bad_input(format!(
             "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
              started with; --out starts another one",
@@ -185,15 +186,20 @@ fn run_study(
     folder: &Path,
 ) -> Result<Result<StudyResult, Code>, Failure> {
     let stored = arguments.resume.as_ref().and_then(|_| run_folder::read(folder).ok());
-    if stored.as_ref().is_some_and(|(then, _)| then == text) {
+    if stored.as_ref().is_some_and(|(then, _)| is_same(then, text)) {
         return own_study::resume(options(arguments, arguments.rounds), folder);
     }
-    fs::write(file, text)
+    run_folder::write_study(file, text)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", file.display())))?;
     let mut all = options(arguments, Some(arguments.rounds.unwrap_or(ROUNDS)));
     all.extend(stored.map(|_| "--force".to_owned()));
     all.push(file.display().to_string());
     own_study::run(all, folder)
+}
+
+/// Whether two study files ask for the same. The token of the lab is signed again each time.
+fn is_same(then: &str, now: &str) -> bool {
+    without_signatures(then) == without_signatures(now)
 }
 
 /// Options of a study with this number of rounds, if it is not its own.

@@ -23,6 +23,7 @@ mod link;
 mod mechanisms;
 mod networks;
 mod price;
+mod price_secrets;
 mod prices;
 mod resume;
 mod sittings;

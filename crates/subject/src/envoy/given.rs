@@ -106,7 +106,7 @@ impl Given {
                 continue;
             };
             let bytes = fs::read(&from).map_err(|source| FilesError::File { path: from, source })?;
-            write(&copied.to, &bytes)?;
+            write(&copied.to, &adapted.without_secrets(bytes))?;
         }
         for folder in &adapted.files.folders {
             let created = fs::create_dir_all(folder);

@@ -22,7 +22,8 @@ pub(super) fn of(context: &Context<'_>, certificate: &Value) -> Option<KeyKind> 
     of_pem(&bytes)
 }
 
-fn of_pem(bytes: &[u8]) -> Option<KeyKind> {
+/// The kind of key of the first certificate in PEM.
+pub(in crate::adapt) fn of_pem(bytes: &[u8]) -> Option<KeyKind> {
     let pem = Pem::iter_from_buffer(bytes).next()?.ok()?;
     let certificate = pem.parse_x509().ok()?;
     let key = certificate.public_key().parsed().ok()?;
@@ -34,18 +35,6 @@ fn of_pem(bytes: &[u8]) -> Option<KeyKind> {
         (PublicKey::RSA(_), 2049..=3072) => Some(KeyKind::Rsa3072),
         (PublicKey::RSA(_), _) => Some(KeyKind::Rsa4096),
         _ => None,
-    }
-}
-
-/// Its name.
-pub(super) fn name(kind: KeyKind) -> &'static str {
-    match kind {
-        KeyKind::P256 => "ECDSA P-256",
-        KeyKind::P384 => "ECDSA P-384",
-        KeyKind::P521 => "ECDSA P-521",
-        KeyKind::Rsa2048 => "RSA 2048",
-        KeyKind::Rsa3072 => "RSA 3072",
-        KeyKind::Rsa4096 => "RSA 4096",
     }
 }
 

@@ -4,6 +4,7 @@ use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
+use hoptax_secrets::is_name;
 use hoptax_variants::Answers;
 
 use super::order::{activity, lacking};
@@ -47,7 +48,9 @@ fn request(request: &DerivedRequest) -> String {
     let mut text =
         format!("  request  {} {scheme}://{}{}{kind}\n", request.method, request.host, request.path);
     for (name, value) in &request.headers {
-        text += &format!("           {name}: {value}\n");
+        // It may be the user's own, and what is printed is often kept.
+        let shown = if is_name(name) { format!("({} bytes, not shown)", value.len()) } else { value.clone() };
+        text += &format!("           {name}: {shown}\n");
     }
     if let Some(tls) = &request.tls {
         let name = tls.server_name.as_ref().map(|name| format!(", server name {name}")).unwrap_or_default();
@@ -95,10 +98,10 @@ fn answers(answers: &Answers) -> String {
 }
 
 fn described(part: &Part, whole: &Answers) -> String {
+    let by = part.exercised_by.as_ref().map_or_else(String::new, |by| format!("; exercised by {by}"));
     match activity(part, whole) {
-        Activity::Unknown => "has no statistic of its own".to_owned(),
-        Activity::NotExercised { statistics, exercised_by } => {
-            let by = exercised_by.map_or_else(String::new, |by| format!("; exercised by {by}"));
+        Activity::Unknown => format!("has no statistic of its own{by}"),
+        Activity::NotExercised { statistics, .. } => {
             format!("not exercised: no change of {}{by}", statistics.join(", "))
         }
         Activity::Exercised { statistic } => {

@@ -4,11 +4,14 @@
 //! round. A running study holds a lock on the folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds};
+use hoptax_secrets::without_signatures;
+use hoptax_store::has_secrets;
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
 use hoptax_study::programs::{self, Build};
@@ -24,6 +27,8 @@ const FORMAT: &str = "hoptax.run/3";
 const RUN: &str = "run.json";
 const STUDY: &str = "study.yaml";
 const ROUNDS: &str = "rounds";
+/// Mode of a file that its owner alone reads and writes.
+const OWNER_ONLY: u32 = 0o600;
 
 /// Everything that the rounds of a study depend on besides its file: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -253,7 +258,8 @@ fn plan_hash(plan: &Plan) -> String {
     if let Some(link) = &mut plan.link {
         link.seed = 0;
     }
-    sha256(format!("{plan:?}").as_bytes())
+    // Tokens of the lab are signed again each time that a request is derived.
+    sha256(without_signatures(&format!("{plan:?}")).as_bytes())
 }
 
 fn file_hash(path: &Path) -> Result<String, Failure> {
@@ -335,8 +341,26 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
 /// Replaces a file atomically: a reader finds the old content or the new one, also after a crash of the machine. The
 /// content must be on the disk before the rename, and the rename is kept only by writing the folder.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
+    replace_by(path, text, File::create(path.with_extension("unfinished"))?)
+}
+
+/// Writes a study file. One that states secrets, such as the user's own headers, can be read by its owner only.
+pub(crate) fn write_study(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
-    let mut file = File::create(&unfinished)?;
+    let file = if has_secrets(text) {
+        let file =
+            File::options().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(&unfinished)?;
+        // A file that an earlier run left has the mode of that time.
+        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
+        file
+    } else {
+        File::create(&unfinished)?
+    };
+    replace_by(path, text, file)
+}
+
+fn replace_by(path: &Path, text: &str, mut file: File) -> io::Result<()> {
+    let unfinished = path.with_extension("unfinished");
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(unfinished, path)?;
@@ -352,7 +376,7 @@ impl RunFolder {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => fs::create_dir_all(path.join(ROUNDS))?,
             }
-            replace(&path.join(STUDY), study)
+            write_study(&path.join(STUDY), study)
         };
         write().map_err(|error| unusable(path, &error))?;
         folder.write(manifest)?;
@@ -444,6 +468,19 @@ mod tests {
         assert!(seen.is_sorted(), "{seen:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text(9));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_study_with_secrets_is_for_its_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(STUDY);
+        let mode = |text: &str| {
+            write_study(&path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777
+        };
+        assert_eq!(mode("arms: [{request: {headers: {cookie: a=b}}}]"), OWNER_ONLY);
+        assert_ne!(mode("arms: [{request: {headers: {accept: a}}}]"), OWNER_ONLY);
     }
 
     #[test]

@@ -1,0 +1,290 @@
+//! What stands for each secret, and where secrets are in texts: in JSON, in settings, in code, in URLs and in PEM.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use hoptax_secrets::{NAMES, is_name, users_of_urls};
+use regex::Regex;
+use serde_json::Value;
+
+/// Length from which a secret is masked wherever it occurs, if it has letters and digits: it cannot be a word.
+const UNMISTAKABLE: usize = 8;
+/// Values that say nothing.
+const PLAIN: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "none", "null"];
+/// Members of a JSON Web Key that are secret (RFC 7518, section 6).
+const MEMBERS: [&str; 7] = ["k", "d", "p", "q", "dp", "dq", "qi"];
+
+/// A name of a secret within a text.
+static NAME: LazyLock<String> = LazyLock::new(|| {
+    let names = NAMES.map(|name| name.replace('_', "[_-]?")).join("|");
+    format!("[A-Za-z0-9_-]*(?i:{names})[A-Za-z0-9_-]*")
+});
+/// A name, what separates it from its value, and the value in quotes.
+static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let value = r#"(?:"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|\[\[([^\]]*)\]\])"#;
+    Regex::new(&format!(r#"{}["'\])]*\s*(?:=>|==|~=|!=|=|:|,|\.\.)\s*{value}"#, *NAME)).ok()
+});
+/// The same with a value without quotes, to its end or that of the line.
+static SETTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let value = r#"((?i:(?:bearer|basic)[ \t]+)?[^\s"',;&{}\[\]()]+)"#;
+    Regex::new(&format!(r"{}[ \t]*[:=][ \t]*{value}", *NAME)).ok()
+});
+static PEM: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"-----BEGIN [A-Z0-9 ]+-----((?s:.)+?)-----END").ok());
+/// What is kept of a value: the scheme of credentials, and commands that Envoy replaces.
+static KEPT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)^(?:bearer|basic|digest|negotiate)(?:\s+|$)|%[A-Z_]+(?:\([^)]*\))?(?::[0-9]+)?%").ok()
+});
+
+/// How a text writes names and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Syntax {
+    /// Values are in quotes; what has none may be a variable.
+    Code,
+    /// Values may have no quotes.
+    Settings,
+    /// Names are not looked for, only URLs and PEM.
+    Other,
+}
+
+/// What stands for each secret: as many letters as it has bytes, other ones for another secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Masks(BTreeMap<String, String>);
+
+/// Tells only how many there are.
+impl std::fmt::Debug for Masks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Masks({})", self.0.len())
+    }
+}
+
+impl Masks {
+    /// What stands for the value of a secret. Schemes such as `Bearer ` and commands such as `%REQ(x)%` are kept.
+    pub(super) fn value(&mut self, value: &str) -> String {
+        let (mut masked, mut rest) = (String::new(), 0);
+        for kept in KEPT.as_ref().into_iter().flat_map(|kept| kept.find_iter(value)) {
+            masked += &self.literal(value.get(rest..kept.start()).unwrap_or_default());
+            masked += kept.as_str();
+            rest = kept.end();
+        }
+        masked + &self.literal(value.get(rest..).unwrap_or_default())
+    }
+
+    fn literal(&mut self, secret: &str) -> String {
+        let letters = secret.trim_end_matches(|last: char| last.is_ascii_digit());
+        let is_masked = !letters.is_empty() && letters.bytes().all(|byte| byte == b'x');
+        if is_masked || PLAIN.contains(&secret.to_ascii_lowercase().as_str()) {
+            return secret.to_owned();
+        }
+        if let Some(known) = self.0.get(secret) {
+            return known.clone();
+        }
+        let length = secret.len();
+        let numbered = |number: usize| {
+            let number = if number == 0 { String::new() } else { number.to_string() };
+            let letters = length.checked_sub(number.len()).filter(|letters| *letters > 0)?;
+            Some("x".repeat(letters) + &number)
+        };
+        let is_free = |mask: &String| self.0.values().all(|taken| taken != mask);
+        let mask = (0..).map_while(numbered).find(is_free).unwrap_or_else(|| "x".repeat(length));
+        self.0.insert(secret.to_owned(), mask.clone());
+        mask
+    }
+
+    /// A text without the secrets that it states; none if it states none.
+    pub(super) fn text(&mut self, text: &str, syntax: Syntax) -> Option<String> {
+        let mut found = users_of_urls(text);
+        if syntax != Syntax::Other {
+            match serde_json::from_str::<Value>(text) {
+                Ok(value) if value.is_object() || value.is_array() => add_of_json(&value, text, &mut found),
+                _ => add_named(text, syntax, &mut found),
+            }
+        }
+        found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        let (mut masked, mut rest) = (String::new(), 0);
+        for range in found {
+            if range.start < rest {
+                continue;
+            }
+            masked += text.get(rest..range.start).unwrap_or_default();
+            masked += &self.value(text.get(range.clone()).unwrap_or_default());
+            rest = range.end;
+        }
+        masked += text.get(rest..).unwrap_or_default();
+        let masked = self.swept(&without_pem(&masked));
+        (masked != text).then_some(masked)
+    }
+
+    /// A text without the secrets that were found elsewhere and cannot be words.
+    pub(super) fn swept(&self, text: &str) -> String {
+        let is_unmistakable = |secret: &&String| {
+            let has = |is_kind: fn(&char) -> bool| secret.chars().any(|letter| is_kind(&letter));
+            secret.len() >= UNMISTAKABLE && has(char::is_ascii_alphabetic) && has(char::is_ascii_digit)
+        };
+        let mut secrets: Vec<&String> = self.0.keys().filter(is_unmistakable).collect();
+        // A secret may contain another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.into_iter().fold(text.to_owned(), |text, secret| {
+            if text.contains(secret.as_str()) { text.replace(secret.as_str(), &self.0[secret]) } else { text }
+        })
+    }
+}
+
+/// Where values of secret names are in JSON, and members of private keys. They are looked for in the text, which keeps its form.
+fn add_of_json(value: &Value, text: &str, found: &mut Vec<Range<usize>>) {
+    match value {
+        Value::Object(entries) => {
+            let is_key = entries.contains_key("kty");
+            let is_header = entries
+                .get("key")
+                .or_else(|| entries.get("name"))
+                .and_then(Value::as_str)
+                .is_some_and(is_name);
+            for (name, value) in entries {
+                let is_secret = is_name(name)
+                    || is_key && MEMBERS.contains(&name.as_str())
+                    || is_header && name == "value";
+                if is_secret { add_strings(value, text, found) } else { add_of_json(value, text, found) }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_of_json(item, text, found)),
+        _ => {}
+    }
+}
+
+fn add_strings(value: &Value, text: &str, found: &mut Vec<Range<usize>>) {
+    match value {
+        Value::String(secret) => {
+            let quoted = Value::from(secret.as_str()).to_string();
+            let inside = |(at, quoted): (usize, &str)| at + 1..at + quoted.len() - 1;
+            found.extend(text.match_indices(quoted.as_str()).map(inside));
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_strings(item, text, found)),
+        Value::Object(entries) => entries.values().for_each(|value| add_strings(value, text, found)),
+        _ => {}
+    }
+}
+
+fn add_named(text: &str, syntax: Syntax, found: &mut Vec<Range<usize>>) {
+    let unquoted = if syntax == Syntax::Settings { SETTING.as_ref() } else { None };
+    for expression in [QUOTED.as_ref(), unquoted].into_iter().flatten() {
+        let values = expression.captures_iter(text);
+        found.extend(
+            values.filter_map(|groups| groups.iter().skip(1).flatten().next().map(|value| value.range())),
+        );
+    }
+}
+
+/// A text in which the letters of PEM blocks are `x`. Letters behind a backslash belong to line breaks of a quoted text.
+fn without_pem(text: &str) -> String {
+    let Some(pem) = PEM.as_ref() else { return text.to_owned() };
+    pem.replace_all(text, |block: &regex::Captures<'_>| {
+        let (all, body) = (&block[0], &block[1]);
+        let mut is_escaped = false;
+        let masked: String = body
+            .chars()
+            .map(|letter| {
+                let is_kept = is_escaped || !(letter.is_ascii_alphanumeric() || "+/=".contains(letter));
+                is_escaped = letter == '\\';
+                if is_kept { letter } else { 'x' }
+            })
+            .collect();
+        all.replacen(body, &masked, 1)
+    })
+    .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn masked(text: &str, syntax: Syntax) -> String {
+        Masks::default().text(text, syntax).unwrap_or_else(|| text.to_owned())
+    }
+
+    #[test]
+    fn code_loses_literals_beside_names_of_secrets_and_nothing_else() {
+        let code = r#"
+local api_key = "hunter2-a"
+handle:headers():add("authorization", "Bearer hunter2-b")
+if handle:headers():get("x-token") == 'hunter2-c' then keys["client_secret"] = [[hunter2-d]] end
+local token = get_token(handle)
+local url = "https://joe:hunter2-e@host/" .. path
+handle:respond({[":status"] = "401"}, "no token")"#;
+        let masked = masked(code, Syntax::Code);
+        assert!(!masked.contains("hunter2"), "{masked}");
+        for kept in [
+            r#"add("authorization", "Bearer xxxxxxx"#,
+            "local token = get_token(handle)",
+            r#"[":status"] = "401"}, "no token")"#,
+            "@host/",
+        ] {
+            assert!(masked.contains(kept), "{kept}: {masked}");
+        }
+        assert_eq!(masked.len(), code.len());
+    }
+
+    #[test]
+    fn settings_and_json_lose_values_of_secret_names() {
+        let settings =
+            "mode: fast\napi_key: hunter2-a\npassword=hunter2-b&next=1\nAuthorization: Bearer hunter2-c\n";
+        let plain = masked(settings, Syntax::Settings);
+        assert!(
+            !plain.contains("hunter2") && plain.contains("mode: fast") && plain.contains("&next=1"),
+            "{plain}"
+        );
+        let json = r#"{"apiKey": "hunter2-a", "list": [{"key": "cookie", "value": "hunter2-b"}], "mode": "fast",
+            "jwk": {"kty": "oct", "k": "hunter2-c", "kid": "one"}, "secrets": {"a": ["hunter2-d"]}}"#;
+        let masked = masked(json, Syntax::Settings);
+        assert!(
+            !masked.contains("hunter2") && masked.contains("\"fast\"") && masked.contains("\"one\""),
+            "{masked}"
+        );
+        assert_eq!(masked.len(), json.len(), "the form of the text stays");
+    }
+
+    #[test]
+    fn blocks_of_pem_are_masked_also_where_line_breaks_are_quoted() {
+        let block = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE+/==\n-----END EC PRIVATE KEY-----";
+        let expected = "-----BEGIN EC PRIVATE KEY-----\nxxxxxxxxxxxx\n-----END EC PRIVATE KEY-----";
+        assert_eq!(masked(block, Syntax::Other), expected);
+        assert_eq!(masked(&block.replace('\n', "\\n"), Syntax::Other), expected.replace('\n', "\\n"));
+    }
+
+    #[test]
+    fn equal_secrets_have_equal_masks_and_others_differ() {
+        let mut masks = Masks::default();
+        let [a, b] = ["hunter2-a", "hunter2-b"].map(|secret| masks.value(secret));
+        assert_eq!((a.as_str(), b.as_str()), ("xxxxxxxxx", "xxxxxxxx1"));
+        assert_eq!(masks.value("hunter2-a"), a);
+        assert_eq!(masks.value(&b), b, "a mask stays");
+        assert_ne!(masks.value("12345"), "12345");
+        assert_eq!(masks.value("%REQ(x-token)%"), "%REQ(x-token)%");
+        assert_eq!((masks.value("true"), masks.value("Basic ")), ("true".to_owned(), "Basic ".to_owned()));
+        assert_eq!(masks.swept("at /etc/hunter2-b.txt"), format!("at /etc/{b}.txt"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_beside_a_name_of_a_secret_is_gone_in_every_form(
+            name in "[a-z]{0,4}(password|secret|token|api_key|cookie)",
+            secret in "[a-wyz]{3}[A-Za-z0-9.-]{6,20}",
+            form in 0..5_usize,
+        ) {
+            prop_assume!(!name.contains(&secret));
+            let text = match form {
+                0 => format!("{name} = \"{secret}\""),
+                1 => format!("h:add('{name}', '{secret}')"),
+                2 => format!("{name}: {secret}"),
+                3 => format!("{{\"a\": [{{\"{name}\": \"{secret}\"}}]}}"),
+                _ => format!("see https://{secret}@host/{name}"),
+            };
+            let masked = masked(&text, Syntax::Settings);
+            prop_assert!(!masked.contains(&secret), "{masked}");
+            prop_assert_eq!(masked.len(), text.len());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `hoptax price` on real Envoy: tokens, and secrets of a configuration and of its user, which must not be anywhere afterwards.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Ran, root, run};
+
+/// What every secret of the configuration has in it.
+const MARK: &str = "hunter2";
+/// The user's own header, which the user has sent.
+const OWN: &str = "own-credential-of-the-user-77";
+
+/// The configuration with the files that it names.
+fn configuration(folder: &Path) -> String {
+    let path = folder.join("envoy.yaml");
+    fs::copy(root().join("crates/cli/tests/fixtures/secrets.yaml"), &path).unwrap();
+    fs::copy(root().join("filters/hoptax_filters.wasm"), folder.join("hoptax_filters.wasm")).unwrap();
+    let script = format!("local password = \"{MARK}-file\"\nfunction envoy_on_request(handle) end\n");
+    fs::write(folder.join("script.lua"), script).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// All files in a folder and below it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+/// The files that hold a text.
+fn with(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let holds = |path: &PathBuf| {
+        // Sockets cannot be read.
+        let bytes = fs::read(path).unwrap_or_default();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    files(folder).into_iter().filter(holds).collect()
+}
+
+fn holds_no_secret(ran: &Ran, out: &Path) {
+    assert!(!ran.stdout.contains(MARK) && !ran.stderr.contains(MARK), "{}\n{}", ran.stdout, ran.stderr);
+    assert!(files(out).len() > 10, "{:?}", files(out));
+    assert_eq!(with(out, MARK), Vec::<PathBuf>::new());
+    let encoded = "aHVudGVyM";
+    assert_eq!(with(out, encoded), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_required_token_is_presented_and_without_it_the_filter_refuses() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = configuration(folder.path());
+    assert!(fs::read_to_string(&config).unwrap().matches(MARK).count() > 15, "the fixture has secrets");
+    let out = folder.path().join("out");
+    let tried = |more: &[&str]| {
+        let fixed = ["price", &config, "--try", "--out", out.to_str().unwrap()];
+        run(fixed.into_iter().chain(more.iter().copied()))
+    };
+    let ran = tried(&[]);
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    let line = |text: &str, name: &str| {
+        let found = text.lines().rfind(|line| line.contains(name));
+        found.map(str::to_owned).unwrap_or_else(|| panic!("no {name} in:\n{text}"))
+    };
+    assert!(line(&ran.stdout, "  whole  ").ends_with("10 of status 200"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("(ECDSA P-256; symmetric, 7 bytes)"), "{}", ran.stdout);
+    let activity = ran.stdout.split_once("Activity of the parts").unwrap().1;
+    assert!(line(activity, "  jwt  ").contains("jwt_authn.allowed +10"), "{activity}");
+    assert!(line(activity, "  inspector  ").contains("http_inspector.http11_found +"), "{activity}");
+    assert!(line(activity, "  code  ").contains("no statistic of its own; exercised by"), "{activity}");
+    holds_no_secret(&ran, &out);
+    let refused = tried(&["--header", "authorization: Bearer none"]);
+    assert!(line(&refused.stdout, "  whole  ").ends_with("10 of status 401"), "{}", refused.stdout);
+}
+
+#[test]
+fn no_secret_of_a_configuration_or_its_user_is_in_a_file_or_a_page_of_a_bill() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = configuration(folder.path());
+    let out = folder.path().join("out");
+    let header = format!("x-session-token: {OWN}");
+    let measured = |flag: &str| {
+        run([
+            "price",
+            &config,
+            "--without",
+            "jwt",
+            "--without",
+            "script",
+            "--rounds",
+            "2",
+            "--rate",
+            "500",
+            "--header",
+            &header,
+            flag,
+            out.to_str().unwrap(),
+        ])
+    };
+    let ran = measured("--out");
+    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+    holds_no_secret(&ran, &out);
+    assert!(!ran.stdout.contains(OWN) && !ran.stderr.contains(OWN), "{}\n{}", ran.stdout, ran.stderr);
+    let bill: Value = serde_json::from_str(&fs::read_to_string(out.join("bill.json")).unwrap()).unwrap();
+    assert_eq!(bill["parts"][0]["activity"]["state"], "exercised", "{bill}");
+    // What is sent again with --resume is kept, for its owner only.
+    let kept = with(&out, OWN);
+    let names: Vec<_> = kept.iter().map(|path| path.strip_prefix(&out).unwrap().to_str().unwrap()).collect();
+    assert!(
+        names.iter().all(|name| name.ends_with("price.yaml")
+            || name.ends_with("study.yaml")
+            || name.ends_with("pairs.yaml")),
+        "{names:?}"
+    );
+    assert!(names.contains(&"study.yaml"), "{names:?}");
+    for path in &kept {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600, "{}", path.display());
+    }
+    let resumed = measured("--resume");
+    assert!(resumed.stderr.contains("all 2 rounds are complete"), "{}", resumed.stderr);
+}
