@@ -38,7 +38,7 @@ const PORT: &str = "{port}";
 const HOST: &str = "{host}";
 
 /// An application of `apps/`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Known {
     /// Its name in study files.
     pub name: &'static str,
@@ -54,8 +54,8 @@ pub struct Known {
     remedy: &'static str,
 }
 
-/// An application that is started for a study.
-#[derive(Clone, Debug)]
+/// An application that is started for a study. Two are equal if they are started in the same way.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
     /// The program and its arguments, with placeholders.
     command: Vec<String>,
@@ -94,6 +94,11 @@ impl Application {
     /// Its name in results: that of `apps/`, or its command.
     pub fn name(&self) -> String {
         self.known.map_or_else(|| self.command.join(" "), |known| known.name.to_owned())
+    }
+
+    /// A short name, by which a sentence or a list tells it from others: that of `apps/`, or its program.
+    pub fn short_name(&self) -> &str {
+        self.known.map_or_else(|| self.program_name(), |known| known.name)
     }
 
     /// What to do if its program is missing.
@@ -143,21 +148,34 @@ impl Application {
             program: self.program_name().to_owned(),
             remedy: self.remedy(),
         })?;
-        let run_error = |source| OriginError::Run { program: program.clone(), source };
+        let place = (folder, log, processors);
+        self.start_at(&program, || free_address(listen), flags, place)
+    }
+
+    /// Starts it as [`Self::start`] does, at addresses from `choose`: at another one if a process has taken the port since it was
+    /// chosen.
+    fn start_at(
+        &self,
+        program: &Path,
+        mut choose: impl FnMut() -> io::Result<SocketAddr>,
+        flags: &[(String, String)],
+        (folder, log, processors): (&Path, &Path, &[u32]),
+    ) -> Result<OriginProcess, OriginError> {
+        let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         let mut tried = 0;
         loop {
             tried += 1;
-            let address = free_address(listen).map_err(run_error)?;
+            let address = choose().map_err(run_error)?;
             std::fs::write(log, "").map_err(run_error)?;
             let spec = ChildSpec {
-                program: program.clone(),
+                program: program.to_owned(),
                 arguments: self.arguments(folder, address, flags),
                 environment: Vec::new(),
                 log: log.to_owned(),
                 processors: processors.to_vec(),
             };
             let child = Child::start(&spec).map_err(run_error)?;
-            let mut process = OriginProcess::of(child, program.clone(), address);
+            let mut process = OriginProcess::of(child, program.to_owned(), address);
             match self.wait(&mut process, log) {
                 Ok(()) => return Ok(process),
                 Err(OriginError::Ended { .. }) if tried < PORTS && is_taken(address) => {}
@@ -275,6 +293,44 @@ mod tests {
         let program = folder.path().join("server");
         fs::write(&program, "").unwrap();
         assert_eq!(application.program(folder.path()), program.canonicalize().ok());
+    }
+
+    /// Another process takes the port between the choice of a port and the start of the application.
+    #[test]
+    fn an_application_whose_port_is_taken_gets_another_one_three_times_at_most() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "from http.server import *; import sys\n\
+                      ThreadingHTTPServer((sys.argv[2], int(sys.argv[1])), BaseHTTPRequestHandler).serve_forever()\n";
+        fs::write(folder.path().join("server.py"), script).unwrap();
+        let words = ["python3", "{folder}/server.py", "{port}", "{host}"];
+        let application = Application::of_command(&command(&words), None).unwrap();
+        let program = application.program(folder.path()).unwrap();
+        let log = folder.path().join("log");
+        let start = |taken: usize| {
+            let (mut chosen, mut others) = (Vec::new(), Vec::new());
+            let choose = || {
+                let address = free_address([127, 0, 0, 1].into())?;
+                if chosen.len() < taken {
+                    others.push(TcpListener::bind(address)?);
+                }
+                chosen.push(address);
+                Ok(address)
+            };
+            let started = application.start_at(&program, choose, &[], (folder.path(), &log, &[]));
+            (started, chosen)
+        };
+        let (started, chosen) = start(2);
+        assert_eq!((started.unwrap().address, chosen.len()), (chosen[2], 3));
+        let (started, chosen) = start(3);
+        let error = started.err().unwrap().to_string();
+        assert!(error.contains("Address already in use") && chosen.len() == 3, "{chosen:?}: {error}");
+        // A failure that is not the port's is not repeated.
+        fs::write(folder.path().join("server.py"), "raise SystemExit('out of luck')\n").unwrap();
+        let (started, chosen) = start(0);
+        assert!(
+            started.err().unwrap().to_string().contains("out of luck") && chosen.len() == 1,
+            "{chosen:?}"
+        );
     }
 
     #[test]
