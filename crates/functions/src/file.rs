@@ -343,13 +343,13 @@ mod tests {
         let example = after.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
         let file: FunctionFile = serde_saphyr::from_str(example).unwrap();
         assert!(!file.summary.is_empty() && file.source.starts_with("https://") && !file.proof.is_empty());
-        for (_, knob) in file.knobs {
+        for knob in file.knobs.into_values() {
             knob.check("of-the-page".to_owned()).unwrap();
         }
         // Each key that no default stands for.
         for key in ["id", "family", "summary", "source", "proof"] {
             let lines = example.lines().filter(|line| !line.starts_with(&format!("{key}:")));
-            let without: String = lines.map(|line| format!("{line}\n")).collect();
+            let without = lines.collect::<Vec<_>>().join("\n");
             let error = serde_saphyr::from_str::<FunctionFile>(&without).err().unwrap().to_string();
             assert!(error.contains(key), "{key}: {error}");
         }

@@ -46,7 +46,7 @@ pub(super) fn plan(
     });
     let mut planned = Planned { file, positions, catalogue, configurations, application, arms, named };
     if has_names {
-        for requested in planned.requested(&ConditionsSection::default(), None) {
+        for requested in planned.requested(&ConditionsSection::default(), planned.application.as_ref()) {
             match points::plain(BASELINE, &requested) {
                 Ok(resolved) => {
                     planned.baseline(&resolved);
@@ -126,12 +126,12 @@ fn name_of(entry: &ArmEntry) -> String {
 }
 
 impl Planned<'_> {
-    /// The conditions requested for an arm with its own `at`, and perhaps with an application of its own.
-    fn requested(&self, at: &ConditionsSection, application: Option<&Option<Application>>) -> Vec<Requested> {
+    /// The conditions requested for an arm with its own `at`, in front of this application; none for the origin.
+    fn requested(&self, at: &ConditionsSection, application: Option<&Application>) -> Vec<Requested> {
         let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
         let usual_connections = closed.map(|load| u64::from(load.connections));
         let all = Requested::all(&self.file.conditions, at, usual_connections).into_iter();
-        all.map(|one| one.with_application(self.application.as_ref(), application)).collect()
+        all.map(|one| one.with_application(application, self.application.as_ref())).collect()
     }
 
     /// Adds the arms of an entry, whose place in the file is `pointer`, and those that they are compared with. Returns the
@@ -168,7 +168,7 @@ impl Planned<'_> {
             _ => false,
         };
         let mut messages = Vec::new();
-        for requested in self.requested(&at, None) {
+        for requested in self.requested(&at, self.application.as_ref()) {
             // Impossible conditions of the study are reported once, where the study states them.
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;

@@ -71,14 +71,14 @@ impl Requested {
         by_study.iter().flat_map(with).collect()
     }
 
-    /// The same with the application of the arm, or else that of the study; none for the origin.
+    /// The same with the application behind the arm, and that of the study; none for the origin.
     #[must_use]
     pub(super) fn with_application(
         mut self,
+        application: Option<&Application>,
         by_study: Option<&Application>,
-        by_arm: Option<&Option<Application>>,
     ) -> Self {
-        self.application = by_arm.map_or(by_study, Option::as_ref).cloned();
+        self.application = application.cloned();
         let name = self.application.as_ref().map_or(ORIGIN, Application::short_name).to_owned();
         self.by_arm.application = (self.application.as_ref() != by_study).then_some(name);
         self
@@ -306,6 +306,17 @@ impl Requirements {
         };
         Some(of_http.unwrap_or_else(|| why.to_owned()))
     }
+
+    /// An error if the functions cannot be used with the protocol.
+    fn refuse_protocol(&self, name: &str, protocol: Protocol) -> Result<(), String> {
+        let Some(why) = self.against(protocol) else { return Ok(()) };
+        let instead = if self.are_several {
+            "add `at: {protocol: http1}` to it".to_owned()
+        } else {
+            format!("write `{{function: '{name}', at: {{protocol: http1}}}}`")
+        };
+        Err(format!("`{name}` does not support `protocol: {}`, since it {why}: {instead}", protocol.as_str()))
+    }
 }
 
 /// Chooses between the values of the arm, the function and the study, in this order. An error if the arm requests
@@ -324,22 +335,45 @@ fn choose<T: Copy + PartialEq>(
     }
 }
 
+/// An error if requests and responses over the protocol cannot have these sizes, or this number of additional headers.
+fn refuse_sizes(
+    name: &str,
+    protocol: Protocol,
+    (request_bytes, response_bytes, headers): (Option<u64>, Option<u64>, Option<u64>),
+) -> Result<(), String> {
+    let is = |key: &str, value: u64| {
+        format!("`{name}`: `protocol: {}` does not support `{key}: {value}`", protocol.as_str())
+    };
+    match protocol {
+        Protocol::Http1 | Protocol::Http2 => Ok(()),
+        Protocol::Grpc | Protocol::WebSocket => response_bytes.map_or(Ok(()), |bytes| {
+            let is = is("response_bytes", bytes);
+            Err(format!("{is}, since the response repeats the request message; set `request_bytes`"))
+        }),
+        Protocol::Tcp => {
+            let sizes = [
+                ("request_bytes", request_bytes, USUAL_BYTES),
+                ("response_bytes", response_bytes, USUAL_BYTES),
+                ("headers", headers, 0),
+            ];
+            let mut unusual = sizes.into_iter().filter_map(|(key, value, usual)| {
+                value.filter(|value| *value != usual).map(|value| is(key, value))
+            });
+            unusual.next().map_or(Ok(()), |is| {
+                Err(format!(
+                    "{is}, since requests and responses are {USUAL_BYTES} bytes without headers: remove it"
+                ))
+            })
+        }
+    }
+}
+
 fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result<Resolved, String> {
     let Requested { by_study, by_arm, usual_connections, application } = requested;
     let own = &required.conditions;
     let may = |condition: &str| required.points.contains(&condition);
     let protocol = required.protocol(name, requested)?;
-    if let Some(why) = required.against(protocol) {
-        let instead = if required.are_several {
-            "add `at: {protocol: http1}` to it".to_owned()
-        } else {
-            format!("write `{{function: '{name}', at: {{protocol: http1}}}}`")
-        };
-        return Err(format!(
-            "`{name}` does not support `protocol: {}`, since it {why}: {instead}",
-            protocol.as_str()
-        ));
-    }
+    required.refuse_protocol(name, protocol)?;
     let secured = required.secures.then_some(TlsWord::None);
     let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {
         format!(
@@ -368,14 +402,6 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
             )
         },
     )?;
-    let repeats = protocol == Protocol::Grpc || protocol == Protocol::WebSocket;
-    if let Some(bytes) = response_bytes.filter(|_| repeats) {
-        return Err(format!(
-            "`{name}`: `protocol: {}` does not support `response_bytes: {bytes}`, since the response repeats the request \
-             message; set `request_bytes`",
-            protocol.as_str()
-        ));
-    }
     // The minimum or any number above it is fine.
     let least = own.min_connections.unwrap_or(0);
     if let Some(number) = by_arm.connections.filter(|number| *number < least) {
@@ -396,21 +422,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
     })?;
     let more_headers = by_arm.headers.or(by_study.headers);
-    if protocol == Protocol::Tcp {
-        let sizes = [
-            ("request_bytes", request_bytes, USUAL_BYTES),
-            ("response_bytes", response_bytes, USUAL_BYTES),
-            ("headers", more_headers, 0),
-        ];
-        if let Some((key, Some(value), _)) =
-            sizes.into_iter().find(|(_, value, usual)| value.is_some_and(|value| value != *usual))
-        {
-            return Err(format!(
-                "`{name}`: `protocol: tcp` does not support `{key}: {value}`, since requests and responses are {USUAL_BYTES} \
-                 bytes without headers: remove it"
-            ));
-        }
-    }
+    refuse_sizes(name, protocol, (request_bytes, response_bytes, more_headers))?;
 
     // Defaults are not part of the name: a plain arm keeps its plain id.
     let has_message = !matches!(protocol, Protocol::Http1 | Protocol::Http2);

@@ -27,8 +27,8 @@ impl Planned<'_> {
             problems.push((format!("{pointer}/protocol"), message));
             entry.at.clone()
         });
-        let application = entry.application.as_ref().map(ApplicationEntry::plan).transpose();
-        let application = application.unwrap_or_else(|message| {
+        let own = entry.application.as_ref().map(ApplicationEntry::plan);
+        let application = own.unwrap_or_else(|| Ok(self.application.clone())).unwrap_or_else(|message| {
             problems.push((format!("{pointer}/application"), message));
             None
         });

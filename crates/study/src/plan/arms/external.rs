@@ -43,7 +43,7 @@ impl Planned<'_> {
             Ok(at) => at,
             Err(message) => return vec![(format!("{pointer}/protocol"), message)],
         };
-        for requested in self.requested(&at, None) {
+        for requested in self.requested(&at, self.application.as_ref()) {
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }

@@ -100,7 +100,7 @@ fn an_arm_is_compared_with_a_plain_proxy_in_front_of_its_application() {
             ("e", "baseline"),
         ]
     );
-    let applications: Vec<&str> = plan.applications().into_iter().map(|one| one.short_name()).collect();
+    let applications: Vec<&str> = plan.applications().into_iter().map(Application::short_name).collect();
     assert_eq!(applications, ["go", "./server"]);
     assert!(plan.needs().iter().any(|need| need.contains("./server")), "{:?}", plan.needs());
     // Two commands of one program are two applications.
