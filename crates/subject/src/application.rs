@@ -295,44 +295,6 @@ mod tests {
         assert_eq!(application.program(folder.path()), program.canonicalize().ok());
     }
 
-    /// Another process takes the port between the choice of a port and the start of the application.
-    #[test]
-    fn an_application_whose_port_is_taken_gets_another_one_three_times_at_most() {
-        let folder = tempfile::tempdir().unwrap();
-        let script = "from http.server import *; import sys\n\
-                      ThreadingHTTPServer((sys.argv[2], int(sys.argv[1])), BaseHTTPRequestHandler).serve_forever()\n";
-        fs::write(folder.path().join("server.py"), script).unwrap();
-        let words = ["python3", "{folder}/server.py", "{port}", "{host}"];
-        let application = Application::of_command(&command(&words), None).unwrap();
-        let program = application.program(folder.path()).unwrap();
-        let log = folder.path().join("log");
-        let start = |taken: usize| {
-            let (mut chosen, mut others) = (Vec::new(), Vec::new());
-            let choose = || {
-                let address = free_address([127, 0, 0, 1].into())?;
-                if chosen.len() < taken {
-                    others.push(TcpListener::bind(address)?);
-                }
-                chosen.push(address);
-                Ok(address)
-            };
-            let started = application.start_at(&program, choose, &[], (folder.path(), &log, &[]));
-            (started, chosen)
-        };
-        let (started, chosen) = start(2);
-        assert_eq!((started.unwrap().address, chosen.len()), (chosen[2], 3));
-        let (started, chosen) = start(3);
-        let error = started.err().unwrap().to_string();
-        assert!(error.contains("Address already in use") && chosen.len() == 3, "{chosen:?}: {error}");
-        // A failure that is not the port's is not repeated.
-        fs::write(folder.path().join("server.py"), "raise SystemExit('out of luck')\n").unwrap();
-        let (started, chosen) = start(0);
-        assert!(
-            started.err().unwrap().to_string().contains("out of luck") && chosen.len() == 1,
-            "{chosen:?}"
-        );
-    }
-
     #[test]
     fn an_application_that_exits_or_is_missing_has_the_reason() {
         let error = start("echo out of luck; exit 7\n", None).unwrap_err().to_string();
