@@ -330,3 +330,28 @@ impl KnobFile {
         Ok(Knob { default: self.default, range, summary: self.summary })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../CONTRIBUTING.md");
+
+    #[test]
+    fn the_example_of_the_page_for_contributors_has_every_required_key_and_no_other() {
+        let after = PAGE.split_once("## Add a function").unwrap().1;
+        let example = after.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
+        let file: FunctionFile = serde_saphyr::from_str(example).unwrap();
+        assert!(!file.summary.is_empty() && file.source.starts_with("https://") && !file.proof.is_empty());
+        for knob in file.knobs.into_values() {
+            knob.check("of-the-page".to_owned()).unwrap();
+        }
+        // Each key that no default stands for.
+        for key in ["id", "family", "summary", "source", "proof"] {
+            let lines = example.lines().filter(|line| !line.starts_with(&format!("{key}:")));
+            let without = lines.collect::<Vec<_>>().join("\n");
+            let error = serde_saphyr::from_str::<FunctionFile>(&without).err().unwrap().to_string();
+            assert!(error.contains(key), "{key}: {error}");
+        }
+    }
+}

@@ -29,9 +29,9 @@ pub struct Fragment {
     pub virtual_host: Map<String, Value>,
     /// Merged into the HTTP connection manager.
     pub connection_manager: Map<String, Value>,
-    /// Access loggers of the HTTP connection manager.
+    /// Access loggers of the HTTP connection manager, or of the TCP proxy.
     pub access_log: Vec<Map<String, Value>>,
-    /// Network filters before the HTTP connection manager.
+    /// Network filters before the HTTP connection manager, or before the TCP proxy.
     pub network_filters: Vec<Map<String, Value>>,
     /// Merged into the cluster of the origin.
     pub cluster: Map<String, Value>,
@@ -64,6 +64,23 @@ pub struct Fragment {
 }
 
 impl Fragment {
+    /// The name of a part that only a proxy of HTTP has, if it has one. A proxy of TCP has network filters, access loggers, a
+    /// listener and clusters.
+    pub fn part_of_http(&self) -> Option<&'static str> {
+        let has_options = self.cluster.contains_key("typed_extension_protocol_options");
+        let logs_http = |logger: &Map<String, Value>| {
+            logger.get("name").and_then(Value::as_str) == Some("envoy.access_loggers.http_grpc")
+        };
+        let parts = [
+            ("HTTP filters", !self.http_filters.is_empty()),
+            ("routes", !self.routes.is_empty() || !self.route.is_empty() || !self.virtual_host.is_empty()),
+            ("settings of the HTTP connection manager", !self.connection_manager.is_empty()),
+            ("HTTP options of the cluster", has_options),
+            ("an access log of HTTP requests", self.access_log.iter().any(logs_http)),
+        ];
+        parts.into_iter().find(|(_, is_there)| *is_there).map(|(part, _)| part)
+    }
+
     /// Whether the proxy uses HTTP/2 to the origin.
     pub fn uses_http2_to_origin(&self) -> bool {
         let options = self.cluster.get("typed_extension_protocol_options");

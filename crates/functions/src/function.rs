@@ -126,6 +126,9 @@ impl Family {
 /// The statistic that every answered request increments, for functions without statistics of their own.
 const OF_EVERY_REQUEST: &str = "cluster.origin.upstream_rq_completed";
 
+/// The statistic that every byte to a caller increments if the proxy is one of TCP, which counts no requests.
+const OF_EVERY_BYTE: &str = "tcp.ingress.downstream_cx_tx_bytes_total";
+
 /// A statistic of Envoy's admin interface that shows that a function was active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
@@ -152,6 +155,12 @@ impl Proof {
         let must_rest = self.above.is_none() && !self.is_of_every_request();
         (must_rest && before != now)
             .then(|| format!("`{}` still changes, although the function was removed", self.name))
+    }
+
+    /// The proof if the proxy is one of TCP: what shows no more than traffic must be a statistic of traffic over TCP.
+    #[must_use]
+    pub fn over_tcp(self) -> Self {
+        if self.is_of_every_request() { Self { name: OF_EVERY_BYTE.to_owned(), ..self } } else { self }
     }
 
     /// Whether every answered request increments the statistic, with any function and without.

@@ -64,6 +64,7 @@ pub struct StudyFile {
     /// `{name: our-edge, functions: [jwt, lua]}` is a proxy with several functions, `{name: previous, envoy: 1.39.3}` one of
     /// another release, and `{name: mesh, hops: [client, {name: server, functions: [jwt]}]}` a chain of proxies.
     /// `{name: in-container, network: {servers: container, nat: nftables}}` is a proxy behind a network of its own.
+    /// `protocol: http2` and `application: go` at an arm are its own protocol and its own application.
     /// `{name: ours, hops: [{config: envoy.yaml}]}` is an Envoy with a configuration of your own, and
     /// `{name: on-mesh, url: "http://127.0.0.1:15001/", account: {unit: envoy.service}}` a server that already runs.
     #[schemars(length(min = 1))]
@@ -86,7 +87,7 @@ pub struct StudyFile {
     /// kernel.kptr_restrict=0`.
     #[serde(default)]
     pub profile: bool,
-    /// The application behind the proxies: `origin`, `go`, a service in Go (built by `make limiter`) that functions may
+    /// The application behind the proxies of all arms that name no other: `origin`, `go`, a service in Go (built by `make limiter`) that functions may
     /// configure to limit requests itself, `image-registry`, a service in Rust with storage (built by `make registry-program`) that
     /// functions may configure to enforce plans itself, or a command of yours:
     /// `{command: [./server, --port, "{port}"], ready: /health}`. All but `origin` are called over plain HTTP/1.1.

@@ -32,7 +32,7 @@ use hoptax_subject::application::Application;
 use hoptax_subject::caller::Caller;
 
 use crate::configurations::Configurations;
-use crate::file::{Observe, Positions, Problems, ProxyWord, StudyFile};
+use crate::file::{Observe, Positions, Problems, Protocol, ProxyWord, StudyFile};
 
 pub use arms::External;
 pub(crate) use arms::number_of_same;
@@ -79,8 +79,6 @@ pub struct Plan {
     pub loads: Vec<Load>,
     /// What it observes over time; none if it observes costs.
     pub timeline: Option<Timeline>,
-    /// The application behind the proxies; none for the origin.
-    pub application: Option<Application>,
     /// The simulated link between callers and everything else, if any.
     pub link: Option<LinkSpec>,
     /// Whether the proxies of each arm are profiled in each round.
@@ -200,11 +198,7 @@ impl Plan {
         let (arms, pointers) = arms::plan(file, positions, (catalogue, &configurations), &mut problems);
         let loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
         let timeline = timeline::plan(file, (&arms, &loads), positions, &mut problems);
-        let application = file.application.plan().unwrap_or_else(|message| {
-            problems.push(positions.problem("/application", message));
-            None
-        });
-        supported::check((file, application.as_ref()), (&arms, &pointers), &loads, positions, &mut problems);
+        supported::check(file, (&arms, &pointers), &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
         // One entry may be several arms.
         if problems.is_empty() && arms.len() < 2 {
@@ -233,7 +227,6 @@ impl Plan {
             arms,
             loads,
             timeline,
-            application,
             link,
             profile: file.profile,
             headers,
@@ -291,6 +284,17 @@ impl Plan {
     /// The Envoys that single proxies choose, as in the study file.
     pub fn envoys(&self) -> BTreeSet<&str> {
         self.arms.iter().flat_map(|arm| arm.chain.hops.iter().filter_map(|hop| arm.envoy(hop))).collect()
+    }
+
+    /// The applications behind its arms, besides the origin, each once.
+    pub fn applications(&self) -> Vec<&Application> {
+        let mut all: Vec<&Application> = Vec::new();
+        for application in self.arms.iter().filter_map(Arm::application) {
+            if !all.contains(&application) {
+                all.push(application);
+            }
+        }
+        all
     }
 
     /// The programs that its networks need.
@@ -382,8 +386,13 @@ impl Arm {
         self.functions.limit().filter(|_| !self.is_unloaded)
     }
 
+    /// The application behind it; none for the origin, and if it is a server that already runs.
+    pub fn application(&self) -> Option<&Application> {
+        self.conditions.application.as_ref().filter(|_| self.external.is_none())
+    }
+
     /// The flags that its functions pass to the application, with their values.
-    pub fn application(&self) -> Vec<(String, String)> {
+    pub fn application_flags(&self) -> Vec<(String, String)> {
         self.functions.application().into_iter().collect()
     }
 
@@ -416,9 +425,10 @@ impl Arm {
         let place = if self.chain.hops.len() > 1 { format!(" at `{}`", hop.name) } else { String::new() };
         let is_one = self.functions.only().is_some() && place.is_empty();
         let prefix = |name: &str| if is_one { String::new() } else { format!("`{name}`{place}: ") };
-        let of_functions = hop.functions.proofs();
-        let of_functions =
-            of_functions.into_iter().map(|(component, proof)| (prefix(&component.name), proof));
+        let protocol = self.conditions.protocol;
+        let of_functions = hop.functions.proofs().into_iter().map(|(component, proof)| {
+            (prefix(&component.name), if protocol == Protocol::Tcp { proof.over_tcp() } else { proof })
+        });
         let of_given = hop.given.iter().filter_map(|given| {
             let proof = Proof { name: given.proof.clone()?, above: None };
             Some((format!("`{}`{place}: ", given.path), proof))

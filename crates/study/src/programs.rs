@@ -29,7 +29,7 @@ pub fn envoy_name(choice: &str) -> String {
 }
 
 /// The builds of the programs that a plan needs besides hoptax and the usual Envoy, by name: Envoys that single proxies
-/// choose ([`envoy_name`]), other proxies, the application, and callers. Missing programs are left out; the study then
+/// choose ([`envoy_name`]), other proxies, applications, and callers. Missing programs are left out; the study then
 /// fails where it starts them, with the remedy. `folder` is that of the study file.
 ///
 /// # Errors
@@ -66,15 +66,19 @@ fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTre
         all.insert(name.to_owned(), Build { version, sha256: sha256_of_file(&path)? });
     }
     // How an application prints its version is not known.
-    let application = plan.application.as_ref();
-    if let Some((application, path)) = application.and_then(|one| Some((one, one.program(folder)?))) {
-        let mut hashes = vec![sha256_of_file(&path)?];
+    let mut applications: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for application in plan.applications() {
+        let Some(path) = application.program(folder) else { continue };
+        let hashes = applications.entry(application.program_name()).or_default();
+        hashes.push(sha256_of_file(&path)?);
         for file in application.files(folder) {
             hashes.push(sha256_of_file(&file)?);
         }
+    }
+    for (name, hashes) in applications {
         let sha256 =
             if let [one] = hashes.as_slice() { one.clone() } else { sha256(hashes.join("\n").as_bytes()) };
-        all.insert(application.program_name().to_owned(), Build { version: None, sha256 });
+        all.insert(name.to_owned(), Build { version: None, sha256 });
     }
     Ok(all)
 }

@@ -10,7 +10,6 @@ use std::path::Path;
 use hoptax_functions::{Catalogue, Tls};
 use hoptax_study::file;
 use hoptax_study::plan::{Arm, Plan};
-use hoptax_subject::application::Application;
 
 /// Everything that the runner takes from a plan, a line for each load and each arm.
 fn shown(plan: &Plan) -> String {
@@ -19,7 +18,7 @@ fn shown(plan: &Plan) -> String {
         plan.name,
         plan.seed,
         plan.rounds,
-        plan.application.as_ref().map_or_else(|| "origin".to_owned(), Application::name),
+        plan.applications().first().map_or_else(|| "origin".to_owned(), |application| application.name()),
         plan.link.is_some(),
         plan.slices_per_round()
     );

@@ -38,7 +38,7 @@ const PORT: &str = "{port}";
 const HOST: &str = "{host}";
 
 /// An application of `apps/`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Known {
     /// Its name in study files.
     pub name: &'static str,
@@ -54,8 +54,8 @@ pub struct Known {
     remedy: &'static str,
 }
 
-/// An application that is started for a study.
-#[derive(Clone, Debug)]
+/// An application that is started for a study. Two are equal if they are started in the same way.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
     /// The program and its arguments, with placeholders.
     command: Vec<String>,
@@ -94,6 +94,11 @@ impl Application {
     /// Its name in results: that of `apps/`, or its command.
     pub fn name(&self) -> String {
         self.known.map_or_else(|| self.command.join(" "), |known| known.name.to_owned())
+    }
+
+    /// A short name, by which a sentence or a list tells it from others: that of `apps/`, or its program.
+    pub fn short_name(&self) -> &str {
+        self.known.map_or_else(|| self.program_name(), |known| known.name)
     }
 
     /// What to do if its program is missing.
@@ -143,21 +148,34 @@ impl Application {
             program: self.program_name().to_owned(),
             remedy: self.remedy(),
         })?;
-        let run_error = |source| OriginError::Run { program: program.clone(), source };
+        let place = (folder, log, processors);
+        self.start_at(&program, || free_address(listen), flags, place)
+    }
+
+    /// Starts it as [`Self::start`] does, at addresses from `choose`: at another one if a process has taken the port since it was
+    /// chosen.
+    fn start_at(
+        &self,
+        program: &Path,
+        mut choose: impl FnMut() -> io::Result<SocketAddr>,
+        flags: &[(String, String)],
+        (folder, log, processors): (&Path, &Path, &[u32]),
+    ) -> Result<OriginProcess, OriginError> {
+        let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         let mut tried = 0;
         loop {
             tried += 1;
-            let address = free_address(listen).map_err(run_error)?;
+            let address = choose().map_err(run_error)?;
             std::fs::write(log, "").map_err(run_error)?;
             let spec = ChildSpec {
-                program: program.clone(),
+                program: program.to_owned(),
                 arguments: self.arguments(folder, address, flags),
                 environment: Vec::new(),
                 log: log.to_owned(),
                 processors: processors.to_vec(),
             };
             let child = Child::start(&spec).map_err(run_error)?;
-            let mut process = OriginProcess::of(child, program.clone(), address);
+            let mut process = OriginProcess::of(child, program.to_owned(), address);
             match self.wait(&mut process, log) {
                 Ok(()) => return Ok(process),
                 Err(OriginError::Ended { .. }) if tried < PORTS && is_taken(address) => {}

@@ -29,6 +29,25 @@ const COMPOSITIONS: [(&str, &str); 14] = [
     ("delayed", "[fault/delay, jwt, edge/remote-address]"),
 ];
 
+/// Compositions under other protocols, and with TLS.
+const PROTOCOLS: [(&str, &str, &str); 10] = [
+    ("edge-h2", "[jwt, 'rbac{rules=50}', access-log/json]", "protocol: http2"),
+    ("edge-mutual", "[jwt, 'rbac{rules=50}', access-log/json]", "at: {tls: mutual}"),
+    ("keys-h2-mutual", "[api-key, basic-auth, header-to-metadata]", "protocol: http2, at: {tls: mutual}"),
+    ("companion-h2", "[ext-authz/grpc, rate-limit/global, ext-proc, access-log/grpc]", "protocol: http2"),
+    ("balanced-grpc", "[balance/least-request, outlier-detection, retry/policy]", "protocol: grpc"),
+    ("edge-grpc-mutual", "[jwt, rate-limit/local, lua]", "protocol: grpc, at: {tls: mutual}"),
+    ("upgrades", "[jwt, 'rbac{rules=50}', connection-limit]", "protocol: websocket"),
+    (
+        "connections",
+        "[connection-limit, circuit-breaker, tls/terminate, connection-rate-limit]",
+        "protocol: tcp",
+    ),
+    // Logs of connections are written when these end.
+    ("logged-upgrades", "[jwt, access-log/file]", "protocol: websocket"),
+    ("logged-connections", "[connection-limit, access-log/json]", "protocol: tcp"),
+];
+
 /// The names of the HTTP filters in the configuration of an arm.
 fn filters(out: &Path, arm: &str) -> Vec<String> {
     let text = fs::read_to_string(out.join("arms").join(arm).join("bootstrap.json")).unwrap();
@@ -78,4 +97,91 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
     let ids: Vec<&str> =
         functions.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["jwt", "rbac", "access-log/json"]);
+}
+
+#[test]
+fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    let arms: String = PROTOCOLS
+        .iter()
+        .map(|(name, functions, more)| format!("  - {{name: {name}, functions: {functions}, {more}}}\n"))
+        .collect();
+    let chain = "  - name: mesh\n    hops: [{functions: [jwt], tls: {downstream: mutual, upstream: mutual}}, {functions: [retry/policy]}]\n    \
+                 protocol: http2\n";
+    let text = format!(
+        "name: protocols\nrounds: 2\narms:\n  - baseline\n{arms}{chain}loads:\n  - {{name: saturation, loop: closed, \
+         connections: 4, blocks: 1, slice: 50ms}}\n  - {{name: reconnecting, loop: closed, connections: 4, requests_per_connection: 20, \
+         blocks: 1, slice: 50ms}}\n"
+    );
+    fs::write(&study, text).unwrap();
+    let result = support::first_round(&study, &out);
+    let arms = result["arms"].as_array().unwrap();
+    let names = PROTOCOLS.iter().map(|(name, ..)| *name).chain(["mesh"]);
+    for name in names {
+        let is_it = |id: &str| id == name || id.starts_with(&format!("{name} @ "));
+        let arm =
+            arms.iter().find(|arm| is_it(arm["id"].as_str().unwrap())).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{name}");
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{name}");
+        // Compared with plain proxying under the same protocol.
+        let other = arms.iter().find(|other| other["id"] == arm["compared_with"]).unwrap();
+        assert_eq!(other["subject"]["protocol"], arm["subject"]["protocol"], "{name}");
+    }
+    let tls = |id: &str| arms.iter().find(|arm| arm["id"] == id).unwrap()["subject"]["tls"].clone();
+    assert_eq!(tls("edge-grpc-mutual @ grpc, mtls"), json!(["mtls", "none"]));
+    assert_eq!(tls("mesh @ http2"), json!(["mtls", "mtls", "none"]));
+    assert_eq!(tls("connections @ tcp"), json!(["tls", "none"]));
+}
+
+#[test]
+fn applications_stand_side_by_side_and_each_arm_reaches_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    // It leaves a file when it is asked.
+    let script = "import http.server, sys\n\
+        class Handler(http.server.BaseHTTPRequestHandler):\n    \
+            protocol_version = 'HTTP/1.1'\n    \
+            def do_GET(self):\n        \
+                open(sys.argv[2], 'w').close()\n        \
+                self.send_response(200)\n        \
+                self.send_header('Content-Length', '2')\n        \
+                self.end_headers()\n        \
+                self.wfile.write(b'ok')\n    \
+            def log_message(self, *words):\n        \
+                pass\n\
+        http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()\n";
+    fs::write(folder.path().join("server.py"), script).unwrap();
+    let application = |name: &str| {
+        format!(
+            "application: {{command: [python3, '{{folder}}/server.py', '{{port}}', '{{folder}}/{name}']}}"
+        )
+    };
+    let text = format!(
+        "name: applications\nrounds: 2\narms:\n  - baseline\n  - lua\n  - {{name: one, functions: [lua], {}}}\n  \
+         - {{name: two, functions: [cors], {}}}\n  - {{name: other, functions: [lua], protocol: http2, {}}}\n\
+         loads:\n  - {{name: saturation, loop: closed, connections: 2, blocks: 1, slice: 50ms}}\n",
+        application("first"),
+        application("first"),
+        application("second")
+    );
+    fs::write(&study, text).unwrap();
+    let result = support::first_round(&study, &out);
+    let arms = result["arms"].as_array().unwrap();
+    let arm = |id: &str| arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}: {result}"));
+    for id in [
+        "lua",
+        "one @ application=python3",
+        "two @ application=python3",
+        "other @ http2, application=python3",
+    ] {
+        let (arm, other) = (arm(id), arm(arm(id)["compared_with"].as_str().unwrap()));
+        assert!(arm["book"]["answered"].as_u64() > Some(0) && arm["unproven"] == json!([]), "{arm}");
+        assert_eq!(arm["subject"]["application"], other["subject"]["application"], "{id}");
+    }
+    assert_eq!(arm("lua")["subject"]["application"], "origin");
+    // The origin and two applications, of which three arms share the first.
+    let has_log = |number: usize| out.join(format!("origin-{number}.log")).exists();
+    assert_eq!([1, 2, 3, 4].map(has_log), [true, true, true, false]);
+    assert!(["first", "second"].iter().all(|name| folder.path().join(name).exists()));
 }

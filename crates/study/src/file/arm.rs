@@ -6,7 +6,9 @@ use hoptax_functions::FilterOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionsSection, ExternalEntry, HopEntry, NetworkSection, SubjectEntry};
+use super::{
+    ApplicationEntry, ConditionsSection, ExternalEntry, HopEntry, NetworkSection, Protocol, SubjectEntry,
+};
 
 /// One arm of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +43,9 @@ pub struct UnloadedEntry {
 pub struct FunctionEntry {
     /// The function, or `baseline`, `same` or `direct`.
     pub function: String,
+    /// The protocol of its requests, as `protocol` of `at`: `http1`, `http2`, `grpc`, `websocket` or `tcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,
@@ -86,6 +91,13 @@ pub struct ChainEntry {
     /// the A/A arm of the comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_with: Option<String>,
+    /// The protocol of its requests, as `protocol` of `at`: `http1`, `http2`, `grpc`, `websocket` or `tcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// The application behind it, as for the study. It is compared with a plain proxy in front of the same application.
+    /// Default: that of the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationEntry>,
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,

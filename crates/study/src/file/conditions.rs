@@ -1,10 +1,13 @@
 //! The conditions of a study or of one arm.
 
+use std::borrow::Cow;
+
 use hoptax_functions::Tls;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::Protocol;
+use super::word::one_of_words;
 
 /// Maximum request size, bytes: the default limit of Envoy's buffers.
 const MAX_REQUEST_BYTES: u64 = 1 << 20;
@@ -22,11 +25,12 @@ const MAX_WORKERS: u64 = 64;
 #[serde(deny_unknown_fields, default)]
 #[schemars(inline)]
 pub struct ConditionsSection {
-    /// Protocol on both sides of the proxy: `http1`, `http2` or `grpc`.
+    /// Protocol on both sides of the proxy: `http1`, `http2`, `grpc`, `websocket` or `tcp`. Functions work on the requests
+    /// of the first three, on the request that opens a WebSocket, and on TCP connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "protocols")]
     pub protocol: Option<OneOrMore<Protocol>>,
-    /// Security between generator and proxy: `none`, `tls` or `mtls`, on connections that stay open unless a load says
+    /// Security between generator and proxy: `none`, `tls`, or `mtls` (also `mutual`), on connections that stay open unless a load says
     /// otherwise. The proxy connects to the origin in plaintext. Does not apply without a proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "tls_words")]
@@ -70,9 +74,8 @@ pub enum OneOrMore<T> {
 }
 
 /// Security of connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[schemars(inline)]
 pub enum TlsWord {
     /// Plaintext.
     #[default]
@@ -80,6 +83,7 @@ pub enum TlsWord {
     /// TLS with a server certificate.
     Tls,
     /// Mutual TLS.
+    #[serde(alias = "mutual")]
     Mtls,
 }
 
@@ -113,10 +117,50 @@ impl TlsWord {
     }
 }
 
+/// The words of TLS in study files, each with its description.
+const TLS_WORDS: [(&str, &str); 4] = [
+    ("none", "Plaintext."),
+    ("tls", "TLS with a server certificate."),
+    ("mtls", "Mutual TLS."),
+    ("mutual", "Another word for `mtls`."),
+];
+
+/// Written by hand, since a derived schema does not have the second word for mutual TLS.
+impl JsonSchema for TlsWord {
+    fn schema_name() -> Cow<'static, str> {
+        "TlsWord".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut schema = one_of_words(TLS_WORDS.into_iter());
+        schema.insert("description".to_owned(), "Security of connections.".into());
+        schema
+    }
+}
+
 impl ConditionsSection {
     /// Whether no condition is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// These conditions with a protocol that the arm states beside them.
+    ///
+    /// # Errors
+    /// They state another protocol.
+    pub(crate) fn with_protocol(&self, protocol: Option<Protocol>) -> Result<Self, String> {
+        let Some(protocol) = protocol else { return Ok(self.clone()) };
+        if self.protocol.as_ref().is_some_and(|own| own.all() != [protocol]) {
+            return Err(format!(
+                "`protocol: {}` is not the `protocol` of `at`: remove one of the two",
+                protocol.as_str()
+            ));
+        }
+        Ok(Self { protocol: Some(OneOrMore::One(protocol)), ..self.clone() })
     }
 
     /// These conditions without those that `other` sets.
@@ -139,11 +183,11 @@ impl ConditionsSection {
 }
 
 fn protocols(_: &mut SchemaGenerator) -> Schema {
-    words(&[Protocol::Http1, Protocol::Http2, Protocol::Grpc].map(Protocol::as_str))
+    words(&Protocol::ALL.map(Protocol::as_str))
 }
 
 fn tls_words(_: &mut SchemaGenerator) -> Schema {
-    words(&[TlsWord::None, TlsWord::Tls, TlsWord::Mtls].map(TlsWord::as_str))
+    words(&TLS_WORDS.map(|(word, _)| word))
 }
 
 fn request_bytes(_: &mut SchemaGenerator) -> Schema {
@@ -196,4 +240,17 @@ fn numbers(least: u64, most: u64) -> Schema {
         "minItems": 1,
         "uniqueItems": true,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_tls_is_read_and_mutual_is_mtls() {
+        for (word, _) in TLS_WORDS {
+            let read: TlsWord = serde_json::from_value(word.into()).unwrap();
+            assert_eq!(read.as_str(), if word == "mutual" { "mtls" } else { word });
+        }
+    }
 }

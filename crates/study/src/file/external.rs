@@ -6,7 +6,7 @@ use hoptax_host::running::Running;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionsSection, RequestSection};
+use super::{ConditionsSection, Protocol, RequestSection};
 
 /// An arm that is a server which already runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,9 @@ pub struct ExternalEntry {
     /// the A/A arm of the comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_with: Option<String>,
+    /// The protocol of its requests, as `protocol` of `at`: `http1` or `http2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,

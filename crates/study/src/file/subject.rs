@@ -128,6 +128,14 @@ impl Position {
 }
 
 impl Protocol {
+    /// All protocols.
+    pub const ALL: [Self; 5] = [Self::Http1, Self::Http2, Self::Grpc, Self::WebSocket, Self::Tcp];
+
+    /// Whether functions work on a connection when it is opened, and not on what is sent over it.
+    pub fn is_of_connections(self) -> bool {
+        matches!(self, Self::WebSocket | Self::Tcp)
+    }
+
     /// Its spelling in study files.
     pub fn as_str(self) -> &'static str {
         match self {

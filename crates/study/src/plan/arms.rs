@@ -19,8 +19,7 @@ use super::supported::CONDITIONS;
 use super::{Arm, BASELINE, DIRECT, SAME};
 use crate::configurations::Configurations;
 use crate::file::{
-    ApplicationEntry, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Observe, Positions,
-    Problem, StudyFile,
+    ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Observe, Positions, Problem, StudyFile,
 };
 
 pub use external::External;
@@ -41,9 +40,13 @@ pub(super) fn plan(
         problems.push(positions.problem("/arms", message));
     }
     let (arms, named) = (Vec::new(), BTreeMap::new());
-    let mut planned = Planned { file, positions, catalogue, configurations, arms, named };
+    let application = file.application.plan().unwrap_or_else(|message| {
+        problems.push(positions.problem("/application", message));
+        None
+    });
+    let mut planned = Planned { file, positions, catalogue, configurations, application, arms, named };
     if has_names {
-        for requested in planned.requested(&ConditionsSection::default()) {
+        for requested in planned.requested(&ConditionsSection::default(), planned.application.as_ref()) {
             match points::plain(BASELINE, &requested) {
                 Ok(resolved) => {
                     planned.baseline(&resolved);
@@ -90,6 +93,8 @@ struct Planned<'a> {
     positions: &'a Positions,
     catalogue: &'a Catalogue,
     configurations: &'a Configurations,
+    /// The application of arms that name none; none for the origin.
+    application: Option<Application>,
     arms: Vec<Arm>,
     /// The entry that named each arm, both by index. Arms that came from the points of a function have none, and neither
     /// have baselines, which several entries may name.
@@ -121,23 +126,25 @@ fn name_of(entry: &ArmEntry) -> String {
 }
 
 impl Planned<'_> {
-    /// The conditions requested for an arm with its own `at`.
-    fn requested(&self, at: &ConditionsSection) -> Vec<Requested> {
+    /// The conditions requested for an arm with its own `at`, in front of this application; none for the origin.
+    fn requested(&self, at: &ConditionsSection, application: Option<&Application>) -> Vec<Requested> {
         let closed = self.file.loads.iter().find(|load| load.loop_ == LoopWord::Closed);
-        Requested::all(&self.file.conditions, at, closed.map(|load| u64::from(load.connections)))
+        let usual_connections = closed.map(|load| u64::from(load.connections));
+        let all = Requested::all(&self.file.conditions, at, usual_connections).into_iter();
+        all.map(|one| one.with_application(application, self.application.as_ref())).collect()
     }
 
     /// Adds the arms of an entry, whose place in the file is `pointer`, and those that they are compared with. Returns the
     /// problems of the entry with their places.
     fn add(&mut self, index: usize, entry: &ArmEntry, pointer: &str) -> Vec<(String, String)> {
-        let none = ConditionsSection::default();
         let (name, at) = match entry {
             ArmEntry::Subject(_) if !self.file.conditions.is_empty() => {
                 let message = "`subject` cannot be combined with `conditions`, since it sets its own protocol: write two studies";
                 return placed(pointer, vec![message.to_owned()]);
             }
             ArmEntry::Subject(entry) => {
-                return match subject_arm(entry.subject, &self.file.arms, &mut self.arms) {
+                let application = self.application.as_ref();
+                return match subject_arm((entry.subject, application), &self.file.arms, &mut self.arms) {
                     Ok(arm) => {
                         self.arms.extend(arm);
                         Vec::new()
@@ -147,9 +154,12 @@ impl Planned<'_> {
             }
             ArmEntry::Chain(entry) => return self.chain(index, entry, pointer),
             ArmEntry::External(entry) => return self.external(index, entry, pointer),
-            ArmEntry::Name(name) => (name, &none),
-            ArmEntry::Unloaded(entry) => (&entry.unloaded, &none),
-            ArmEntry::Function(entry) => (&entry.function, &entry.at),
+            ArmEntry::Name(name) => (name, ConditionsSection::default()),
+            ArmEntry::Unloaded(entry) => (&entry.unloaded, ConditionsSection::default()),
+            ArmEntry::Function(entry) => match entry.at.with_protocol(entry.protocol) {
+                Ok(at) => (&entry.function, at),
+                Err(message) => return placed(&format!("{pointer}/protocol"), vec![message]),
+            },
         };
         let is_unloaded = matches!(entry, ArmEntry::Unloaded(_));
         let has_points = match entry {
@@ -158,7 +168,7 @@ impl Planned<'_> {
             _ => false,
         };
         let mut messages = Vec::new();
-        for requested in self.requested(at) {
+        for requested in self.requested(&at, self.application.as_ref()) {
             // Impossible conditions of the study are reported once, where the study states them.
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
@@ -395,8 +405,8 @@ impl Planned<'_> {
             ..plain_arm(id, kind, Some(compared_with), &resolved)
         };
         // Functions that the application performs need an application that supports them.
-        let flags: Vec<String> = arm.application().into_iter().map(|(flag, _)| flag).collect();
-        let is_missing = self.file.application == ApplicationEntry::default() && !flags.is_empty();
+        let flags: Vec<String> = arm.application_flags().into_iter().map(|(flag, _)| flag).collect();
+        let is_missing = arm.application().is_none() && !flags.is_empty();
         let name = Application::with_flags(&flags).map_or_else(String::new, |application| application.name());
         let message = format!("`{}` runs in the application: add `application: {name}` to the study", arm.id);
         self.push(arm, index);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use hoptax_subject::application::Application;
+
 use super::{Arm, Load, Plan};
 use crate::file::{Protocol, TlsWord};
 
@@ -38,6 +40,8 @@ pub struct Conditions {
     pub environment: BTreeMap<String, String>,
     /// Worker threads of its proxy. Default: one per processor of the proxy, which is one.
     pub workers: Option<u64>,
+    /// The application behind it; none for the origin.
+    pub application: Option<Application>,
     /// Envoy of its proxies that have none of their own, as in a study file. Default: that of the study.
     pub envoy: Option<String>,
 }

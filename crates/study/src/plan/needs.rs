@@ -38,8 +38,9 @@ impl Plan {
         let fronts: BTreeSet<(&str, &str)> =
             self.fronts().map(|front| (front.program, front.package)).collect();
         needs.extend(fronts.into_iter().map(|(program, package)| format!("{program} (package {package})")));
-        let application = self.application.as_ref();
-        needs.extend(application.map(|one| format!("{} ({})", one.program_name(), one.remedy())));
+        let applications: BTreeSet<(&str, &str)> =
+            self.applications().into_iter().map(|one| (one.program_name(), one.remedy())).collect();
+        needs.extend(applications.into_iter().map(|(program, remedy)| format!("{program} ({remedy})")));
         let callers: BTreeSet<(&str, &str)> = self
             .loads
             .iter()

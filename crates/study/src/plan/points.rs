@@ -8,11 +8,13 @@ use std::fmt;
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Composition, KnobValue, NUMBERED_CONDITIONS};
+use hoptax_subject::application::Application;
 
 use super::Conditions;
 use super::chain::{Chain, Hop};
 use super::conditions::USUAL_BYTES;
-use crate::file::{ConditionsSection, OneOrMore, Protocol, TlsWord};
+use super::fragment;
+use crate::file::{ConditionsSection, ORIGIN, OneOrMore, Protocol, TlsWord};
 
 /// One combination of conditions; None where nothing is requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub(super) struct Point {
     connections: Option<u64>,
     workers: Option<u64>,
     envoy: Option<String>,
+    /// The short name of an application other than that of the study.
+    application: Option<String>,
 }
 
 /// The conditions requested for an arm by the study and by the arm itself.
@@ -34,6 +38,8 @@ pub(super) struct Requested {
     by_arm: Point,
     /// Connections of the first closed loop.
     usual_connections: Option<u64>,
+    /// The application behind the arm; none for the origin.
+    application: Option<Application>,
 }
 
 /// The conditions of an arm, and which of them were requested and differ from the defaults.
@@ -58,10 +64,24 @@ impl Requested {
                 by_study: by_study.clone(),
                 by_arm: by_arm.clone(),
                 usual_connections,
+                application: None,
             };
             by_arm.iter().map(with).collect::<Vec<_>>()
         };
         by_study.iter().flat_map(with).collect()
+    }
+
+    /// The same with the application behind the arm, and that of the study; none for the origin.
+    #[must_use]
+    pub(super) fn with_application(
+        mut self,
+        application: Option<&Application>,
+        by_study: Option<&Application>,
+    ) -> Self {
+        self.application = application.cloned();
+        let name = self.application.as_ref().map_or(ORIGIN, Application::short_name).to_owned();
+        self.by_arm.application = (self.application.as_ref() != by_study).then_some(name);
+        self
     }
 
     /// Whether the arm itself requests nothing.
@@ -134,7 +154,9 @@ impl fmt::Display for Point {
         ];
         let numbers = numbers.iter().filter_map(|(name, number)| Some(format!("{name}={}", (*number)?)));
         let envoy = self.envoy.iter().map(|envoy| format!("envoy={envoy}"));
-        f.write_str(&words.map(str::to_owned).chain(numbers).chain(envoy).collect::<Vec<_>>().join(", "))
+        let application = self.application.iter().map(|name| format!("application={name}"));
+        let programs = envoy.chain(application);
+        f.write_str(&words.map(str::to_owned).chain(numbers).chain(programs).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -202,6 +224,8 @@ struct Requirements {
     /// The protocols that requests through a given configuration may have; empty for any.
     protocols: &'static [Protocol],
     looks_at_path: bool,
+    /// The part of the configuration of its functions that a proxy of TCP does not have, if there is one.
+    part_of_http: Option<&'static str>,
     /// Whether there are several functions.
     are_several: bool,
     /// The conditions that the arm may set to other values.
@@ -232,6 +256,7 @@ impl Requirements {
                 Some(_) => &[Protocol::Http1, Protocol::Http2],
             },
             looks_at_path: functions.looks_at_path(),
+            part_of_http: chain.hops.iter().find_map(|hop| fragment(hop).part_of_http()),
             are_several: functions.components().len() > 1,
             points: NUMBERED_CONDITIONS.into_iter().filter(|name| functions.permits(name)).collect(),
         }
@@ -263,17 +288,34 @@ impl Requirements {
         ))
     }
 
-    /// Why the function cannot be used with gRPC.
-    fn against_grpc(&self) -> Option<&'static str> {
-        if self.conditions.body.is_some() {
-            Some("processes the request body")
-        } else if self.conditions.query().is_some() {
-            Some("needs a query string")
-        } else if self.looks_at_path {
-            Some("matches the request path, which gRPC sets")
-        } else {
-            None
+    /// Why the functions cannot be used with a protocol, if they cannot.
+    fn against(&self, protocol: Protocol) -> Option<String> {
+        if matches!(protocol, Protocol::Http1 | Protocol::Http2) {
+            return None;
         }
+        let of_http = self.part_of_http.map(|part| format!("has {part}, which a proxy of TCP does not have"));
+        let of_http = of_http.filter(|_| protocol == Protocol::Tcp);
+        let why = if self.conditions.body.is_some() {
+            "processes the request body"
+        } else if self.conditions.query().is_some() {
+            "needs a query string"
+        } else if self.looks_at_path && protocol == Protocol::Grpc {
+            "matches the request path, which gRPC sets"
+        } else {
+            return of_http;
+        };
+        Some(of_http.unwrap_or_else(|| why.to_owned()))
+    }
+
+    /// An error if the functions cannot be used with the protocol.
+    fn refuse_protocol(&self, name: &str, protocol: Protocol) -> Result<(), String> {
+        let Some(why) = self.against(protocol) else { return Ok(()) };
+        let instead = if self.are_several {
+            "add `at: {protocol: http1}` to it".to_owned()
+        } else {
+            format!("write `{{function: '{name}', at: {{protocol: http1}}}}`")
+        };
+        Err(format!("`{name}` does not support `protocol: {}`, since it {why}: {instead}", protocol.as_str()))
     }
 }
 
@@ -293,20 +335,45 @@ fn choose<T: Copy + PartialEq>(
     }
 }
 
+/// An error if requests and responses over the protocol cannot have these sizes, or this number of additional headers.
+fn refuse_sizes(
+    name: &str,
+    protocol: Protocol,
+    (request_bytes, response_bytes, headers): (Option<u64>, Option<u64>, Option<u64>),
+) -> Result<(), String> {
+    let is = |key: &str, value: u64| {
+        format!("`{name}`: `protocol: {}` does not support `{key}: {value}`", protocol.as_str())
+    };
+    match protocol {
+        Protocol::Http1 | Protocol::Http2 => Ok(()),
+        Protocol::Grpc | Protocol::WebSocket => response_bytes.map_or(Ok(()), |bytes| {
+            let is = is("response_bytes", bytes);
+            Err(format!("{is}, since the response repeats the request message; set `request_bytes`"))
+        }),
+        Protocol::Tcp => {
+            let sizes = [
+                ("request_bytes", request_bytes, USUAL_BYTES),
+                ("response_bytes", response_bytes, USUAL_BYTES),
+                ("headers", headers, 0),
+            ];
+            let mut unusual = sizes.into_iter().filter_map(|(key, value, usual)| {
+                value.filter(|value| *value != usual).map(|value| is(key, value))
+            });
+            unusual.next().map_or(Ok(()), |is| {
+                Err(format!(
+                    "{is}, since requests and responses are {USUAL_BYTES} bytes without headers: remove it"
+                ))
+            })
+        }
+    }
+}
+
 fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result<Resolved, String> {
-    let Requested { by_study, by_arm, usual_connections } = requested;
+    let Requested { by_study, by_arm, usual_connections, application } = requested;
     let own = &required.conditions;
     let may = |condition: &str| required.points.contains(&condition);
     let protocol = required.protocol(name, requested)?;
-    let is_grpc = protocol == Protocol::Grpc;
-    if let Some(why) = required.against_grpc().filter(|_| is_grpc) {
-        let instead = if required.are_several {
-            "add `at: {protocol: http1}` to it".to_owned()
-        } else {
-            format!("write `{{function: '{name}', at: {{protocol: http1}}}}`")
-        };
-        return Err(format!("`{name}` does not support `protocol: grpc`, since it {why}: {instead}"));
-    }
+    required.refuse_protocol(name, protocol)?;
     let secured = required.secures.then_some(TlsWord::None);
     let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {
         format!(
@@ -335,12 +402,6 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
             )
         },
     )?;
-    if let Some(bytes) = response_bytes.filter(|_| is_grpc) {
-        return Err(format!(
-            "`{name}`: `protocol: grpc` does not support `response_bytes: {bytes}`, since the response repeats the request \
-             message; set `request_bytes`"
-        ));
-    }
     // The minimum or any number above it is fine.
     let least = own.min_connections.unwrap_or(0);
     if let Some(number) = by_arm.connections.filter(|number| *number < least) {
@@ -361,9 +422,11 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
     })?;
     let more_headers = by_arm.headers.or(by_study.headers);
+    refuse_sizes(name, protocol, (request_bytes, response_bytes, more_headers))?;
 
     // Defaults are not part of the name: a plain arm keeps its plain id.
-    let usual_request = if is_grpc { USUAL_BYTES } else { 0 };
+    let has_message = !matches!(protocol, Protocol::Http1 | Protocol::Http2);
+    let usual_request = if has_message { USUAL_BYTES } else { 0 };
     let requested = Point {
         protocol: Some(protocol).filter(|protocol| *protocol != required.only_protocol().unwrap_or_default()),
         tls: tls.filter(|tls| *tls != TlsWord::None),
@@ -374,6 +437,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         connections: connections.filter(|number| Some(*number) != *usual_connections),
         workers: workers.filter(|number| *number != 1),
         envoy: envoy.map(str::to_owned),
+        application: by_arm.application.clone(),
     };
     let body = requested.request_bytes.map(|bytes| vec![b'x'; bytes as usize]);
     let conditions = Conditions {
@@ -386,6 +450,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         min_connections: own.min_connections.filter(|_| requested.connections.is_none()),
         workers: requested.workers,
         envoy: requested.envoy.clone(),
+        application: application.clone(),
         ..own.clone()
     };
     Ok(Resolved { conditions, requested })

@@ -2,15 +2,16 @@
 
 use hoptax_functions::Composition;
 use hoptax_result::ArmKind;
+use hoptax_subject::application::Application;
 
 use super::chain::Chain;
 use super::{Arm, Conditions};
 use crate::file::{ArmEntry, Position, Protocol, SubjectEntry, SubjectSection};
 
 /// An arm defined by its proxies, compared with the arm without a proxy and with the same protocol, which is added if
-/// it does not exist yet. None for that arm itself.
+/// it does not exist yet. None for that arm itself. The application is that of the study; none for the origin.
 pub(super) fn subject_arm(
-    subject: SubjectSection,
+    (subject, application): (SubjectSection, Option<&Application>),
     entries: &[ArmEntry],
     arms: &mut Vec<Arm>,
 ) -> Result<Option<Arm>, String> {
@@ -41,7 +42,11 @@ pub(super) fn subject_arm(
         external: None,
         network: None,
         compared_with,
-        conditions: Conditions { protocol: subject.protocol, ..Conditions::default() },
+        conditions: Conditions {
+            protocol: subject.protocol,
+            application: application.cloned(),
+            ..Conditions::default()
+        },
         chain: Chain::of_position(subject),
         upstreams: 1,
         is_unloaded: false,

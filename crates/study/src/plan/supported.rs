@@ -23,10 +23,9 @@ struct Lack {
     but: String,
 }
 
-/// Adds the problems of `arms` to `problems`. `pointers` has the place in the file that each arm comes from; `application`
-/// is none for the origin.
+/// Adds the problems of `arms` to `problems`. `pointers` has the place in the file that each arm comes from.
 pub(super) fn check(
-    (file, application): (&StudyFile, Option<&Application>),
+    file: &StudyFile,
     (arms, pointers): (&[Arm], &[String]),
     loads: &[Load],
     positions: &Positions,
@@ -35,9 +34,7 @@ pub(super) fn check(
     let mut found: Vec<(String, &Arm, Lack)> = Vec::new();
     for (arm, pointer) in arms.iter().zip(pointers) {
         let pointer = entry_of(file, arm).unwrap_or_else(|| pointer.clone());
-        found.extend(
-            lacks((file, application), arm, arms, loads).into_iter().map(|lack| (pointer.clone(), arm, lack)),
-        );
+        found.extend(lacks(file, arm, arms, loads).into_iter().map(|lack| (pointer.clone(), arm, lack)));
     }
     let is_of_study = |pointer: &str| pointer == CONDITIONS;
     // A baseline that was added for an arm lacks what the arm lacks, which names it better.
@@ -66,14 +63,9 @@ fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
     Some(format!("/arms/{index}"))
 }
 
-fn lacks(
-    (file, application): (&StudyFile, Option<&Application>),
-    arm: &Arm,
-    arms: &[Arm],
-    loads: &[Load],
-) -> Vec<Lack> {
+fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack> {
     let mut lacks = Vec::new();
-    if let Some(application) = application.filter(|_| arm.external.is_none()) {
+    if let Some(application) = arm.application() {
         lacks.extend(not_of_application(arm, application));
     }
     lacks.extend(not_of_quic(arm));
@@ -169,7 +161,9 @@ fn not_of_application(arm: &Arm, application: &Application) -> Vec<Lack> {
     if arm.origin_security().is_some() {
         lacks.push(lack("TLS to the application".to_owned(), "serves plaintext only"));
     }
-    if conditions.protocol != Protocol::Http1 {
+    // The last proxy translates HTTP/2 to HTTP/1.1.
+    let is_translated = conditions.protocol == Protocol::Http2 && arm.has_proxy();
+    if conditions.protocol != Protocol::Http1 && !is_translated {
         lacks.push(lack(format!("`protocol: {}`", conditions.protocol.as_str()), "serves HTTP/1.1 only"));
     }
     let other_bytes = conditions.response_bytes.filter(|bytes| *bytes != USUAL_BYTES);
@@ -182,7 +176,7 @@ fn not_of_application(arm: &Arm, application: &Application) -> Vec<Lack> {
     if let Some(query) = &conditions.query {
         lacks.push(lack(format!("a response to the query `{query}`"), "ignores it"));
     }
-    let flags: Vec<String> = arm.application().into_iter().map(|(flag, _)| flag).collect();
+    let flags: Vec<String> = arm.application_flags().into_iter().map(|(flag, _)| flag).collect();
     if !flags.iter().all(|flag| application.has_flag(flag)) {
         let instead = Application::with_flags(&flags).map_or_else(String::new, |other| other.name());
         lacks.push(Lack {

@@ -1,6 +1,7 @@
 mod chains;
 mod composed;
 mod conditions;
+mod described;
 mod given;
 mod supported;
 mod timeline;

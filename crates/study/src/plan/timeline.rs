@@ -7,9 +7,7 @@ use std::time::Duration;
 use hoptax_subject::envoy::process::PARENT_SHUTDOWN;
 
 use super::{Arm, Chain, Hop, Load};
-use crate::file::{
-    ApplicationEntry, EventSection, Observe, Positions, Problem, Protocol, ProxyWord, RestartWord, StudyFile,
-};
+use crate::file::{EventSection, Observe, Positions, Problem, Protocol, ProxyWord, RestartWord, StudyFile};
 
 /// Range of the length of an interval.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -273,7 +271,7 @@ fn misfits(
         found.push(format!("`at` is not before the end of a slice of load `{}`", load.name));
     }
     match &event.change {
-        Change::Origin { .. } if file.application != ApplicationEntry::default() => {
+        Change::Origin { .. } if arms.iter().any(|arm| arm.application().is_some()) => {
             found.push("an application does not change: remove `application`".to_owned());
         }
         Change::Origin { number, .. } => {

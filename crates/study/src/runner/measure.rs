@@ -100,6 +100,14 @@ impl<'a> Meter<'a> {
     /// Loads each subject briefly at full speed without recording, and then freezes it.
     pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
         self.proofs = self.read_proofs(subjects)?;
+        for (readings, planned) in self.proofs.iter_mut().zip(&self.plan.subjects) {
+            let arm = self.plan.arms.get(planned.arm);
+            // Functions worked on its connections when they were opened, before this reading. Each process is new, so it counted
+            // from 0.
+            if arm.is_some_and(|arm| arm.conditions.protocol.is_of_connections() && !arm.is_unloaded) {
+                readings.iter_mut().flatten().for_each(|reading| *reading = 0);
+            }
+        }
         for (number, subject) in subjects.all.iter_mut().enumerate() {
             let arm = self.plan.subjects.get(number).and_then(|planned| self.plan.arms.get(planned.arm));
             let Some(arm) = arm else { continue };

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use hoptax_functions::Tls;
 use hoptax_host::link::Link;
+use hoptax_subject::application::Application;
 use hoptax_subject::lab::{Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
@@ -16,17 +17,17 @@ use super::{RunError, Setting};
 use crate::file::Protocol;
 use crate::plan::{Arm, Plan, Timeline, USUAL_BYTES};
 
-/// The name of the plain TCP origin.
+/// The name of the plain TCP origins.
 const TCP: &str = "origin-tcp";
 /// The name of the origin behind given configurations.
 const GIVEN: &str = "origin-given";
 
 /// The addresses of the origins.
 pub(super) struct Origins {
-    /// Origins of HTTP and gRPC.
-    http: Vec<SocketAddr>,
-    /// The plain TCP origin, if an arm uses TCP.
-    tcp: Option<SocketAddr>,
+    /// Of each application that several arms share, none being the origin of HTTP and gRPC.
+    shared: Vec<(Option<Application>, Vec<SocketAddr>)>,
+    /// Plain TCP origins, if an arm uses TCP.
+    tcp: Vec<SocketAddr>,
     /// The origin behind given configurations, if an arm has one.
     given: Option<SocketAddr>,
     /// Origins of a single arm, with flags of its own or in its network, by its id.
@@ -42,11 +43,36 @@ impl Origins {
         if arm.chain.is_given() {
             return self.given.into_iter().collect();
         }
-        match arm.conditions.protocol {
-            Protocol::Tcp => self.tcp.into_iter().collect(),
-            _ => self.http.iter().take(arm.upstreams).copied().collect(),
+        let application = arm.application();
+        let shared = || self.shared.iter().find(|(other, _)| other.as_ref() == application);
+        let all = match arm.conditions.protocol {
+            Protocol::Tcp => self.tcp.as_slice(),
+            _ => shared().map_or(&[][..], |(_, addresses)| addresses),
+        };
+        all.iter().take(arm.upstreams).copied().collect()
+    }
+}
+
+/// Whether an arm has origins that no other arm has: with flags for it, or in its network.
+fn has_own(arm: &Arm) -> bool {
+    !arm.application_flags().is_empty() || arm.network.is_some()
+}
+
+/// The applications that arms share, none being the origin, each with the number of its processes: as many as the arm with
+/// most upstreams needs.
+fn shared_applications(plan: &Plan) -> Vec<(Option<&Application>, usize)> {
+    let mut all: Vec<(Option<&Application>, usize)> = Vec::new();
+    let is_shared = |arm: &&Arm| {
+        let has_others = arm.external.is_some() || arm.chain.is_given();
+        !has_own(arm) && !has_others && arm.conditions.protocol != Protocol::Tcp
+    };
+    for arm in plan.arms.iter().filter(is_shared) {
+        match all.iter_mut().find(|(application, _)| *application == arm.application()) {
+            Some((_, count)) => *count = (*count).max(arm.upstreams),
+            None => all.push((arm.application(), arm.upstreams)),
         }
     }
+    all
 }
 
 /// Starts the companion: an origin, on the processors of the origins. Proxies may fetch the certificates of the lab from it.
@@ -79,8 +105,9 @@ fn tls_flags(lab: &Lab, is_mutual: bool) -> Vec<OsString> {
     flags
 }
 
-/// Starts as many origins as the arm with most upstreams needs; other arms use the first of these. Arms with a network have
-/// origins in it. Adds one for plain TCP, which the first byte does not distinguish from other protocols.
+/// Starts the origins and the applications of all arms: as many processes of each application as the arm with most upstreams needs;
+/// other arms use the first of these. Arms with a network have origins in it. Adds those for plain TCP, which the first byte
+/// does not distinguish from other protocols.
 pub(super) fn start_origins(
     plan: &Plan,
     setting: &Setting<'_>,
@@ -103,59 +130,69 @@ pub(super) fn start_origins(
         Ok(started??)
     };
     // Applications serve plaintext only; plans refuse arms that would connect to one over TLS.
-    let start = |ends: Ends<'_>, name: &str, flags: &[(String, String)]| -> Result<OriginProcess, RunError> {
-        let Some(application) = &plan.application else { return start_origin(ends, name, &[]) };
+    let start_application = |application: &Application, ends: Ends<'_>, name: &str, arm: Option<&Arm>| {
+        let flags = arm.map(Arm::application_flags).unwrap_or_default();
         let started = ends.at_servers(false, || {
-            application.start(setting.folder, ends.listening_origin(), flags, &log(name), processors)
+            application.start(setting.folder, ends.listening_origin(), &flags, &log(name), processors)
         });
-        Ok(started??)
+        Ok::<_, RunError>(started??)
     };
-    let shared = Ends { link, network: None };
-    let sharing = plan.arms.iter().filter(|arm| arm.network.is_none());
-    let count = sharing.map(|arm| arm.upstreams).max().unwrap_or(1);
-    let mut all = Vec::new();
+    let here = Ends { link, network: None };
+    let mut all: Vec<OriginProcess> = Vec::new();
+    let mut shared = Vec::new();
     let changes = plan.timeline.as_ref().is_some_and(Timeline::changes_origins);
-    for number in 0..count {
-        let file = default_file(setting, number);
-        let mut flags: Vec<OsString> = Vec::new();
-        if changes {
-            fs::write(&file, "").map_err(|source| RunError::File { path: file.clone(), source })?;
-            flags.extend(["--default-file".into(), file.into()]);
+    for (application, count) in shared_applications(plan) {
+        let before = all.len();
+        for _ in 0..count {
+            let number = all.len();
+            let name = format!("origin-{}", number + 1);
+            let file = default_file(setting, number);
+            let mut flags: Vec<OsString> = Vec::new();
+            if changes {
+                fs::write(&file, "").map_err(|source| RunError::File { path: file.clone(), source })?;
+                flags.extend(["--default-file".into(), file.into()]);
+            }
+            all.push(match application {
+                Some(application) => start_application(application, here, &name, None)?,
+                None => start_origin(here, &name, &flags)?,
+            });
         }
-        let name = format!("origin-{}", number + 1);
-        // Plans refuse events that would change an application.
-        all.push(if changes { start_origin(shared, &name, &flags)? } else { start(shared, &name, &[])? });
+        let addresses = all.iter().skip(before).map(|origin| origin.address).collect();
+        shared.push((application.cloned(), addresses));
     }
-    let http = all.iter().map(|origin| origin.address).collect();
+    let bytes = USUAL_BYTES.to_string();
+    let size = format!("size={bytes}");
+    let of_tcp = ["--tcp-request-size", &bytes, "--default", &size].map(OsString::from);
     let mut own = BTreeMap::new();
     for (number, arm) in plan.arms.iter().enumerate() {
-        let flags = arm.application();
-        if !flags.is_empty() || arm.network.is_some() {
+        if has_own(arm) {
             let ends = Ends::of(link, networks, number);
             let name = |upstream: usize| match upstream {
                 1 => format!("origin-{}", arm.folder(0)),
                 _ => format!("origin-{}-{upstream}", arm.folder(0)),
             };
-            let origins = (1..=arm.upstreams).map(|upstream| start(ends, &name(upstream), &flags));
+            let flags = if arm.conditions.protocol == Protocol::Tcp { of_tcp.as_slice() } else { &[] };
+            let origins = (1..=arm.upstreams).map(|upstream| match arm.application() {
+                Some(application) => start_application(application, ends, &name(upstream), Some(arm)),
+                None => start_origin(ends, &name(upstream), flags),
+            });
             let origins = origins.collect::<Result<Vec<_>, RunError>>()?;
             own.insert(arm.id.clone(), origins.iter().map(|origin| origin.address).collect());
             all.extend(origins);
         }
     }
-    let mut tcp = None;
-    if plan.arms.iter().any(|arm| arm.conditions.protocol == Protocol::Tcp) {
-        let bytes = USUAL_BYTES.to_string();
-        let size = format!("size={bytes}");
-        let flags = ["--tcp-request-size", &bytes, "--default", &size].map(OsString::from);
-        let origin = start_origin(shared, TCP, &flags)?;
-        tcp = Some(origin.address);
+    let mut tcp = Vec::new();
+    let of_tcp_arms = plan.arms.iter().filter(|arm| arm.conditions.protocol == Protocol::Tcp);
+    for number in 1..=of_tcp_arms.map(|arm| arm.upstreams).max().unwrap_or(0) {
+        let origin = start_origin(here, &format!("{TCP}-{number}"), &of_tcp)?;
+        tcp.push(origin.address);
         all.push(origin);
     }
     let mut given = None;
     if plan.arms.iter().any(|arm| arm.chain.is_given()) {
-        let origin = start_origin(shared, GIVEN, &[])?;
+        let origin = start_origin(here, GIVEN, &[])?;
         given = Some(origin.address);
         all.push(origin);
     }
-    Ok((all, Origins { http, tcp, given, own }))
+    Ok((all, Origins { shared, tcp, given, own }))
 }

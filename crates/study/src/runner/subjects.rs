@@ -456,12 +456,7 @@ pub(super) fn proxy_spec(
             listen: SocketAddr::new(listen, 0),
             origins: next,
             fragment,
-            codec: match arm.conditions.protocol {
-                Protocol::Http1 => Codec::Http1,
-                Protocol::Http2 | Protocol::Grpc => Codec::Http2,
-                Protocol::WebSocket => Codec::WebSocket,
-                Protocol::Tcp => Codec::Tcp,
-            },
+            codec: codec(arm, number),
             downstream,
             upstream,
             watched,
@@ -473,6 +468,18 @@ pub(super) fn proxy_spec(
         processors: processors.to_vec(),
         generation: None,
     })
+}
+
+/// The protocol of the proxy at a hop of an arm. Applications serve HTTP/1.1 only, so the last proxy before one translates.
+fn codec(arm: &Arm, hop: usize) -> Codec {
+    let is_last = arm.chain.stages().last().is_some_and(|stage| stage.contains(&hop));
+    match arm.conditions.protocol {
+        Protocol::Http1 => Codec::Http1,
+        Protocol::Http2 if is_last && arm.application().is_some() => Codec::Http2ToHttp1,
+        Protocol::Http2 | Protocol::Grpc => Codec::Http2,
+        Protocol::WebSocket => Codec::WebSocket,
+        Protocol::Tcp => Codec::Tcp,
+    }
 }
 
 /// The statistics of the proxy at a hop of an arm, by pattern. Its admin interface listens on loopback, so it is asked

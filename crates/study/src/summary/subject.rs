@@ -49,7 +49,7 @@ pub(super) fn planned(
         protocol: arm.conditions.protocol.as_str().to_owned(),
         hops: arm.chain.hops.iter().map(|hop| planned_hop(plan, arm, hop, programs)).collect(),
         tls: arm.tls().into_iter().map(connection_tls).collect(),
-        application: match (&arm.external, &plan.application) {
+        application: match (&arm.external, arm.application()) {
             (Some(_), _) => "external".to_owned(),
             (None, None) => ORIGIN.to_owned(),
             (None, Some(application)) => application.name(),

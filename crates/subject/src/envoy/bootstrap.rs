@@ -69,7 +69,7 @@ pub struct ProxyPlan {
     pub origins: Vec<SocketAddr>,
     /// The function to enable; none for the plain proxy.
     pub fragment: Option<Fragment>,
-    /// The protocol on both sides.
+    /// The protocol.
     pub codec: Codec,
     /// Downstream TLS; plaintext if not given.
     pub downstream: Option<TlsSettings>,
@@ -122,6 +122,8 @@ pub enum Codec {
     Http1,
     /// HTTP/2, with or without gRPC.
     Http2,
+    /// HTTP/2 from clients, and HTTP/1.1 to the origins.
+    Http2ToHttp1,
     /// HTTP/1.1 upgraded to WebSocket.
     WebSocket,
     /// A TCP byte stream.
@@ -180,7 +182,12 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
 
     let cluster = merging.extend("cluster", &cluster(plan, group), &fragment.cluster)?;
     let filter = if plan.codec == Codec::Tcp {
-        let proxy = TcpProxy { type_url: TcpProxy::TYPE_URL, stat_prefix: INGRESS, cluster: ORIGIN };
+        let proxy = TcpProxy {
+            type_url: TcpProxy::TYPE_URL,
+            stat_prefix: INGRESS,
+            cluster: ORIGIN,
+            access_log: fragment.access_log.clone(),
+        };
         NetworkFilter {
             name: "envoy.filters.network.tcp_proxy",
             typed_config: merging.extend("tcp_proxy", &proxy, &Map::new())?,

@@ -6,7 +6,7 @@ use super::super::hops;
 use super::super::points::{self, Requested};
 use super::super::{BASELINE, network};
 use super::{Named, Planned, placed};
-use crate::file::{ChainEntry, LabelledNetwork};
+use crate::file::{ApplicationEntry, ChainEntry, LabelledNetwork};
 
 impl Planned<'_> {
     /// Adds the arms of a chain of proxies, one for each combination of conditions and networks. Returns the problems of the
@@ -23,6 +23,15 @@ impl Planned<'_> {
             }
         };
         let mut problems = Vec::new();
+        let at = entry.at.with_protocol(entry.protocol).unwrap_or_else(|message| {
+            problems.push((format!("{pointer}/protocol"), message));
+            entry.at.clone()
+        });
+        let own = entry.application.as_ref().map(ApplicationEntry::plan);
+        let application = own.unwrap_or_else(|| Ok(self.application.clone())).unwrap_or_else(|message| {
+            problems.push((format!("{pointer}/application"), message));
+            None
+        });
         let without_proxy =
             [("compared_with", entry.compared_with.is_some()), ("network", entry.network.is_some())];
         for (key, _) in without_proxy.iter().filter(|(_, is_set)| *is_set && resolved.chain.hops.is_empty()) {
@@ -33,7 +42,7 @@ impl Planned<'_> {
             return problems;
         }
         let mut messages = Vec::new();
-        for requested in self.requested(&entry.at) {
+        for requested in self.requested(&at, application.as_ref()) {
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }

@@ -39,7 +39,11 @@ impl Planned<'_> {
             Ok(_) => return problems,
             Err(found) => return [problems, found].concat(),
         };
-        for requested in self.requested(&entry.at) {
+        let at = match entry.at.with_protocol(entry.protocol) {
+            Ok(at) => at,
+            Err(message) => return vec![(format!("{pointer}/protocol"), message)],
+        };
+        for requested in self.requested(&at, self.application.as_ref()) {
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }

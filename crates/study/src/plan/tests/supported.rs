@@ -28,7 +28,7 @@ arms:
   - baseline
   - tls/originate
   - compress/gzip
-  - {{function: lua, at: {{protocol: http2}}}}
+  - {{function: lua, at: {{protocol: grpc}}}}
   - grpc-json
   - subject: {{position: direct}}
   - subject: {{position: both, mtls: true}}
@@ -47,7 +47,7 @@ arms:
                 6,
                 "`compress/gzip` needs responses of 4096 bytes, but the application in Go chooses the size itself",
             ),
-            (7, "`lua @ http2` needs `protocol: http2`, but the application in Go serves HTTP/1.1 only"),
+            (7, "`lua @ grpc` needs `protocol: grpc`, but the application in Go serves HTTP/1.1 only"),
             (
                 8,
                 "`grpc-json` needs HTTP/2 to the application, but the application in Go serves HTTP/1.1 only",
@@ -60,6 +60,12 @@ arms:
     // TLS between proxies, and in front of one, is no concern of the application.
     let arms = "baseline, tls/terminate, 'rate-limit/library{per_second=5}', {subject: {position: direct}}";
     planned(&format!("name: test\napplication: go\narms: [{arms}]\n{LOADS}")).unwrap();
+    // A proxy translates HTTP/2; without one, nothing does.
+    let text = |arm: &str| {
+        format!("name: test\napplication: go\narms: [baseline, {{{arm}, at: {{protocol: http2}}}}]\n{LOADS}")
+    };
+    planned(&text("function: lua")).unwrap();
+    assert!(lines(&text("function: direct"))[0].contains("serves HTTP/1.1 only"));
 }
 
 #[test]

@@ -181,6 +181,8 @@ pub(super) struct TcpProxy {
     pub(super) type_url: &'static str,
     pub(super) stat_prefix: &'static str,
     pub(super) cluster: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) access_log: Vec<Map<String, Value>>,
 }
 
 /// Settings added to every cluster of a function.

@@ -124,7 +124,7 @@ fn common(tls: &TlsSettings, codec: Codec, group: KeyExchangeGroup) -> Value {
     }
     match codec {
         Codec::Http1 | Codec::WebSocket => common["alpn_protocols"] = json!(["http/1.1"]),
-        Codec::Http2 => common["alpn_protocols"] = json!(["h2"]),
+        Codec::Http2 | Codec::Http2ToHttp1 => common["alpn_protocols"] = json!(["h2"]),
         Codec::Tcp => {}
     }
     common
