@@ -6,6 +6,9 @@ use hoptax_subject::front::Front;
 
 use super::Plan;
 
+/// The command after which users other than root may sample the kernel.
+pub const SAMPLING: &str = "sysctl kernel.perf_event_paranoid=1 kernel.kptr_restrict=0";
+
 impl Plan {
     /// The proxies other than Envoy, one for each place that has one.
     pub fn fronts(&self) -> impl Iterator<Item = &'static Front> {
@@ -34,6 +37,7 @@ impl Plan {
         }
         if self.profile {
             needs.push("perf (package linux-perf)".to_owned());
+            needs.push(format!("root, for profiles of the kernel, or `{SAMPLING}`"));
         }
         let fronts: BTreeSet<(&str, &str)> =
             self.fronts().map(|front| (front.program, front.package)).collect();

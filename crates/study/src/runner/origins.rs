@@ -73,8 +73,8 @@ fn tls_flags(lab: &Lab, is_mutual: bool) -> Vec<OsString> {
     flags
 }
 
-/// Starts as many origins as the arm with most upstreams needs; other arms use the first of these. Arms with a network have
-/// origins in it. Adds one for plain TCP, which the first byte does not distinguish from other protocols.
+/// Starts the origins that arms share, each the first of them, and those of single arms; see [`Plan::origins`]. Adds one for plain
+/// TCP, which the first byte does not distinguish from other protocols.
 pub(super) fn start_origins(
     plan: &Plan,
     setting: &Setting<'_>,
@@ -105,11 +105,9 @@ pub(super) fn start_origins(
         Ok(started??)
     };
     let shared = Ends { link, network: None };
-    let sharing = plan.arms.iter().filter(|arm| arm.network.is_none());
-    let count = sharing.map(|arm| arm.upstreams).max().unwrap_or(1);
     let mut all = Vec::new();
     let changes = plan.timeline.as_ref().is_some_and(Timeline::changes_origins);
-    for number in 0..count {
+    for number in 0..plan.shared_origins() {
         let file = default_file(setting, number);
         let mut flags: Vec<OsString> = Vec::new();
         if changes {
@@ -123,8 +121,8 @@ pub(super) fn start_origins(
     let http = all.iter().map(|origin| origin.address).collect();
     let mut own = BTreeMap::new();
     for (number, arm) in plan.arms.iter().enumerate() {
-        let flags = arm.application();
-        if !flags.is_empty() || arm.network.is_some() {
+        if arm.has_own_origins() {
+            let flags = arm.application();
             let ends = Ends::of(link, networks, number);
             let name = |upstream: usize| match upstream {
                 1 => format!("origin-{}", arm.folder(0)),
