@@ -25,6 +25,7 @@ mod price;
 mod prices;
 mod resume;
 mod sittings;
+mod smoke;
 mod study;
 mod timeline;
 
