@@ -28,7 +28,7 @@ study: build ## Build, fetch Envoy, run the quick study, print the table, write 
 
 .PHONY: build
 build: ## Build the program
-	@tools/prepare
+	@tools/packages build
 	$(CARGO) build --release --package hoptax
 
 .PHONY: install
@@ -37,22 +37,22 @@ install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH";; esac
 
 .PHONY: test
-test: ## Run all checks of CI
-	@tools/prepare
+test: applications ## Run all checks of CI
+	@tools/packages build tests
 	$(CARGO) test --workspace --quiet --no-run
 	@tools/searches-beside-lints $(MAKE)
 	$(CARGO) test --workspace --quiet -- --skip search_of_
 
 .PHONY: lint
 lint: ## Check formatting, lints and documentation
-	@tools/prepare
+	@tools/packages build
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
 .PHONY: unit
-unit: ## Run all tests, including those on real Envoy
-	@tools/prepare
+unit: applications ## Run all tests, including those on real Envoy
+	@tools/packages build tests
 	$(CARGO) test --workspace --quiet
 
 .PHONY: deny
@@ -68,11 +68,16 @@ bench: build ## Benchmark the load generator against others and against its targ
 
 .PHONY: callers
 callers: ## Install the packages for studies with a link, PHP callers or other proxies
-	tools/callers
+	tools/packages callers
 
 .PHONY: limiter
 limiter: ## Build the Go application of `hoptax study rate-limit-placement`
 	tools/go-program limiter
+
+# Without Go, the short form of the study that needs it is not tested.
+.PHONY: applications
+applications:
+	@! command -v go >/dev/null || tools/go-program limiter || echo "hoptax study rate-limit-placement will not be tested"
 
 .PHONY: collector
 collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs Go 1.26
@@ -84,13 +89,13 @@ collector-check: collector ## Have the collector read results of `hoptax export 
 
 .PHONY: registry
 registry: ## Start the image registry behind Envoy, with its plans enforced by MECHANISM (wasm or module); Ctrl-C ends it
-	@tools/prepare
+	@tools/packages build
 	$(CARGO) build --release --package image-registry
 	target/release/image-registry-lab --mechanism $(MECHANISM)
 
 .PHONY: registry-program
 registry-program: ## Build the image registry as the application of `hoptax study image-registry`
-	@tools/prepare
+	@tools/packages build
 	$(CARGO) build --release --package image-registry
 	install -D --mode 755 target/release/image-registry "$(TOOLS)/bin/image-registry"
 

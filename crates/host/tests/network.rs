@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod outer;
+
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -11,6 +13,7 @@ use std::thread;
 use hoptax_host::firewall::{Firewall, FirewallSpec, Matching};
 use hoptax_host::namespace::Namespace;
 use hoptax_host::network::{Nat, Network, NetworkSpec, Servers};
+use outer::Outer;
 
 /// Whether a program runs here.
 fn runs(program: &str) -> bool {
@@ -67,28 +70,10 @@ fn echoed(network: &Network) -> IpAddr {
     server.join().unwrap()
 }
 
-/// What a program prints in a namespace, or on this machine without one; empty if it is missing.
-fn printed(namespace: Option<&Namespace>, program: &str, arguments: &[&str]) -> String {
-    let run = || Command::new(program).args(arguments).output();
-    let output = namespace.map_or_else(run, |namespace| namespace.within(run).unwrap());
-    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
-}
-
-/// All rules, sets and interfaces of this machine, without counters and comments.
-fn of_machine() -> Vec<String> {
-    [
-        ("nft", ["list", "ruleset"].as_slice()),
-        ("iptables-legacy-save", &[]),
-        ("ipset", &["save"]),
-        ("ip", &["-brief", "link"]),
-        ("ip", &["route"]),
-    ]
-    .iter()
-    .map(|(program, arguments)| {
-        let text = printed(None, program, arguments);
-        text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
-    })
-    .collect()
+/// What a program prints in a namespace.
+fn printed(namespace: &Namespace, program: &str, arguments: &[&str]) -> String {
+    let output = namespace.within(|| Command::new(program).args(arguments).output()).unwrap();
+    String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
 }
 
 #[test]
@@ -115,7 +100,7 @@ fn packets_pass_every_firewall_and_meet_all_of_its_rules() {
         for matching in [Matching::First, Matching::Last, Matching::None] {
             let Some(network) = network(&rules(firewall, 300, matching)) else { continue };
             echoed(&network);
-            let list = |program, arguments: &[&str]| printed(Some(network.servers()), program, arguments);
+            let list = |program, arguments: &[&str]| printed(network.servers(), program, arguments);
             let listed = match firewall {
                 Firewall::Iptables => list("iptables-nft-save", &[]),
                 Firewall::IptablesLegacy => list("iptables-legacy-save", &[]),
@@ -134,15 +119,34 @@ fn packets_pass_every_firewall_and_meet_all_of_its_rules() {
 }
 
 #[test]
-fn the_rules_and_interfaces_of_the_machine_stay_as_they_are() {
-    let before = of_machine();
+fn the_rules_and_interfaces_of_the_machine_stay_byte_for_byte_as_they_are() {
+    let Some(machine) = Outer::create() else { return };
+    let before = machine.state();
     for firewall in Firewall::ALL {
-        let Some(network) = network(&rules(firewall, 10, Matching::Last)) else { continue };
-        assert_eq!(of_machine(), before, "{firewall:?}");
+        let network = machine.within(|| network(&rules(firewall, 10, Matching::Last))).unwrap();
+        assert_eq!(machine.state(), before, "{firewall:?}");
         drop(network);
     }
     for nat in [Nat::Iptables, Nat::Nftables] {
-        drop(network(&NetworkSpec { servers: Servers::Container, nat: Some(nat), firewall: None }));
+        let spec = NetworkSpec { servers: Servers::Container, nat: Some(nat), firewall: None };
+        let network = machine.within(|| network(&spec)).unwrap();
+        assert_eq!(machine.state(), before, "{nat:?}");
+        drop(network);
     }
-    assert_eq!(of_machine(), before);
+    assert_eq!(machine.state(), before);
+}
+
+#[test]
+fn a_removed_rule_or_an_added_interface_of_the_machine_is_seen() {
+    let Some(machine) = Outer::create() else { return };
+    for change in [
+        "iptables-legacy --flush",
+        "nft delete table inet own",
+        "ipset destroy own",
+        "ip link add more0 type veth",
+    ] {
+        let before = machine.state();
+        machine.within(|| assert!(Command::new("sh").args(["-c", change]).status().unwrap().success()));
+        assert_ne!(machine.state(), before, "{change}");
+    }
 }

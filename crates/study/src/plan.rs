@@ -14,6 +14,7 @@ mod outline;
 mod points;
 mod positions;
 mod searched;
+mod size;
 mod smoke;
 mod supported;
 mod timeline;
@@ -40,7 +41,9 @@ pub use chain::{Chain, Hop};
 pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
 pub use copies::Subject;
 pub use given::GivenConfig;
+pub use needs::SAMPLING;
 pub use order::{Block, Draws, blocks, courses, shuffled};
+pub use size::Items;
 pub use timeline::{Becomes, Change, TimedEvent, Timeline};
 
 /// The id of the reference arm.
@@ -53,6 +56,8 @@ pub const DIRECT: &str = "direct";
 pub const CONFIDENCE: f64 = 0.95;
 /// Default number of rounds, unless the machine needs more ([`crate::suit`]).
 pub const DEFAULT_ROUNDS: u32 = 10;
+/// How often the capacity of a subject is measured.
+const CAPACITY_TURNS: u32 = 3;
 /// Default length of a slice, unless the machine needs a shorter one.
 pub const DEFAULT_SLICE: Duration = Duration::from_millis(200);
 /// Share of unanswered requests above which an arm's numbers are withheld.
@@ -83,6 +88,8 @@ pub struct Plan {
     pub link: Option<LinkSpec>,
     /// Whether the proxies of each arm are profiled in each round.
     pub profile: bool,
+    /// How often the capacity of each subject is measured, if a load needs it; the median is used.
+    pub capacity_turns: u32,
     /// Headers of every request of every arm: all that any function requires.
     pub headers: BTreeMap<String, String>,
     /// The configurations of the user that proxies run.
@@ -215,6 +222,7 @@ impl Plan {
             summary: file.summary.clone(),
             seed: file.seed,
             rounds: file.rounds.unwrap_or(DEFAULT_ROUNDS),
+            capacity_turns: CAPACITY_TURNS,
             left_open: LeftOpen {
                 rounds: file.rounds.is_none() && file.observe == Observe::Costs,
                 slices: (0..)

@@ -29,8 +29,8 @@ pub fn envoy_name(choice: &str) -> String {
 }
 
 /// The builds of the programs that a plan needs besides hoptax and the usual Envoy, by name: Envoys that single proxies
-/// choose ([`envoy_name`]), other proxies, applications, and callers. Missing programs are left out; the study then
-/// fails where it starts them, with the remedy. `folder` is that of the study file.
+/// choose ([`envoy_name`]), other proxies, applications, and callers. Missing programs are left out: whether
+/// all are there is checked before. `folder` is that of the study file.
 ///
 /// # Errors
 /// A program that exists cannot be read.

@@ -6,7 +6,7 @@ mod go;
 mod image_registry;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -118,10 +118,14 @@ impl Application {
 
     /// The path of its program; none if it is missing. `folder` is that of the study file.
     pub fn program(&self, folder: &Path) -> Option<PathBuf> {
+        self.program_in(folder, &env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// As [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
+    pub fn program_in(&self, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
         let name = self.program_name();
         let built = self.known.map(|_| Path::new(BUILT).join(name)).filter(|path| path.is_file());
-        let search_path = env::var_os("PATH").unwrap_or_default();
-        built.or_else(|| program::of_command(name, folder, &search_path))?.canonicalize().ok()
+        built.or_else(|| program::of_command(name, folder, search_path))?.canonicalize().ok()
     }
 
     /// The files among its arguments: a script is as much a part of it as the interpreter.

@@ -36,6 +36,8 @@ pub struct Known {
     arguments: &'static [&'static str],
     /// Arguments with which the program prints the versions of what a call needs.
     version: &'static [&'static str],
+    /// Arguments with which the program succeeds only if it has the extensions that the script needs.
+    extensions: &'static [&'static str],
     /// The name and the text of the script that it runs.
     script: (&'static str, &'static str),
     /// What to install.
@@ -108,6 +110,11 @@ impl Caller {
     /// Arguments with which its program prints its version; none if they are not known.
     pub fn version(&self) -> Option<&'static [&'static str]> {
         self.known.map(|known| known.version)
+    }
+
+    /// Whether its program, at this path, has the extensions that its script needs.
+    pub fn has_extensions(&self, program: &Path) -> bool {
+        self.known.is_none_or(|known| program::succeeds(program, known.extensions))
     }
 
     /// The name and the text of the script that it runs, if it brings one.

@@ -9,12 +9,12 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use hoptax_host::command;
+use hoptax_host::command::{self, CommandOutput};
 
 use crate::placeholders::{FOLDER, filled};
 
-/// Time limit for a program to print its version.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit for a program to print its version, or to say what it has.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The first program of this name in the folders of `search_path`, in the format of `PATH`.
 pub fn in_search_path(name: &str, search_path: &OsStr) -> Option<PathBuf> {
@@ -36,11 +36,20 @@ pub(crate) fn of_command(name: &str, folder: &Path, search_path: &OsStr) -> Opti
 
 /// The first line that a program prints when it is called with `arguments`. None if it fails or prints nothing.
 pub fn version(program: &Path, arguments: &[&str]) -> Option<String> {
-    let mut command = Command::new(program);
-    command.args(arguments);
-    let output = command::run(command, VERSION_TIMEOUT, &AtomicBool::new(false)).ok()?;
+    let output = output(program, arguments)?;
     let line = output.text.lines().map(str::trim).find(|line| !line.is_empty())?;
     output.status.success().then(|| line.to_owned())
+}
+
+/// Whether a program exits with success when it is called with `arguments`.
+pub(crate) fn succeeds(program: &Path, arguments: &[&str]) -> bool {
+    output(program, arguments).is_some_and(|output| output.status.success())
+}
+
+fn output(program: &Path, arguments: &[&str]) -> Option<CommandOutput> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command::run(command, TIMEOUT, &AtomicBool::new(false)).ok()
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ pub(crate) struct StudyArguments {
     pub(crate) store: Option<Option<PathBuf>>,
     /// Run every part of the study for seconds, to see that all comes up; the numbers are of no use
     ///
-    /// Two rounds with a short slice of each arm under each load. The result is named `NAME-smoke`, and its verdict does not
+    /// One round with a short slice of each arm under each load. The result is named `NAME-smoke`, and its verdict does not
     /// determine the exit code.
     #[arg(long, conflicts_with_all = ["rounds", "budget", "until", "resume", "again", "combine", "store"])]
     pub(crate) smoke: bool,

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if arguments.dry_run {
         return dry_run(plan, arguments.never_halt);
     }
-    requirements::check(&plan)?;
+    requirements::check(&plan, &file.folder)?;
     let envoy = arguments.envoy.clone().or_else(|| Some(stored.as_ref()?.1.envoy_version.clone()));
     let envoy = Envoy::find(envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
     let envoys = Envoys::find(envoy, plan.envoys(), &mut print::note).map_err(Failure::environment)?;

@@ -27,6 +27,7 @@ mod price_secrets;
 mod prices;
 mod resume;
 mod sittings;
+mod smoke;
 mod study;
 mod timeline;
 

@@ -1,9 +1,13 @@
 //! Studies of arms with networks of their own. Without root, or without the programs, they are not tested, which is printed.
 
+#[path = "../../../host/tests/outer/mod.rs"]
+mod outer;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use self::outer::Outer;
 use crate::support::{Guarded, checked, hoptax, is_alive, ran, run, small_study, wait_until};
 
 /// Arms in every kind of network, with programs of every package.
@@ -24,47 +28,28 @@ fn out(folder: &Path) -> PathBuf {
     folder.join("out")
 }
 
-/// Whether the study can begin here. If not, its message says what is missing.
-fn can_begin() -> bool {
-    let names = ["ip", "iptables-nft-restore", "ipset", "nft"];
-    let has = |name: &&str| {
-        Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-    };
-    if names.iter().all(has) && rustix::process::geteuid().is_root() {
-        return true;
+/// A namespace that stands for the machine. If there is none here, the message of the study says what is missing.
+fn machine() -> Option<Outer> {
+    let machine = Outer::create();
+    if machine.is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let ran = ran(&mut study(folder.path(), 2));
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("needs root") || ran.stderr.contains("apt-get install"),
+            "{}",
+            ran.stderr
+        );
     }
-    let folder = tempfile::tempdir().unwrap();
-    let ran = ran(&mut study(folder.path(), 2));
-    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    assert!(ran.stderr.contains("needs root") || ran.stderr.contains("apt-get install"), "{}", ran.stderr);
-    eprintln!("not tested: {}", ran.stderr);
-    false
-}
-
-/// The rules, sets, interfaces and routes of this machine.
-fn of_machine() -> Vec<String> {
-    let printed = |(program, arguments): (&str, &[&str])| {
-        let output = Command::new(program).args(arguments).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    [
-        ("nft", ["list", "ruleset"].as_slice()),
-        ("ipset", &["save"]),
-        ("ip", &["-brief", "link"]),
-        ("ip", &["route"]),
-    ]
-    .map(printed)
-    .to_vec()
+    machine
 }
 
 #[test]
 fn arms_are_measured_in_their_networks_and_the_machine_keeps_its_rules() {
-    if !can_begin() {
-        return;
-    }
-    let before = of_machine();
+    let Some(machine) = machine() else { return };
+    let before = machine.state();
     let folder = tempfile::tempdir().unwrap();
-    let ran = ran(&mut study(folder.path(), 2));
+    let ran = machine.within(|| ran(&mut study(folder.path(), 2)));
     let result = fs::read_to_string(out(folder.path()).join("result.json"));
     let result = checked("study", &result.unwrap_or_else(|_| panic!("{}", ran.stderr)));
     assert_eq!(result["plan"]["rounds_completed"], 2, "{}", ran.stderr);
@@ -83,15 +68,13 @@ fn arms_are_measured_in_their_networks_and_the_machine_keeps_its_rules() {
         let is_counted = packets.as_array().is_some_and(|all| all.iter().all(|one| one.as_f64() > Some(0.9)));
         assert_eq!(is_counted, sample["arm"] != "baseline", "{sample:#}");
     }
-    assert_eq!(of_machine(), before);
+    assert_eq!(machine.state(), before);
 }
 
 #[test]
 fn kill_9_leaves_neither_processes_nor_rules_nor_interfaces() {
-    if !can_begin() {
-        return;
-    }
-    let before = of_machine();
+    let Some(machine) = machine() else { return };
+    let before = machine.state();
     // While the first network is made, while origins start, and while slices are measured.
     let moments: [fn(&Path) -> bool; 3] = [
         |out| out.join("run.json").exists(),
@@ -101,7 +84,8 @@ fn kill_9_leaves_neither_processes_nor_rules_nor_interfaces() {
     for (number, is_now) in moments.into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = study(folder.path(), 10);
-        let mut running = Guarded(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = Guarded(machine.within(|| command.spawn()).unwrap());
         wait_until("the moment", || is_now(&out(folder.path())));
         let children = running.children();
         running.signal("KILL");
@@ -109,6 +93,6 @@ fn kill_9_leaves_neither_processes_nor_rules_nor_interfaces() {
         wait_until("the end of all children", || children.iter().all(|child| !is_alive(*child)));
         let cleaned = run(["cleanup", folder.path().to_str().unwrap()]);
         assert_eq!(cleaned.code, Some(0), "{number}: {}", cleaned.stderr);
-        assert_eq!(of_machine(), before, "{number}");
+        assert_eq!(machine.state(), before, "{number}");
     }
 }

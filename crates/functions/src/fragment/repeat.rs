@@ -22,6 +22,11 @@ pub fn repeated(messages: &[Map<String, Value>]) -> Vec<Map<String, Value>> {
     messages.iter().flat_map(copies).collect()
 }
 
+/// For how many messages these stand.
+pub fn count(messages: &[Map<String, Value>]) -> u64 {
+    messages.iter().map(|message| message.get(TIMES).and_then(Value::as_u64).unwrap_or(1)).sum()
+}
+
 fn numbered(value: &Value, number: &str) -> Value {
     match value {
         Value::String(text) => text.replace(NUMBER, number).into(),
@@ -47,6 +52,7 @@ mod tests {
             {"times": 3, "name": "many-#", "nested": [{"port": "1#", "other": 5}]},
         ]))
         .unwrap();
+        assert_eq!(count(&messages), 4);
         let all = json!(repeated(&messages));
         let expected = json!([
             {"name": "once #"},

@@ -6,6 +6,9 @@ use hoptax_subject::front::Front;
 
 use super::Plan;
 
+/// The command after which users other than root may sample the kernel.
+pub const SAMPLING: &str = "sysctl kernel.perf_event_paranoid=1 kernel.kptr_restrict=0";
+
 impl Plan {
     /// The proxies other than Envoy, one for each place that has one.
     pub fn fronts(&self) -> impl Iterator<Item = &'static Front> {
@@ -33,7 +36,8 @@ impl Plan {
             needs.push(format!("root, for the networks of its arms; {}", programs.join("; ")));
         }
         if self.profile {
-            needs.push("root, for profiles; perf (package linux-perf), for top-down counters".to_owned());
+            needs.push(format!("root, for profiles of the kernel, or `{SAMPLING}`"));
+            needs.push("perf (package linux-perf), for top-down counters".to_owned());
         }
         let fronts: BTreeSet<(&str, &str)> =
             self.fronts().map(|front| (front.program, front.package)).collect();

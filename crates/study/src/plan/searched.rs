@@ -2,7 +2,7 @@
 
 use hoptax_load::Arrivals;
 
-use super::{Arm, LeftOpen, Open, Plan, Rate, Subject};
+use super::{Arm, CAPACITY_TURNS, LeftOpen, Open, Plan, Rate, Subject};
 
 impl Plan {
     /// The plan of a search on the arms with these ids, in this order, each with one copy. Parts of one id, which commas separate, may be
@@ -56,6 +56,7 @@ impl Plan {
             subjects: (0..arms.len()).map(|arm| Subject { arm, copy: 0 }).collect(),
             arms,
             loads: vec![load],
+            capacity_turns: CAPACITY_TURNS,
             left_open: LeftOpen::default(),
             profile: false,
             is_searched: true,

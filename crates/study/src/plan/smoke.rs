@@ -5,10 +5,12 @@ use std::time::Duration;
 use super::timeline::BETWEEN_RESTARTS;
 use super::{Change, LeftOpen, Plan, TimedEvent, Timeline};
 
-/// Number of rounds: the least with intervals.
-const ROUNDS: u32 = 2;
+/// Number of rounds: a second one brings up the same parts again, and intervals of two are of no use.
+const ROUNDS: u32 = 1;
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(50);
+/// Most connections of a load: opening thousands for each slice takes longer than everything else.
+const CONNECTIONS: usize = 64;
 /// Length of a slice of a timeline, if its restarts allow.
 const SLICE_OF_TIMELINE: Duration = Duration::from_secs(1);
 /// Number of intervals in it.
@@ -17,16 +19,20 @@ const INTERVALS: u32 = 10;
 const WARM_UP: Duration = Duration::from_millis(100);
 
 impl Plan {
-    /// Shortens rounds, blocks and slices so that the whole study takes seconds, and marks its name.
+    /// Shortens rounds, blocks and slices so that the whole study takes seconds, leaves loads few connections, and marks its name.
     pub fn smoke(&mut self) {
         self.name.push_str("-smoke");
         self.rounds = ROUNDS;
         self.left_open = LeftOpen::default();
+        self.capacity_turns = 1;
+        // Further copies of an arm are for precision.
+        self.subjects.retain(|subject| subject.copy == 0);
         let longest = self.loads.iter().map(|load| load.slice).max().unwrap_or_default();
         let slice = self.timeline.as_mut().map_or(SLICE, |timeline| timeline.shorten(longest));
         for load in &mut self.loads {
             load.blocks = 1;
             load.slice = slice;
+            load.connections = load.connections.min(CONNECTIONS);
         }
     }
 }
@@ -58,8 +64,8 @@ impl Timeline {
 mod tests {
     use hoptax_functions::Catalogue;
 
+    use super::*;
     use crate::file;
-    use crate::plan::Plan;
 
     fn smoke(text: &str) -> Plan {
         let (file, positions) = file::read("test.yaml", text).unwrap();
@@ -71,12 +77,14 @@ mod tests {
     #[test]
     fn a_study_keeps_its_arms_and_loads_and_loses_its_length() {
         let plan = smoke(
-            "name: test\narms: [baseline, lua]\nloads:\n  - {name: a, loop: closed, blocks: 6}\n  \
+            "name: test\narms: [baseline, lua]\nloads:\n  - {name: a, loop: closed, connections: 10000, blocks: 6}\n  \
              - {name: b, loop: open, rate: 100, slice: 1s}\n",
         );
-        assert_eq!((plan.arms.len(), plan.loads.len(), plan.rounds), (2, 2, 2));
-        assert_eq!(plan.slices_per_round(), 4);
-        assert!(plan.loads.iter().all(|load| load.slice.as_millis() == 50));
+        assert_eq!((plan.arms.len(), plan.loads.len(), plan.rounds), (2, 2, 1));
+        assert_eq!((plan.subjects.len(), plan.slices_per_round()), (2, 4));
+        assert!(
+            plan.loads.iter().all(|load| load.slice.as_millis() == 50 && load.connections <= CONNECTIONS)
+        );
         assert!(!plan.left_open.rounds && plan.left_open.slices.is_empty());
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use hoptax_host::processors::Placement;
 use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
@@ -16,10 +17,8 @@ use super::measure::{AFTER_THAW, Meter, SETTLE};
 use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Arm, Load, Plan};
 
-/// Measurements per subject; their median is used. Subjects alternate.
-const TURNS: usize = 3;
-/// Length of each loop of a measurement, nanoseconds.
-const TURN_NS: u64 = 150_000_000;
+/// Length of each of the two loops of a measurement.
+pub const LOOP: Duration = Duration::from_millis(150);
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
 
@@ -42,8 +41,8 @@ impl Meter<'_> {
     ) -> Result<BTreeMap<usize, Capacity>, RunError> {
         let mut measured: BTreeMap<usize, Vec<Capacity>> = BTreeMap::new();
         let open = self.plan.loads.iter().position(|load| load.open.is_some());
-        for turn in 0..TURNS {
-            for number in plan::shuffled(self.plan, turn as u32) {
+        for turn in 0..self.plan.capacity_turns {
+            for number in plan::shuffled(self.plan, turn) {
                 let (Some(subject), Some(planned), Some(open)) =
                     (subjects.all.get_mut(number), self.plan.subjects.get(number), open)
                 else {
@@ -62,7 +61,7 @@ impl Meter<'_> {
                 let closed = self.try_loop(subject, (arm, open), Release::Closed, stop)?;
                 // Directly after it, so that the machine's speed is the same in both loops.
                 let rate = (closed.rate * IN_USE).max(1.0);
-                let seed = self.plan.seed ^ turn as u64;
+                let seed = self.plan.seed ^ u64::from(turn);
                 let release = Release::Open(Schedule::new(Arrivals::Poisson, rate, seed, 0, 1));
                 let in_use = self.try_loop(subject, (arm, open), release, stop)?;
                 self.close(subject, open)?;
@@ -87,7 +86,7 @@ impl Meter<'_> {
         self.recording.clear();
         let start_ns = now_ns();
         let drain_ns = self.plan.drain_ns(arm, load);
-        let run = Run::new(release, start_ns, start_ns + TURN_NS, drain_ns);
+        let run = Run::new(release, start_ns, start_ns + LOOP.as_nanos() as u64, drain_ns);
         subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;

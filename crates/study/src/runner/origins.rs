@@ -53,28 +53,6 @@ impl Origins {
     }
 }
 
-/// Whether an arm has origins that no other arm has: with flags for it, or in its network.
-fn has_own(arm: &Arm) -> bool {
-    !arm.application_flags().is_empty() || arm.network.is_some()
-}
-
-/// The applications that arms share, none being the origin, each with the number of its processes: as many as the arm with
-/// most upstreams needs.
-fn shared_applications(plan: &Plan) -> Vec<(Option<&Application>, usize)> {
-    let mut all: Vec<(Option<&Application>, usize)> = Vec::new();
-    let is_shared = |arm: &&Arm| {
-        let has_others = arm.external.is_some() || arm.chain.is_given();
-        !has_own(arm) && !has_others && arm.conditions.protocol != Protocol::Tcp
-    };
-    for arm in plan.arms.iter().filter(is_shared) {
-        match all.iter_mut().find(|(application, _)| *application == arm.application()) {
-            Some((_, count)) => *count = (*count).max(arm.upstreams),
-            None => all.push((arm.application(), arm.upstreams)),
-        }
-    }
-    all
-}
-
 /// Starts the companion: an origin, on the processors of the origins. Proxies may fetch the certificates of the lab from it.
 pub(super) fn start_companion(
     setting: &Setting<'_>,
@@ -141,7 +119,7 @@ pub(super) fn start_origins(
     let mut all: Vec<OriginProcess> = Vec::new();
     let mut shared = Vec::new();
     let changes = plan.timeline.as_ref().is_some_and(Timeline::changes_origins);
-    for (application, count) in shared_applications(plan) {
+    for (application, count) in plan.shared_applications() {
         let before = all.len();
         for _ in 0..count {
             let number = all.len();
@@ -165,7 +143,7 @@ pub(super) fn start_origins(
     let of_tcp = ["--tcp-request-size", &bytes, "--default", &size].map(OsString::from);
     let mut own = BTreeMap::new();
     for (number, arm) in plan.arms.iter().enumerate() {
-        if has_own(arm) {
+        if arm.has_own_origins() {
             let ends = Ends::of(link, networks, number);
             let name = |upstream: usize| match upstream {
                 1 => format!("origin-{}", arm.folder(0)),
@@ -182,8 +160,7 @@ pub(super) fn start_origins(
         }
     }
     let mut tcp = Vec::new();
-    let of_tcp_arms = plan.arms.iter().filter(|arm| arm.conditions.protocol == Protocol::Tcp);
-    for number in 1..=of_tcp_arms.map(|arm| arm.upstreams).max().unwrap_or(0) {
+    for number in 1..=plan.tcp_origins() {
         let origin = start_origin(here, &format!("{TCP}-{number}"), &of_tcp)?;
         tcp.push(origin.address);
         all.push(origin);

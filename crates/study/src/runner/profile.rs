@@ -30,8 +30,8 @@ use crate::plan::{self, Arm};
 
 /// The folder of profiles in the run folder: in it a folder for each arm, with the stacks of each round.
 pub const PROFILES: &str = "profiles";
-/// Length of a profile, nanoseconds.
-pub(super) const LENGTH_NS: u64 = 1_000_000_000;
+/// Length of a profile.
+pub const LENGTH: Duration = Duration::from_secs(1);
 /// Samples per second of CPU time: not a divisor of the kernel's tick, with which samples would otherwise stay in step.
 const FREQUENCY: u32 = 1_999;
 /// Time limit for perf to start, to end and to print.
@@ -135,7 +135,7 @@ impl Meter<'_> {
         self.recording.clear();
         let start_ns = now_ns();
         let drain_ns = self.plan.drain_ns(arm, load);
-        let run = Run::new(Release::Closed, start_ns, start_ns + LENGTH_NS, drain_ns);
+        let run = Run::new(Release::Closed, start_ns, start_ns + LENGTH.as_nanos() as u64, drain_ns);
         subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;

@@ -12,7 +12,7 @@ use hoptax_host::command;
 use hoptax_profile::top_down::{GROUPS, group, shares};
 
 use super::measure::Meter;
-use super::profile::{LENGTH_NS, PROFILES, ProfileError, TIMEOUT, has_perf, remove, wait};
+use super::profile::{LENGTH, PROFILES, ProfileError, TIMEOUT, has_perf, remove, wait};
 use super::subjects::{Subject, of};
 use super::{ArmError, RunError};
 use crate::plan::Arm;
@@ -65,7 +65,7 @@ impl Meter<'_> {
         remove(&ready)?;
         let all: Vec<String> = proxies.iter().map(u32::to_string).collect();
         // perf counts as long as this script runs.
-        let seconds = (LENGTH_NS as f64 / 1e9).to_string();
+        let seconds = LENGTH.as_secs_f64().to_string();
         let script = format!(": >\"$0\"; exec sleep {seconds}");
         let options = ["stat", "--json-output", "--metrics", group, "--pid", &all.join(","), "--output"];
         let mut arguments: Vec<std::ffi::OsString> = options.iter().map(Into::into).collect();

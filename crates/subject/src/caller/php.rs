@@ -11,6 +11,7 @@ pub(super) static PHP: Known = Known {
         "-r",
         "echo 'PHP ', PHP_VERSION, ', curl ', function_exists('curl_version') ? curl_version()['version'] : 'missing';",
     ],
+    extensions: &["-r", "exit(extension_loaded('curl') ? 0 : 1);"],
     script: ("caller.php", include_str!("../../../../apps/php/caller.php")),
     remedy: "install the packages php-cli and php-curl",
 };

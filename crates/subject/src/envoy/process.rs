@@ -26,10 +26,11 @@ use watched::Watched;
 
 /// The beginning of a reason that concerns a constraint of a message.
 const CONSTRAINT: &str = "Proto constraint validation failed";
-/// Time limit for Envoy to become live.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time limit for validating a configuration.
-const VALIDATION_TIMEOUT: Duration = Duration::from_mins(1);
+/// Time limit for Envoy to become live. One with 10,000 listeners needs 13 s of CPU time for it, of which a busy machine gives it a
+/// fraction.
+const START_TIMEOUT: Duration = Duration::from_mins(2);
+/// Time limit for validating a configuration, which takes as much.
+const VALIDATION_TIMEOUT: Duration = START_TIMEOUT;
 /// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
 /// Time limit for Envoy to end when asked to.
@@ -361,7 +362,7 @@ impl StartingProxy {
     /// Waits until the admin interface reports LIVE and the listener has its port.
     ///
     /// # Errors
-    /// When Envoy exits before, or is not live within 30 s of its start.
+    /// When Envoy exits before, or is not live within two minutes of its start.
     pub fn wait(mut self) -> Result<Proxy, ProxyError> {
         loop {
             check(&mut self.child)?;

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
         print::result(&outline(&study.plan, arguments, settings, budget))?;
         return Ok(Code::Success);
     }
-    requirements::check(&study.plan)?;
+    requirements::check(&study.plan, &study.folder)?;
     estimate::check_memory(&estimate::Estimate::of(&study.plan), false, "name fewer arms")?;
     load::allow_connections(study.plan.most_connections())?;
     let envoys = envoys(&study.plan, arguments)?;

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use hoptax_study::length::{FEWEST_ROUNDS, Length};
-use hoptax_study::plan::{Arm, Load, Plan};
+use hoptax_study::plan::{Arm, Hop, Items, Load, Plan, Subject};
+use hoptax_study::runner::{CAPACITY_LOOP, PROFILE_LENGTH};
 
 use super::session::duration;
 use crate::exit::Failure;
@@ -23,11 +24,31 @@ const OPENED_CONNECTION_S: f64 = 0.00017;
 const PROXY_S: f64 = 0.21;
 /// Additional time per proxy in the first round, to validate its configuration, seconds: 0.2 s for 25.
 const VALIDATION_S: f64 = 0.01;
+/// Time per item of a configuration, each time an Envoy starts with it, seconds: its CPU time with 10,000 and with 1,000, less that of a plain
+/// one (round 1 of the study `configuration-size`). That of a listener also grows with their number, for every listener is compared with
+/// all before it.
+const CLUSTER_S: f64 = 0.000_43;
+const LISTENER_S: f64 = 0.000_57;
+const PAIR_OF_LISTENERS_S: f64 = 7.3e-8;
+const ROUTE_S: f64 = 0.000_02;
+/// Memory of these items, bytes: the same comparison of their memory in use.
+const CLUSTER_BYTES: u64 = 51_500;
+const LISTENER_BYTES: u64 = 36_200;
+const ROUTE_BYTES: u64 = 2_500;
+/// Time per profile in addition to its length, seconds: 1.4 s until perf has started, has ended and has printed its samples (10 rounds of
+/// the study `where-the-time-goes`).
+const PROFILED_S: f64 = 1.4;
+/// Time per network and round to make it, to bring up its origin and to remove it, seconds: 2.2 s for the eight of the study
+/// `container-network`.
+const NETWORK_S: f64 = 0.27;
 /// Private memory of a proxy, bytes: `RssAnon` of Envoy 1.40.0 with its connections open, the mean of 25 arms of the study `quick`
 /// (15.3 MiB after the start, 17.8 MiB after the first slices). All proxies share the 53 MB of the program.
 const PROXY_BYTES: u64 = 18_700_000;
+/// Memory of an origin after the first, bytes: 4.0 MB of its own, and 0.2 MB of page tables (100 origins of the study
+/// `front-proxy-clones`).
+const ORIGIN_BYTES: u64 = 4_200_000;
 /// All other memory, bytes: `MemAvailable` fell by 601 MB during `quick`; this is the part not due to its 25 proxies. It covers
-/// hoptax, the origins, pages shared by all proxies, and kernel buffers.
+/// hoptax, one origin, pages shared by all proxies, and kernel buffers.
 const OWN_BYTES: u64 = 134_000_000;
 
 /// Duration below which a study is short, seconds.
@@ -52,6 +73,34 @@ fn opening_s(plan: &Plan, arm: &Arm, load: &Load) -> f64 {
         return 0.0;
     }
     OPENED_SLICE_S + arm.connections(load) as f64 * OPENED_CONNECTION_S
+}
+
+/// Time and memory that the items of the configurations of an arm add to a plain start: seconds and bytes.
+fn of_items(arm: &Arm) -> (f64, u64) {
+    let of_hop = |hop: &Hop| {
+        let Items { clusters, listeners, routes } = hop.items();
+        let pairs = (listeners * listeners) as f64;
+        let of_listeners_s = listeners as f64 * LISTENER_S + pairs * PAIR_OF_LISTENERS_S;
+        let seconds = clusters as f64 * CLUSTER_S + of_listeners_s + routes as f64 * ROUTE_S;
+        (seconds, clusters * CLUSTER_BYTES + listeners * LISTENER_BYTES + routes * ROUTE_BYTES)
+    };
+    let hops = arm.chain.hops.iter().map(of_hop);
+    hops.fold((0.0, 0), |(seconds, bytes), (more_s, more)| (seconds + more_s, bytes + more))
+}
+
+/// Time of the profiles of a round, seconds: one for each arm with proxies.
+fn profiles_s(plan: &Plan) -> f64 {
+    let profiled = if plan.profile { plan.arms.iter().filter(|arm| arm.has_proxy()).count() } else { 0 };
+    profiled as f64 * (PROFILE_LENGTH.as_secs_f64() + PROFILED_S)
+}
+
+/// Time to measure the capacity of each subject, once, seconds.
+fn capacities_s(plan: &Plan) -> f64 {
+    let has_proxy = |subject: &&Subject| plan.arms.get(subject.arm).is_some_and(Arm::has_proxy);
+    let sized = if plan.needs_capacities() { plan.subjects.iter().filter(has_proxy).count() } else { 0 };
+    // A closed loop and an open one in each turn.
+    let loops = 2.0 * f64::from(plan.capacity_turns);
+    sized as f64 * loops * (CAPACITY_LOOP.as_secs_f64() + SLICE_OVERHEAD_S)
 }
 
 impl Estimate {
@@ -80,11 +129,24 @@ impl Estimate {
                 (proxies * plan.loads.len(), most, courses as f64 * timeline.warm_up.as_secs_f64())
             }
         };
-        let round_s = slices_s + before_s + starts as f64 * PROXY_S;
+        let items: Vec<(f64, u64)> = plan.arms.iter().map(of_items).collect();
+        let of_subjects = || plan.subjects.iter().filter_map(|subject| items.get(subject.arm));
+        let courses = if plan.timeline.is_some() { plan.loads.len() } else { 1 };
+        let items_s = courses as f64 * of_subjects().map(|(seconds, _)| seconds).sum::<f64>();
+        let items_bytes = match plan.timeline {
+            None => of_subjects().map(|(_, bytes)| bytes).sum(),
+            Some(_) => items.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0),
+        };
+        let validation_s =
+            starts as f64 * VALIDATION_S + items.iter().map(|(seconds, _)| seconds).sum::<f64>();
+        let networks = plan.arms.iter().filter(|arm| arm.network.is_some()).count();
+        let starts_s = starts as f64 * PROXY_S + items_s + networks as f64 * NETWORK_S;
+        let round_s = slices_s + before_s + starts_s + profiles_s(plan);
+        let origins = plan.origins().saturating_sub(1) as u64;
         Self {
-            first_round_s: round_s + starts as f64 * VALIDATION_S,
+            first_round_s: round_s + validation_s + capacities_s(plan),
             round_s,
-            memory_bytes: OWN_BYTES + alive as u64 * PROXY_BYTES,
+            memory_bytes: OWN_BYTES + alive as u64 * PROXY_BYTES + items_bytes + origins * ORIGIN_BYTES,
             connections: plan.most_connections(),
         }
     }
@@ -183,8 +245,11 @@ mod tests {
 
     fn with_connections(arms: &str, connections: u32) -> Estimate {
         let load = format!("{{name: a, loop: closed, connections: {connections}, blocks: 4, slice: 200ms}}");
-        let text = format!("name: test\nrounds: 3\narms: [{arms}]\nloads:\n  - {load}\n");
-        let (file, positions) = hoptax_study::file::read("test.yaml", &text).unwrap();
+        of_text(&format!("name: test\nrounds: 3\narms: [{arms}]\nloads:\n  - {load}\n"))
+    }
+
+    fn of_text(text: &str) -> Estimate {
+        let (file, positions) = hoptax_study::file::read("test.yaml", text).unwrap();
         Estimate::of(&Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap())
     }
 
@@ -226,6 +291,56 @@ mod tests {
             "{few} {many}"
         );
         assert!((more - many - 8.0 * 9_000.0 * OPENED_CONNECTION_S).abs() < 1e-9, "{many} {more}");
+    }
+
+    #[test]
+    fn large_configurations_take_their_start_in_each_round_their_validation_in_the_first_and_their_memory() {
+        let [plain, clusters, listeners, routes] = [
+            "lua",
+            "'configuration/clusters{clusters=10000}'",
+            "'configuration/listeners{listeners=10000}'",
+            "'route/path{routes=10000}'",
+        ]
+        .map(|arm| of(&format!("baseline, {arm}")));
+        // Round 1 of the study `configuration-size`, less its baseline: CPU time of the start, and memory in use.
+        for (large, start_s, memory_bytes) in
+            [(clusters, 4.32, 515_000_000), (listeners, 13.02, 362_000_000), (routes, 0.203, 24_600_000)]
+        {
+            let more_s = large.round_s - plain.round_s;
+            assert!((more_s - start_s).abs() < 0.1 * start_s, "{more_s} {start_s}");
+            let first_s = large.first_round_s - plain.first_round_s;
+            assert!((first_s - 2.0 * more_s).abs() < 1e-9, "{first_s} {more_s}");
+            let more_bytes = large.memory_bytes - plain.memory_bytes;
+            assert!(more_bytes.abs_diff(memory_bytes) < memory_bytes / 20, "{more_bytes} {memory_bytes}");
+        }
+    }
+
+    #[test]
+    fn profiles_are_taken_in_each_round_and_capacities_measured_in_the_first() {
+        let of = |load: &str, more: &str| {
+            of_text(&format!(
+                "name: test\narms: [baseline, same]\nloads: [{{name: a, {load}, blocks: 1, slice: 1s}}]\n{more}\n"
+            ))
+        };
+        let closed = of("loop: closed", "");
+        let profiled = of("loop: closed", "profile: true");
+        assert!((profiled.round_s - closed.round_s - 2.0 * (1.0 + PROFILED_S)).abs() < 1e-9, "{profiled:?}");
+        let [fixed, share] =
+            ["rate: 100", "utilisation: 30%"].map(|rate| of(&format!("loop: open, {rate}"), ""));
+        assert!((share.round_s - fixed.round_s).abs() < 1e-9, "{share:?}");
+        let capacities_s = share.first_round_s - fixed.first_round_s;
+        assert!((capacities_s - 12.0 * (0.15 + SLICE_OVERHEAD_S)).abs() < 1e-9, "{capacities_s}");
+    }
+
+    #[test]
+    fn clones_have_origins_and_networks_are_made_in_each_round() {
+        let plain = of("baseline, {name: x, hops: [{name: front}, {name: sidecar}]}");
+        let clones = of("baseline, {name: x, hops: [{name: front}, {name: sidecar, clones: 20}]}");
+        assert_eq!(clones.memory_bytes - plain.memory_bytes, 19 * (PROXY_BYTES + ORIGIN_BYTES));
+        let network = of("baseline, same, {name: x, network: {servers: host}}");
+        let without = of("baseline, same, lua");
+        assert!((network.round_s - without.round_s - NETWORK_S).abs() < 1e-9, "{network:?} {without:?}");
+        assert_eq!(network.memory_bytes - without.memory_bytes, ORIGIN_BYTES);
     }
 
     #[test]

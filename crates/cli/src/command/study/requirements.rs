@@ -1,30 +1,31 @@
-//! What the proxies, networks and profiles of a study need of this machine, checked before it begins: programs and privileges.
+//! What a study needs of this machine, checked before it begins: programs and privileges.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs;
+use std::path::Path;
 
 use hoptax_host::namespace::Namespace;
 use hoptax_host::network::Needed;
-use hoptax_study::plan::Plan;
+use hoptax_study::plan::{Plan, SAMPLING};
 use hoptax_subject::program::in_search_path;
 
 use crate::exit::Failure;
 
-/// Fails with everything that is missing for a plan, and what to do about it.
-pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
-    let mut problems = missing(plan, &env::var_os("PATH").unwrap_or_default());
+/// Fails with everything that is missing for a plan, and what to do about it. `folder` is that of the study file.
+pub(crate) fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
+    let search_path = env::var_os("PATH").unwrap_or_default();
+    let mut problems = missing(plan, &search_path);
+    problems.extend(missing_commands(plan, folder, &search_path));
     let has_networks = plan.link.is_some() || plan.arms.iter().any(|arm| arm.network.is_some());
     if has_networks && problems.is_empty() {
         // A namespace is removed at once with its last handle.
         problems.extend(Namespace::create().err().map(|error| error.to_string()));
     }
     if plan.profile && !may_sample_kernel() {
-        problems.push(
-            "its profiles contain the kernel, which needs root, or `sysctl kernel.perf_event_paranoid=1 kernel.kptr_restrict=0`"
-                .to_owned(),
-        );
+        problems.push(format!("its profiles contain the kernel, which needs root, or `{SAMPLING}`"));
     }
     if problems.is_empty() {
         return Ok(());
@@ -59,19 +60,54 @@ fn missing(plan: &Plan, search_path: &OsStr) -> Vec<String> {
     packages.iter().map(of).collect()
 }
 
+/// The missing programs of applications and of callers: those of `apps/`, and commands of the user.
+fn missing_commands(plan: &Plan, folder: &Path, search_path: &OsStr) -> Vec<String> {
+    let mut problems = BTreeSet::new();
+    let problem = |program: &str, what: &dyn Display, remedy: &str| {
+        format!("it needs `{program}` for {what}, which is missing: {remedy}")
+    };
+    for application in plan.applications() {
+        if application.program_in(folder, search_path).is_none() {
+            problems.insert(problem(application.program_name(), application, application.remedy()));
+        }
+    }
+    for caller in plan.loads.iter().filter_map(|load| load.caller.as_ref()) {
+        match caller.program_in(folder, search_path) {
+            None => {
+                problems.insert(problem(caller.program_name(), caller, caller.remedy()));
+            }
+            Some(program) if !caller.has_extensions(&program) => {
+                problems.insert(format!(
+                    "`{}` lacks an extension that {caller} need: {}",
+                    program.display(),
+                    caller.remedy()
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    problems.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use hoptax_functions::Catalogue;
 
     use super::*;
 
+    fn plan_of(text: &str) -> Plan {
+        let (file, positions) = hoptax_study::file::read("test.yaml", text).unwrap();
+        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    }
+
     #[test]
     fn a_missing_program_is_named_with_its_package_only_for_a_plan_that_needs_it() {
         let plan = |more: &str| {
-            let text =
-                format!("name: test\narms: [baseline, same{more}]\nloads: [{{name: a, loop: closed}}]\n");
-            let (file, positions) = hoptax_study::file::read("test.yaml", &text).unwrap();
-            Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+            plan_of(&format!(
+                "name: test\narms: [baseline, same{more}]\nloads: [{{name: a, loop: closed}}]\n"
+            ))
         };
         let none = OsStr::new("/nonexistent");
         assert!(missing(&plan(""), none).is_empty());
@@ -83,5 +119,49 @@ mod tests {
         assert!(found[0].contains("`ip` of the package iproute2"), "{found:?}");
         let found = missing(&plan(", {name: x, hops: [{proxy: haproxy-tcp}, {clones: 2}]}"), none);
         assert!(found.len() == 1 && found[0].contains("`haproxy` of the package haproxy"), "{found:?}");
+    }
+
+    #[test]
+    fn a_missing_application_or_caller_is_named_with_its_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = |load: &str, more: &str| {
+            let text = format!(
+                "name: test\narms: [baseline, same]\nloads: [{{name: a, loop: closed{load}}}]\n{more}\n"
+            );
+            missing_commands(&plan_of(&text), folder.path(), folder.path().as_os_str())
+        };
+        assert!(found("", "").is_empty());
+        let of_go = found("", "application: go");
+        assert!(
+            of_go.len() == 1 && of_go[0].contains("`hoptax-limiter` for the application in Go"),
+            "{of_go:?}"
+        );
+        assert!(of_go[0].contains("`make limiter`"), "{of_go:?}");
+        let of_command = found(
+            ", caller: {command: [./call, '{url}', '{seconds}']}",
+            "application: {command: [./serve, '{port}']}",
+        );
+        assert!(of_command.len() == 2, "{of_command:?}");
+        assert!(of_command[0].contains("`./call`") && of_command[1].contains("`./serve`"), "{of_command:?}");
+        assert!(of_command.iter().all(|problem| problem.contains("correct `command`")), "{of_command:?}");
+        let of_php = found(", caller: php", "");
+        assert!(of_php.len() == 1 && of_php[0].contains("packages php-cli and php-curl"), "{of_php:?}");
+    }
+
+    #[test]
+    fn a_php_without_curl_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan =
+            plan_of("name: test\narms: [baseline, same]\nloads: [{name: a, loop: closed, caller: php}]\n");
+        let found = |status: u8| {
+            let program = folder.path().join("php");
+            fs::write(&program, format!("#!/bin/sh\nexit {status}\n")).unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+            missing_commands(&plan, folder.path(), folder.path().as_os_str())
+        };
+        assert!(found(0).is_empty());
+        let without = found(1);
+        assert!(without.len() == 1 && without[0].contains("lacks an extension"), "{without:?}");
+        assert!(without[0].contains("php-curl"), "{without:?}");
     }
 }
