@@ -298,7 +298,7 @@ pub(crate) mod fixture {
                                 Decision::Undecided,
                             ),
                             measure(
-                                CostMeasure::MemoryBytes,
+                                CostMeasure::OfRounds(hoptax_result::RoundMeasure::MEMORY),
                                 7.5e7,
                                 interval(0.001, 0.002),
                                 Decision::Equivalent,
