@@ -293,7 +293,8 @@ mod tests {
     use hoptax_result::RoundNumbers;
 
     use super::*;
-    use crate::fixture;
+    use crate::terminal::{self, Style};
+    use crate::{csv, fixture, html, markdown, tables, words};
 
     #[test]
     fn every_compared_arm_has_one_row_and_the_most_expensive_comes_first() {
@@ -390,6 +391,36 @@ mod tests {
         assert_eq!(of("lua", RoundMeasure::MEMORY), "+0.99 ±0.57");
         assert_eq!(of("direct", RoundMeasure::MEMORY), "-");
         assert_eq!(of("lua", RoundMeasure::MEMORY_PER_CONNECTION), "+0.25 ±0.90");
+    }
+
+    #[test]
+    fn every_measure_of_rounds_is_in_all_outputs() {
+        let mut result = fixture::study();
+        let number = Some(Interval { estimate: 8_192.0, low: 4_096.0, high: 12_288.0 });
+        for arm in result.arms.iter_mut().filter(|arm| !arm.hops.is_empty()) {
+            let all = RoundMeasure::ALL.into_iter().map(|measure| (measure, number));
+            arm.hops[0].of_rounds = all.clone().collect();
+            arm.cost.of_rounds = all.collect();
+        }
+        let terminal = terminal::study(&result, Style { width: 400, colour: false });
+        let (markdown, page) = (markdown::study(&result), html::study(&result).unwrap());
+        let numbers = csv::text(&tables::numbers(&result));
+        for measure in RoundMeasure::ALL {
+            let measure = measure.definition();
+            for name in [measure.field.to_owned(), format!("cost_{}", measure.field)] {
+                assert!(numbers.contains(&format!(",{name},")), "{name}: {numbers}");
+            }
+            let [on_terminal, in_markdown, on_page] = match (measure.own_table, measure.below) {
+                // This table is left out on terminals.
+                (Some(title), _) => ["", title, title],
+                (None, Some(below)) => [measure.short_heading, measure.heading, below],
+                (None, None) => [measure.short_heading, measure.heading, measure.heading],
+            };
+            assert!(terminal.contains(on_terminal), "{on_terminal}: {terminal}");
+            assert!(markdown.contains(in_markdown), "{in_markdown}: {markdown}");
+            let is_on_page = page.contains(on_page) || page.contains(&words::capitalised(on_page));
+            assert!(is_on_page, "{on_page}: {page}");
+        }
     }
 
     #[test]

@@ -83,21 +83,28 @@ impl RoundMeasure {
         Self::ALL.iter().position(|other| *other == self)
     }
 
-    /// Inserts all measures into the schema of an enumeration, before the variant `before`, where earlier versions have them.
+    /// Inserts measures, each with its description, into the schema of an enumeration, before the variant `before` or at the end,
+    /// where earlier versions have them.
     pub(crate) fn insert_into(
         schema: &mut Schema,
         before: Option<&str>,
         measures: impl Iterator<Item = (&'static str, &'static str)>,
     ) {
-        let Some(variants) = schema.get_mut("oneOf").and_then(|variants| variants.as_array_mut()) else {
-            return;
-        };
-        let place = variants.iter().position(|variant| variant["const"].as_str() == before);
-        let place = place.filter(|_| before.is_some()).unwrap_or(variants.len());
-        let variants_of_rounds = measures.map(|(name, description)| {
-            json_schema!({"type": "string", "const": name, "description": description}).to_value()
-        });
-        variants.splice(place..place, variants_of_rounds);
+        // The variant that holds a measure has no tag, so the generator writes `anyOf`; but all variants differ.
+        let mut renamed = json_schema!({});
+        for (key, value) in schema.as_object_mut().map(std::mem::take).into_iter().flatten() {
+            renamed.insert(if key == "anyOf" { "oneOf".to_owned() } else { key }, value);
+        }
+        if let Some(variants) = renamed.get_mut("oneOf").and_then(|variants| variants.as_array_mut()) {
+            let is_before = |variant: &str| before == Some(variant);
+            let place = variants.iter().position(|variant| variant["const"].as_str().is_some_and(is_before));
+            let place = place.unwrap_or(variants.len());
+            let measures = measures.map(|(name, description)| {
+                json_schema!({"type": "string", "const": name, "description": description}).to_value()
+            });
+            variants.splice(place..place, measures);
+        }
+        *schema = renamed;
     }
 }
 

@@ -112,12 +112,11 @@ mod tests {
 
     #[test]
     fn measures_that_arms_have_once_per_round_can_be_limited() {
-        for (text, measure) in [
-            ("memory>5%", RoundMeasure::MEMORY),
-            ("memory-per-connection>5%", RoundMeasure::MEMORY_PER_CONNECTION),
-        ] {
-            assert_eq!(text.parse::<Limit>().unwrap().measure, CostMeasure::OfRounds(measure));
+        for measure in RoundMeasure::compared() {
+            let limit: Limit = format!("{}>5%", measure.definition().id).parse().unwrap();
+            assert_eq!(limit.measure, CostMeasure::OfRounds(measure));
         }
+        assert!("memory-per-connection>5%".parse::<Limit>().is_ok());
         assert!("start-cpu>5%".parse::<Limit>().is_err());
     }
 
