@@ -151,6 +151,7 @@ impl<'de> Deserialize<'de> for RoundMeasure {
 pub(crate) mod by_field {
     use super::{Deserialize, Deserializer, RoundMeasure, Serializer, named};
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(crate) fn serialize<S: Serializer>(measure: &RoundMeasure, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(measure.0.field)
     }
@@ -205,7 +206,9 @@ mod tests {
                 if !["tests", "snapshots", "fixture", "target"].contains(&name.as_str()) {
                     sources(&path, found);
                 }
-            } else if name.ends_with(".html") || (name.ends_with(".rs") && !name.starts_with("fixture")) {
+            } else if path.extension().is_some_and(|kind| kind == "html" || kind == "rs")
+                && !name.starts_with("fixture")
+            {
                 found.push(path);
             }
         }

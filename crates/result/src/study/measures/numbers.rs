@@ -116,7 +116,9 @@ fn schema(generator: &mut SchemaGenerator, describe: fn(&MeasureDefinition) -> (
             number.insert("default".to_owned(), ().into());
         }
         let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
-        properties.map(|all| all.insert(measure.definition().field.to_owned(), number.to_value()));
+        if let Some(properties) = properties {
+            properties.insert(measure.definition().field.to_owned(), number.to_value());
+        }
     }
     schema
 }
