@@ -76,8 +76,7 @@ pub struct Replacement {
 }
 
 /// What stands for an extension that Envoy lacks.
-const LACKING: &str =
-    "removed: this Envoy has no such extension; leave it out of the file, or measure with an Envoy that has it: `--envoy PATH`";
+const LACKING: &str = "removed: this Envoy has no such extension; leave it out of the file, or measure with an Envoy that has it: `--envoy PATH`";
 
 impl Replacement {
     /// Whether it is an extension that Envoy lacks.

@@ -287,7 +287,12 @@ impl Finder<'_> {
             self.extension(PartKind::StatisticsSink, pointer, sink, "");
         }
         for (pointer, tag) in items(&adapted.tree, TAGS) {
-            self.add(PartKind::StatisticsTag, text(tag, "/tag_name"), vec![pointer], proof::of_statistics_tags());
+            self.add(
+                PartKind::StatisticsTag,
+                text(tag, "/tag_name"),
+                vec![pointer],
+                proof::of_statistics_tags(),
+            );
         }
     }
 }

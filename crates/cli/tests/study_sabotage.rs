@@ -21,7 +21,9 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_functions::Catalogue;
 use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
 use hoptax_host::processors::{self, Placement};
-use hoptax_result::{Disturbance, Environment, Finding, Measure, Place, Severity, StudyResult, Verdict};
+use hoptax_result::{
+    Disturbance, Environment, Finding, Measure, Place, RoundMeasure, Severity, StudyResult, Verdict,
+};
 use hoptax_study::file;
 use hoptax_study::plan::Plan;
 use hoptax_study::record::{RoundRecord, SliceRecord};
@@ -180,7 +182,7 @@ impl Disturbed {
     /// costs are present unless the machine was busy or its processors were moved.
     #[track_caller]
     fn keeps_cpu_times(&self, id: &str) {
-        let spent = [Measure::Cpu, Measure::OtherCpu, Measure::Memory];
+        let spent = [Measure::Cpu, Measure::OtherCpu, Measure::OfRounds(RoundMeasure::MEMORY)];
         let taken: Vec<&Spot> =
             self.withheld_by(id).into_iter().filter(|spot| spent.contains(&spot.measure)).collect();
         assert!(taken.is_empty(), "{taken:#?} {:#?}", self.finding_texts());

@@ -47,7 +47,7 @@ pub(crate) fn missing(results: &[&ComparisonResult]) -> Option<String> {
         subjects.any(|subject| subject.measures.iter().any(|one| one.measure == measure))
     };
     let is_listed = |measure: &CostMeasure| !matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare);
-    let missing = CostMeasure::ALL.into_iter().filter(is_listed).filter(|measure| !has(*measure));
+    let missing = CostMeasure::all().into_iter().filter(is_listed).filter(|measure| !has(*measure));
     let missing: Vec<String> = missing.map(without_unit).collect();
     let reason = "the study has no such numbers or withholds them, see its findings";
     (!missing.is_empty()).then(|| format!("not compared: {}; {reason}", missing.join(", ")))
@@ -377,7 +377,7 @@ pub(crate) mod fixture {
                                 Decision::Undecided,
                             ),
                             measure(
-                                CostMeasure::MemoryBytes,
+                                CostMeasure::OfRounds(hoptax_result::RoundMeasure::MEMORY),
                                 7.5e7,
                                 interval(0.001, 0.002),
                                 Decision::Equivalent,

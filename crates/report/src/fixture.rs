@@ -8,8 +8,8 @@ use hoptax_result::{
     ArmKind, ArmLoad, ArmResult, Book, Calibrated, CheckedTime, Cost, Disturbance, Environment, Finding,
     FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet, Lateness,
     LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Measured, Mode, ProxyUse,
-    ResponseCost, Sample, Severity, Slices, Stage, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict,
-    Waiting, WakeUps, sample,
+    ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage, StudyPlan, StudyResult,
+    StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
 };
 
 pub(crate) use timeline::timeline;
@@ -67,9 +67,14 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 },
                 over_1_ms_share: Some(interval(0.0, 0.001)),
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
-                memory_bytes: has_proxy.then(|| interval(cpu_us / 5.0 * MIB, 0.57 * MIB)),
-                memory_per_connection_bytes: has_proxy.then(|| interval(cpu_us * 50.0, 900.0)),
-                start_cpu_us: has_proxy.then(|| interval(cpu_us * 100.0, 450.0)),
+                of_rounds: [
+                    (RoundMeasure::MEMORY, interval(cpu_us / 5.0 * MIB, 0.57 * MIB)),
+                    (RoundMeasure::MEMORY_PER_CONNECTION, interval(cpu_us * 50.0, 900.0)),
+                    (RoundMeasure::START_CPU, interval(cpu_us * 100.0, 450.0)),
+                ]
+                .map(|(measure, cost)| (measure, has_proxy.then_some(cost)))
+                .into_iter()
+                .collect(),
             }
         } else {
             Cost::default()
@@ -80,9 +85,14 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
             vec![HopUse {
                 name: "gateway".to_owned(),
                 cpu_us_per_request: None,
-                memory_bytes: Some(interval((67.7 + cpu_us / 5.0) * MIB, 0.4 * MIB)),
-                memory_per_connection_bytes: Some(interval(21_600.0 + cpu_us * 50.0, 800.0)),
-                start_cpu_us: Some(interval(61_000.0 + cpu_us * 100.0, 600.0)),
+                of_rounds: [
+                    (RoundMeasure::MEMORY, interval((67.7 + cpu_us / 5.0) * MIB, 0.4 * MIB)),
+                    (RoundMeasure::MEMORY_PER_CONNECTION, interval(21_600.0 + cpu_us * 50.0, 800.0)),
+                    (RoundMeasure::START_CPU, interval(61_000.0 + cpu_us * 100.0, 600.0)),
+                ]
+                .map(|(measure, level)| (measure, Some(level)))
+                .into_iter()
+                .collect(),
             }]
         } else {
             Vec::new()
@@ -371,9 +381,7 @@ pub(crate) fn void() -> StudyResult {
         arm.response_us = ResponseCost::default();
         arm.cost = Cost::default();
         for hop in &mut arm.hops {
-            hop.memory_bytes = None;
-            hop.memory_per_connection_bytes = None;
-            hop.start_cpu_us = None;
+            hop.of_rounds = RoundNumbers::default();
         }
     }
     result

@@ -2,7 +2,7 @@
 
 mod bill;
 
-use hoptax_result::{ArmKind, Interval, LoadSpec, Measure, SittingsResult, StudyResult};
+use hoptax_result::{ArmKind, Interval, LoadSpec, Measure, RoundMeasure, SittingsResult, StudyResult};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, HtmlEscape, UndefinedBehavior, Value};
 use serde::Serialize;
@@ -80,13 +80,13 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
             .map_or_else(String::new, |load| format!("{} ({})", load.name, words::loop_of(result, load))),
         has: PageColumns::new(&columns),
         is_empty: columns.is_empty(),
-        left_out: columns.left_out,
+        left_out: columns.left_out.clone(),
         cpu_loads: cpu_loads
             .iter()
             .flatten()
             .map(|load| PageLoad { name: &load.name, rate: by_load::rate(result, load) })
             .collect(),
-        rows: rows.iter().map(|row| PageRow::new(result, row, &cpu_loads, columns.has_share)).collect(),
+        rows: rows.iter().map(|row| PageRow::new(result, row, &cpu_loads, &columns)).collect(),
         sides: side_tables(result),
         details: [levels_by_load(result), work(result)].concat(),
         multiples: multiples(result),
@@ -193,15 +193,42 @@ fn family(row: &Row<'_>) -> String {
 
 /// Which columns of the main table have a number.
 #[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "one for each column")]
+#[expect(clippy::struct_excessive_bools, reason = "one for each column of slices")]
 struct PageColumns {
     cpu_share: bool,
     p50: bool,
     p90: bool,
     p99: bool,
     max_rate: bool,
-    memory: bool,
-    memory_per_connection: bool,
+    of_rounds: Vec<PageHeading>,
+}
+
+/// The heading of a column of measures that arms have once per round.
+#[derive(Serialize)]
+struct PageHeading {
+    /// That of the first measure.
+    text: &'static str,
+    /// Those of the measures whose numbers are printed below it.
+    below: Vec<&'static str>,
+}
+
+/// The columns of measures that arms have once per round, each with its measures. The first of a column is printed if any of them
+/// has a number, the others if they have one themselves.
+fn columns_of_rounds(columns: &Columns) -> Vec<Vec<RoundMeasure>> {
+    let mut all: Vec<Vec<RoundMeasure>> = Vec::new();
+    for measure in RoundMeasure::compared() {
+        match all.last_mut().filter(|_| measure.definition().below.is_some()) {
+            Some(column) => column.push(measure),
+            None => all.push(vec![measure]),
+        }
+    }
+    let has = |measure: &RoundMeasure| columns.has(Measure::OfRounds(*measure));
+    all.retain(|column| column.iter().any(has));
+    for column in &mut all {
+        let first = column.first().copied();
+        column.retain(|measure| Some(*measure) == first || has(measure));
+    }
+    all
 }
 
 impl PageColumns {
@@ -212,9 +239,19 @@ impl PageColumns {
             p90: columns.has(Measure::ResponseP90),
             p99: columns.has(Measure::ResponseP99),
             max_rate: columns.has(Measure::MaxRate),
-            memory: columns.has(Measure::Memory),
-            memory_per_connection: columns.has(Measure::MemoryPerConnection),
+            of_rounds: columns_of_rounds(columns)
+                .iter()
+                .filter_map(|column| PageHeading::new(column))
+                .collect(),
         }
+    }
+}
+
+impl PageHeading {
+    fn new(column: &[RoundMeasure]) -> Option<Self> {
+        let (first, below) = column.split_first()?;
+        let below = below.iter().filter_map(|measure| measure.definition().below).collect();
+        Some(Self { text: first.definition().heading, below })
     }
 }
 
@@ -231,8 +268,8 @@ struct PageRow {
     p99: String,
     max_rate: String,
     max_rate_percent: String,
-    memory: String,
-    memory_per_connection: String,
+    /// Its texts in the columns of measures of rounds: that of the first measure, and those below it.
+    of_rounds: Vec<Vec<String>>,
     is_near_zero: bool,
 }
 
@@ -291,21 +328,23 @@ impl PageCpu {
 }
 
 impl PageRow {
-    fn new(result: &StudyResult, row: &Row<'_>, cpu_loads: &[Option<&LoadSpec>], has_share: bool) -> Self {
+    fn new(result: &StudyResult, row: &Row<'_>, cpu_loads: &[Option<&LoadSpec>], columns: &Columns) -> Self {
         let arm = row.arm;
         let other = arm.compared_with.clone().filter(|other| *other != result.plan.baseline);
         Self {
             name: row.name.clone(),
             summary: arm.summary.clone(),
             compared_with: other,
-            cpu: cpu_loads.iter().map(|load| PageCpu::new(result, row, *load, has_share)).collect(),
+            cpu: cpu_loads.iter().map(|load| PageCpu::new(result, row, *load, columns.has_share)).collect(),
             p50: row.p50.text.clone(),
             p90: row.p90.text.clone(),
             p99: row.p99.text.clone(),
             max_rate: row.max_rate.text.clone(),
             max_rate_percent: row.max_rate_percent.clone(),
-            memory: row.memory.text.clone(),
-            memory_per_connection: row.memory_per_connection.text.clone(),
+            of_rounds: columns_of_rounds(columns)
+                .iter()
+                .map(|column| column.iter().map(|measure| row.of_rounds(*measure)).collect())
+                .collect(),
             is_near_zero: row.is_near_zero,
         }
     }

@@ -1,22 +1,20 @@
 //! The table of the baselines: the cost of plain proxying.
 
-use hoptax_result::{ArmKind, ArmResult, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, RoundMeasure, StudyResult};
 
 use crate::numbers::{grouped, level};
-use crate::rows::{baselines, memory_mib, memory_per_connection_kb};
+use crate::rows::{arm_level, baselines};
 use crate::side::SideTable;
 
 /// A column: its heading, and its value for an arm.
 type Column = (&'static str, fn(&ArmResult) -> Option<String>);
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 5] = [
     ("CPU us", |arm| arm.cpu_us_per_request.as_ref().map(level)),
     ("max rate/s", |arm| arm.max_rate.as_ref().map(level)),
     ("p50 us", |arm| arm.response_us.p50.as_ref().map(level)),
     ("p90 us", |arm| arm.response_us.p90.as_ref().map(level)),
     ("p99 us", |arm| arm.response_us.p99.as_ref().map(level)),
-    ("memory MiB", |arm| memory_mib(arm).as_ref().map(level)),
-    ("kB/connection", |arm| memory_per_connection_kb(arm).as_ref().map(level)),
 ];
 
 /// The levels of all baselines, the main one first; none if none of their numbers is left.
@@ -24,8 +22,14 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
     let arms = baselines(result);
     let columns: Vec<&Column> =
         COLUMNS.iter().filter(|column| arms.iter().any(|arm| column.1(arm).is_some())).collect();
+    let of_rounds = |arm: &ArmResult, measure| arm_level(arm, measure).as_ref().map(level);
+    let measures: Vec<RoundMeasure> = RoundMeasure::compared()
+        .filter(|measure| arms.iter().any(|arm| of_rounds(arm, *measure).is_some()))
+        .collect();
     let cells = |arm: &ArmResult| -> Vec<String> {
-        columns.iter().map(|column| column.1(arm).unwrap_or_else(|| "-".to_owned())).collect()
+        let of_slices = columns.iter().map(|column| column.1(arm));
+        let all = of_slices.chain(measures.iter().map(|measure| of_rounds(arm, *measure)));
+        all.map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect()
     };
     let what = if arms.iter().all(|arm| arm.hops.is_empty()) { "without a proxy" } else { "plain proxying" };
     let load = result.plan.response_load();
@@ -34,10 +38,11 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
         Some(rate) => format!(", response times at {} requests/s", grouped(rate, 0)),
         None => format!(", response times under {}", load.name),
     });
-    (!columns.is_empty()).then(|| SideTable {
+    (!columns.is_empty() || !measures.is_empty()).then(|| SideTable {
         title: format!("{what}, per request{at}"),
         header: std::iter::once("arm")
             .chain(columns.iter().map(|column| column.0))
+            .chain(measures.iter().map(|measure| measure.definition().short_heading))
             .map(str::to_owned)
             .collect(),
         rows: arms.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),

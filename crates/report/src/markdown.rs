@@ -1,7 +1,8 @@
 //! A study as Markdown, for issues and web pages.
 
 use hoptax_result::{
-    BillResult, ComparisonResult, GateResult, Measure, PricesResult, SittingsResult, StudyResult,
+    BillResult, ComparisonResult, GateResult, Measure, PricesResult, RoundMeasure, SittingsResult,
+    StudyResult,
 };
 
 use crate::findings::{self, FindingGroup, Lead};
@@ -171,7 +172,8 @@ fn finding(group: &FindingGroup<'_>) -> String {
 /// A column of the main table: whether it is shown, its heading, and its text for an arm.
 type Column = (fn(&Columns) -> bool, &'static str, fn(&Row<'_>) -> String);
 
-const COLUMNS: [Column; 12] = [
+/// The columns before those of measures that arms have once per round.
+const COLUMNS: [Column; 9] = [
     (|_| true, "arm", |row| format!("`{}`", row.name)),
     (|has| has.has_share, "CPU, %", |row| format!("{}{}", row.mark(), row.cpu_share.text)),
     (|has| has.has_share && has.has(Measure::Cpu), "CPU, us", |row| row.cpu.text.clone()),
@@ -185,13 +187,6 @@ const COLUMNS: [Column; 12] = [
     (|has| has.has(Measure::ResponseP99), "p99, us", |row| row.p99.text.clone()),
     (|has| has.has(Measure::MaxRate), "max rate, requests/s", |row| row.max_rate.text.clone()),
     (|has| has.has(Measure::MaxRate), "", |row| row.max_rate_percent.clone()),
-    (|has| has.has(Measure::Memory), "memory, MiB", |row| row.memory.text.clone()),
-    (
-        |has| has.has(Measure::MemoryPerConnection),
-        "memory per connection, kB",
-        |row| row.memory_per_connection.text.clone(),
-    ),
-    (|_| true, "compared with", |row| format!("`{}`", row.arm.compared_with.as_deref().unwrap_or_default())),
 ];
 
 /// The main table.
@@ -204,14 +199,22 @@ fn costs(result: &StudyResult) -> String {
             text += &format!("- {}\n", escape(&note));
         }
         let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.0(&has)).collect();
+        let measures: Vec<RoundMeasure> =
+            RoundMeasure::compared().filter(|measure| has.has(Measure::OfRounds(*measure))).collect();
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         text += &format!("\n{}:\n\n", words::capitalised(words::ADDED));
-        text += &line(columns.iter().map(|column| column.1.to_owned()).collect());
-        let is_name = |column: &Column| matches!(column.1, "arm" | "compared with");
-        let rules = columns.iter().map(|column| if is_name(column) { "---" } else { "---:" });
+        let of_rounds = measures.iter().map(|measure| measure.definition().heading);
+        let headings: Vec<&str> =
+            columns.iter().map(|column| column.1).chain(of_rounds).chain(["compared with"]).collect();
+        text += &line(headings.iter().map(|heading| (*heading).to_owned()).collect());
+        let is_name = |heading: &str| matches!(heading, "arm" | "compared with");
+        let rules = headings.iter().map(|heading| if is_name(heading) { "---" } else { "---:" });
         text += &format!("|{}|\n", rules.collect::<Vec<_>>().join("|"));
         for row in &rows {
-            text += &line(columns.iter().map(|column| column.2(row).replace('|', "\\|")).collect());
+            let of_rounds = measures.iter().map(|measure| row.of_rounds(*measure));
+            let other = format!("`{}`", row.arm.compared_with.as_deref().unwrap_or_default());
+            let cells = columns.iter().map(|column| column.2(row)).chain(of_rounds).chain([other]);
+            text += &line(cells.map(|cell| cell.replace('|', "\\|")).collect());
         }
         text += "\n`~`: the interval contains zero.\n\n";
     }

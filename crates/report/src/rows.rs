@@ -1,13 +1,12 @@
 //! The rows of a study, for all outputs: one per compared arm, in descending order of cost.
 
-use hoptax_result::{ArmKind, ArmResult, HopUse, Interval, Measure, Place, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, HopUse, Interval, Measure, Place, RoundMeasure, StudyResult};
 
 use crate::findings::listed;
 use crate::numbers::{difference, percent_of};
 
-/// Bytes of a MiB, the unit of memory of processes, and of a kB, that of memory of connections.
+/// Bytes of a MiB, the unit of memory of processes.
 pub(crate) const MIB: f64 = 1_048_576.0;
-const KB: f64 = 1_000.0;
 /// One percent as a share.
 const PERCENT: f64 = 0.01;
 
@@ -25,10 +24,8 @@ pub(crate) struct Row<'a> {
     pub(crate) p99: Cell,
     pub(crate) max_rate: Cell,
     pub(crate) max_rate_percent: String,
-    /// Resident memory that it adds, MiB.
-    pub(crate) memory: Cell,
-    /// Resident memory that it adds per connection, kB.
-    pub(crate) memory_per_connection: Cell,
+    /// What it adds in each of the main measures that arms have once per round, in their order.
+    of_rounds: Vec<(RoundMeasure, Cell)>,
     /// Whether its CPU cost is indistinguishable from zero.
     pub(crate) is_near_zero: bool,
 }
@@ -44,20 +41,21 @@ pub(crate) struct Cell {
 }
 
 /// The columns of the main table.
-const MEASURES: [Measure; 7] = [
-    Measure::Cpu,
-    Measure::ResponseP50,
-    Measure::ResponseP90,
-    Measure::ResponseP99,
-    Measure::MaxRate,
-    Measure::Memory,
-    Measure::MemoryPerConnection,
-];
+fn measures() -> impl Iterator<Item = Measure> {
+    let of_slices =
+        [Measure::Cpu, Measure::ResponseP50, Measure::ResponseP90, Measure::ResponseP99, Measure::MaxRate];
+    of_slices.into_iter().chain(RoundMeasure::compared().map(Measure::OfRounds))
+}
 
 impl Row<'_> {
     /// What stands before its cost in CPU time.
     pub(crate) fn mark(&self) -> &'static str {
         if self.is_near_zero { "~ " } else { "" }
+    }
+
+    /// The text of what it adds in a measure that arms have once per round.
+    pub(crate) fn of_rounds(&self, measure: RoundMeasure) -> String {
+        self.cell(Measure::OfRounds(measure)).map(|cell| cell.text.clone()).unwrap_or_default()
     }
 
     fn cell(&self, measure: Measure) -> Option<&Cell> {
@@ -67,14 +65,14 @@ impl Row<'_> {
             Measure::ResponseP90 => Some(&self.p90),
             Measure::ResponseP99 => Some(&self.p99),
             Measure::MaxRate => Some(&self.max_rate),
-            Measure::Memory => Some(&self.memory),
-            Measure::MemoryPerConnection => Some(&self.memory_per_connection),
+            Measure::OfRounds(measure) => {
+                self.of_rounds.iter().find(|(other, _)| *other == measure).map(|(_, cell)| cell)
+            }
             Measure::OtherCpu
             | Measure::Rate
             | Measure::NewConnections
             | Measure::LinkBytes
             | Measure::Admitted
-            | Measure::StartCpu
             | Measure::Timeline => None,
         }
     }
@@ -97,7 +95,7 @@ impl Columns {
         let mut is_of_most = false;
         // The columns left out, by the checks that withheld them.
         let mut left_out: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
-        for measure in MEASURES {
+        for measure in measures() {
             let cells = || rows.iter().filter_map(|row| row.cell(measure));
             let stated = cells().filter(|cell| cell.is_present).count();
             let withheld = cells().filter(|cell| !cell.withheld_by.is_empty()).count();
@@ -171,13 +169,17 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
-/// Resident memory of all proxies of an arm together, MiB; none without one, or if that of one of them is not known.
-pub(crate) fn memory_mib(arm: &ArmResult) -> Option<Interval> {
-    sum(arm.hops.iter().map(hop_memory_mib))
+/// What an arm has in a measure of rounds, in the unit of tables: the sum over its proxies, or that of the first if the measure
+/// describes it alone; none without proxies, or if that of one of them is not known.
+pub(crate) fn arm_level(arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
+    if measure.definition().is_of_first_proxy {
+        return hop_level(arm.hops.first()?, measure);
+    }
+    sum(arm.hops.iter().map(|hop| hop_level(hop, measure)))
 }
 
 /// The sum of what the proxies of an arm have; none without proxies, or if that of one of them is not known.
-pub(crate) fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
+fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
     let proxies: Option<Vec<Interval>> = proxies.collect();
     let proxies = proxies.filter(|proxies| !proxies.is_empty())?;
     let estimate = proxies.iter().map(|proxy| proxy.estimate).sum::<f64>();
@@ -185,19 +187,9 @@ pub(crate) fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Int
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
 }
 
-/// Resident memory per connection of an arm's first proxy, kB; none if it has no connections.
-pub(crate) fn memory_per_connection_kb(arm: &ArmResult) -> Option<Interval> {
-    hop_memory_per_connection_kb(arm.hops.first()?)
-}
-
-/// Resident memory of one proxy, MiB.
-pub(crate) fn hop_memory_mib(hop: &HopUse) -> Option<Interval> {
-    hop.memory_bytes.as_ref().map(|bytes| in_units(bytes, MIB))
-}
-
-/// Resident memory of one proxy per connection, kB.
-pub(crate) fn hop_memory_per_connection_kb(hop: &HopUse) -> Option<Interval> {
-    hop.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB))
+/// What one proxy has in a measure of rounds, in the unit of tables.
+pub(crate) fn hop_level(hop: &HopUse, measure: RoundMeasure) -> Option<Interval> {
+    hop.of_rounds.get(measure).map(|number| in_units(&number, measure.definition().unit))
 }
 
 /// A share in percent.
@@ -209,13 +201,14 @@ pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
     Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
 }
 
-/// Resident memory of an arm less that of the arm it is compared with, MiB. Results of earlier versions only have both
-/// levels: processes share nothing that varies from round to round, so the errors of both are treated as independent.
-fn added_memory_mib(arm: &ArmResult, baseline: &ArmResult) -> Option<Interval> {
-    if let Some(cost) = &arm.cost.memory_bytes {
-        return Some(in_units(cost, MIB));
+/// What an arm adds in a measure of rounds, in the unit of tables. If results of earlier versions only have both levels, it is their
+/// difference: processes share nothing that varies from round to round, so the errors of both are treated as independent.
+fn added(arm: &ArmResult, baseline: Option<&ArmResult>, measure: RoundMeasure) -> Option<Interval> {
+    if let Some(cost) = arm.cost.of_rounds.get(measure) {
+        return Some(in_units(&cost, measure.definition().unit));
     }
-    let (own, other) = (memory_mib(arm)?, memory_mib(baseline)?);
+    let level = |arm| arm_level(arm, measure).filter(|_| measure.definition().is_original);
+    let (own, other) = (level(arm)?, level(baseline?)?);
     let (estimate, half) = (own.estimate - other.estimate, own.half_width().hypot(other.half_width()));
     Some(Interval { estimate, low: estimate - half, high: estimate + half })
 }
@@ -253,16 +246,12 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
         p99: response(Measure::ResponseP99, cost.response_us.p99),
         max_rate: of_proxy(Measure::MaxRate, cost.max_rate, is_compared),
         max_rate_percent: share(cost.max_rate, baseline.and_then(|other| other.max_rate)),
-        memory: of_proxy(
-            Measure::Memory,
-            baseline.and_then(|other| added_memory_mib(arm, other)),
-            baseline.is_some(),
-        ),
-        memory_per_connection: of_proxy(
-            Measure::MemoryPerConnection,
-            cost.memory_per_connection_bytes.as_ref().map(|bytes| in_units(bytes, KB)),
-            baseline.is_some(),
-        ),
+        of_rounds: RoundMeasure::compared()
+            .map(|measure| {
+                let cost = added(arm, baseline, measure);
+                (measure, of_proxy(Measure::OfRounds(measure), cost, baseline.is_some()))
+            })
+            .collect(),
         is_near_zero: cost
             .cpu_share
             .or(cost.cpu_us_per_request)
@@ -291,7 +280,7 @@ pub(crate) fn cell(
 /// The load that a cost is taken from by default.
 fn usual_load(result: &StudyResult, measure: Measure) -> Option<&str> {
     let load = match measure {
-        Measure::Memory | Measure::MemoryPerConnection | Measure::StartCpu => None,
+        Measure::OfRounds(_) => None,
         Measure::MaxRate => result.plan.rate_load(),
         Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => result.plan.response_load(),
         _ => result.plan.cpu_load(),
@@ -301,8 +290,11 @@ fn usual_load(result: &StudyResult, measure: Measure) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::RoundNumbers;
+
     use super::*;
-    use crate::fixture;
+    use crate::terminal::{self, Style};
+    use crate::{csv, fixture, html, markdown, tables, words};
 
     #[test]
     fn every_compared_arm_has_one_row_and_the_most_expensive_comes_first() {
@@ -357,7 +349,7 @@ mod tests {
     fn a_column_that_is_withheld_for_all_arms_is_not_shown_and_its_reason_is() {
         let result = fixture::study();
         let columns = Columns::of(&super::rows(&result));
-        assert!(MEASURES.iter().all(|measure| columns.has(*measure)) && columns.left_out.is_none());
+        assert!(measures().all(|measure| columns.has(measure)) && columns.left_out.is_none());
         let mut result = fixture::study();
         result.findings[0].withholds = true;
         result.findings[0].measures = vec![Measure::ResponseP99];
@@ -395,10 +387,51 @@ mod tests {
     fn memory_is_that_of_all_proxies_above_the_baselines() {
         let result = fixture::study();
         let rows = rows(&result);
-        let memory = |id: &str| rows.iter().find(|row| row.arm.id == id).unwrap().memory.text.clone();
-        assert_eq!(memory("lua"), "+0.99 ±0.57");
-        assert_eq!(memory("direct"), "-");
+        let of = |id: &str, measure| rows.iter().find(|row| row.arm.id == id).unwrap().of_rounds(measure);
+        assert_eq!(of("lua", RoundMeasure::MEMORY), "+0.99 ±0.57");
+        assert_eq!(of("direct", RoundMeasure::MEMORY), "-");
+        assert_eq!(of("lua", RoundMeasure::MEMORY_PER_CONNECTION), "+0.25 ±0.90");
+    }
+
+    #[test]
+    fn every_measure_of_rounds_is_in_all_outputs() {
+        let mut result = fixture::study();
+        let number = Some(Interval { estimate: 8_192.0, low: 4_096.0, high: 12_288.0 });
+        for arm in result.arms.iter_mut().filter(|arm| !arm.hops.is_empty()) {
+            let all = RoundMeasure::ALL.into_iter().map(|measure| (measure, number));
+            arm.hops[0].of_rounds = all.clone().collect();
+            arm.cost.of_rounds = all.collect();
+        }
+        let terminal = terminal::study(&result, Style { width: 400, colour: false });
+        let (markdown, page) = (markdown::study(&result), html::study(&result).unwrap());
+        let numbers = csv::text(&tables::numbers(&result));
+        for measure in RoundMeasure::ALL {
+            let measure = measure.definition();
+            for name in [measure.field.to_owned(), format!("cost_{}", measure.field)] {
+                assert!(numbers.contains(&format!(",{name},")), "{name}: {numbers}");
+            }
+            let [on_terminal, in_markdown, on_page] = match (measure.own_table, measure.below) {
+                // This table is left out on terminals.
+                (Some(title), _) => ["", title, title],
+                (None, Some(below)) => [measure.short_heading, measure.heading, below],
+                (None, None) => [measure.short_heading, measure.heading, measure.heading],
+            };
+            assert!(terminal.contains(on_terminal), "{on_terminal}: {terminal}");
+            assert!(markdown.contains(in_markdown), "{in_markdown}: {markdown}");
+            let is_on_page = page.contains(on_page) || page.contains(&words::capitalised(on_page));
+            assert!(is_on_page, "{on_page}: {page}");
+        }
+    }
+
+    #[test]
+    fn only_costs_that_earlier_versions_lack_are_differences_of_levels() {
+        let mut result = fixture::study();
+        for arm in &mut result.arms {
+            arm.cost.of_rounds = RoundNumbers::default();
+        }
+        let rows = rows(&result);
         let lua = rows.iter().find(|row| row.arm.id == "lua").unwrap();
-        assert_eq!(lua.memory_per_connection.text, "+0.25 ±0.90");
+        assert_eq!(lua.of_rounds(RoundMeasure::MEMORY), "+0.99 ±0.57");
+        assert_eq!(lua.of_rounds(RoundMeasure::MEMORY_PER_CONNECTION), "-");
     }
 }

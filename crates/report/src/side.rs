@@ -1,14 +1,13 @@
 //! The secondary tables: every arm under each load, and every proxy.
 
-use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, Loop, StudyResult};
+use hoptax_result::{
+    ArmKind, ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, Loop, RoundMeasure, StudyResult,
+};
 use hoptax_stats::standard_error;
 
 use crate::numbers::{difference, grouped, level};
-use crate::rows::{hop_memory_mib, hop_memory_per_connection_kb, in_units, sum};
+use crate::rows::{arm_level, hop_level, in_units};
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
-
-/// Microseconds of a millisecond.
-const US_PER_MS: f64 = 1000.0;
 
 /// A table, for all outputs.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -51,10 +50,10 @@ pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
-/// What proxies do per request and at their start, and what callers saw in each interval of a timeline.
+/// What proxies do per request and once per round, for example at their start, and what callers saw in each interval of a timeline.
 pub(crate) fn work(result: &StudyResult) -> Vec<SideTable> {
-    let starts = Some(starts(result)).filter(|table| !table.rows.is_empty());
-    parts::table(result).into_iter().chain(starts).chain(timeline::courses(result)).collect()
+    let of_rounds = RoundMeasure::ALL.into_iter().filter_map(|measure| own(result, measure));
+    parts::table(result).into_iter().chain(of_rounds).chain(timeline::courses(result)).collect()
 }
 
 /// Number of open loops.
@@ -160,19 +159,26 @@ fn companion(result: &StudyResult) -> SideTable {
     }
 }
 
-/// CPU time until the proxies of an arm are live, and what the function adds to it.
-fn starts(result: &StudyResult) -> SideTable {
+/// The table of a measure of rounds that has one of its own: what the proxies of an arm have, and what the function adds to it. None
+/// without numbers.
+fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
+    let definition = measure.definition();
     let row = |arm: &ArmResult| {
-        let own = sum(arm.hops.iter().map(|hop| hop.start_cpu_us))?;
-        let cost = arm.cost.start_cpu_us.as_ref();
-        let added = cost.map_or_else(|| "-".to_owned(), |cost| difference(&in_units(cost, US_PER_MS)));
-        Some((arm.id.clone(), vec![level(&in_units(&own, US_PER_MS)), added]))
+        let own = arm_level(arm, measure)?;
+        let cost = arm.cost.of_rounds.get(measure);
+        let added = cost.map_or_else(|| "-".to_owned(), |cost| difference(&in_units(&cost, definition.unit)));
+        Some((arm.id.clone(), vec![level(&own), added]))
     };
-    SideTable {
-        title: "CPU time from the start until the proxies are live".to_owned(),
-        header: ["arm", "ms", "added ms"].map(str::to_owned).to_vec(),
+    let table = SideTable {
+        title: definition.own_table?.to_owned(),
+        header: vec![
+            "arm".to_owned(),
+            definition.unit_name.to_owned(),
+            format!("added {}", definition.unit_name),
+        ],
         rows: result.arms.iter().filter_map(row).collect(),
-    }
+    };
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// Resource use of each proxy, by arm.
@@ -181,15 +187,19 @@ fn hops(result: &StudyResult) -> SideTable {
     for arm in &result.arms {
         for (place, hop) in arm.hops.iter().enumerate() {
             let name = if place == 0 { arm.id.clone() } else { String::new() };
-            let numbers = [hop.cpu_us_per_request, hop_memory_mib(hop), hop_memory_per_connection_kb(hop)];
-            let cells =
-                std::iter::once(hop.name.clone()).chain(numbers.iter().map(|one| number(one.as_ref())));
+            let of_rounds = RoundMeasure::compared().map(|measure| hop_level(hop, measure));
+            let numbers = std::iter::once(hop.cpu_us_per_request).chain(of_rounds);
+            let cells = std::iter::once(hop.name.clone()).chain(numbers.map(|one| number(one.as_ref())));
             rows.push((name, cells.collect()));
         }
     }
     SideTable {
         title: "each proxy".to_owned(),
-        header: ["arm", "proxy", "CPU us", "memory MiB", "kB/connection"].map(str::to_owned).to_vec(),
+        header: ["arm", "proxy", "CPU us"]
+            .into_iter()
+            .chain(RoundMeasure::compared().map(|measure| measure.definition().short_heading))
+            .map(str::to_owned)
+            .collect(),
         rows,
     }
 }
@@ -197,19 +207,20 @@ fn hops(result: &StudyResult) -> SideTable {
 /// Minimum number of A/A arms for the null table.
 const NULL_ARMS: usize = 5;
 
-/// A measure of the null study: its name, and the apparent cost of an A/A arm.
-type NullMeasure = (&'static str, fn(&ArmResult) -> Option<Interval>);
-
-const NULL_MEASURES: [NullMeasure; 8] = [
-    ("CPU time", |arm| arm.cost.cpu_us_per_request),
-    ("CPU time as a share", |arm| arm.cost.cpu_share),
-    ("maximum rate", |arm| arm.cost.max_rate),
-    ("p50", |arm| arm.cost.response_us.p50),
-    ("p90", |arm| arm.cost.response_us.p90),
-    ("p99", |arm| arm.cost.response_us.p99),
-    ("memory", |arm| arm.cost.memory_bytes),
-    ("memory per connection", |arm| arm.cost.memory_per_connection_bytes),
-];
+/// The measures of the null study, with their names.
+fn null_measures() -> Vec<(&'static str, CostMeasure)> {
+    let of_slices = [
+        ("CPU time", CostMeasure::CpuUs),
+        ("CPU time as a share", CostMeasure::CpuShare),
+        ("maximum rate", CostMeasure::MaxRate),
+        ("p50", CostMeasure::ResponseP50Us),
+        ("p90", CostMeasure::ResponseP90Us),
+        ("p99", CostMeasure::ResponseP99Us),
+    ];
+    let of_rounds =
+        RoundMeasure::compared().map(|measure| (measure.definition().words, CostMeasure::OfRounds(measure)));
+    of_slices.into_iter().chain(of_rounds).collect()
+}
 
 /// Summary of many A/A arms as a test of the setup: how many of their intervals cover zero, and where their
 /// estimates lie.
@@ -218,8 +229,8 @@ fn null(result: &StudyResult) -> Option<SideTable> {
     if same.len() < NULL_ARMS {
         return None;
     }
-    let row = |(name, cost): &NullMeasure| {
-        let costs: Vec<Interval> = same.iter().filter_map(|arm| cost(arm)).collect();
+    let row = |(name, measure): (&str, CostMeasure)| {
+        let costs: Vec<Interval> = same.iter().filter_map(|arm| measure.of(&arm.cost)).collect();
         let errors: Vec<f64> = costs
             .iter()
             .filter_map(|cost| {
@@ -232,14 +243,14 @@ fn null(result: &StudyResult) -> Option<SideTable> {
         let mean = errors.iter().sum::<f64>() / count;
         let rms = (errors.iter().map(|error| error * error).sum::<f64>() / count).sqrt();
         let cells = vec![format!("{holding} of {}", costs.len()), format!("{mean:+.2}"), format!("{rms:.2}")];
-        (!errors.is_empty()).then(|| ((*name).to_owned(), cells))
+        (!errors.is_empty()).then(|| (name.to_owned(), cells))
     };
     Some(SideTable {
         title: "A/A arms, whose true cost is zero: coverage of the intervals".to_owned(),
         header: ["measure", "contain zero", "mean, standard errors", "root mean square"]
             .map(str::to_owned)
             .to_vec(),
-        rows: NULL_MEASURES.iter().filter_map(row).collect(),
+        rows: null_measures().into_iter().filter_map(row).collect(),
     })
 }
 

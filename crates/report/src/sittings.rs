@@ -58,12 +58,11 @@ fn combined_cells(cost: &SittingCost) -> [String; 3] {
     ]
 }
 
-/// The unit of a measure in tables: a share is shown in percent, bytes in MiB or kB.
+/// The unit of a measure in tables: a share is shown in percent, bytes of memory in MiB.
 pub(crate) fn unit(measure: CostMeasure) -> f64 {
     match measure {
         CostMeasure::CpuShare => 100.0,
-        CostMeasure::MemoryBytes => 1.0 / f64::from(1 << 20),
-        CostMeasure::MemoryPerConnectionBytes => 1e-3,
+        CostMeasure::OfRounds(measure) => 1.0 / measure.definition().unit,
         _ => 1.0,
     }
 }
@@ -224,7 +223,7 @@ mod tests {
     #[test]
     fn every_sitting_has_a_column_and_the_combination_has_three() {
         let result = fixture::three();
-        let tables = tables(&result, &CostMeasure::ALL);
+        let tables = tables(&result, &CostMeasure::all());
         assert_eq!(tables.len(), 2, "measures without any arm have no table");
         for table in &tables {
             assert!(table.rows.iter().all(|(_, cells)| cells.len() + 1 == table.header.len()), "{table:?}");
@@ -239,14 +238,14 @@ mod tests {
     fn a_cost_that_a_check_withheld_is_not_combined() {
         let mut result = fixture::three();
         result.arms[0].costs[0].combined = None;
-        let tables = tables(&result, &CostMeasure::ALL);
+        let tables = tables(&result, &CostMeasure::all());
         assert_eq!(tables[0].rows[0].1[3..], ["withheld", "-", "-"]);
     }
 
     #[test]
     fn one_sitting_has_no_combination() {
         let result = fixture::one();
-        let tables = tables(&result, &CostMeasure::ALL);
+        let tables = tables(&result, &CostMeasure::all());
         assert_eq!(tables[0].header, ["arm", "sitting 1"]);
         assert!(holds(&result).contains("that sitting only"));
     }

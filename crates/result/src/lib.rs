@@ -84,10 +84,10 @@ pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunK
 pub use study::{
     Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99, Cost, Course,
     CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopUse, HostUse, Interval, KnownAnswer,
-    LayerUse, LinkPlan, LoadSpec, Measure, NamedNumber, Number, Opened, PartCounts, Parts, Phase, Place,
-    PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase,
-    PlannedRequest, PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundProfile, RuleCost,
-    Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound,
-    Timeline, TimelinePlan, TimelinePoint, TopDownPart, WorkerConnections,
+    LayerUse, LinkPlan, LoadSpec, Measure, MeasureDefinition, NamedNumber, Number, Opened, PartCounts, Parts,
+    Phase, Place, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase,
+    PlannedRequest, PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundMeasure, RoundNumbers,
+    RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan,
+    StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart, WorkerConnections,
 };
 pub use tune::{TuneResult, TuneStep};

@@ -3,10 +3,10 @@
 //! The state of a machine may last longer than a study, so intervals over the rounds of one sitting do not hold for the
 //! next. Only the variance between sittings shows what holds for the machine.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Interval, Verdict};
+use crate::{Cost, Interval, RoundMeasure, Verdict};
 
 /// The combined results of one study from several sittings on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -131,6 +131,7 @@ pub struct SittingEstimate {
 /// A cost for which sittings are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(transform = with_measures_of_rounds)]
 pub enum CostMeasure {
     /// CPU time of the proxies per request, us.
     CpuUs,
@@ -144,24 +145,28 @@ pub enum CostMeasure {
     ResponseP99Us,
     /// Highest rate of the closed loop, requests per second.
     MaxRate,
-    /// Resident memory of all proxies of one copy at the end of a round, bytes.
-    MemoryBytes,
-    /// Resident memory per connection that the generator opens to the first proxy, bytes.
-    MemoryPerConnectionBytes,
+    /// A measure that an arm has once per round, by its name in results.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    OfRounds(#[serde(with = "crate::study::measures::by_field")] RoundMeasure),
+}
+
+fn with_measures_of_rounds(schema: &mut Schema) {
+    let described = RoundMeasure::compared().map(RoundMeasure::definition);
+    RoundMeasure::insert_into(schema, None, described.map(|measure| (measure.field, measure.cost)));
 }
 
 impl CostMeasure {
     /// All cost measures, in the order of results.
-    pub const ALL: [Self; 8] = [
-        Self::CpuUs,
-        Self::CpuShare,
-        Self::ResponseP50Us,
-        Self::ResponseP90Us,
-        Self::ResponseP99Us,
-        Self::MaxRate,
-        Self::MemoryBytes,
-        Self::MemoryPerConnectionBytes,
-    ];
+    pub fn all() -> Vec<Self> {
+        let of_slices = Self::BY_LOAD.into_iter().chain([Self::MaxRate]);
+        of_slices.chain(Self::of_rounds()).collect()
+    }
+
+    /// Those of measures that an arm has once per round.
+    pub fn of_rounds() -> impl DoubleEndedIterator<Item = Self> {
+        RoundMeasure::compared().map(Self::OfRounds)
+    }
 
     /// The measures that results have for each load as well.
     pub const BY_LOAD: [Self; 5] =
@@ -176,8 +181,7 @@ impl CostMeasure {
             Self::ResponseP90Us => cost.response_us.p90,
             Self::ResponseP99Us => cost.response_us.p99,
             Self::MaxRate => cost.max_rate,
-            Self::MemoryBytes => cost.memory_bytes,
-            Self::MemoryPerConnectionBytes => cost.memory_per_connection_bytes,
+            Self::OfRounds(measure) => cost.of_rounds.get(measure),
         }
     }
 
@@ -190,8 +194,7 @@ impl CostMeasure {
             Self::ResponseP90Us => "p90 of response time, us",
             Self::ResponseP99Us => "p99 of response time, us",
             Self::MaxRate => "max rate, requests/s",
-            Self::MemoryBytes => "memory, MiB",
-            Self::MemoryPerConnectionBytes => "memory per connection, kB",
+            Self::OfRounds(measure) => measure.definition().heading,
         }
     }
 }

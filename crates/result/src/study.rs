@@ -6,6 +6,7 @@
 mod arm;
 mod histogram;
 mod machine;
+pub(crate) mod measures;
 mod named;
 mod number;
 mod parts;
@@ -26,6 +27,7 @@ pub use arm::{
 };
 pub use histogram::ResponseHistogram;
 pub use machine::{GeneratorUse, HostUse};
+pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};
 pub use named::NamedNumber;
 pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};

@@ -1,8 +1,8 @@
 //! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
 
 use hoptax_result::{
-    Interval, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy,
-    StudyResult,
+    Interval, RoundMeasure, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedFunction,
+    SizedProxy, StudyResult,
 };
 use hoptax_stats::sum_of_dependent;
 use thiserror::Error;
@@ -256,12 +256,12 @@ fn sized_proxy<'a>(
 /// The memory of a plain proxy and what its functions add. What the numbers of a study share is unknown, so the interval is the
 /// widest possible.
 fn memory(proxy: &Proxy<'_>) -> Option<Interval> {
-    let plain = proxy.flows.first()?.plain.arm.hops.first()?.memory_bytes?;
+    let plain = proxy.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
     let mut numbers = vec![plain];
     for (side, called) in proxy.functions() {
         let flow = proxy.flows.iter().find(|flow| flow.side == side)?;
         let (_, priced) = flow.functions.iter().find(|(other, _)| *other == called)?;
-        numbers.push(priced.arm.cost.memory_bytes?);
+        numbers.push(priced.arm.cost.of_rounds.get(RoundMeasure::MEMORY)?);
     }
     sum_of_dependent(&numbers)
 }

@@ -8,7 +8,10 @@
 //! `1,000,000 / (difference of CPU time per request, us)`. Its interval is that of the difference, inverted end by end, which
 //! keeps the coverage; where the interval of the difference reaches 0, it has no upper end.
 
-use hoptax_result::{ArmLoad, ArmResult, Interval, MeshMarkArm, MeshMarkResult, StudyResult, ValueForCost};
+use hoptax_result::{
+    ArmLoad, ArmResult, HopUse, Interval, MeshMarkArm, MeshMarkResult, RoundMeasure, StudyResult,
+    ValueForCost,
+};
 
 /// Microseconds in a second.
 const US_PER_S: f64 = 1e6;
@@ -39,7 +42,7 @@ fn index(study: &StudyResult, arm: &ArmResult, load: &ArmLoad) -> MeshMarkArm {
     let machine = &study.environment;
     let processors = machine.proxy_cpus.len() as f64;
     let cpu_mue = load.proxy_core_share.and_then(|cores| left(cores, processors));
-    let bytes: Option<f64> = arm.hops.iter().map(|hop| hop.memory_bytes.map(|memory| memory.estimate)).sum();
+    let bytes: Option<f64> = arm.hops.iter().map(memory_bytes).sum();
     let memory_mue = bytes.and_then(|bytes| left(bytes, machine.memory_bytes as f64));
     let efficiencies: Vec<f64> = [cpu_mue, memory_mue].into_iter().flatten().collect();
     let mean =
@@ -56,6 +59,11 @@ fn index(study: &StudyResult, arm: &ArmResult, load: &ArmLoad) -> MeshMarkArm {
     }
 }
 
+/// Resident memory of a proxy, bytes.
+pub(crate) fn memory_bytes(hop: &HopUse) -> Option<f64> {
+    hop.of_rounds.get(RoundMeasure::MEMORY).map(|memory| memory.estimate)
+}
+
 /// The share of a resource that is left; none if its size is not known.
 fn left(used: f64, size: f64) -> Option<f64> {
     (size > 0.0).then(|| 1.0 - used / size)
@@ -69,7 +77,7 @@ fn value_for_cost(cost: &Interval) -> Option<ValueForCost> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Cost, HopUse, sample};
+    use hoptax_result::{Cost, sample};
     use hoptax_stats::mean_over_rounds;
     use rand::SeedableRng;
     use rand::rngs::Xoshiro256PlusPlus;
@@ -81,8 +89,9 @@ mod tests {
         let mut study = sample::study("quick", "2026-01-02T03:04:05Z", 20.0);
         (study.environment.proxy_cpus, study.environment.memory_bytes) = (vec![0, 1], 1_000);
         for arm in &mut study.arms {
-            let memory_bytes = Some(Interval { estimate: 100.0, low: 90.0, high: 110.0 });
-            arm.hops = vec![HopUse { memory_bytes, ..HopUse::default() }];
+            let memory = Some(Interval { estimate: 100.0, low: 90.0, high: 110.0 });
+            let of_rounds = [(RoundMeasure::MEMORY, memory)].into_iter().collect();
+            arm.hops = vec![HopUse { of_rounds, ..HopUse::default() }];
             arm.loads = vec![ArmLoad {
                 load: "saturation".to_owned(),
                 proxy_core_share: Some(1.0),
@@ -118,7 +127,7 @@ mod tests {
     fn what_is_not_known_is_not_computed() {
         let mut study = study();
         study.environment.proxy_cpus.clear();
-        study.arms[1].hops[0].memory_bytes = None;
+        study.arms[1].hops[0].of_rounds.set(RoundMeasure::MEMORY, None);
         let arm = meshmark(&study).unwrap().arms.remove(1);
         assert_eq!((arm.cpu_mue, arm.memory_mue, arm.mean, arm.product), (None, None, None, None));
         study.arms.iter_mut().for_each(|arm| arm.hops.clear());

@@ -4,6 +4,7 @@ use hoptax_result::{ArmLoad, ArmResult, ConnectionTls, HopUse, Interval, LoadSpe
 
 use crate::document::{Client, Document, Latency, MeshConfig, TestConfig, TestResult, Unit, Workload};
 use crate::load::{environment, protocol, time, unix_s};
+use crate::meshmark::memory_bytes;
 use crate::{VERSION, duration, kept};
 
 /// The position of front proxies.
@@ -120,7 +121,7 @@ fn unit(arm: &ArmResult, load: &ArmLoad, planned: &[PlannedHop], is_gateway: boo
     let is_kind = |name: &str| (name == GATEWAY) == is_gateway;
     let count = planned.iter().filter(|hop| is_kind(&hop.name)).count();
     let used: Vec<&HopUse> = arm.hops.iter().filter(|hop| is_kind(&hop.name)).collect();
-    let memory: Option<f64> = used.iter().map(|hop| hop.memory_bytes.map(|bytes| bytes.estimate)).sum();
+    let memory: Option<f64> = used.iter().map(|hop| memory_bytes(hop)).sum();
     // CPU time under this load is that of all proxies together, so it belongs to a kind only if there is no other.
     let cores = load.proxy_core_share.filter(|_| count == planned.len());
     (count > 0).then(|| Unit {
@@ -152,7 +153,7 @@ fn int32(number: f64) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{PlannedSubject, ResponseCost, sample};
+    use hoptax_result::{PlannedSubject, ResponseCost, RoundMeasure, sample};
     use proptest::prelude::*;
 
     use super::*;
@@ -173,7 +174,8 @@ mod tests {
     }
 
     fn used(name: &str, memory_bytes: f64) -> HopUse {
-        HopUse { name: name.to_owned(), memory_bytes: Some(around(memory_bytes)), ..HopUse::default() }
+        let of_rounds = [(RoundMeasure::MEMORY, Some(around(memory_bytes)))].into_iter().collect();
+        HopUse { name: name.to_owned(), of_rounds, ..HopUse::default() }
     }
 
     /// A study whose arms passed these proxies.

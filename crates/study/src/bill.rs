@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{
     ArmLoad, ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum,
-    Charge, Finding, Interval, Parts, ResponseCost, StudyResult,
+    Charge, Finding, Interval, Parts, ResponseCost, RoundMeasure, StudyResult,
 };
 use hoptax_stats::decide;
 
@@ -128,8 +128,8 @@ fn level(arm: &ArmResult) -> Charge {
     Charge {
         cpu_us_per_request: arm.cpu_us_per_request,
         response_us: arm.response_us.clone(),
-        memory_bytes: hop.and_then(|hop| hop.memory_bytes),
-        start_cpu_us: hop.and_then(|hop| hop.start_cpu_us),
+        memory_bytes: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::MEMORY)),
+        start_cpu_us: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::START_CPU)),
         ..Charge::default()
     }
 }
@@ -147,8 +147,8 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
             p90: added(cost.response_us.p90),
             p99: added(cost.response_us.p99),
         },
-        memory_bytes: added(cost.memory_bytes),
-        start_cpu_us: added(cost.start_cpu_us),
+        memory_bytes: added(cost.of_rounds.get(RoundMeasure::MEMORY)),
+        start_cpu_us: added(cost.of_rounds.get(RoundMeasure::START_CPU)),
         ..Charge::default()
     }
 }

@@ -12,15 +12,14 @@ use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_er
 pub use keys::{KeyDifference, key_differences};
 pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
 
-/// The compared measures. CPU time is compared once, in us and as a share.
-const MEASURES: [CostMeasure; 7] = [
+/// The compared measures of slices; all measures of rounds that are decided on follow. CPU time is compared once, in us and as a
+/// share.
+const OF_SLICES: [CostMeasure; 5] = [
     CostMeasure::CpuUs,
     CostMeasure::MaxRate,
     CostMeasure::ResponseP50Us,
     CostMeasure::ResponseP90Us,
     CostMeasure::ResponseP99Us,
-    CostMeasure::MemoryBytes,
-    CostMeasure::MemoryPerConnectionBytes,
 ];
 
 /// Largest difference that does not matter, as a share of the reference, unless the user states another.
@@ -47,8 +46,9 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
         is_same: arm.kind == ArmKind::Same,
         differences: None,
         measures: of.map_or_else(Vec::new, |of| {
-            MEASURES
+            OF_SLICES
                 .into_iter()
+                .chain(CostMeasure::of_rounds())
                 .filter_map(|measure| compared(result, (of, arm), measure, margin_share))
                 .collect()
         }),
@@ -105,10 +105,12 @@ fn compared(
     })
 }
 
-/// The level of an arm in the unit of `measure`. The memory of several hops adds up, and may depend on each other in any way.
+/// The level of an arm in the unit of `measure`. Measures of rounds, such as memory, add up over several hops, which may depend on
+/// each other in any way.
 pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
-    let of_hops = |of: fn(&hoptax_result::HopUse) -> Option<Interval>| {
-        sum_of_dependent(&arm.hops.iter().map(of).collect::<Option<Vec<Interval>>>()?)
+    let of_hops = |measure| {
+        let hops = arm.hops.iter().map(|hop| hop.of_rounds.get(measure));
+        sum_of_dependent(&hops.collect::<Option<Vec<Interval>>>()?)
     };
     match measure {
         CostMeasure::CpuUs | CostMeasure::CpuShare => arm.cpu_us_per_request,
@@ -116,8 +118,7 @@ pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
         CostMeasure::ResponseP90Us => arm.response_us.p90,
         CostMeasure::ResponseP99Us => arm.response_us.p99,
         CostMeasure::MaxRate => arm.max_rate,
-        CostMeasure::MemoryBytes => of_hops(|hop| hop.memory_bytes),
-        CostMeasure::MemoryPerConnectionBytes => of_hops(|hop| hop.memory_per_connection_bytes),
+        CostMeasure::OfRounds(measure) => of_hops(measure),
     }
 }
 

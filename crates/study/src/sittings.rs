@@ -95,7 +95,7 @@ pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
         }
     }
     let arms = ids.into_iter().filter_map(|arm| {
-        let overall = CostMeasure::ALL.into_iter().map(|measure| (measure, None));
+        let overall = CostMeasure::all().into_iter().map(|measure| (measure, None));
         let by_load = arm.loads.iter().flat_map(|load| {
             CostMeasure::BY_LOAD.into_iter().map(|measure| (measure, Some(load.load.as_str())))
         });

@@ -12,7 +12,6 @@ mod evidence;
 mod histogram;
 mod layers;
 mod limits;
-mod memory;
 mod numbers;
 mod once;
 mod parts;

@@ -1,7 +1,7 @@
 //! The table of a study.
 
 use comfy_table::{CellAlignment, Table, presets};
-use hoptax_result::{Interval, Measure, StudyResult};
+use hoptax_result::{Interval, Measure, RoundMeasure, StudyResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, finding, findings};
@@ -25,8 +25,7 @@ enum Column {
     P99,
     MaxRate,
     MaxRatePercent,
-    Memory,
-    MemoryPerConnection,
+    OfRounds(RoundMeasure),
 }
 
 impl Column {
@@ -45,14 +44,14 @@ impl Column {
             Self::P90 => Some(Measure::ResponseP90),
             Self::P99 => Some(Measure::ResponseP99),
             Self::MaxRate | Self::MaxRatePercent => Some(Measure::MaxRate),
-            Self::Memory => Some(Measure::Memory),
-            Self::MemoryPerConnection => Some(Measure::MemoryPerConnection),
+            Self::OfRounds(measure) => Some(Measure::OfRounds(measure)),
         }
     }
 }
 
-/// All columns, and the order in which they are dropped on a narrow terminal.
-const COLUMNS: [Column; 11] = [
+/// All columns but those of measures that arms have once per round, which follow, and the order in which they are dropped on a
+/// narrow terminal, after those.
+const COLUMNS: [Column; 9] = [
     Column::Arm,
     Column::CpuShare,
     Column::Bar,
@@ -62,18 +61,9 @@ const COLUMNS: [Column; 11] = [
     Column::P99,
     Column::MaxRate,
     Column::MaxRatePercent,
-    Column::Memory,
-    Column::MemoryPerConnection,
 ];
-const DROP_ORDER: [Column; 7] = [
-    Column::MemoryPerConnection,
-    Column::Memory,
-    Column::MaxRatePercent,
-    Column::P90,
-    Column::Bar,
-    Column::P99,
-    Column::MaxRate,
-];
+const DROP_ORDER: [Column; 5] =
+    [Column::MaxRatePercent, Column::P90, Column::Bar, Column::P99, Column::MaxRate];
 
 /// The table of a study with its notes.
 pub fn study(result: &StudyResult, style: Style) -> String {
@@ -170,8 +160,9 @@ fn side(table: &SideTable, style: Style) -> String {
 
 /// The table with as many columns as fit.
 fn table(rows: &[Row<'_>], has: &Columns, style: Style) -> String {
-    let mut columns: Vec<Column> = COLUMNS.into_iter().filter(|column| column.is_in(has)).collect();
-    let mut drop_order = DROP_ORDER.iter();
+    let all = COLUMNS.into_iter().chain(RoundMeasure::compared().map(Column::OfRounds));
+    let mut columns: Vec<Column> = all.filter(|column| column.is_in(has)).collect();
+    let mut drop_order = RoundMeasure::compared().rev().map(Column::OfRounds).chain(DROP_ORDER);
     loop {
         let lines = render(rows, &columns);
         let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -179,7 +170,7 @@ fn table(rows: &[Row<'_>], has: &Columns, style: Style) -> String {
             return paint(rows, &lines, style);
         }
         match drop_order.next() {
-            Some(column) => columns.retain(|other| other != column),
+            Some(column) => columns.retain(|other| *other != column),
             None => return paint(rows, &lines, style),
         }
     }
@@ -215,8 +206,7 @@ fn header(column: Column) -> &'static str {
         Column::P90 => "p90 us",
         Column::P99 => "p99 us",
         Column::MaxRate => "max rate/s",
-        Column::Memory => "memory MiB",
-        Column::MemoryPerConnection => "kB/connection",
+        Column::OfRounds(measure) => measure.definition().short_heading,
     }
 }
 
@@ -237,8 +227,7 @@ fn cell(row: &Row<'_>, column: Column, (largest, has_share): (f64, bool)) -> Str
         Column::P99 => row.p99.text.clone(),
         Column::MaxRate => row.max_rate.text.clone(),
         Column::MaxRatePercent => row.max_rate_percent.clone(),
-        Column::Memory => row.memory.text.clone(),
-        Column::MemoryPerConnection => row.memory_per_connection.text.clone(),
+        Column::OfRounds(measure) => row.of_rounds(measure),
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Book;
 
-use super::{Capacity, Disturbance, Parts, PlannedNetwork, PlannedSubject};
+use super::{Capacity, Disturbance, Parts, PlannedNetwork, PlannedSubject, RoundNumbers};
 
 /// The results of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -300,16 +300,10 @@ pub struct Cost {
     pub over_1_ms_share: Option<Interval>,
     /// Highest rate of the closed loop, requests per second; negative when the function lowers it.
     pub max_rate: Option<Interval>,
-    /// Resident memory of all proxies of one copy at the end of a round, bytes. Not measured by load: null for a single
-    /// load.
-    #[serde(default)]
-    pub memory_bytes: Option<Interval>,
-    /// Resident memory per connection that the generator opens to the first proxy, bytes. Not measured by load either.
-    #[serde(default)]
-    pub memory_per_connection_bytes: Option<Interval>,
-    /// CPU time of all proxies of one copy from their start until they are live, us. Not measured by load either.
-    #[serde(default)]
-    pub start_cpu_us: Option<Interval>,
+    /// Costs in measures that are taken once per round. Not measured by load: none for a single load.
+    #[serde(flatten)]
+    #[schemars(schema_with = "super::measures::costs_schema")]
+    pub of_rounds: RoundNumbers,
 }
 
 /// Quantiles of response time, or differences of them, us.
@@ -365,15 +359,10 @@ pub struct HopUse {
     pub name: String,
     /// Its CPU time per request, background work included, us.
     pub cpu_us_per_request: Option<Interval>,
-    /// Its resident memory at the end of a round, bytes.
-    pub memory_bytes: Option<Interval>,
-    /// Growth of its resident memory per connection that the generator opens, bytes. The connections are idle and have
-    /// carried no request yet. Null if none are opened to it.
-    #[serde(default)]
-    pub memory_per_connection_bytes: Option<Interval>,
-    /// Its CPU time from its start until it is live, us.
-    #[serde(default)]
-    pub start_cpu_us: Option<Interval>,
+    /// Its numbers in measures that are taken once per round.
+    #[serde(flatten)]
+    #[schemars(schema_with = "super::measures::levels_schema")]
+    pub of_rounds: RoundNumbers,
 }
 
 /// Processor use of the proxy under the closed loop.

@@ -1,6 +1,6 @@
 //! Names of the numbers of a study: those of `numbers.csv`, of the store and of `hoptax history`.
 
-use super::{ArmLoad, ArmResult, Cost, HopUse, Interval, Phase, StudyResult};
+use super::{ArmLoad, ArmResult, Cost, HopUse, Interval, Phase, RoundMeasure, RoundNumbers, StudyResult};
 
 /// A number of a result by its name, as in `numbers.csv`.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +32,7 @@ const OF_ARM: &Table<ArmResult> = &[
     ("cost_max_rate", |arm| arm.cost.max_rate),
 ];
 
-const OF_PROXY: &Table<HopUse> = &[
-    ("cpu_us_per_request", |hop| hop.cpu_us_per_request),
-    ("memory_bytes", |hop| hop.memory_bytes),
-    ("memory_per_connection_bytes", |hop| hop.memory_per_connection_bytes),
-    ("start_cpu_us", |hop| hop.start_cpu_us),
-];
+const OF_PROXY: &Table<HopUse> = &[("cpu_us_per_request", |hop| hop.cpu_us_per_request)];
 
 const OF_LOAD: &Table<ArmLoad> = &[
     ("cpu_us_per_request", |load| load.cpu_us_per_request),
@@ -58,9 +53,6 @@ const OF_COST: &Table<Cost> = &[
     ("cost_response_p90_us", |cost| cost.response_us.p90),
     ("cost_response_p99_us", |cost| cost.response_us.p99),
     ("cost_over_1_ms_share", |cost| cost.over_1_ms_share),
-    ("cost_memory_bytes", |cost| cost.memory_bytes),
-    ("cost_memory_per_connection_bytes", |cost| cost.memory_per_connection_bytes),
-    ("cost_start_cpu_us", |cost| cost.start_cpu_us),
 ];
 
 /// Numbers of a phase of a timeline, and of its whole slice.
@@ -88,8 +80,11 @@ impl StudyResult {
             };
             add(&mut all, OF_ARM, arm, &at(None, None));
             add(&mut all, OF_COST, &arm.cost, &at(None, None));
+            add_of_rounds(&mut all, "cost_", &arm.cost.of_rounds, &at(None, None));
             for hop in &arm.hops {
-                add(&mut all, OF_PROXY, hop, &at(None, Some(&hop.name)));
+                let place = at(None, Some(&hop.name));
+                add(&mut all, OF_PROXY, hop, &place);
+                add_of_rounds(&mut all, "", &hop.of_rounds, &place);
             }
             for load in &arm.loads {
                 let place = at(Some(&load.load), None);
@@ -127,5 +122,19 @@ fn add<'a, T>(all: &mut Vec<NamedNumber<'a>>, table: &Table<T>, whole: &T, place
     all.extend(table.iter().filter_map(|(name, number)| {
         let interval = number(whole)?;
         Some(NamedNumber { arm, compared_with, load, proxy, name: (*name).to_owned(), interval })
+    }));
+}
+
+/// Adds the numbers of rounds that are present, with `prefix` before their names.
+fn add_of_rounds<'a>(
+    all: &mut Vec<NamedNumber<'a>>,
+    prefix: &str,
+    numbers: &RoundNumbers,
+    place: &Place<'a>,
+) {
+    let &Place { arm, compared_with, load, proxy } = place;
+    all.extend(RoundMeasure::ALL.into_iter().filter_map(|measure| {
+        let (interval, field) = (numbers.get(measure)?, measure.definition().field);
+        Some(NamedNumber { arm, compared_with, load, proxy, name: format!("{prefix}{field}"), interval })
     }));
 }

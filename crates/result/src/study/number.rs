@@ -1,14 +1,15 @@
 //! Addresses of all numbers of a study, for withholding them and for reporting them as withheld.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use super::{ArmLoad, ArmResult, Cost, Interval, Parts, ResponseCost, StudyResult, Timeline};
+use super::{ArmLoad, ArmResult, Cost, Interval, Parts, ResponseCost, RoundMeasure, StudyResult, Timeline};
 use crate::Finding;
 
 /// The measure of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(transform = with_measures_of_rounds)]
 pub enum Measure {
     /// CPU time of the proxies.
     Cpu,
@@ -28,16 +29,20 @@ pub enum Measure {
     LinkBytes,
     /// Requests that a limit admitted.
     Admitted,
-    /// Resident memory.
-    Memory,
-    /// Resident memory per connection.
-    MemoryPerConnection,
-    /// CPU time of proxies from their start until they are live.
-    StartCpu,
     /// Connections opened, and handshakes, per second.
     NewConnections,
     /// What callers saw over time: failed and late requests, and how long it hurt.
     Timeline,
+    /// A measure that an arm has once per round, by its id.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    OfRounds(RoundMeasure),
+}
+
+fn with_measures_of_rounds(schema: &mut Schema) {
+    let measures = RoundMeasure::ALL.into_iter().map(RoundMeasure::definition);
+    let described = measures.map(|measure| (measure.id, measure.summary));
+    RoundMeasure::insert_into(schema, Some("new-connections"), described);
 }
 
 impl Measure {
@@ -65,11 +70,9 @@ impl Measure {
             Self::ResponseP99 => "p99",
             Self::LinkBytes => "bytes",
             Self::Admitted => "admitted",
-            Self::Memory => "memory",
-            Self::MemoryPerConnection => "memory per connection",
-            Self::StartCpu => "CPU time of the start",
             Self::NewConnections => "new connections",
             Self::Timeline => "timeline",
+            Self::OfRounds(measure) => measure.definition().words,
         }
     }
 }
@@ -176,7 +179,8 @@ fn visit_timeline(timeline: &mut Timeline, visit: &mut dyn FnMut(&Place<'_>, Num
             visit(&place(Measure::Timeline), Number::Interval(number));
         }
         visit(&place(Measure::ResponseP99), Number::Interval(&mut phase.worst_p99_us));
-        visit(&place(Measure::Memory), Number::Interval(&mut phase.generations_bytes));
+        let memory = Measure::OfRounds(RoundMeasure::MEMORY);
+        visit(&place(memory), Number::Interval(&mut phase.generations_bytes));
     }
     for p99 in [connection_p99_us, worst_connection_p99_us, best_worker_p99_us, worst_worker_p99_us] {
         visit(&place(Measure::ResponseP99), Number::Interval(p99));
@@ -211,16 +215,14 @@ fn visit_arm(arm: &mut ArmResult, usual: &Usual, visit: &mut dyn FnMut(&Place<'_
     visit(&cost(rate, Measure::MaxRate), Number::Interval(&mut arm.cost.max_rate));
     visit(&cost(response, Measure::ResponseP99), Number::Interval(&mut arm.cost.over_1_ms_share));
     visit_responses(&mut arm.cost.response_us, |measure| cost(response, measure), visit);
-    visit(&cost(None, Measure::Memory), Number::Interval(&mut arm.cost.memory_bytes));
-    let per_connection = Number::Interval(&mut arm.cost.memory_per_connection_bytes);
-    visit(&cost(None, Measure::MemoryPerConnection), per_connection);
-    visit(&cost(None, Measure::StartCpu), Number::Interval(&mut arm.cost.start_cpu_us));
+    for (measure, number) in arm.cost.of_rounds.iter_mut() {
+        visit(&cost(None, Measure::OfRounds(measure)), Number::Interval(number));
+    }
     for hop in &mut arm.hops {
         visit(&level(cpu, Measure::Cpu), Number::Interval(&mut hop.cpu_us_per_request));
-        visit(&level(None, Measure::Memory), Number::Interval(&mut hop.memory_bytes));
-        let per_connection = Number::Interval(&mut hop.memory_per_connection_bytes);
-        visit(&level(None, Measure::MemoryPerConnection), per_connection);
-        visit(&level(None, Measure::StartCpu), Number::Interval(&mut hop.start_cpu_us));
+        for (measure, number) in hop.of_rounds.iter_mut() {
+            visit(&level(None, Measure::OfRounds(measure)), Number::Interval(number));
+        }
     }
     for load in &mut arm.loads {
         visit_load(load, (id, other), visit);
@@ -265,7 +267,7 @@ fn visit_load(
     ] {
         visit(&level(Measure::NewConnections), Number::Interval(rate));
     }
-    // Memory is not measured by load.
+    // Measures of rounds are not measured by load.
     let Cost { cpu_us_per_request, cpu_share, response_us, over_1_ms_share, max_rate, .. } = &mut load.cost;
     visit(&cost(Measure::Cpu), Number::Interval(cpu_us_per_request));
     visit(&cost(Measure::Cpu), Number::Interval(cpu_share));

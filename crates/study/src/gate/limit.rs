@@ -4,18 +4,23 @@ use std::fmt;
 use std::str::FromStr;
 
 use hoptax_nearest::hint;
-use hoptax_result::{CostMeasure, GateOutcome, Interval};
+use hoptax_result::{CostMeasure, GateOutcome, Interval, RoundMeasure};
 
-/// The measures that can be limited, with their names.
-const MEASURES: [(&str, CostMeasure); 7] = [
+/// The measures of slices that can be limited, with their names.
+const OF_SLICES: [(&str, CostMeasure); 5] = [
     ("cpu", CostMeasure::CpuUs),
     ("p50", CostMeasure::ResponseP50Us),
     ("p90", CostMeasure::ResponseP90Us),
     ("p99", CostMeasure::ResponseP99Us),
     ("rate", CostMeasure::MaxRate),
-    ("memory", CostMeasure::MemoryBytes),
-    ("memory-per-connection", CostMeasure::MemoryPerConnectionBytes),
 ];
+
+/// All measures that can be limited, with their names.
+fn measures() -> Vec<(&'static str, CostMeasure)> {
+    let of_rounds =
+        RoundMeasure::compared().map(|measure| (measure.definition().id, CostMeasure::OfRounds(measure)));
+    OF_SLICES.into_iter().chain(of_rounds).collect()
+}
 
 /// A change that the candidate must not exceed.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,9 +58,10 @@ impl FromStr for Limit {
         let place = text.find(['<', '>']).ok_or("write it as `cpu>+3%` or `rate<-2%`")?;
         let (name, rest) = text.split_at(place);
         let name = name.trim();
-        let names = MEASURES.map(|(name, _)| name);
-        let (_, measure) = MEASURES.into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
-            let hint = hint(name, names);
+        let measures = measures();
+        let (_, measure) = measures.iter().copied().find(|(known, _)| *known == name).ok_or_else(|| {
+            let names: Vec<&str> = measures.iter().map(|(name, _)| *name).collect();
+            let hint = hint(name, names.iter().copied());
             format!("there is no measure `{name}`{hint}; measures are `{}`", names.join("`, `"))
         })?;
         let change = rest.get(1..).unwrap_or_default().trim();
@@ -102,6 +108,16 @@ mod tests {
         ] {
             assert_eq!(outcome(limit, low, high), expected, "{limit} [{low}, {high}]");
         }
+    }
+
+    #[test]
+    fn measures_that_arms_have_once_per_round_can_be_limited() {
+        for measure in RoundMeasure::compared() {
+            let limit: Limit = format!("{}>5%", measure.definition().id).parse().unwrap();
+            assert_eq!(limit.measure, CostMeasure::OfRounds(measure));
+        }
+        assert!("memory-per-connection>5%".parse::<Limit>().is_ok());
+        assert!("start-cpu>5%".parse::<Limit>().is_err());
     }
 
     #[test]

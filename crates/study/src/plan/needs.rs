@@ -37,7 +37,6 @@ impl Plan {
         }
         if self.profile {
             needs.push(format!("root, for profiles of the kernel, or `{SAMPLING}`"));
-            needs.push("perf (package linux-perf), for top-down counters".to_owned());
         }
         let fronts: BTreeSet<(&str, &str)> =
             self.fronts().map(|front| (front.program, front.package)).collect();

@@ -10,7 +10,7 @@ use hoptax_stats::median;
 
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
-use super::{histogram, layers, memory, once, parts, response, rules, statuses, timeline};
+use super::{histogram, layers, once, parts, response, rules, statuses, timeline};
 use crate::measure::{self, Measure};
 
 /// The quantiles of send lag that checks evaluate.
@@ -82,9 +82,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
         max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
-        memory_bytes: once::cost(rounds, arm, |round| &round.memory_bytes).map(memory::at_least_one_page),
-        memory_per_connection_bytes: memory::cost_per_connection(rounds, arm),
-        start_cpu_us: once::cost(rounds, arm, |round| &round.start_cpu_us),
+        of_rounds: once::costs(rounds, arm),
     };
     arm.responses = responses.map_or(0, |load| load.responses);
     let samples: Vec<&Sample> =
@@ -103,15 +101,10 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     arm.capacity = rounds_of_arm().find_map(|round| round.capacity);
     let core_share = of(&rate_load).and_then(|load| load.proxy_core_share);
     arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, idle_us_per_second: None });
-    let hop = |(number, hop): (usize, &HopUse)| {
-        let level = |of| once::level(rounds, (&arm.id, number), of);
-        HopUse {
-            name: hop.name.clone(),
-            cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measure::hop_cpu(number)),
-            memory_bytes: level(|round| &round.memory_bytes),
-            memory_per_connection_bytes: memory::per_connection(rounds, &arm.id).filter(|_| number == 0),
-            start_cpu_us: level(|round| &round.start_cpu_us),
-        }
+    let hop = |(number, hop): (usize, &HopUse)| HopUse {
+        name: hop.name.clone(),
+        cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measure::hop_cpu(number)),
+        of_rounds: once::levels(rounds, (&arm.id, number)),
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
     arm.layers = layers::layers(rounds, arm, &cpu_load);

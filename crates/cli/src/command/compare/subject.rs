@@ -61,6 +61,7 @@ impl Subject {
                 account: account.clone(),
                 request: None,
                 compared_with,
+                protocol: None,
                 at: ConditionsSection::default(),
             }),
         }

@@ -1,0 +1,243 @@
+//! Measures that an arm has once per round, such as the memory of its proxies: one file each, from which all else follows.
+//!
+//! A definition says how the measure is read from the record of a round, and how it is shown. Results, summaries, tables,
+//! findings, comparisons, gates and sittings loop over [`RoundMeasure::ALL`]. Measures of slices are in `hoptax_study::measure`.
+
+mod memory;
+mod memory_per_connection;
+mod numbers;
+mod start_cpu;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use schemars::{Schema, json_schema};
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::ArmRound;
+pub use numbers::RoundNumbers;
+pub(super) use numbers::{costs_schema, levels_schema};
+
+/// Size of a page of memory on x86-64, bytes.
+const PAGE_BYTES: f64 = 4096.0;
+
+/// A measure that an arm has once per round.
+#[derive(Clone, Copy)]
+pub struct RoundMeasure(&'static MeasureDefinition);
+
+/// What a measure is, how it is read, and how it is shown.
+#[derive(Debug)]
+pub struct MeasureDefinition {
+    /// Its id in findings and in limits of gates.
+    pub id: &'static str,
+    /// Its name in results, with the unit of its values.
+    pub field: &'static str,
+    /// Its name in sentences.
+    pub words: &'static str,
+    /// What it is, for the schemas.
+    pub summary: &'static str,
+    /// What the number of one proxy is, for the schemas.
+    pub level: &'static str,
+    /// What the cost of an arm is, for the schemas.
+    pub cost: &'static str,
+    /// Its heading in tables, with the unit of tables.
+    pub heading: &'static str,
+    /// A short one for terminals.
+    pub short_heading: &'static str,
+    /// Its heading on pages if its numbers are printed below those of the measure before it in [`RoundMeasure::ALL`], in one
+    /// column.
+    pub below: Option<&'static str>,
+    /// The unit of tables, in the unit of its values.
+    pub unit: f64,
+    /// The name of that unit.
+    pub unit_name: &'static str,
+    /// The title of a table of its own. A measure without one is in the main tables, and comparisons, gates and sittings decide
+    /// on it.
+    pub own_table: Option<&'static str>,
+    /// Whether it is one of an arm's first proxy, not the sum over all of them.
+    pub is_of_first_proxy: bool,
+    /// Whether the first version of results already had its levels, but not its costs: they are then the differences of levels.
+    pub is_original: bool,
+    /// Its values in a round, one per proxy in the order of the arm; empty if there are none. The cost of an arm is the difference
+    /// of their sum.
+    pub values: fn(&ArmRound) -> Vec<f64>,
+    /// The smallest half-width of its intervals in the unit of its values, if the values of all rounds may be equal although true
+    /// ones are not.
+    pub resolution: fn(&ArmRound) -> Option<f64>,
+}
+
+impl RoundMeasure {
+    /// All of them, in the order of results and tables.
+    pub const ALL: [Self; 3] = [Self::MEMORY, Self::MEMORY_PER_CONNECTION, Self::START_CPU];
+
+    /// The measures of main tables, which comparisons, gates and sittings decide on.
+    pub fn compared() -> impl DoubleEndedIterator<Item = Self> {
+        Self::ALL.into_iter().filter(|measure| measure.definition().own_table.is_none())
+    }
+
+    /// Its definition.
+    pub fn definition(self) -> &'static MeasureDefinition {
+        self.0
+    }
+
+    /// Its index in [`Self::ALL`].
+    fn place(self) -> Option<usize> {
+        Self::ALL.iter().position(|other| *other == self)
+    }
+
+    /// Inserts measures, each with its description, into the schema of an enumeration, before the variant `before` or at the end,
+    /// where earlier versions have them.
+    pub(crate) fn insert_into(
+        schema: &mut Schema,
+        before: Option<&str>,
+        measures: impl Iterator<Item = (&'static str, &'static str)>,
+    ) {
+        // The variant that holds a measure has no tag, so the generator writes `anyOf`; but all variants differ.
+        let mut renamed = json_schema!({});
+        for (key, value) in schema.as_object_mut().map(std::mem::take).into_iter().flatten() {
+            renamed.insert(if key == "anyOf" { "oneOf".to_owned() } else { key }, value);
+        }
+        if let Some(variants) = renamed.get_mut("oneOf").and_then(|variants| variants.as_array_mut()) {
+            let is_before = |variant: &str| before == Some(variant);
+            let place = variants.iter().position(|variant| variant["const"].as_str().is_some_and(is_before));
+            let place = place.unwrap_or(variants.len());
+            let measures = measures.map(|(name, description)| {
+                json_schema!({"type": "string", "const": name, "description": description}).to_value()
+            });
+            variants.splice(place..place, measures);
+        }
+        *schema = renamed;
+    }
+}
+
+impl fmt::Debug for RoundMeasure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.id)
+    }
+}
+
+impl PartialEq for RoundMeasure {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for RoundMeasure {}
+
+impl PartialOrd for RoundMeasure {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for RoundMeasure {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+/// A measure by its id.
+impl Serialize for RoundMeasure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.id)
+    }
+}
+
+impl<'de> Deserialize<'de> for RoundMeasure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        named(&String::deserialize(deserializer)?, |definition| definition.id)
+    }
+}
+
+/// A measure by its name in results.
+pub(crate) mod by_field {
+    use super::{Deserialize, Deserializer, RoundMeasure, Serializer, named};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub(crate) fn serialize<S: Serializer>(measure: &RoundMeasure, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(measure.0.field)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RoundMeasure, D::Error> {
+        named(&String::deserialize(deserializer)?, |definition| definition.field)
+    }
+}
+
+fn named<E: Error>(name: &str, of: fn(&MeasureDefinition) -> &'static str) -> Result<RoundMeasure, E> {
+    let found = RoundMeasure::ALL.into_iter().find(|measure| of(measure.0) == name);
+    found.ok_or_else(|| E::custom(format!("there is no measure `{name}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    #[test]
+    fn names_of_measures_differ() {
+        for (index, measure) in RoundMeasure::ALL.into_iter().enumerate() {
+            for other in RoundMeasure::ALL.into_iter().skip(index + 1) {
+                let (one, other) = (measure.definition(), other.definition());
+                assert_ne!(
+                    (one.id, one.field, one.heading, one.short_heading),
+                    (other.id, other.field, other.heading, other.short_heading)
+                );
+                assert!(one.id != other.id && one.field != other.field, "{one:?} {other:?}");
+            }
+            assert!(measure.definition().unit > 0.0);
+        }
+        assert!(RoundMeasure::MEMORY < RoundMeasure::START_CPU);
+    }
+
+    #[test]
+    fn measures_are_known_by_their_names_in_findings() {
+        let all = serde_json::to_string(&RoundMeasure::ALL).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<RoundMeasure>>(&all).unwrap(), RoundMeasure::ALL);
+        let error = serde_json::from_str::<RoundMeasure>("\"weight\"").unwrap_err();
+        assert!(error.to_string().contains("no measure `weight`"), "{error}");
+    }
+
+    /// Every file of source or template below `folder`, tests excluded.
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !["tests", "snapshots", "fixture", "target"].contains(&name.as_str()) {
+                    sources(&path, found);
+                }
+            } else if path.extension().is_some_and(|kind| kind == "html" || kind == "rs")
+                && !name.starts_with("fixture")
+            {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn a_measure_is_named_in_one_file_and_in_the_list() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut files = Vec::new();
+        sources(crates, &mut files);
+        let names = |path: &PathBuf| {
+            let text = fs::read_to_string(path).unwrap();
+            let text = text.split("#[cfg(test)]").next().unwrap_or_default().to_lowercase();
+            ["memory_per_connection", "memoryperconnection", "memory-per-connection", "memory per connection"]
+                .iter()
+                .any(|name| text.contains(name))
+        };
+        let mut found: Vec<PathBuf> = files.into_iter().filter(names).collect();
+        found.sort();
+        let mut expected = vec![
+            // The text of `hoptax gate --help`.
+            crates.join("cli/src/arguments/gate.rs"),
+            crates.join("result/src/study/measures.rs"),
+            crates.join("result/src/study/measures/memory_per_connection.rs"),
+        ];
+        expected.sort();
+        assert_eq!(found, expected, "other code loops over `RoundMeasure::ALL`");
+    }
+}

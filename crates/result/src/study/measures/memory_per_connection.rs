@@ -1,0 +1,58 @@
+//! Memory per connection.
+
+use super::{MeasureDefinition, PAGE_BYTES, RoundMeasure};
+use crate::{ArmRound, Opened};
+
+impl RoundMeasure {
+    /// Growth of the memory of an arm's first proxy per connection that the generator opens to it; negative if the proxy
+    /// released more memory meanwhile.
+    ///
+    /// Memory grows by whole pages: nearly always by the same number, and now and then by a few more. All rounds may read the
+    /// same, and a cost below one page divided by the number of connections stays unseen. One copy of the baseline is compared
+    /// with an arm, although the baseline has several: the difference of two single proxies is symmetric, while that to a mean of
+    /// four is skewed, and Student's interval then misses zero too often.
+    pub const MEMORY_PER_CONNECTION: Self = Self(&MeasureDefinition {
+        id: "memory-per-connection",
+        field: "memory_per_connection_bytes",
+        words: "memory per connection",
+        summary: "Resident memory per connection.",
+        level: "Growth of its resident memory per connection that the generator opens, bytes. The connections are idle and have\n\
+                carried no request yet. Null if none are opened to it.",
+        cost: "Resident memory per connection that the generator opens to the first proxy, bytes.",
+        heading: "memory per connection, kB",
+        short_heading: "kB/connection",
+        below: Some("kB per connection"),
+        unit: 1_000.0,
+        unit_name: "kB",
+        own_table: None,
+        is_of_first_proxy: true,
+        is_original: false,
+        values: |round| opened(round).map(grown).into_iter().collect(),
+        resolution: |round| opened(round).map(|opened| PAGE_BYTES / opened.connections as f64),
+    });
+}
+
+fn opened(round: &ArmRound) -> Option<Opened> {
+    round.opened.filter(|opened| opened.connections > 0)
+}
+
+fn grown(opened: Opened) -> f64 {
+    (opened.after_bytes as f64 - opened.before_bytes as f64) / opened.connections as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_per_connection_is_the_growth_of_the_first_proxy() {
+        let measure = RoundMeasure::MEMORY_PER_CONNECTION.definition();
+        let opened = Opened { connections: 50, before_bytes: 59_000_000, after_bytes: 59_500_000 };
+        let of = |opened| ArmRound { opened, memory_bytes: vec![60_000_000; 2], ..ArmRound::default() };
+        let round = of(Some(opened));
+        assert_eq!(((measure.values)(&round), (measure.resolution)(&round)), (vec![10_000.0], Some(81.92)));
+        for round in [of(None), of(Some(Opened { connections: 0, ..opened }))] {
+            assert_eq!(((measure.values)(&round), (measure.resolution)(&round)), (Vec::new(), None));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The numbers of all measures of rounds, as fields of their owner in a result.
+
+use std::fmt;
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{MeasureDefinition, RoundMeasure};
+use crate::Interval;
+
+/// One number for each measure, serialised as one field for each: null where not measured or withheld.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RoundNumbers([Option<Interval>; RoundMeasure::ALL.len()]);
+
+impl RoundNumbers {
+    /// The number of a measure.
+    pub fn get(&self, measure: RoundMeasure) -> Option<Interval> {
+        self.0.get(measure.place()?).copied().flatten()
+    }
+
+    /// Sets the number of a measure.
+    pub fn set(&mut self, measure: RoundMeasure, number: Option<Interval>) {
+        if let Some(slot) = measure.place().and_then(|place| self.0.get_mut(place)) {
+            *slot = number;
+        }
+    }
+
+    /// All measures with their numbers.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (RoundMeasure, &mut Option<Interval>)> {
+        RoundMeasure::ALL.into_iter().zip(&mut self.0)
+    }
+}
+
+impl FromIterator<(RoundMeasure, Option<Interval>)> for RoundNumbers {
+    fn from_iter<T: IntoIterator<Item = (RoundMeasure, Option<Interval>)>>(numbers: T) -> Self {
+        let mut all = Self::default();
+        for (measure, number) in numbers {
+            all.set(measure, number);
+        }
+        all
+    }
+}
+
+impl Serialize for RoundNumbers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (measure, number) in RoundMeasure::ALL.iter().zip(&self.0) {
+            map.serialize_entry(measure.definition().field, number)?;
+        }
+        map.end()
+    }
+}
+
+/// The names of all fields. A flattened field takes only these from those of its owner, so the owner can refuse unknown ones.
+const FIELDS: [&str; RoundMeasure::ALL.len()] = {
+    let mut fields = [""; RoundMeasure::ALL.len()];
+    let mut place = 0;
+    while place < fields.len() {
+        fields[place] = RoundMeasure::ALL[place].0.field;
+        place += 1;
+    }
+    fields
+};
+
+impl<'de> Deserialize<'de> for RoundNumbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_struct("RoundNumbers", &FIELDS, Fields)
+    }
+}
+
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = RoundNumbers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the numbers of measures of rounds")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RoundNumbers, A::Error> {
+        let mut numbers = RoundNumbers::default();
+        while let Some(field) = map.next_key::<String>()? {
+            match RoundMeasure::ALL.into_iter().find(|measure| measure.definition().field == field) {
+                Some(measure) => numbers.set(measure, map.next_value()?),
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(numbers)
+    }
+}
+
+/// The schema of the numbers of one proxy.
+pub(in crate::study) fn levels_schema(generator: &mut SchemaGenerator) -> Schema {
+    schema(generator, |definition| (definition.level.to_owned(), definition.is_original))
+}
+
+/// The schema of the costs of an arm.
+pub(in crate::study) fn costs_schema(generator: &mut SchemaGenerator) -> Schema {
+    schema(generator, |definition| {
+        (format!("{} Not measured by load: null for a single load.", definition.cost), false)
+    })
+}
+
+/// A field for each measure with its description. Fields that earlier versions lack have a default.
+fn schema(generator: &mut SchemaGenerator, describe: fn(&MeasureDefinition) -> (String, bool)) -> Schema {
+    let mut schema = json_schema!({"type": "object", "properties": {}});
+    for measure in RoundMeasure::ALL {
+        let (description, is_original) = describe(measure.definition());
+        let mut number = generator.subschema_for::<Option<Interval>>();
+        number.insert("description".to_owned(), description.into());
+        if !is_original {
+            number.insert("default".to_owned(), ().into());
+        }
+        let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
+        if let Some(properties) = properties {
+            properties.insert(measure.definition().field.to_owned(), number.to_value());
+        }
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cost, HopUse};
+
+    #[test]
+    fn numbers_are_fields_of_their_owner_and_unknown_fields_are_refused() {
+        let about = |estimate| Some(Interval { estimate, low: estimate - 1.0, high: estimate + 1.0 });
+        let of_rounds: RoundNumbers =
+            RoundMeasure::ALL.into_iter().zip([about(5.0), None, about(7.5)]).collect();
+        let hop = HopUse { name: "gateway".to_owned(), of_rounds, ..HopUse::default() };
+        let text = serde_json::to_string(&hop).unwrap();
+        let expected = r#"{"name":"gateway","cpu_us_per_request":null,"memory_bytes":{"estimate":5.0,"low":4.0,"high":6.0},"memory_per_connection_bytes":null,"start_cpu_us":{"estimate":7.5,"low":6.5,"high":8.5}}"#;
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<HopUse>(&text).unwrap(), hop);
+        let old = serde_json::from_str::<HopUse>(r#"{"name":"gateway","memory_bytes":null}"#).unwrap();
+        assert_eq!(old, HopUse { name: "gateway".to_owned(), ..HopUse::default() });
+        let error = serde_json::from_str::<HopUse>(r#"{"name":"gateway","weight_kg":null}"#).unwrap_err();
+        assert!(error.to_string().contains("unknown field `weight_kg`"), "{error}");
+        let cost = Cost { of_rounds, ..Cost::default() };
+        let text = serde_json::to_string(&cost).unwrap();
+        assert!(text.contains(r#""max_rate":null,"memory_bytes":{"estimate":5.0"#), "{text}");
+        assert_eq!(serde_json::from_str::<Cost>(&text).unwrap(), cost);
+    }
+}
