@@ -32,7 +32,7 @@ impl Lines {
 
 /// What a step from a mapping leads to: the entry with this key, or the mapping itself where a list is meant and a single value
 /// was given.
-fn entry<'k, T>(entries: impl Iterator<Item = (&'k str, T)> + Clone, step: &str) -> Step<T> {
+fn entry<'k, T>(entries: &(impl Iterator<Item = (&'k str, T)> + Clone), step: &str) -> Step<T> {
     // JSON parsers keep the last of equal keys.
     let exact = entries.clone().filter(|(key, _)| *key == step).last();
     match exact.or_else(|| entries.clone().filter(|(key, _)| is_field(key, step)).last()) {
@@ -58,7 +58,7 @@ fn line_in_yaml(root: &Placed, steps: impl Iterator<Item = String>) -> u64 {
             }
             Node::Mapping(entries) => {
                 let named = entries.iter().map(|(key, node)| (key.value.as_str(), (key, node)));
-                match entry(named, &step) {
+                match entry(&named, &step) {
                     Step::To((key, value)) => (node, line) = (value, key.referenced.line()),
                     Step::Stay => {}
                     Step::Nowhere => break,
@@ -143,7 +143,7 @@ impl JsonLines {
                 }
                 Some(_) => {
                     let keys = self.children(around).map(|(index, node)| (self.key(node), index));
-                    entry(keys, &step)
+                    entry(&keys, &step)
                 }
             };
             match next {

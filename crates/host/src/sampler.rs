@@ -98,7 +98,7 @@ impl Sampler {
         let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build();
         let mut all = Vec::new();
         for (process, stacks) in stacks {
-            let names = names(&symbolizer, process, stacks.iter().flatten().copied().collect())?;
+            let names = names(&symbolizer, process, &stacks.iter().flatten().copied().collect())?;
             all.extend(stacks.into_iter().map(|stack| Stack {
                 cpu_ns: self.period_ns,
                 frames: stack.iter().filter_map(|address| names.get(address).cloned()).collect(),
@@ -127,7 +127,7 @@ fn addresses(chain: &[u64]) -> Vec<Address> {
 fn names(
     symbolizer: &Symbolizer,
     process: u32,
-    addresses: BTreeSet<Address>,
+    addresses: &BTreeSet<Address>,
 ) -> io::Result<BTreeMap<Address, Function>> {
     let maps = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("maps"))?;
     let objects = objects(&maps);

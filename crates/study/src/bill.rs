@@ -55,11 +55,11 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     };
     let level = |arm: &ArmResult| {
         let parts = counted(arm, |under| under.parts);
-        priced(with_bytes(level(arm), parts, 1.0))
+        priced(with_bytes(level(arm), parts.as_ref(), 1.0))
     };
     let difference = |arm: &ArmResult, sign: f64| {
         let parts = counted(arm, |under| under.added_parts);
-        priced(with_bytes(difference(arm, sign), parts, sign))
+        priced(with_bytes(difference(arm, sign), parts.as_ref(), sign))
     };
     let mut parts = order.parts;
     for part in &mut parts {
@@ -154,8 +154,8 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
 }
 
 /// With the bytes of a breakdown, times `sign`.
-fn with_bytes(charge: Charge, parts: Option<Parts>, sign: f64) -> Charge {
-    let bytes = |of: fn(&Parts) -> Option<Interval>| Some(of(parts.as_ref()?)?.times(sign));
+fn with_bytes(charge: Charge, parts: Option<&Parts>, sign: f64) -> Charge {
+    let bytes = |of: fn(&Parts) -> Option<Interval>| Some(of(parts?)?.times(sign));
     Charge {
         read_bytes_per_request: bytes(|parts| parts.read_bytes),
         written_bytes_per_request: bytes(|parts| parts.written_bytes),

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::lab_keys::LabKey;
 
-    fn provider(more: Value) -> Value {
+    fn provider(more: &Value) -> Value {
         let key = LabKey::Symmetric(32).jwk(&json!({"kid": "one"})).unwrap();
         let mut provider = json!({
             "issuer": "https://idp.example", "audiences": ["shop", "cart"],
@@ -166,9 +166,9 @@ mod tests {
     }
 
     /// The request for `/cart` with the tokens for a requirement of providers `a`, in the usual places, and `b`.
-    fn request_for(requires: Value, b: Value) -> DerivedRequest {
+    fn request_for(requires: &Value, b: &Value) -> DerivedRequest {
         let filter = json!({
-            "providers": {"a": provider(json!({})), "b": provider(b)},
+            "providers": {"a": provider(&json!({})), "b": provider(b)},
             "rules": [
                 {"match": {"prefix": "/health"}},
                 {"match": {"prefix": "/"}, "requires": requires},
@@ -186,21 +186,21 @@ mod tests {
 
     #[test]
     fn a_token_has_the_issuer_the_audience_and_the_subject_that_its_provider_accepts() {
-        let request = request_for(json!({"provider_name": "a"}), json!({}));
+        let request = request_for(&json!({"provider_name": "a"}), &json!({}));
         let token = request.header("authorization").unwrap().strip_prefix("Bearer ").unwrap();
         assert_eq!(
             claims(token),
             json!({"iss": "https://idp.example", "sub": "lab", "exp": EXPIRY_S, "aud": "shop"})
         );
         let requires = json!({"provider_and_audiences": {"provider_name": "b", "audiences": ["admin"]}});
-        let request = request_for(requires, json!({"subjects": {"prefix": "user-"}}));
+        let request = request_for(&requires, &json!({"subjects": {"prefix": "user-"}}));
         let claims = claims(request.header("authorization").unwrap());
         assert_eq!((&claims["aud"], &claims["sub"]), (&json!("admin"), &json!("user-")));
     }
 
     #[test]
     fn a_token_is_where_its_provider_looks_for_it() {
-        let of = |places: Value| request_for(json!({"provider_name": "b"}), places);
+        let of = |places: Value| request_for(&json!({"provider_name": "b"}), &places);
         let header =
             of(json!({"from_headers": [{"name": "X-Token", "value_prefix": "JWT "}], "from_params": ["t"]}));
         assert_eq!(claims(header.header("x-token").unwrap().strip_prefix("JWT ").unwrap())["sub"], "lab");
@@ -215,7 +215,7 @@ mod tests {
     fn what_the_user_states_stays_alone() {
         let with = |places: Value, stated: &[(&str, &str)], path: &str| {
             let filter = json!({
-                "providers": {"a": provider(places)},
+                "providers": {"a": provider(&places)},
                 "rules": [{"match": {"prefix": "/"}, "requires": {"provider_name": "a"}}],
             });
             let stated: Vec<(String, String)> =
@@ -241,7 +241,7 @@ mod tests {
         let missing = json!({"allow_missing": {}});
         let places = json!({"from_headers": [{"name": "x-b"}]});
         let of = |requires: Value| {
-            let request = request_for(requires, places.clone());
+            let request = request_for(&requires, &places);
             (request.header("authorization").is_some(), request.header("x-b").is_some())
         };
         assert_eq!(of(json!({"requires_any": {"requirements": [missing, named("b")]}})), (false, true));
@@ -249,14 +249,14 @@ mod tests {
         assert_eq!(of(missing), (true, false), "the first provider");
         // Both look in the same places.
         let request =
-            request_for(json!({"requires_all": {"requirements": [named("a"), named("b")]}}), json!({}));
+            request_for(&json!({"requires_all": {"requirements": [named("a"), named("b")]}}), &json!({}));
         assert!(request.header("authorization").is_some() && request.path.starts_with("/cart?access_token="));
     }
 
     #[test]
     fn a_route_may_name_its_requirement_or_have_none() {
         let filter = json!({
-            "providers": {"a": provider(json!({}))},
+            "providers": {"a": provider(&json!({}))},
             "requirement_map": {"strict": {"provider_name": "a"}},
             "rules": [{"match": {"prefix": "/open"}}, {"match": {"prefix": "/"}, "requirement_name": "strict"}],
         });

@@ -50,9 +50,12 @@ fn crates_with_examples_in_their_documentation_run_them() {
 /// The texts of all files below a folder.
 fn walk(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let texts = entries.map(|path| match path.is_dir() {
-        true => walk(&path),
-        false => vec![String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()],
+    let texts = entries.map(|path| {
+        if path.is_dir() {
+            walk(&path)
+        } else {
+            vec![String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()]
+        }
     });
     texts.flatten().collect()
 }

@@ -65,7 +65,7 @@ fn a_required_token_is_presented_and_without_it_the_filter_refuses() {
     assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
     let line = |text: &str, name: &str| {
         let found = text.lines().rfind(|line| line.contains(name));
-        found.map(str::to_owned).unwrap_or_else(|| panic!("no {name} in:\n{text}"))
+        found.map_or_else(|| panic!("no {name} in:\n{text}"), str::to_owned)
     };
     assert!(line(&ran.stdout, "  whole  ").ends_with("10 of status 200"), "{}", ran.stdout);
     assert!(ran.stdout.contains("(ECDSA P-256; symmetric, 7 bytes)"), "{}", ran.stdout);

@@ -42,9 +42,12 @@ pub struct SecretsError {
     source: io::Error,
 }
 
-/// Certificates with their keys, by name, as PEM.
+/// A certificate and its key, as PEM.
+type CertificateAndKey = (Vec<u8>, Vec<u8>);
+
+/// Certificates with their keys, by name.
 #[derive(Clone, Default)]
-pub struct Secrets(Arc<BTreeMap<String, (Vec<u8>, Vec<u8>)>>);
+pub struct Secrets(Arc<BTreeMap<String, CertificateAndKey>>);
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -31,7 +31,9 @@ pub(super) fn outline(all: &[Passed], replacements: &[Replacement]) -> String {
     let lacking = lacking(replacements);
     if !lacking.is_empty() {
         text += "Not in this Envoy, and removed; `--envoy PATH` measures with one that has them\n";
-        lacking.iter().for_each(|what| text += &format!("  {what}\n"));
+        for what in &lacking {
+            text += &format!("  {what}\n");
+        }
         text += "\n";
     }
     text += "Replacements\n";
