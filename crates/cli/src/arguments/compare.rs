@@ -21,12 +21,9 @@ Study files are compared arm by arm: each arm of the first with that of the same
 others, under the loads of the first.
 
 Examples:
-  hoptax compare access-log/json access-log/file       two functions
-  hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%     two releases of Envoy, with a function
-  hoptax compare old.yaml new.yaml --until-decided 15m two configurations of your own
-  hoptax compare jwt 'jwt+flags=--disable-extensions envoy.filters.http.lua'
+  hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%      two releases of Envoy, with a function
+  hoptax compare old.yaml new.yaml --until-decided 15m  two configurations, or two study files
   hoptax compare http://127.0.0.1:15001/+pid=4711 http://127.0.0.1:15002/+pid=4712
-  hoptax compare old-study.yaml new-study.yaml         the arms of two study files
 
 All subjects run side by side in one study, with a second copy of the first subject: the A/A arm.
 The others are compared with the first. A difference is `different` if its 95 % interval excludes

@@ -180,6 +180,6 @@ mod tests {
         fs::write(&path, "dynamic_resources:\n  lds_config:\n    path_config_source: {path: lds.yaml}\n")
             .unwrap();
         let error = Given::read(&path).unwrap_err().to_string();
-        assert!(error.contains("envoy.yaml:3") && error.contains("`lds.yaml` does not exist"), "{error}");
+        assert!(error.contains("envoy.yaml:2") && error.contains("`lds.yaml` does not exist"), "{error}");
     }
 }
