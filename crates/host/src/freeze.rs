@@ -241,7 +241,7 @@ fn state(stat: &str) -> State {
 }
 
 /// The living children of a process.
-fn children(process_id: u32) -> io::Result<Vec<u32>> {
+pub(crate) fn children(process_id: u32) -> io::Result<Vec<u32>> {
     let mut children = Vec::new();
     for task in tasks(process_id)? {
         match fs::read_to_string(format!("/proc/{process_id}/task/{task}/children")) {

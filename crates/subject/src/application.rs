@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::sockets;
 
 use crate::origin::{OriginError, OriginProcess};
 use crate::placeholders::{FOLDER, filled};
@@ -26,6 +27,8 @@ pub static ALL: [&Known; 2] = [&go::GO, &image_registry::IMAGE_REGISTRY];
 const BUILT: &str = ".tools/bin";
 /// Time limit for an application to be ready. Some load much before they listen.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
+/// Time for a command whose port another process has to notice it and to end.
+const HAND_OVER: Duration = Duration::from_secs(3);
 /// Time limit for an answer about readiness.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval of polling for readiness.
@@ -206,8 +209,7 @@ impl Application {
                 Some(path) => answers(process.address, path),
             };
             if is_ready {
-                // It may have been another process that answered.
-                return process.check();
+                return end_of_another(process);
             }
             if began.elapsed() > START_TIMEOUT {
                 return Err(OriginError::NotListening {
@@ -227,6 +229,22 @@ impl fmt::Display for Application {
             Some(known) => f.write_str(known.title),
             None => write!(f, "the application `{}`", self.program_name()),
         }
+    }
+}
+
+/// Fails if a process ends although something answers on its port: then another process has the port.
+///
+/// A process that listens, or whose descendant does, has answered itself. A command that hands over to a server elsewhere, such as that of
+/// a container, does not listen either; it has time to end if it cannot have the port.
+fn end_of_another(process: &mut OriginProcess) -> Result<(), OriginError> {
+    let began = Instant::now();
+    loop {
+        process.check()?;
+        let is_own = sockets::listens(process.id(), process.address.port()).unwrap_or(false);
+        if is_own || began.elapsed() > HAND_OVER {
+            return Ok(());
+        }
+        std::thread::sleep(POLL);
     }
 }
 
@@ -297,6 +315,45 @@ mod tests {
         let program = folder.path().join("server");
         fs::write(&program, "").unwrap();
         assert_eq!(application.program(folder.path()), program.canonicalize().ok());
+    }
+
+    /// Another process takes the port between the choice of a port and the start of the application.
+    #[test]
+    fn an_application_whose_port_is_taken_gets_another_one_three_times_at_most() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "from http.server import *; import sys\n\
+                      ThreadingHTTPServer((sys.argv[2], int(sys.argv[1])), BaseHTTPRequestHandler).serve_forever()\n";
+        fs::write(folder.path().join("server.py"), script).unwrap();
+        let words = ["python3", "{folder}/server.py", "{port}", "{host}"];
+        let application = Application::of_command(&command(&words), None).unwrap();
+        let program = application.program(folder.path()).unwrap();
+        let log = folder.path().join("log");
+        let start = |taken: usize| {
+            let (mut chosen, mut others) = (Vec::new(), Vec::new());
+            let choose = || {
+                let mut address = free_address([127, 0, 0, 1].into())?;
+                if chosen.len() < taken {
+                    // It accepts connections, so something answers on the port.
+                    let other = TcpListener::bind(("127.0.0.1", 0))?;
+                    address = other.local_addr()?;
+                    others.push(other);
+                }
+                chosen.push(address);
+                Ok(address)
+            };
+            let started = application.start_at(&program, choose, &[], (folder.path(), &log, &[]));
+            (started, chosen)
+        };
+        let (started, chosen) = start(2);
+        assert_eq!((started.unwrap().address, chosen.len()), (chosen[2], 3));
+        let (started, chosen) = start(3);
+        let error = started.err().unwrap().to_string();
+        assert!(error.contains("Address already in use") && chosen.len() == 3, "{chosen:?}: {error}");
+        // A failure that is not the port's is not repeated.
+        fs::write(folder.path().join("server.py"), "raise SystemExit('out of luck')\n").unwrap();
+        let (started, chosen) = start(0);
+        let error = started.err().unwrap().to_string();
+        assert!(error.contains("out of luck") && chosen.len() == 1, "{chosen:?}: {error}");
     }
 
     #[test]

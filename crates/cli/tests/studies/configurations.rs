@@ -106,7 +106,8 @@ fn an_extension_that_envoy_lacks_is_named_with_its_line_and_what_to_do() {
     let text = with(&edge(), "  - name: cors\n", &format!("{private}                  - name: cors\n"));
     let ran = tried(folder.path(), "envoy.yaml", &text);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let listed = ran.stdout.lines().find(|line| line.contains("HTTP filter `private`")).expect(&ran.stdout);
+    let is_listed = |line: &&str| line.contains("HTTP filter `private`") && line.contains("removed: ");
+    let listed = ran.stdout.lines().find(is_listed).expect(&ran.stdout);
     let place = format!("envoy.yaml:{} ", line_of(&text, "- name: private"));
     for part in [&place, "leave it out of the file", "`--envoy PATH`"] {
         assert!(listed.contains(part), "{part}: {listed}");
