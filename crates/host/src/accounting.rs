@@ -7,9 +7,10 @@
 //! The runner therefore reads them after all responses have arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Sub;
+use std::os::unix::fs::FileExt as _;
 
 /// CPU time and run delay of tasks, since they started or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,12 +127,32 @@ pub fn memory_bytes(process_id: u32) -> io::Result<u64> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no valid `VmRSS` in /proc/PID/status"))
 }
 
-/// Reads the CPU time and run delay of the calling thread.
-///
-/// # Errors
-/// If `/proc` is unavailable.
-pub fn thread_use() -> io::Result<TaskUse> {
-    parse_schedstat(&fs::read_to_string("/proc/thread-self/schedstat")?)
+/// CPU time and run delay of one thread. Its file stays open, so that a process without free file descriptors can still be
+/// accounted for.
+#[derive(Debug)]
+pub struct ThreadAccount {
+    file: File,
+}
+
+impl ThreadAccount {
+    /// Opens the account of the calling thread.
+    ///
+    /// # Errors
+    /// If `/proc` is unavailable.
+    pub fn of_this_thread() -> io::Result<Self> {
+        Ok(Self { file: File::open("/proc/thread-self/schedstat")? })
+    }
+
+    /// Reads what the thread has used since it started.
+    ///
+    /// # Errors
+    /// If the thread has ended.
+    pub fn read(&self) -> io::Result<TaskUse> {
+        // Three decimal numbers of at most 20 digits each.
+        let mut text = [0; 64];
+        let length = self.file.read_at(&mut text, 0)?;
+        parse_schedstat(&String::from_utf8_lossy(&text[..length]))
+    }
 }
 
 fn parse_schedstat(text: &str) -> io::Result<TaskUse> {
@@ -234,15 +255,16 @@ mod tests {
 
     #[test]
     fn cpu_time_is_counted_for_thread_and_process() {
+        let account = ThreadAccount::of_this_thread().unwrap();
         let (thread, process) = loop {
-            let before = (thread_use().unwrap(), process_use(std::process::id()).unwrap());
+            let before = (account.read().unwrap(), process_use(std::process::id()).unwrap());
             let began = Instant::now();
             while began.elapsed() < Duration::from_millis(50) {
                 std::hint::spin_loop();
             }
             // A context switch updates the counts.
             std::thread::sleep(Duration::from_millis(1));
-            let thread = thread_use().unwrap() - before.0;
+            let thread = account.read().unwrap() - before.0;
             // None if another test of this process has just ended its thread.
             if let Some(process) = process_use(std::process::id()).unwrap().since(&before.1) {
                 break (thread, process);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use hoptax_result::{MachineProbe, UsedByOthers};
 use hoptax_stats::median;
 
-use crate::accounting::{ProcessorTicks, TaskUse, processor_ticks, thread_use, ticks_between};
+use crate::accounting::{ProcessorTicks, TaskUse, ThreadAccount, processor_ticks, ticks_between};
 use crate::awake::Awake;
 use crate::clock::cost_and_step_back_ns;
 use crate::handover::HandoverProbe;
@@ -143,11 +143,12 @@ fn used_by_others(
 fn run_delay_share(probed: &[u32], time: Duration, own: &mut OwnUse) -> io::Result<f64> {
     let until = Instant::now() + time;
     let used = on_each(probed, |_| {
-        let before = thread_use()?;
+        let account = ThreadAccount::of_this_thread()?;
+        let before = account.read()?;
         while Instant::now() < until {}
         // A context switch updates the counts.
         thread::sleep(Duration::from_millis(1));
-        Ok(thread_use()? - before)
+        Ok(account.read()? - before)
     })?;
     add(own, used.iter().map(|(processor, used)| (*processor, used.cpu_ns)));
     Ok(used.iter().map(|(_, used)| run_delay_share_of(*used)).fold(0.0, f64::max))

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use hoptax_host::accounting::{TaskUse, thread_use};
+use hoptax_host::accounting::{TaskUse, ThreadAccount};
 use hoptax_host::clock::now_ns;
 use hoptax_wire::{ExpectedHeader, Response};
 use rand::rngs::SmallRng;
@@ -188,6 +188,7 @@ impl Worker {
         let mut current = Current::new(run, first, rest);
         current.plan_next(self.picker.pick(&self.traffic));
         let mut events = Vec::with_capacity(MAX_EVENTS);
+        let account = ThreadAccount::of_this_thread()?;
         let (mut used_before, mut used_after) = (None, None);
         let mut released = false;
         let mut next_scan_ns = 0;
@@ -217,10 +218,10 @@ impl Worker {
                 break;
             }
             if used_before.is_none() && now >= current.run.record_from_ns {
-                used_before = Some(thread_use()?);
+                used_before = Some(account.read()?);
             }
             if used_after.is_none() && now >= current.run.end_ns {
-                used_after = Some(thread_use()?);
+                used_after = Some(account.read()?);
             }
             if now >= next_scan_ns {
                 self.scan_timeouts(&mut current, now);
@@ -249,7 +250,7 @@ impl Worker {
             self.acknowledge(&mut current, &mut events)?;
         }
         self.finish(&mut current);
-        let used = used_after.map_or_else(thread_use, Ok)?;
+        let used = used_after.map_or_else(|| account.read(), Ok)?;
         Ok(used - used_before.unwrap_or(used))
     }
 

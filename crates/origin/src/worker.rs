@@ -268,7 +268,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream;
 
-    use hoptax_host::accounting::thread_use;
+    use hoptax_host::accounting::ThreadAccount;
 
     use super::*;
     use crate::{Origin, OriginOptions};
@@ -292,7 +292,7 @@ mod tests {
         thread::scope(|scope| {
             let served = scope.spawn(|| {
                 let (report, _) = worker.run(&stop).unwrap();
-                (report, thread_use().unwrap())
+                (report, ThreadAccount::of_this_thread().unwrap().read().unwrap())
             });
             let mut client = TcpStream::connect(address).unwrap();
             let began = Instant::now();
