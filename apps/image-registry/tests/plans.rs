@@ -4,13 +4,14 @@
 
 mod support;
 
-use std::sync::Barrier;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Barrier, RwLock};
+use std::thread;
 
 use hoptax_functions::{Catalogue, FunctionCall, REQUEST_PATH};
 use hoptax_plans::Plan;
 use image_registry::lab::Mechanism;
-use support::{Client, Response, Setup, in_one_minute, statuses};
+use support::{Client, PASSWORD, Response, Setup, in_one_minute, statuses};
 
 #[test]
 fn only_a_valid_token_reaches_an_image() {
@@ -84,7 +85,7 @@ fn clients_that_race_for_a_plan_are_admitted_exactly() {
                 start.wait();
                 (0..PULLS).map(|_| client.pull_with(&client.name, &token).status).collect::<Vec<_>>()
             };
-            let all: Vec<u16> = std::thread::scope(|scope| {
+            let all: Vec<u16> = thread::scope(|scope| {
                 let threads: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(race)).collect();
                 threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
             });
@@ -146,6 +147,54 @@ fn an_upgrade_counts_from_the_next_pull() {
     }
 }
 
+/// Clients pull without a pause while the account is upgraded, with the token of the moment.
+#[test]
+fn an_upgrade_in_the_middle_of_a_race_admits_as_many_as_the_new_plan() {
+    const CLIENTS: usize = 16;
+    const PULLS_AFTER: usize = 10;
+    for mechanism in Mechanism::ALL {
+        let setup = Setup::start(mechanism, 4);
+        in_one_minute(|| {
+            let client = setup.client(Plan::Personal);
+            client.push(&client.name, b"content");
+            let (current, pulls) = (RwLock::new((client.token(), false)), AtomicUsize::new(0));
+            let pull = || {
+                let (token, is_upgraded) = current.read().unwrap().clone();
+                let status = client.pull_with(&client.name, &token).status;
+                pulls.fetch_add(1, Ordering::Relaxed);
+                (status, is_upgraded)
+            };
+            let race = || {
+                let mut statuses = Vec::new();
+                loop {
+                    let (status, is_upgraded) = pull();
+                    statuses.push(status);
+                    if is_upgraded {
+                        break;
+                    }
+                }
+                statuses.extend((0..PULLS_AFTER).map(|_| pull().0));
+                statuses
+            };
+            let all: Vec<u16> = thread::scope(|scope| {
+                let threads: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(race)).collect();
+                // The old plan is used up.
+                while pulls.load(Ordering::Relaxed) < 2 * CLIENTS {
+                    thread::yield_now();
+                }
+                let upgraded = client.upgrade(Plan::Team);
+                *current.write().unwrap() = (upgraded, true);
+                threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+            });
+            let admitted = all.iter().filter(|status| **status == 200).count();
+            move || {
+                assert_eq!(admitted, 100, "{mechanism:?}: {:?}", statuses(&all));
+                assert!(all.iter().all(|status| [200, 429].contains(status)), "{mechanism:?}");
+            }
+        });
+    }
+}
+
 #[test]
 fn a_proxy_that_was_killed_gives_nobody_a_full_bucket() {
     for mechanism in Mechanism::ALL {
@@ -176,6 +225,22 @@ fn a_filter_without_the_application_admits_nothing() {
     let response = Client::of(&setup, "nobody").pull_with("tool", &token);
     assert_eq!(response.status, 503);
     assert_eq!(response.header("retry-after"), Some("1"));
+}
+
+#[test]
+fn only_the_right_password_opens_a_session() {
+    let setup = Setup::start(Mechanism::Wasm, 1);
+    let name = setup.client(Plan::Personal).name;
+    let mut client = Client::of(&setup, &name);
+    let mut nobody = Client::of(&setup, "nobody");
+    for (client, password) in [(&mut client, "wrong horse"), (&mut nobody, PASSWORD)] {
+        assert_eq!(client.enter("/login", password), 401);
+        assert_eq!(client.send("GET", "/account").status, 401);
+    }
+    assert_eq!(client.enter("/login", PASSWORD), 200);
+    assert_eq!(client.send("GET", "/account").status, 200);
+    client.push("tool", b"content");
+    assert_eq!(client.pull("tool").body, b"content");
 }
 
 #[test]

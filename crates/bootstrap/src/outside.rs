@@ -6,19 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::tree::{self, last_step};
+use crate::tree::{self, COMPARED, last_step};
 
-/// Fields of free text, in which something that looks like a URI leads nowhere.
-const TEXT: [&str; 21] = [
+/// Fields of free text besides [`COMPARED`], in which something that looks like a URI leads nowhere.
+const TEXT: [&str; 13] = [
     "regex",
-    "exact",
-    "prefix",
-    "suffix",
-    "contains",
-    "exact_match",
-    "prefix_match",
-    "suffix_match",
-    "contains_match",
     "inline_string",
     "inline_code",
     "inline_bytes",
@@ -90,8 +82,10 @@ pub(crate) fn is_outside_uri(pointer: &str, node: &Value) -> bool {
         return false;
     }
     let steps = || pointer.split('/');
-    let is_text =
-        steps().rev().find(|step| step.parse::<usize>().is_err()).is_some_and(|step| TEXT.contains(&step));
+    let is_text = steps()
+        .rev()
+        .find(|step| step.parse::<usize>().is_err())
+        .is_some_and(|step| TEXT.contains(&step) || COMPARED.contains(&step));
     if is_text || steps().any(|step| PASSED_ON.contains(&step)) || last_step(pointer) == "@type" {
         return false;
     }

@@ -48,13 +48,6 @@ pub enum PartKind {
     StatisticsTags,
 }
 
-impl PartKind {
-    /// Whether the connections of a proxy without such a part have less TLS.
-    pub fn is_tls(self) -> bool {
-        matches!(self, Self::DownstreamTls | Self::UpstreamTls)
-    }
-}
-
 impl fmt::Display for PartKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -4,6 +4,18 @@
 
 use serde_json::{Map, Value};
 
+/// Keys of matchers whose text is compared with a value.
+pub(crate) const COMPARED: [&str; 8] = [
+    "exact",
+    "prefix",
+    "suffix",
+    "contains",
+    "exact_match",
+    "prefix_match",
+    "suffix_match",
+    "contains_match",
+];
+
 /// The pointer of the entry `key` of the node at `pointer`.
 pub(crate) fn join(pointer: &str, key: &str) -> String {
     let mut joined = pointer.to_owned();

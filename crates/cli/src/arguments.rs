@@ -145,7 +145,7 @@ A request selects its response in the query string or in headers `x-hoptax-NAME`
 Examples:
   hoptax origin --listen 127.0.0.1:9000 --workers 2
   hoptax origin --cert lab/server.pem --key lab/server.key
-  hoptax origin --cert lab/server.pem --key lab/server.key --alpn h2,http/1.1    without HTTP/3 on UDP
+  hoptax origin --cert lab/server.pem --key lab/server.key --alpn h2,http/1.1    no HTTP/3
   curl 'http://127.0.0.1:8080/?delay=5ms&size=100'
 
 Each connection may speak HTTP/1.1, HTTP/2, WebSocket (messages are echoed) or gRPC
@@ -203,7 +203,8 @@ Examples:
   hoptax load --ca lab/ca.pem --cert lab/client.pem --key lab/client.key https://127.0.0.1:8080/
 
 Each certificate is valid for its name, for localhost and the loopback addresses, and has the
-SPIFFE ID spiffe://DOMAIN/NAME. Use them for tests only: the authority's key is in the same folder.")]
+SPIFFE ID spiffe://DOMAIN/NAME. Use them for tests only: the authority's key is in the same
+folder.")]
 pub(crate) struct CertsArguments {
     /// Output folder
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -254,7 +255,8 @@ Examples:
   hoptax functions show jwt         configuration, knobs and listed price
   hoptax functions --json
 
-Functions are those of the stock Envoy, without extensions of its contrib build such as `per_worker_subset`.")]
+Functions are those of the stock Envoy, without extensions of its contrib build such as
+`per_worker_subset`.")]
 pub(crate) struct FunctionsArguments {
     #[command(subcommand)]
     pub(crate) action: Option<FunctionsAction>,
@@ -349,9 +351,9 @@ pub(crate) enum SchemaOf {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs experiments with known answers for about two minutes. An origin schedules when each response
-leaves; the measured response times are compared with that schedule, request by request. The result
-is stored, and later results of this machine refer to it.
+Runs experiments with known answers for about two minutes. An origin schedules when each
+response leaves; the measured response times are compared with that schedule, request by
+request. The result is stored, and later results of this machine refer to it.
 
 Examples:
   hoptax calibrate
@@ -440,6 +442,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    /// Longer lines would be broken once more, in the middle of a paragraph.
+    #[test]
+    fn lines_of_the_help_fit() {
+        fn check(command: &clap::Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines() {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Arguments::command());
     }
 
     /// Words of an example in the help: up to its description or a redirection, with quotes removed.

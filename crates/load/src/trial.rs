@@ -16,7 +16,6 @@ use hoptax_host::accounting::{TaskUse, processor_ticks, ticks_between};
 use hoptax_host::clock::{self, now_ns};
 use hoptax_host::pressure::Pressure;
 use hoptax_host::processors;
-use hoptax_host::running::Running;
 use hoptax_result::{EndedBy, Environment, Generator, GeneratorWorker, LoadResult};
 use thiserror::Error;
 
@@ -37,6 +36,7 @@ use crate::think::Think;
 use crate::traffic::Traffic;
 use crate::worker::{ConnectError, Worker, WorkerSpec};
 use account::Account;
+pub use account::Accounted;
 
 /// Time between the last connect and the first request, in which every worker becomes ready.
 const SETTLE_NS: u64 = 20_000_000;
@@ -86,7 +86,7 @@ pub struct TrialSpec {
     /// Limits of response time, us, for each of which the responses within it are counted.
     pub limits_us: Vec<f64>,
     /// Processes whose CPU time and memory are accounted for.
-    pub account: Option<Running>,
+    pub account: Option<Accounted>,
     /// Receives the begin and the planned end of the record as [`now_ns`] states times, once all connections are open: for a caller that
     /// reads counters there itself.
     pub record: Option<SyncSender<Range<u64>>>,

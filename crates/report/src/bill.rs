@@ -95,7 +95,8 @@ fn precise(interval: &Interval, text: Text) -> String {
 /// A column: its heading, and its cell for a charge, by the text of its intervals.
 pub(crate) type Column = (&'static str, fn(&Charge, Text) -> Option<String>);
 
-/// Columns of the table, the most important first; those without any value are left out.
+/// Columns of the table, the most important first; those without any value are left out. The columns from
+/// [`RESOURCES`] on have no CPU time and no response time.
 pub(crate) const COLUMNS: [Column; 11] = [
     ("CPU, us", |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
     ("of the whole", |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
@@ -104,11 +105,19 @@ pub(crate) const COLUMNS: [Column; 11] = [
     ("p50, us", |charge, text| charge.response_us.p50.as_ref().map(text)),
     ("p90, us", |charge, text| charge.response_us.p90.as_ref().map(text)),
     ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
-    ("read, B", |charge, text| charge.read_bytes_per_request.as_ref().map(text)),
-    ("written, B", |charge, text| charge.written_bytes_per_request.as_ref().map(text)),
+    ("received, B", |charge, text| charge.received_bytes_per_request.as_ref().map(text)),
+    ("sent, B", |charge, text| charge.sent_bytes_per_request.as_ref().map(text)),
     ("memory, MiB", |charge, text| charge.memory_bytes.map(|bytes| precise(&bytes.times(1.0 / MIB), text))),
     ("start, ms", |charge, text| charge.start_cpu_us.map(|us| text(&us.times(1.0 / US_PER_MS)))),
 ];
+
+/// The first of the columns of other resources than time.
+pub(crate) const RESOURCES: usize = 7;
+
+/// Whether a table has any of these columns.
+pub(crate) fn has_value(table: &SideTable, columns: &[Column]) -> bool {
+    columns.iter().any(|column| table.header.iter().any(|heading| heading == column.0))
+}
 
 /// The parts, the most expensive first, then the rest, then the whole, with the columns of `columns`.
 pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
@@ -338,9 +347,8 @@ pub(crate) fn method(bill: &BillResult) -> Vec<String> {
 }
 
 /// What is counted as bytes.
-const BYTES: &str = "read, written: bytes per request that pass through `read` and `write` of the proxy's process and their \
-    variants: what it reads from plain connections and writes to files such as access logs; not `send`, `recv` and TLS \
-    connections";
+const BYTES: &str = "received, sent: bytes per request on connections with callers and with the servers that Envoy calls, by \
+    its own statistics; without the records of TLS, and without files such as access logs";
 
 /// Whether any charge of a bill has a number.
 fn has(bill: &BillResult, number: fn(&Charge) -> bool) -> bool {
@@ -351,7 +359,7 @@ fn has(bill: &BillResult, number: fn(&Charge) -> bool) -> bool {
 }
 
 fn has_bytes(charge: &Charge) -> bool {
-    charge.read_bytes_per_request.is_some() || charge.written_bytes_per_request.is_some()
+    charge.received_bytes_per_request.is_some() || charge.sent_bytes_per_request.is_some()
 }
 
 fn has_times(charge: &Charge) -> bool {

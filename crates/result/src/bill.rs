@@ -95,15 +95,13 @@ pub struct Charge {
     pub cpu_share: Option<Interval>,
     /// Response time, us.
     pub response_us: ResponseCost,
-    /// Bytes per request that the proxy's process got from `read` and its variants: from plain connections, pipes and files.
-    /// TLS connections are read by other calls and are not counted, so this is null where TLS differs from the whole.
+    /// Bytes per request that the proxy receives from its callers and from the servers that it calls, by its own statistics:
+    /// those of TLS without its records, none of UDP.
     #[serde(default)]
-    pub read_bytes_per_request: Option<Interval>,
-    /// Bytes per request that the proxy's process passed to `write` and its variants: to files such as access logs, pipes,
-    /// and plain connections if the data is scattered. What it passes to `send` and its variants, and so everything on TLS
-    /// connections, is not counted. Null where TLS differs from the whole.
+    pub received_bytes_per_request: Option<Interval>,
+    /// Bytes per request that it sends to them, likewise.
     #[serde(default)]
-    pub written_bytes_per_request: Option<Interval>,
+    pub sent_bytes_per_request: Option<Interval>,
     /// Resident memory at the end of a round, bytes.
     pub memory_bytes: Option<Interval>,
     /// CPU time of the process from its start until it is live, us.

@@ -86,8 +86,9 @@ pub use study::{
     CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopUse, HostUse, Interval, KnownAnswer,
     LayerUse, LinkPlan, LoadSpec, Measure, MeasureDefinition, NamedNumber, Number, Opened, PartCounts, Parts,
     Phase, Place, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase,
-    PlannedRequest, PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram, RoundMeasure, RoundNumbers,
-    RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan,
-    StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart, WorkerConnections,
+    PlannedRequest, PlannedSubject, ProxyTraffic, ProxyUse, ResponseCost, ResponseHistogram, RoundMeasure,
+    RoundNumbers, RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult,
+    StudyPlan, StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart,
+    WorkerConnections,
 };
 pub use tune::{TuneResult, TuneStep};

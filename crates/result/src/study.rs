@@ -32,7 +32,9 @@ pub use named::NamedNumber;
 pub use number::{Measure, Number, Place};
 pub use parts::{PartCounts, Parts};
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
-pub use round::{ArmRound, Capacity, Disturbance, Histogram, Opened, RoundProfile, Sample, StudyRound};
+pub use round::{
+    ArmRound, Capacity, Disturbance, Histogram, Opened, ProxyTraffic, RoundProfile, Sample, StudyRound,
+};
 pub use rules::{RuleCost, Shape};
 pub use subject::{
     ConnectionTls, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork,

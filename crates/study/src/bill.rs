@@ -3,11 +3,9 @@
 
 pub mod pairs;
 
-use std::collections::BTreeSet;
-
 use hoptax_result::{
-    ArmLoad, ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum,
-    Charge, Finding, Interval, Parts, ResponseCost, RoundMeasure, StudyResult,
+    ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum, Charge,
+    Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
 };
 use hoptax_stats::decide;
 
@@ -25,9 +23,6 @@ pub struct Order {
     /// The parts in the order of the configuration, without costs. The study has the arms that they name, each compared
     /// with the arm [`BillResult::WHOLE`].
     pub parts: Vec<BilledPart>,
-    /// The arms with other TLS connections than the whole. The kernel counts bytes on plain connections only, so their bytes
-    /// are not comparable.
-    pub other_tls: BTreeSet<String>,
     /// The changes, without differences, with the same kind of arms.
     pub changes: Vec<BilledChange>,
     /// Extensions of the configuration that Envoy lacks.
@@ -47,20 +42,8 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     let rate = result.plan.cpu_load().and_then(|load| load.rate);
     let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
     let arm = |id: &str| result.arms.iter().find(|arm| arm.id == id);
-    let load = result.plan.cpu_load().map(|load| load.name.as_str());
-    let counted = |arm: &ArmResult, of: fn(&ArmLoad) -> Option<Parts>| {
-        let is_comparable = !order.other_tls.contains(&arm.id);
-        let mut loads = arm.loads.iter().filter(|one| is_comparable && Some(one.load.as_str()) == load);
-        loads.next().and_then(of)
-    };
-    let level = |arm: &ArmResult| {
-        let parts = counted(arm, |under| under.parts);
-        priced(with_bytes(level(arm), parts.as_ref(), 1.0))
-    };
-    let difference = |arm: &ArmResult, sign: f64| {
-        let parts = counted(arm, |under| under.added_parts);
-        priced(with_bytes(difference(arm, sign), parts.as_ref(), sign))
-    };
+    let level = |arm: &ArmResult| priced(level(arm));
+    let difference = |arm: &ArmResult, sign: f64| priced(difference(arm, sign));
     let mut parts = order.parts;
     for part in &mut parts {
         let without = part.arm.as_deref().and_then(arm);
@@ -130,6 +113,8 @@ fn level(arm: &ArmResult) -> Charge {
         response_us: arm.response_us.clone(),
         memory_bytes: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::MEMORY)),
         start_cpu_us: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::START_CPU)),
+        received_bytes_per_request: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::RECEIVED_BYTES)),
+        sent_bytes_per_request: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::SENT_BYTES)),
         ..Charge::default()
     }
 }
@@ -149,17 +134,9 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
         },
         memory_bytes: added(cost.of_rounds.get(RoundMeasure::MEMORY)),
         start_cpu_us: added(cost.of_rounds.get(RoundMeasure::START_CPU)),
+        received_bytes_per_request: added(cost.of_rounds.get(RoundMeasure::RECEIVED_BYTES)),
+        sent_bytes_per_request: added(cost.of_rounds.get(RoundMeasure::SENT_BYTES)),
         ..Charge::default()
-    }
-}
-
-/// With the bytes of a breakdown, times `sign`.
-fn with_bytes(charge: Charge, parts: Option<&Parts>, sign: f64) -> Charge {
-    let bytes = |of: fn(&Parts) -> Option<Interval>| Some(of(parts?)?.times(sign));
-    Charge {
-        read_bytes_per_request: bytes(|parts| parts.read_bytes),
-        written_bytes_per_request: bytes(|parts| parts.written_bytes),
-        ..charge
     }
 }
 

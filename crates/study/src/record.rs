@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
-use hoptax_result::{Answer, Book, Capacity, Course, Opened, PartCounts, RoundProfile};
+use hoptax_result::{Answer, Book, Capacity, Course, Opened, PartCounts, ProxyTraffic, RoundProfile};
 use serde::{Deserialize, Serialize};
 
 /// One measured slice.
@@ -119,6 +119,9 @@ pub struct RoundRecord {
     pub start_cpu_us: BTreeMap<usize, Vec<u64>>,
     /// Memory of the first proxy of an arm's first copy before and after connections to it were opened, by arm.
     pub opened: BTreeMap<usize, Opened>,
+    /// What each proxy of an arm's first copy received and sent, by arm.
+    #[serde(default)]
+    pub traffic: BTreeMap<usize, Vec<ProxyTraffic>>,
     /// The configuration hash of the first copy of an arm with proxies, by arm.
     #[serde(default)]
     pub configurations: BTreeMap<usize, String>,

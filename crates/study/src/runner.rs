@@ -22,6 +22,7 @@ mod quiet;
 mod reading;
 mod refusal;
 mod spread;
+mod statistics;
 mod subjects;
 #[cfg(test)]
 mod tests;

@@ -76,11 +76,7 @@ impl Setup {
     pub(crate) fn client(&self, plan: Plan) -> Client<'_> {
         let name = format!("account-{}", ACCOUNTS.fetch_add(1, Ordering::Relaxed));
         let mut client = Client::of(self, &name);
-        let form = json!({"name": name, "password": "correct horse"});
-        let response = client.send_json("/signup", &form);
-        assert_eq!(response.status, 201);
-        let cookie = response.header("set-cookie").unwrap().split(';').next().unwrap();
-        cookie.clone_into(&mut client.cookie);
+        assert_eq!(client.enter("/signup", PASSWORD), 201);
         if plan != Plan::Personal {
             client.upgrade(plan);
         }
@@ -103,6 +99,9 @@ impl Setup {
         Response::read(&mut BufReader::new(stream)).expect("a response")
     }
 }
+
+/// The password of all accounts.
+pub(crate) const PASSWORD: &str = "correct horse";
 
 /// A response.
 pub(crate) struct Response {
@@ -153,6 +152,15 @@ impl<'a> Client<'a> {
 
     pub(crate) fn send(&self, method: &str, path: &str) -> Response {
         self.setup.send(method, path.as_bytes(), &[("cookie", self.cookie.as_bytes())], b"")
+    }
+
+    /// Signs up or logs in with a password: keeps the session, and returns the status.
+    pub(crate) fn enter(&mut self, path: &str, password: &str) -> u16 {
+        let response = self.send_json(path, &json!({"name": self.name, "password": password}));
+        if let Some(cookie) = response.header("set-cookie") {
+            cookie.split(';').next().unwrap().clone_into(&mut self.cookie);
+        }
+        response.status
     }
 
     fn send_json(&self, path: &str, value: &Value) -> Response {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::masks::Syntax;
-use crate::tree::{self, items, join, last_step, message_type, text};
+use crate::tree::{self, COMPARED, items, join, last_step, message_type, text};
 
 /// The user of the lab, `lab` with the password `lab`, as basic authentication stores it.
 const USER: &str = "lab:{SHA}OVP53fl1q1CX7kaNmVVcW0QRab8=";
@@ -54,18 +54,6 @@ const OWN: [&str; 9] = [
 
 /// Steps of pointers behind which texts are code.
 const CODE: [&str; 3] = ["default_source_code", "source_codes", "inline_code"];
-
-/// Texts that a matcher compares a value with.
-const COMPARED: [&str; 8] = [
-    "exact",
-    "prefix",
-    "suffix",
-    "contains",
-    "exact_match",
-    "prefix_match",
-    "suffix_match",
-    "contains_match",
-];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
     replace_credentials(context);

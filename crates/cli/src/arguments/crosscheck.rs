@@ -10,8 +10,8 @@ use super::values::{self, GivenUrl, NeverHalt};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Runs the same load with every load generator found in --tools-dir, in .tools/bin or on PATH, and
-compares their reports with the server's record. The server is hoptax's origin, or a relay in front
-of your server.
+compares their reports with the server's record. The server is hoptax's origin, or a relay in
+front of your server.
 
 Examples:
   hoptax crosscheck                              all tools, origins with known response times
@@ -60,7 +60,7 @@ pub(crate) struct CrosscheckArguments {
 Examples:
   hoptax import fortio result.json
   hoptax import wrk2 output.txt --json result.json
-  hoptax import smp result.yaml --json result.json      what `hoptax export --to smp` wrote, without loss
+  hoptax import smp result.yaml --json result.json      what `export --to smp` wrote, without loss
 
 A result holds what the file states and no more: what is missing is listed as a finding.
 

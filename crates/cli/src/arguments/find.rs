@@ -16,18 +16,18 @@ const SEARCH: &str = "Search";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A closed loop of one second shows where to begin. Short trials then find the region, and trials of
-a given total duration decide about the rates near the result, by the rules of MLRsearch. A trial
-in which the generator was the limit says nothing about the server and is repeated.
+A closed loop of one second shows where to begin. Short trials then find the region, and trials
+of a given total duration decide about the rates near the result, by the rules of MLRsearch. A
+trial in which the generator was the limit says nothing about the server and is repeated.
 
-With --arms, the argument is a study file or the name of a built-in study. The processes of these arms
-start as in the study, and the arms take turns, trial by trial. Six rounds follow, each of which starts
-all processes again and searches briefly, for the ratio of each rate to that of the first arm, with its
-interval.
+With --arms, the argument is a study file or the name of a built-in study. The processes of
+these arms start as in the study, and the arms take turns, trial by trial. Six rounds follow,
+each of which starts all processes again and searches briefly, for the ratio of each rate to
+that of the first arm, with its interval.
 
 Examples:
   hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' http://127.0.0.1:8080/
-  hoptax find --slo 'cpu<80%' --account process=envoy --each --json found.json http://127.0.0.1:10000/
+  hoptax find --slo 'cpu<80%' --account process=envoy --each --json - http://127.0.0.1:10000/
   hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' --arms baseline,lua --dry-run quick
 
 Exit codes:

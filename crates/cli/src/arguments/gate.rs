@@ -10,29 +10,31 @@ use super::values::{self, NeverHalt};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every arm of the study runs twice, as it is and with the candidate, side by side in one study. The
-first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name an Envoy
-of their own, are left out.
+Every arm of the study runs twice, as it is and with the candidate, side by side in one study.
+The first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name
+an Envoy of their own, are left out.
 
-With --reference, the study runs as it is, and is compared with stored runs of the same study on this
-machine that have a label. The interval then includes how much the reference differs from run to run,
-so it is wider, and needs at least two runs, better five, hours apart. The new run is stored too.
+With --reference, the study runs as it is, and is compared with stored runs of the same study on
+this machine that have a label. The interval then includes how much the reference differs from
+run to run, so it is wider, and needs at least two runs, better five, hours apart. The new run
+is stored too.
 
-A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm as it is. Measures:
+A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm as it is.
+Measures:
   cpu                    CPU time per request of all proxies
   p50, p90, p99          response time under the first open loop of the study
   rate                   maximum rate
   memory                 resident memory of all proxies
   memory-per-connection  resident memory per connection
 
-A limit fails only if the whole 95 % interval of the change lies beyond it. The intervals of all limits
-hold together, so more limits and arms do not fail more often by chance. If the limit lies within the
-interval, it is undecided: the output states how much longer it takes.
+A limit fails only if the whole 95 % interval of the change lies beyond it. The intervals of all
+limits hold together, so more limits and arms do not fail more often by chance. If the limit
+lies within the interval, it is undecided: the output states how much longer it takes.
 
 Examples:
   hoptax gate quick --candidate envoy=1.41.0 --fail-on 'cpu>+3%'
   hoptax gate edge.yaml --candidate config=new.yaml --fail-on 'cpu>+2%' --until-decided 15m
-  hoptax gate edge.yaml --reference nightly --fail-on 'cpu>+10%' --fail-on 'p99>+20%' --junit gate.xml
+  hoptax gate edge.yaml --reference nightly --fail-on 'cpu>+10%' --fail-on 'p99>+20%'
 
 The run folder holds the study file, its result and report, and gate.json.
 

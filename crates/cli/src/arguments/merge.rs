@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum, ValueHint};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Histograms and counts are added, so each quantile is that of all requests together. Rates are added
-for the time in which all runs recorded. A file that is missing or ends early, and a void result,
-are left out: the output names them with their share of the planned rate, the verdict is caution,
-and the exit code is 0.
+Histograms and counts are added, so each quantile is that of all requests together. Rates are
+added for the time in which all runs recorded. A file that is missing or ends early, and a void
+result, are left out: the output names them with their share of the planned rate, the verdict is
+caution, and the exit code is 0.
 
 Examples:
   hoptax merge a.json b.json c.json
@@ -31,16 +31,16 @@ pub(crate) struct MergeArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax export result.json --to fortio > fortio-data/load.json    for `fortio report -data-dir fortio-data`
+  hoptax export result.json --to fortio > fortio-data/load.json    for `fortio report`
   hoptax export result.json --to otlp --send-to http://127.0.0.1:4318/v1/metrics
   hoptax export runs/quick-1/result.json --to parquet --table slices > slices.parquet
 
-docs/merge.md describes the formats, docs/smp.md that of Service Mesh Performance, and docs/tables.md
-the tables of studies.
+docs/merge.md describes the formats, docs/smp.md that of Service Mesh Performance, and
+docs/tables.md the tables of studies.
 
 Exit codes:
   0    converted, and received if --send-to is given
-  2    not a result, or one without what the format holds; or Parquet was to be printed on a terminal
+  2    not a result, or one without what the format holds; or Parquet to a terminal
   3    the receiver cannot be reached or refused the metrics")]
 pub(crate) struct ExportArguments {
     /// Result of `hoptax load --json` or `hoptax merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study

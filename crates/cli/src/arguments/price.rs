@@ -29,19 +29,20 @@ Examples:
   hoptax price envoy.yaml --what-if 'jwt -> check-token/lua' --what-if 'envoy -> 1.39.3'
   hoptax price dump.json --listener public_listener --request 'GET https://shop.example/cart'
 
-The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the dump
-of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.json`. It is adapted to this
-machine: listeners and upstream servers on loopback, certificates and secrets of a lab, external
-services answered by hoptax. Every replacement is listed, and secrets are never printed.
+The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the
+dump of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.json`. It is adapted
+to this machine: listeners and upstream servers on loopback, certificates and secrets of a lab,
+external services answered by hoptax. Every replacement is listed, and secrets are never
+printed.
 
-Variants are the whole, the whole without each of its parts, and everything off. Those that answer the
-request as the whole does are measured side by side in one study, with a second copy of the whole: the
-A/A arm. A part costs what the whole uses more than the whole without it. If the parts do not add up
-to what they cost together, a second study of the same length measures pairs of them, and the bill
-names those that interact.
+Variants are the whole, the whole without each of its parts, and everything off. Those that
+answer the request as the whole does are measured side by side in one study, with a second copy
+of the whole: the A/A arm. A part costs what the whole uses more than the whole without it. If
+the parts do not add up to what they cost together, a second study of the same length measures
+pairs of them, and the bill names those that interact.
 
-CPU time is that of the proxy alone, at saturation or, with --rate, at that rate. The run folder holds
-bill.json, bill.md, bill.html, the tries, the study file, its result and its report.
+CPU time is that of the proxy alone, at saturation or, with --rate, at that rate. The run folder
+holds bill.json, bill.md, bill.html, the tries, the study file, its result and its report.
 
 Exit codes:
   0    the bill was measured

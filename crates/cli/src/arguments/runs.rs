@@ -99,9 +99,9 @@ Examples:
   hoptax history response_p99_us --study quick --arm jwt --load fixed-rate
   hoptax history max_rate --json history.json
 
-Runs are compared on one machine, by study, arm and load. A change is a lasting one, of at least three
-runs: a single spike is none. docs/store.md describes the method. The numbers have the names of
-numbers.csv; `hoptax history list` prints those of the store.
+Runs are compared on one machine, by study, arm and load. A change is a lasting one, of at least
+three runs: a single spike is none. docs/store.md describes the method. The numbers have the
+names of numbers.csv; `hoptax history list` prints those of the store.
 
 Exit codes:
   0    success, with or without changes

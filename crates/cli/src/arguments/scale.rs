@@ -7,10 +7,11 @@ use hoptax_result::ScaleDimension;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Fits the Universal Scalability Law to the rates of closed loops in a study that was measured before:
+Fits the Universal Scalability Law to the rates of closed loops in a study that was measured
+before:
   X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1))
-lambda is the rate at size 1, sigma the contention, kappa the coherency. A fit needs 4 sizes and 5 rounds.
-Points whose rate the generator or too few connections limited are left out and named.
+lambda is the rate at size 1, sigma the contention, kappa the coherency. A fit needs 4 sizes and
+5 rounds. Points whose rate the generator or too few connections limited are left out and named.
 
 Examples:
   hoptax scale runs/growth-1 --over connections

@@ -8,11 +8,11 @@ use clap::{ArgGroup, Args, ValueHint};
 #[command(
     group = ArgGroup::new("task").args(["graph", "check"]).required(true),
     after_help = "\
-Predicts how much CPU time and memory the proxies of a service graph use, and how much they add to
-the response time of a request, from results of studies: plain proxying under each protocol, and what
-each function adds, at the utilisation of each proxy. What no result states is an error that names
-the arms to measure. With --check, compositions that a study measured are compared with what its
-single functions predict.
+Predicts how much CPU time and memory the proxies of a service graph use, and how much they add
+to the response time of a request, from results of studies: plain proxying under each protocol,
+and what each function adds, at the utilisation of each proxy. What no result states is an error
+that names the arms to measure. With --check, compositions that a study measured are compared
+with what its single functions predict.
 
 Examples:
   hoptax size shop.yaml --rate 12000 --from runs/in-use-1 --from runs/grpc-1 --json size.json

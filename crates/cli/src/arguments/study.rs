@@ -14,19 +14,20 @@ Examples:
   hoptax study mine.yaml --out results        a study file of your own
   hoptax study --resume runs/quick-1          continue a study after an interrupt
 
-A run folder holds result.json, report.html, report.md, numbers.csv, slices.csv (timeline.csv of a
-timeline), and for each arm Envoy's configuration and log. With an open loop, histograms.html and
-histograms.csv have the response times of each arm, as counts and cumulative. If arms name others with
-`compared_with`, decisions.md states which are different, equivalent within 2 %, or undecided. Combined
-sittings go to NAME-sittings.json and NAME-sittings.md beside the run folders.
+A run folder holds result.json, report.html, report.md, numbers.csv, slices.csv (timeline.csv of
+a timeline), and for each arm Envoy's configuration and log. With an open loop, histograms.html
+and histograms.csv have the response times of each arm, as counts and cumulative. If arms name
+others with `compared_with`, decisions.md states which are different, equivalent within 2 %, or
+undecided. Combined sittings go to NAME-sittings.json and NAME-sittings.md beside the run
+folders.
 
 The intervals of one result hold for its sitting only: on another day, the machine may behave
-differently. Intervals that hold for the machine need at least two sittings, hours apart (--again). Three
-or more are recommended.
+differently. Intervals that hold for the machine need at least two sittings, hours apart
+(--again). Three or more are recommended.
 
 Exit codes:
   0    the verdict is `sound` or `caution`
-  2    invalid input, a configuration that Envoy refuses, or the folder holds another result and --force is not given
+  2    invalid input, or a configuration that Envoy refuses; without --force, a folder with a result
   3    Envoy, memory or a folder is missing, or an error ended the study
   4    the result is void
   130  interrupted; --resume continues the study")]

@@ -16,7 +16,7 @@ use hoptax_checks::fail_on::Condition;
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{fail_on, judge_load};
 use hoptax_host::limits;
-use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::{openmetrics, terminal};
 use hoptax_result::LoadResult;
@@ -137,7 +137,7 @@ pub(super) fn trial_of(arguments: &TrafficArguments) -> Result<TrialSpec, Failur
         workers: arguments.workers as usize,
         timeout: arguments.timeout,
         seed: arguments.seed,
-        account: arguments.account.clone(),
+        account: arguments.account.clone().map(Accounted::Running),
         ..TrialSpec::of(traffic)
     })
 }

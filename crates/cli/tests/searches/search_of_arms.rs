@@ -151,6 +151,27 @@ fn an_interrupt_ends_all_processes_of_a_search_and_keeps_its_trials() {
 }
 
 #[test]
+fn objectives_on_cpu_time_are_about_the_proxies_of_each_arm() {
+    let range = ["--min-rate", "50", "--max-rate", "51"];
+    let options = ["find", "--slo", "cpu_us<0.001", "--arms", "baseline,lua", "--json", "-", "quick"];
+    let ran = run(options.into_iter().chain(range));
+    // No proxy answers a request in a nanosecond.
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let result = checked("find-arms", &ran.stdout);
+    for (arm, name) in result["arms"].as_array().unwrap().iter().zip(["baseline", "lua"]) {
+        assert_eq!(
+            (&arm["arm"], &arm["found"]["state"]),
+            (&json!(name), &json!("minimum-failed")),
+            "{result:#}"
+        );
+        let trials = result["trials"].as_array().unwrap().iter().filter(|one| one["arm"] == name);
+        let cpu_us: Vec<f64> =
+            trials.map(|one| one["trial"]["account"]["cpu_us"].as_f64().unwrap()).collect();
+        assert!(!cpu_us.is_empty() && cpu_us.iter().all(|us| (1.0..100_000.0).contains(us)), "{cpu_us:?}");
+    }
+}
+
+#[test]
 fn a_dry_run_states_the_arms_and_how_long_it_takes_and_starts_nothing() {
     let options = ["find", "--slo", "p99<5ms", "--arms", "lua,baseline", "--dry-run", "quick"];
     let ran = run(options);
@@ -176,7 +197,7 @@ fn what_a_search_on_arms_cannot_do_is_refused_with_the_reason() {
         (vec!["--arms", "baseline,lua", "quikc"], "did you mean `quick`?"),
         (vec!["--arms", "baseline,lua", "quick", "scale"], "give one study file"),
         (vec!["--arms", "baseline,lua", "-c", "16", "--sweep", "quick"], "--connections` cannot be combined"),
-        (vec!["--arms", "baseline,lua", "--slo", "cpu<80%", "quick"], "search its URL with --account"),
+        (vec!["--arms", "baseline,direct", "--slo", "cpu<80%", "quick"], "arm `direct` has no proxy"),
         (vec!["--arms", "baseline,lua", "--min-rate", "0.5", "quick"], "must be at least 1"),
         (vec!["--arms", "never,plain", "keepalive-race"], "observes a timeline"),
         (vec!["--dry-run", "http://127.0.0.1:1/"], "--arms"),

@@ -1,6 +1,7 @@
 //! Accounts for the CPU time and memory of given processes during a trial, usually those of the server.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::thread;
@@ -15,9 +16,39 @@ use hoptax_result::ProcessAccount;
 /// Longest sleep of the thread that reads the counters, after which it notices that a record ended early.
 const NAP: Duration = Duration::from_millis(20);
 
+/// The processes that a trial accounts for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Accounted {
+    /// Those that are found when the trial begins.
+    Running(Running),
+    /// Those with these ids, such as the proxies of an arm.
+    Processes(BTreeSet<u32>),
+}
+
+impl Accounted {
+    fn processes(&self) -> io::Result<BTreeSet<u32>> {
+        match self {
+            Self::Running(running) => running.processes(),
+            Self::Processes(ids) => Ok(ids.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Accounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running(running) => running.fmt(f),
+            Self::Processes(ids) => {
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                write!(f, "pid {}", ids.join(", "))
+            }
+        }
+    }
+}
+
 /// The account of a trial that runs.
 pub(super) struct Account<'a> {
-    name: &'a Running,
+    name: &'a Accounted,
     processes: BTreeSet<u32>,
     processors: f64,
     /// Counters before the first request.
@@ -32,7 +63,7 @@ pub(super) struct OverRecord {
 }
 
 /// The account of a trial whose responses are not counted yet.
-pub(super) struct Accounted {
+pub(super) struct OverTrial {
     account: ProcessAccount,
     /// CPU time from before the first request until all responses arrived.
     cpu_ns: Option<u64>,
@@ -43,7 +74,7 @@ impl<'a> Account<'a> {
     ///
     /// # Errors
     /// When there are none.
-    pub(super) fn begin(name: &'a Running) -> io::Result<Self> {
+    pub(super) fn begin(name: &'a Accounted) -> io::Result<Self> {
         let processes = name.processes()?;
         Ok(Self {
             name,
@@ -68,8 +99,8 @@ impl<'a> Account<'a> {
     }
 
     /// Ends the account after the last response.
-    pub(super) fn end(self, record: &OverRecord) -> Accounted {
-        Accounted {
+    pub(super) fn end(self, record: &OverRecord) -> OverTrial {
+        OverTrial {
             account: ProcessAccount {
                 processes: self.name.to_string(),
                 processors: self.processors,
@@ -82,7 +113,7 @@ impl<'a> Account<'a> {
     }
 }
 
-impl Accounted {
+impl OverTrial {
     /// The account, given the number of responses, those of the warm-up included.
     pub(super) fn with_responses(self, responses: u64) -> ProcessAccount {
         let cpu_us = self.cpu_ns.filter(|_| responses > 0).map(|ns| ns as f64 / 1e3 / responses as f64);
@@ -117,15 +148,15 @@ mod tests {
         }
     }
 
-    fn start(program: &str, arguments: &[&str]) -> (Guarded, Running) {
+    fn start(program: &str, arguments: &[&str]) -> (Guarded, Accounted) {
         let child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
         let child = Guarded(child.unwrap());
-        let name = Running::Pid(child.0.id());
+        let name = Accounted::Running(Running::Pid(child.0.id()));
         (child, name)
     }
 
     /// The account of processes over a record of 100 ms.
-    fn account(name: &Running) -> Accounted {
+    fn account(name: &Accounted) -> OverTrial {
         let account = Account::begin(name).unwrap();
         let from_ns = now_ns();
         let record = account.over_record(from_ns..from_ns + 100_000_000, || false);
@@ -147,6 +178,17 @@ mod tests {
         let (_idle, name) = start("sleep", &["600"]);
         let found = account(&name).with_responses(0);
         assert!(found.cpu_us.is_none() && found.cpu_share.unwrap() < 0.5, "{found:?}");
+    }
+
+    #[test]
+    fn given_processes_are_named_by_their_ids() {
+        let (one, _) = start("sleep", &["600"]);
+        let (other, _) = start("sleep", &["600"]);
+        let ids = BTreeSet::from([one.0.id(), other.0.id()]);
+        let found = account(&Accounted::Processes(ids.clone())).with_responses(1);
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        assert_eq!(found.processes, format!("pid {}", ids.join(", ")));
+        assert!(found.memory_bytes.unwrap() > 200_000, "{found:?}");
     }
 
     #[test]

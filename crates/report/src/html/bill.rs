@@ -4,7 +4,7 @@ use hoptax_result::{BillResult, BilledPart, BilledReplacement};
 use serde::Serialize;
 
 use super::{HtmlError, PageFinding, render};
-use crate::bill::{self, COLUMNS};
+use crate::bill::{self, COLUMNS, Column, RESOURCES};
 use crate::findings::groups;
 use crate::forest::{Forest, Item, bars};
 use crate::numbers::difference;
@@ -29,8 +29,8 @@ pub fn bill(result: &BillResult) -> Result<String, HtmlError> {
             verdict: result.verdict.as_str(),
             verdict_text: words::verdict(result.verdict, &result.findings),
             plot: plot(result),
-            parts: bill::table(result, &COLUMNS),
-            changes: bill::changes(result, &COLUMNS),
+            parts: tables(|columns| Some(bill::table(result, columns))),
+            changes: tables(|columns| bill::changes(result, columns)),
             adds_up: bill::adds_up(result),
             idle: bill::idle(result),
             not_measured: bill::not_measured(result),
@@ -50,8 +50,9 @@ struct Page<'a> {
     verdict: &'static str,
     verdict_text: &'static str,
     plot: Option<Forest>,
-    parts: SideTable,
-    changes: Option<SideTable>,
+    /// Times, then other resources, if there are any.
+    parts: Vec<SideTable>,
+    changes: Vec<SideTable>,
     adds_up: Vec<String>,
     idle: Vec<String>,
     not_measured: Vec<String>,
@@ -60,6 +61,13 @@ struct Page<'a> {
     replacements: &'a [BilledReplacement],
     /// Replacements that are not on the page.
     more_replacements: usize,
+}
+
+/// A table of times, and one of other resources if there are any: side by side, they are wider than most windows.
+fn tables(of: impl Fn(&[Column]) -> Option<SideTable>) -> Vec<SideTable> {
+    let (times, resources) = COLUMNS.split_at(RESOURCES);
+    let resources = of(resources).filter(|table| bill::has_value(table, resources));
+    of(times).into_iter().chain(resources).collect()
 }
 
 /// The parts with their costs in CPU time, and the interval of the A/A arm.

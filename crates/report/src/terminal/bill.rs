@@ -4,7 +4,7 @@ use hoptax_result::BillResult;
 
 use super::rows::Rows;
 use super::{Paint, Style, findings};
-use crate::bill::{COLUMNS, Column, changes, method, notes, sentences, subject, table, warning};
+use crate::bill::{COLUMNS, Column, changes, has_value, method, notes, sentences, subject, table, warning};
 use crate::findings::groups;
 use crate::side::SideTable;
 
@@ -34,7 +34,7 @@ pub fn bill(result: &BillResult, style: Style) -> String {
 fn rows(table: impl Fn(&[Column]) -> Option<SideTable>, width: usize) -> Option<String> {
     let of = |columns: &[Column]| {
         let table = table(columns)?;
-        let has_value = columns.iter().any(|column| table.header.iter().any(|heading| heading == column.0));
+        let has_value = has_value(&table, columns);
         let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
         let mut rows = Rows::new(&header);
         for (name, cells) in table.rows {
@@ -79,7 +79,7 @@ mod tests {
             let text = rows(|columns| Some(table(&fixture::bill(), columns)), width).unwrap();
             assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
             assert_eq!(text.matches("activity").count(), tables, "{text}");
-            for heading in ["of the whole", "a month", "written, B", "memory, MiB"] {
+            for heading in ["of the whole", "a month", "sent, B", "memory, MiB"] {
                 assert_eq!(text.matches(heading).count(), 1, "{heading}: {text}");
             }
         }
@@ -91,7 +91,7 @@ mod tests {
         bill.response_rate = Some(1_800.0);
         let explained = |bill: &BillResult| {
             let text = method(bill).join("\n");
-            (text.contains("response times at 1,800"), text.contains("read, written"))
+            (text.contains("response times at 1,800"), text.contains("received, sent"))
         };
         assert_eq!(explained(&bill), (true, true));
         let mut void = fixture::void();

@@ -6,6 +6,8 @@
 mod memory;
 mod memory_per_connection;
 mod numbers;
+mod received_bytes;
+mod sent_bytes;
 mod start_cpu;
 
 use std::cmp::Ordering;
@@ -21,6 +23,10 @@ pub(super) use numbers::{costs_schema, levels_schema};
 
 /// Size of a page of memory on x86-64, bytes.
 const PAGE_BYTES: f64 = 4096.0;
+
+/// Half-width of intervals of bytes per request, at least. The bytes of a round are exact, but a few requests of the warm-up may
+/// differ from the others.
+const TRAFFIC_RESOLUTION_BYTES: f64 = 0.1;
 
 /// A measure that an arm has once per round.
 #[derive(Clone, Copy)]
@@ -69,7 +75,8 @@ pub struct MeasureDefinition {
 
 impl RoundMeasure {
     /// All of them, in the order of results and tables.
-    pub const ALL: [Self; 3] = [Self::MEMORY, Self::MEMORY_PER_CONNECTION, Self::START_CPU];
+    pub const ALL: [Self; 5] =
+        [Self::MEMORY, Self::MEMORY_PER_CONNECTION, Self::START_CPU, Self::RECEIVED_BYTES, Self::SENT_BYTES];
 
     /// The measures of main tables, which comparisons, gates and sittings decide on.
     pub fn compared() -> impl DoubleEndedIterator<Item = Self> {

@@ -91,6 +91,10 @@ pub struct ArmRound {
     /// Memory of the first proxy of its first copy before and after connections to it were opened; null if none were.
     #[serde(default)]
     pub opened: Option<Opened>,
+    /// What each proxy of its first copy received and sent from its start to the end of the round, by its own statistics. Empty
+    /// unless all of them are Envoys that answer HTTP requests over TCP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<ProxyTraffic>,
     /// Evidence that its function was not active, or not removed.
     pub unproven: Vec<String>,
     /// Its profile, if the study takes profiles.
@@ -99,6 +103,34 @@ pub struct ArmRound {
     /// Its capacity, if a load is a share of one; measured once, before the first round.
     #[serde(default)]
     pub capacity: Option<Capacity>,
+}
+
+/// What a proxy received and sent, with the requests that it answered meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProxyTraffic {
+    /// Number of requests from its callers.
+    pub requests: u64,
+    /// Bytes received from its callers and from the servers that it calls.
+    pub received_bytes: u64,
+    /// Bytes sent to them.
+    pub sent_bytes: u64,
+}
+
+impl ProxyTraffic {
+    /// Bytes received per request; None without requests.
+    pub fn received_per_request(&self) -> Option<f64> {
+        self.per_request(self.received_bytes)
+    }
+
+    /// Bytes sent per request; None without requests.
+    pub fn sent_per_request(&self) -> Option<f64> {
+        self.per_request(self.sent_bytes)
+    }
+
+    fn per_request(&self, bytes: u64) -> Option<f64> {
+        (self.requests > 0).then(|| bytes as f64 / self.requests as f64)
+    }
 }
 
 /// The samples of the proxies of an arm in one round, under the load that costs in CPU time are taken from.

@@ -1,5 +1,5 @@
 use hoptax_functions::Catalogue;
-use hoptax_result::{Activity, ArmRound, Decision, PartCounts, Sample, Severity, StudyRound, Verdict};
+use hoptax_result::{Activity, ArmRound, Decision, ProxyTraffic, Sample, Severity, StudyRound, Verdict};
 
 use super::*;
 use crate::file;
@@ -57,12 +57,6 @@ pub(super) fn study_of(text: &str, cpu_us: impl Fn(&str) -> f64) -> StudyResult 
             copy: (0..slices).map(|slice| slice / 4).collect(),
             set_aside: vec![Vec::new(); slices as usize],
             slowdown: vec![None; slices as usize],
-            parts: Some(PartCounts {
-                requests: 100,
-                read_bytes: 100 * bytes_of(&arm.id),
-                written_bytes: 300,
-                ..PartCounts::default()
-            }),
             values: [(CPU.id.to_string(), vec![Some(cpu_us(&arm.id) + own); slices as usize])].into(),
             ..Sample::default()
         }
@@ -70,6 +64,11 @@ pub(super) fn study_of(text: &str, cpu_us: impl Fn(&str) -> f64) -> StudyResult 
     let bytes = |arm: &ArmResult| 50_000_000 + if arm.id == "whole" { 2_000_000 } else { 0 };
     let once = |arm: &ArmResult, round: u32| ArmRound {
         memory_bytes: vec![bytes(arm) + u64::from(round)],
+        traffic: vec![ProxyTraffic {
+            requests: 100,
+            received_bytes: 50_000,
+            sent_bytes: 100 * bytes_of(&arm.id),
+        }],
         ..ArmRound::default()
     };
     result.rounds = (0..4)
@@ -102,7 +101,6 @@ fn order(parts: &[(&str, Option<&str>)]) -> Order {
         listener: "edge".to_owned(),
         request: BilledRequest::default(),
         parts: parts.iter().map(|(name, arm)| part(name, *arm)).collect(),
-        other_tls: BTreeSet::new(),
         changes: Vec::new(),
         lacking: Vec::new(),
         replacements: Vec::new(),
@@ -140,22 +138,13 @@ fn a_part_costs_what_the_whole_saves_without_it_and_the_most_expensive_is_first(
 }
 
 #[test]
-fn bytes_are_those_of_the_counters_and_missing_where_tls_differs() {
-    let of = |other_tls: &[&str]| {
-        let other_tls = other_tls.iter().map(|arm| (*arm).to_owned()).collect();
-        bill(&study(40.0), Order { other_tls, ..order(&BOTH) })
-    };
-    let read = |charge: &Charge| charge.read_bytes_per_request.map(|bytes| bytes.estimate.round());
-    let all = of(&[]);
-    let [lua, cors, jwt] = [0, 1, 2].map(|index| read(&all.parts[index].cost));
+fn bytes_are_those_of_the_statistics_of_the_proxy() {
+    let bill = bill(&study(40.0), order(&BOTH));
+    let sent = |charge: &Charge| charge.sent_bytes_per_request.map(|bytes| bytes.estimate.round());
+    let [lua, cors, jwt] = [0, 1, 2].map(|index| sent(&bill.parts[index].cost));
     assert_eq!((lua, cors, jwt), (Some(80.0), Some(0.0), None));
-    assert_eq!((read(&all.whole), read(all.rest.as_ref().unwrap())), (Some(500.0), Some(420.0)));
-    assert!(is_near(estimate(all.whole.written_bytes_per_request), 3.0), "{:?}", all.whole);
-    let without_tls = of(&["no-lua", "all-off"]);
-    let lua = &without_tls.parts[0].cost;
-    assert_eq!((read(lua), lua.written_bytes_per_request), (None, None));
-    assert!(lua.cpu_us_per_request.is_some() && read(&without_tls.parts[1].cost).is_some());
-    assert_eq!(read(without_tls.rest.as_ref().unwrap()), None);
+    assert_eq!((sent(&bill.whole), sent(bill.rest.as_ref().unwrap())), (Some(500.0), Some(420.0)));
+    assert_eq!(bill.whole.received_bytes_per_request.map(|bytes| bytes.estimate), Some(500.0));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! All arms are up at once, as in a round, and those without load are stopped: see [`Freezer`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
-use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_result::{Answer, Environment, LoadResult};
 use hoptax_subject::envoy::process::Proxy;
 
@@ -77,7 +77,7 @@ impl Live<'_> {
     }
 
     /// Runs a trial on the arm with this index while all others are stopped. `trial` completes a closed loop on the requests and
-    /// connections of the arm; `settle` states how long the proxies run afterwards, to empty their queues.
+    /// connections of the arm, with an account of its proxies; `settle` states how long the proxies run afterwards, to empty their queues.
     ///
     /// # Errors
     /// When the trial cannot be run, or a process of the arm has ended.
@@ -100,6 +100,9 @@ impl Live<'_> {
             timeout: TIMEOUT,
             seed: self.plan.seed,
             never_halted: self.setting.awake.is_some(),
+            account: Some(subject.processes().collect::<BTreeSet<u32>>())
+                .filter(|processes| !processes.is_empty())
+                .map(Accounted::Processes),
             ..TrialSpec::of((*spec.traffic).clone())
         });
         let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();

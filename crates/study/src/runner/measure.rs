@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_functions::Proof;
 use hoptax_host::accounting::{memory_bytes, ticks_between};
 use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
@@ -16,12 +15,11 @@ use hoptax_result::{Answer, Capacity, RoundProfile};
 use hoptax_subject::envoy::process::Proxy;
 
 use super::capacity::rate_of_slowest;
-use super::ends::Ends;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
-use super::subjects::{Subject, Subjects, statistics};
+use super::subjects::{Subject, Subjects};
 use super::{RunError, Setting, caller, external};
-use crate::plan::{self, Arm, Block, Hop, Load, Plan, Rate};
+use crate::plan::{self, Arm, Block, Load, Plan, Rate};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
@@ -56,10 +54,10 @@ pub(super) struct Meter<'a> {
     origins: Vec<u32>,
     companion: Option<u32>,
     /// Readings of the proofs of each proxy's functions before the first request, by subject and proxy.
-    proofs: Vec<Vec<Vec<u64>>>,
+    pub(super) proofs: Vec<Vec<Vec<u64>>>,
     began: Instant,
     round: u32,
-    record: RoundRecord,
+    pub(super) record: RoundRecord,
     pub(super) recording: Recording,
     /// Freezes the proxies that are not being measured.
     pub(super) freezer: Freezer,
@@ -308,24 +306,6 @@ impl<'a> Meter<'a> {
         Ok(slice)
     }
 
-    /// Reads the proofs of each proxy's functions, by subject and proxy; none for a plain proxy.
-    fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Vec<Vec<u64>>>, RunError> {
-        let read = |(subject, planned): (&Subject, &plan::Subject)| {
-            let Some(arm) = self.plan.arms.get(planned.arm) else { return Ok(Vec::new()) };
-            let proxies = arm.chain.hops.iter().zip(&subject.proxies).enumerate();
-            let of_proxy = |(number, (hop, proxy)): (usize, (&Hop, &Proxy))| {
-                let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
-                if names.is_empty() {
-                    return Ok(Vec::new());
-                }
-                let ends = Ends { link: self.link, network: subject.network.as_deref() };
-                Ok(statistics(arm, (proxy, number), ends, &names)?.unwrap_or_default())
-            };
-            proxies.map(of_proxy).collect()
-        };
-        subjects.all.iter().zip(&self.plan.subjects).map(read).collect()
-    }
-
     /// Completes the record of the round while all processes are still alive.
     pub(super) fn finish(mut self, subjects: &Subjects) -> Result<RoundRecord, RunError> {
         self.record.ended_at = environment::now();
@@ -335,30 +315,8 @@ impl<'a> Meter<'a> {
             let now = self.read(subject)?;
             self.keep_late(number, &now);
         }
-        let now = self.read_proofs(subjects)?;
-        for (subject, (before, now)) in self.plan.subjects.iter().zip(self.proofs.iter().zip(now)) {
-            let Some(arm) = self.plan.arms.get(subject.arm) else { continue };
-            let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
-                let failure = if arm.is_unloaded {
-                    proof.failure_unloaded(*before, *now)
-                } else {
-                    proof.failure(*before, *now)
-                };
-                failure.map(|failure| prefix + &failure)
-            };
-            let of_proxy = |(hop, (before, now)): (&Hop, (&Vec<u64>, &Vec<u64>))| {
-                arm.proofs(hop)
-                    .into_iter()
-                    .zip(before.iter().zip(now))
-                    .filter_map(failure)
-                    .collect::<Vec<String>>()
-            };
-            let failures: Vec<String> =
-                arm.chain.hops.iter().zip(before.iter().zip(&now)).flat_map(of_proxy).collect();
-            if !failures.is_empty() {
-                self.record.unproven.entry(subject.arm).or_default().extend(failures);
-            }
-        }
+        self.judge_proofs(subjects)?;
+        self.record_traffic(subjects);
         let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
         for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
             *copies.entry(planned.arm).or_default() += 1;

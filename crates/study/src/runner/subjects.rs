@@ -481,15 +481,3 @@ fn codec(arm: &Arm, hop: usize) -> Codec {
         Protocol::Tcp => Codec::Tcp,
     }
 }
-
-/// The statistics of the proxy at a hop of an arm, by pattern. Its admin interface listens on loopback, so it is asked
-/// from where the proxy is.
-pub(super) fn statistics(
-    arm: &Arm,
-    (proxy, hop): (&Proxy, usize),
-    ends: Ends<'_>,
-    patterns: &[String],
-) -> Result<Option<Vec<u64>>, RunError> {
-    ends.at_servers(arm.chain.is_near(hop), || proxy.statistics(patterns))?
-        .map_err(|error| of(arm)(error.into()))
-}

@@ -8,7 +8,8 @@ use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::lab::Lab;
 
 use super::ends::Ends;
-use super::subjects::{TIMEOUT, of, statistics};
+use super::statistics::statistics;
+use super::subjects::{TIMEOUT, of};
 use super::traffic::traffic;
 use super::{ArmError, RunError};
 use crate::plan::{Arm, DRAIN, Load, Plan};

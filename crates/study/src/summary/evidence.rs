@@ -91,6 +91,7 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
         memory_bytes: record.memory_bytes.get(&arm).cloned().unwrap_or_default(),
         start_cpu_us: record.start_cpu_us.get(&arm).cloned().unwrap_or_default(),
         opened: record.opened.get(&arm).copied(),
+        traffic: record.traffic.get(&arm).cloned().unwrap_or_default(),
         unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
         profile: record.profiles.get(&arm).cloned(),
         capacity: record.capacities.get(&arm).copied(),

@@ -7,7 +7,6 @@ use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use hoptax_checks::objective::Objective;
 use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
@@ -122,11 +121,6 @@ fn check_options(arguments: &FindArguments, given: &Given) -> Result<(), Failure
     }
     if arguments.traffic.urls.len() != 1 {
         return Err(Failure::bad_input("--arms are those of one study: give one study file"));
-    }
-    if arguments.objectives.iter().any(Objective::needs_account) {
-        return Err(Failure::bad_input(
-            "`cpu`, `cpu_us` and `memory` cannot be objectives with --arms: start the server yourself, and search its URL with --account",
-        ));
     }
     if arguments.min_rate.is_some_and(|rate| rate < LOWEST_RATE) {
         return Err(Failure::bad_input(format!("--min-rate must be at least {LOWEST_RATE}")));

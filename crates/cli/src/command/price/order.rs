@@ -7,7 +7,7 @@ use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::statistics::is_matched;
 use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, BilledRequest, Charge};
 use hoptax_study::bill::Order;
-use hoptax_variants::{Answers, Variant};
+use hoptax_variants::Answers;
 
 use super::passed::Passed;
 use super::tries::{TriedChange, Tries};
@@ -39,20 +39,11 @@ pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) 
             statuses: tries.answers.statuses.keys().copied().collect(),
         },
         parts: parts.collect(),
-        other_tls: other_tls(passed, tries),
         changes: tries.changes.iter().map(|change| self::change(change, &tries.answers)).collect(),
         lacking: lacking(&tries.replacements),
         replacements: tries.replacements.iter().map(replacement).collect(),
         price_per_core_hour: arguments.price_per_core_hour,
     }
-}
-
-/// The arms without TLS that the whole has.
-fn other_tls(passed: &Passed, tries: &Tries) -> BTreeSet<String> {
-    let tls: BTreeSet<&String> =
-        passed.parts.iter().filter(|part| part.kind.is_tls()).flat_map(|part| &part.pointers).collect();
-    let lacks_tls = |variant: &&Variant| variant.removed.iter().any(|pointer| tls.contains(pointer));
-    tries.all().map(|tried| &tried.variant).filter(lacks_tls).map(|variant| variant.arm.clone()).collect()
 }
 
 /// A change without its difference.

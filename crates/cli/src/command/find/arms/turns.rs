@@ -183,6 +183,13 @@ impl<'a> Turns<'a> {
                 let message = format!("arm `{}`: {}", self.name_of(arm), silence(&result));
                 return Err(Failure::environment(message));
             }
+            if limits_processes(&self.arguments.objectives) && result.account.is_none() {
+                return Err(Failure::bad_input(format!(
+                    "arm `{}` has no proxy, and no `account` of a server, for an objective on CPU time or memory; remove the arm or the \
+                     objective",
+                    self.name_of(arm)
+                )));
+            }
             if let Some(rate) = rates.get_mut(arm) {
                 *rate = answered_rate(&result);
             }
@@ -305,6 +312,7 @@ impl<'a> Turns<'a> {
             duration,
             warmup: self.settings.warmup,
             seed: self.plan.seed.wrapping_add(self.number),
+            account: spec.account.filter(|_| limits_processes(objectives)),
             percentiles: objectives.iter().filter_map(Objective::percentile).collect(),
             limits_us: objectives.iter().filter_map(Objective::limit_us).collect(),
             ..spec
@@ -326,6 +334,10 @@ impl<'a> Turns<'a> {
     fn name_of(&self, arm: usize) -> &'a str {
         self.plan.arms.get(arm).map_or("", |arm| arm.id.as_str())
     }
+}
+
+fn limits_processes(objectives: &[Objective]) -> bool {
+    objectives.iter().any(Objective::needs_account)
 }
 
 /// The error of a search that cannot begin.

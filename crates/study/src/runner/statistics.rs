@@ -1,0 +1,133 @@
+//! What the statistics of the proxies say about a round: whether each function acted, and the bytes on their connections.
+
+use hoptax_functions::Proof;
+use hoptax_result::ProxyTraffic;
+use hoptax_subject::envoy::process::Proxy;
+
+use super::RunError;
+use super::ends::Ends;
+use super::measure::Meter;
+use super::subjects::{Subject, Subjects, of};
+use crate::file::Protocol;
+use crate::plan::{self, Arm, Hop};
+
+/// Requests, bytes received and bytes sent, by the statistics to add and those to subtract. The admin interface of Envoy counts
+/// as an HTTP server of its own.
+const TRAFFIC: [(&[&str], &[&str]); 3] = [
+    (&["http.*.downstream_rq_total"], &["http.admin.downstream_rq_total"]),
+    (
+        &["http.*.downstream_cx_rx_bytes_total", "cluster.*.upstream_cx_rx_bytes_total"],
+        &["http.admin.downstream_cx_rx_bytes_total"],
+    ),
+    (
+        &["http.*.downstream_cx_tx_bytes_total", "cluster.*.upstream_cx_tx_bytes_total"],
+        &["http.admin.downstream_cx_tx_bytes_total"],
+    ),
+];
+
+/// The statistics of the proxy at a hop of an arm, by pattern. Its admin interface listens on loopback, so it is asked
+/// from where the proxy is.
+pub(super) fn statistics(
+    arm: &Arm,
+    (proxy, hop): (&Proxy, usize),
+    ends: Ends<'_>,
+    patterns: &[String],
+) -> Result<Option<Vec<u64>>, RunError> {
+    ends.at_servers(arm.chain.is_near(hop), || proxy.statistics(patterns))?
+        .map_err(|error| of(arm)(error.into()))
+}
+
+impl Meter<'_> {
+    /// Reads the proofs of each proxy's functions, by subject and proxy; none for a plain proxy.
+    pub(super) fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Vec<Vec<u64>>>, RunError> {
+        let read = |(subject, planned): (&Subject, &plan::Subject)| {
+            let Some(arm) = self.plan.arms.get(planned.arm) else { return Ok(Vec::new()) };
+            let proxies = arm.chain.hops.iter().zip(&subject.proxies).enumerate();
+            let of_proxy = |(number, (hop, proxy)): (usize, (&Hop, &Proxy))| {
+                let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
+                if names.is_empty() {
+                    return Ok(Vec::new());
+                }
+                Ok(statistics(arm, (proxy, number), self.ends(subject), &names)?.unwrap_or_default())
+            };
+            proxies.map(of_proxy).collect()
+        };
+        subjects.all.iter().zip(&self.plan.subjects).map(read).collect()
+    }
+
+    /// Records for each arm which of its functions were not active, or not removed, since the proofs were first read.
+    pub(super) fn judge_proofs(&mut self, subjects: &Subjects) -> Result<(), RunError> {
+        let now = self.read_proofs(subjects)?;
+        for (subject, (before, now)) in self.plan.subjects.iter().zip(self.proofs.iter().zip(now)) {
+            let Some(arm) = self.plan.arms.get(subject.arm) else { continue };
+            let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
+                let failure = if arm.is_unloaded {
+                    proof.failure_unloaded(*before, *now)
+                } else {
+                    proof.failure(*before, *now)
+                };
+                failure.map(|failure| prefix + &failure)
+            };
+            let of_proxy = |(hop, (before, now)): (&Hop, (&Vec<u64>, &Vec<u64>))| {
+                let proofs = arm.proofs(hop).into_iter().zip(before.iter().zip(now));
+                proofs.filter_map(failure).collect::<Vec<String>>()
+            };
+            let hops = arm.chain.hops.iter().zip(before.iter().zip(&now));
+            let failures: Vec<String> = hops.flat_map(of_proxy).collect();
+            if !failures.is_empty() {
+                self.record.unproven.entry(subject.arm).or_default().extend(failures);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the bytes on the connections of each arm's first copy. Leaves out arms whose proxies do not state them: others than
+    /// Envoy, those that serve no HTTP requests, those whose callers use UDP, and those that a study has ended.
+    pub(super) fn record_traffic(&mut self, subjects: &Subjects) {
+        let patterns: Vec<String> = TRAFFIC
+            .iter()
+            .flat_map(|(add, subtract)| add.iter().chain(*subtract))
+            .map(|name| (*name).to_owned())
+            .collect();
+        for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
+            let Some(arm) = self.plan.arms.get(planned.arm).filter(|_| planned.copy == 0) else { continue };
+            if !matches!(arm.conditions.protocol, Protocol::Http1 | Protocol::Http2 | Protocol::Grpc) {
+                continue;
+            }
+            let of_proxy = |(number, proxy): (usize, &Proxy)| {
+                let read = statistics(arm, (proxy, number), self.ends(subject), &patterns);
+                traffic_of(&read.ok()??)
+            };
+            let traffic: Option<Vec<ProxyTraffic>> =
+                subject.proxies.iter().enumerate().map(of_proxy).collect();
+            self.record.traffic.extend(traffic.map(|traffic| (planned.arm, traffic)));
+        }
+    }
+
+    fn ends<'s>(&'s self, subject: &'s Subject) -> Ends<'s> {
+        Ends { link: self.link, network: subject.network.as_deref() }
+    }
+}
+
+/// The traffic by the values of all patterns of [`TRAFFIC`]. None without requests and bytes.
+fn traffic_of(values: &[u64]) -> Option<ProxyTraffic> {
+    let mut values = values.iter();
+    let mut sum = |patterns: &[&str]| values.by_ref().take(patterns.len()).sum::<u64>();
+    let [requests, received_bytes, sent_bytes] =
+        TRAFFIC.map(|(add, subtract)| sum(add).saturating_sub(sum(subtract)));
+    let is_whole = requests > 0 && received_bytes > 0 && sent_bytes > 0;
+    is_whole.then_some(ProxyTraffic { requests, received_bytes, sent_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_traffic_of_the_admin_interface_is_none_of_the_proxy() {
+        let values = [110, 10, 4_000, 9_000, 1_000, 5_000, 8_000, 3_000];
+        let traffic = ProxyTraffic { requests: 100, received_bytes: 12_000, sent_bytes: 10_000 };
+        assert_eq!(traffic_of(&values), Some(traffic));
+        assert_eq!(traffic_of(&[10, 10, 4_000, 9_000, 1_000, 5_000, 8_000, 3_000]), None);
+    }
+}
