@@ -17,6 +17,7 @@ mod envoy;
 mod external;
 mod function_unloading;
 mod gate;
+mod gate_in_ci;
 mod given;
 mod graph_run;
 mod link;
