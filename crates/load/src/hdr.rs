@@ -47,6 +47,27 @@ pub fn percentile_distribution(times: &Histogram<u64>) -> String {
     text
 }
 
+/// An interval log with one interval of this length, in the form of [`write_interval_log`]; `started_unix_s` is its start.
+pub fn one_interval(
+    series: &[(&str, &Histogram<u64>)],
+    started_unix_s: Option<f64>,
+    length: Duration,
+) -> String {
+    let started = since_1970(started_unix_s.unwrap_or_default());
+    let (mut text, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+    // Writes to memory, which cannot fail.
+    let written = begin_log(started, &mut text, &mut serializer)
+        .and_then(|mut log| write_series(&mut log, series, Duration::ZERO, length));
+    debug_assert!(written.is_ok(), "{written:?}");
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A time of a result; 1970 if it is out of range.
+fn since_1970(unix_s: f64) -> SystemTime {
+    let since = Duration::try_from_secs_f64(unix_s).unwrap_or_default();
+    SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
 /// The buckets that hold times, ascending: the first and last nanosecond of each, and its count.
 pub fn buckets(times: &Histogram<u64>) -> Vec<(RangeInclusive<u64>, u64)> {
     times
@@ -79,12 +100,20 @@ pub fn write_interval_log(parts: impl IntoIterator<Item = Part>, file: &mut impl
     let mut parts = parts.into_iter().peekable();
     let started = parts.peek().map_or_else(SystemTime::now, Part::record_started);
     let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
+    let mut log = begin_log(started, file, &mut serializer)?;
+    join(parts, |interval, _| write_interval(&mut log, interval))
+}
+
+fn begin_log<'f, 's, W: Write>(
+    started: SystemTime,
+    file: &'f mut W,
+    serializer: &'s mut V2DeflateSerializer,
+) -> io::Result<IntervalLogWriter<'f, 's, W, V2DeflateSerializer>> {
+    IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
         .with_start_time(started)
         .with_max_value_divisor(NS_PER_MS)
-        .begin_log_with(file, &mut serializer)?;
-    join(parts, |interval, _| write_interval(&mut log, interval))
+        .begin_log_with(file, serializer)
 }
 
 fn write_interval<W: Write>(
@@ -93,8 +122,18 @@ fn write_interval<W: Write>(
 ) -> io::Result<()> {
     let from = Duration::from_nanos(interval.from_ns);
     let length = Duration::from_nanos(interval.to_ns.saturating_sub(interval.from_ns));
-    for (tag, times) in [("response", &interval.response), ("service", &interval.service)] {
-        log.write_histogram(times, from, length, Tag::new(tag)).map_err(|error| match error {
+    write_series(log, &[("response", &interval.response), ("service", &interval.service)], from, length)
+}
+
+/// Writes the histograms of an interval, each with its tag.
+fn write_series<W: Write>(
+    log: &mut IntervalLogWriter<'_, '_, W, V2DeflateSerializer>,
+    series: &[(&str, &Histogram<u64>)],
+    from: Duration,
+    length: Duration,
+) -> io::Result<()> {
+    for (tag, times) in series {
+        log.write_histogram(*times, from, length, Tag::new(tag)).map_err(|error| match error {
             IntervalLogWriterError::IoError(error) => error,
             error @ IntervalLogWriterError::SerializeError(_) => io::Error::other(error),
         })?;

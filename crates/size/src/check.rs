@@ -11,6 +11,7 @@ use crate::busy::{Placement, Processors};
 use crate::check_response::{self, chain_times, checked_response};
 use crate::graph::{Called, Service, Traffic};
 use crate::learn::{Plain, Source, under};
+use crate::memory::{Items, LearnedItems};
 use crate::proxy::{LearnedFlow, Proxy};
 use crate::sharing::Sharing;
 use crate::sum::Sum;
@@ -162,6 +163,7 @@ fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> 
             place: 0,
             has_proxy: true,
             workers: processors,
+            items: Items::default(),
             traffic: traffic.clone(),
             inbound: Vec::new(),
             outbound: None,
@@ -199,7 +201,7 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
             }
         }
         let flow = LearnedFlow { side: SizeSide::Inbound, per_request: 1.0, plain, functions };
-        proxies.push(Proxy { service, flows: vec![flow] });
+        proxies.push(Proxy { service, flows: vec![flow], items: LearnedItems::default() });
     }
     if missing.is_empty() {
         return Ok(proxies);

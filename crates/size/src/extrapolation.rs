@@ -20,6 +20,8 @@ pub(crate) fn extrapolations(
     for (proxy, sized) in proxies.iter().zip(sized) {
         found.extend(too_few_workers(sized));
         found.extend(outside_of_curves(proxy, sized));
+        found.extend(between_sizes(proxy));
+        found.extend(proxy.items.extrapolations(&proxy.service.name));
     }
     found.extend(workers(proxies, sources));
     found.extend(composed(proxies));
@@ -164,6 +166,16 @@ fn composed(proxies: &[Proxy<'_>]) -> Option<String> {
              are from measurements"
         )
     })
+}
+
+/// Requests whose bodies were not measured, but smaller and larger ones.
+fn between_sizes(proxy: &Proxy<'_>) -> Option<String> {
+    let [low, high] = proxy.flows.iter().find_map(|flow| flow.plain.between)?;
+    Some(format!(
+        "`{}`: bodies of its size were not measured. CPU time is on a straight line between `{}` and `{}`; memory and response times are \
+         those of the nearer one",
+        proxy.service.name, low.id, high.id
+    ))
 }
 
 /// Functions that were measured with other requests, and functions that use CPU time elsewhere.

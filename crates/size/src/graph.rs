@@ -10,6 +10,8 @@ use hoptax_study::plan::USUAL_BYTES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::memory::Items;
+
 /// Services that call each other, each behind a proxy of its own unless it has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,6 +55,16 @@ pub struct ServiceSection {
     /// Bytes in the body of each response of it. Default: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_bytes: Option<u64>,
+    /// Connections that are open to its proxy, which take memory. Default: as many as the studies had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u64>,
+    /// Clusters in the configuration of its proxy that no request needs, which take memory. Default: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<u64>,
+    /// Routes in the configuration of its proxy that no request needs, which take memory. Envoy searches routes in their order: a
+    /// request that passes many of them is a function, `"route/path{routes=1000}"`. Default: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routes: Option<u64>,
     /// Functions that its proxy performs for requests to it, as in study files: `jwt`, `"rbac{rules=50}"`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
@@ -79,6 +91,9 @@ impl ServiceSection {
             protocol: None,
             request_bytes: None,
             response_bytes: None,
+            connections: None,
+            clusters: None,
+            routes: None,
             functions: Vec::new(),
             service_time_us: 0.0,
             outbound: None,
@@ -179,6 +194,7 @@ pub(crate) struct Service {
     pub(crate) place: usize,
     pub(crate) has_proxy: bool,
     pub(crate) workers: u32,
+    pub(crate) items: Items,
     pub(crate) traffic: Traffic,
     pub(crate) inbound: Vec<Called>,
     /// None if its calls do not pass its proxy.
@@ -350,6 +366,9 @@ impl Resolving<'_> {
             }
             let needs_proxy = [
                 ("workers", service.workers != one_worker()),
+                ("connections", service.connections.is_some()),
+                ("clusters", service.clusters.is_some()),
+                ("routes", service.routes.is_some()),
                 ("functions", !service.functions.is_empty()),
                 ("outbound", service.outbound.is_some()),
             ];
@@ -444,6 +463,11 @@ fn assemble(file: &GraphFile, order: &[usize], functions: Vec<Functions>, calls:
             place,
             has_proxy: section.proxy,
             workers: section.workers,
+            items: Items {
+                connections: section.connections,
+                clusters: section.clusters,
+                routes: section.routes,
+            },
             traffic: Traffic::new(
                 section.protocol.unwrap_or(file.protocol).as_str(),
                 section.request_bytes,

@@ -32,6 +32,8 @@ pub(crate) struct Plain<'a> {
     pub(crate) curve: Curve,
     pub(crate) source: usize,
     pub(crate) arm: &'a ArmResult,
+    /// The arms with smaller and larger bodies, if its CPU time lies between theirs; `arm` is the nearer one.
+    pub(crate) between: Option<[&'a ArmResult; 2]>,
 }
 
 /// What a function adds.
@@ -60,7 +62,34 @@ impl<'a> Source<'a> {
     /// The plain proxy of an arm; none if none of its numbers counts.
     pub(crate) fn plain_of(&self, arm: &'a ArmResult) -> Option<Plain<'a>> {
         let curve = self.levels(arm, |_| true)?;
-        Some(Plain { curve, source: self.number, arm })
+        Some(Plain { curve, source: self.number, arm, between: None })
+    }
+
+    /// A plain proxy whose requests have bodies between those of two that were measured, on a straight line over their size; none if
+    /// the result has none on one side.
+    pub(crate) fn plain_between(&self, traffic: &Traffic) -> Option<Plain<'a>> {
+        let of_request = |traffic: &Traffic| (traffic.request_bytes, traffic.response_bytes);
+        let of_response = |traffic: &Traffic| (traffic.response_bytes, traffic.request_bytes);
+        self.between(traffic, of_response).or_else(|| self.between(traffic, of_request))
+    }
+
+    /// The same over the first of two sizes, with the second as it is.
+    fn between(&self, traffic: &Traffic, sizes: impl Fn(&Traffic) -> (u64, u64)) -> Option<Plain<'a>> {
+        let (wanted, other) = sizes(traffic);
+        let mut measured: Vec<(u64, Plain<'a>)> = Vec::new();
+        for arm in &self.result.arms {
+            let Some(own) = plain_traffic(arm).filter(|own| own.protocol == traffic.protocol) else {
+                continue;
+            };
+            let (bytes, rest) = sizes(&own);
+            measured.extend(self.plain_of(arm).filter(|_| rest == other).map(|plain| (bytes, plain)));
+        }
+        let low = measured.iter().filter(|(bytes, _)| *bytes < wanted).max_by_key(|(bytes, _)| *bytes)?;
+        let high = measured.iter().filter(|(bytes, _)| *bytes > wanted).min_by_key(|(bytes, _)| *bytes)?;
+        let share = (wanted - low.0) as f64 / (high.0 - low.0) as f64;
+        let curve = Curve::between(&low.1.curve, &high.1.curve, share)?;
+        let nearer = if share < 0.5 { low.1.arm } else { high.1.arm };
+        Some(Plain { curve, source: self.number, arm: nearer, between: Some([low.1.arm, high.1.arm]) })
     }
 
     /// The CPU time of an arm under some of the loads; none if none of its numbers counts.
@@ -166,6 +195,17 @@ impl Curve {
     fn new(mut points: Vec<Point>) -> Option<Self> {
         points.sort_by(|one, other| one.busy.total_cmp(&other.busy));
         (!points.is_empty()).then_some(Self(points))
+    }
+
+    /// At each busy share of either curve, the number that is this share of the way from the first to the second.
+    fn between(low: &Self, high: &Self, share: f64) -> Option<Self> {
+        let point = |busy: f64| {
+            let of = |curve: &Self, weight: f64| -> Vec<(f64, Measured)> {
+                curve.at(busy).into_terms().map(|(own, measured)| (weight * own, measured.clone())).collect()
+            };
+            Point { busy, terms: [of(low, 1.0 - share), of(high, share)].concat() }
+        };
+        Self::new(low.busy_shares().chain(high.busy_shares()).map(point).collect())
     }
 
     /// The busy shares of its points, ascending.

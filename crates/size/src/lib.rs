@@ -23,6 +23,7 @@ mod interpolation;
 mod kubernetes_resources;
 mod latency;
 mod learn;
+mod memory;
 mod money;
 mod predict;
 mod proxy;

@@ -1,10 +1,9 @@
 //! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
 
 use hoptax_result::{
-    Interval, RoundMeasure, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedFunction,
-    SizedProxy, StudyResult,
+    Interval, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy,
+    StudyResult,
 };
-use hoptax_stats::sum_of_dependent;
 use thiserror::Error;
 
 use crate::busy::{Busy, Placement, Processors};
@@ -14,6 +13,7 @@ use crate::graph::{Called, Graph, Traffic};
 use crate::kubernetes_resources::resources;
 use crate::latency::latency;
 use crate::learn::{Plain, Priced, Source};
+use crate::memory::{LearnedItems, memory};
 use crate::proxy::{FunctionOf, LearnedFlow, Proxy};
 use crate::sharing::Sharing;
 use crate::sum::Sum;
@@ -165,7 +165,10 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
     for (service, flows) in flows(graph) {
         let mut learned = Vec::new();
         for Flow { side, traffic, functions, per_request } in flows {
-            let plain: Option<Plain<'a>> = sources.iter().find_map(|source| source.plain(traffic));
+            let plain: Option<Plain<'a>> = sources
+                .iter()
+                .find_map(|source| source.plain(traffic))
+                .or_else(|| sources.iter().find_map(|source| source.plain_between(traffic)));
             if plain.is_none() {
                 note((format!("plain proxying of {}", in_words(traffic)), arm("baseline", traffic)));
             }
@@ -178,7 +181,9 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
             }
             learned.extend(plain.map(|plain| LearnedFlow { side, per_request, plain, functions: priced }));
         }
-        proxies.push(Proxy { service, flows: learned });
+        let plain = learned.first().map(|flow: &LearnedFlow<'_>| &flow.plain);
+        let items = LearnedItems::learn(&service.items, plain, sources, &mut note);
+        proxies.push(Proxy { service, flows: learned, items });
     }
     if missing.is_empty() { Ok(proxies) } else { Err(NoSize::Missing { missing, arms }) }
 }
@@ -251,19 +256,6 @@ fn sized_proxy<'a>(
         memory_bytes,
         is_extrapolated: proxy.learned().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy),
     })
-}
-
-/// The memory of a plain proxy and what its functions add. What the numbers of a study share is unknown, so the interval is the
-/// widest possible.
-fn memory(proxy: &Proxy<'_>) -> Option<Interval> {
-    let plain = proxy.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
-    let mut numbers = vec![plain];
-    for (side, called) in proxy.functions() {
-        let flow = proxy.flows.iter().find(|flow| flow.side == side)?;
-        let (_, priced) = flow.functions.iter().find(|(other, _)| *other == called)?;
-        numbers.push(priced.arm.cost.of_rounds.get(RoundMeasure::MEMORY)?);
-    }
-    sum_of_dependent(&numbers)
 }
 
 fn sized_function<'a>(

@@ -4,12 +4,14 @@ use hoptax_result::SizeSide;
 
 use crate::graph::{Called, Service};
 use crate::learn::{Curve, Plain, Priced};
+use crate::memory::LearnedItems;
 use crate::sum::Sum;
 
 /// A proxy with what was learned about its requests.
 pub(crate) struct Proxy<'a> {
     pub(crate) service: &'a Service,
     pub(crate) flows: Vec<LearnedFlow<'a>>,
+    pub(crate) items: LearnedItems,
 }
 
 /// Requests of one kind, with what was learned about them.

@@ -3,8 +3,10 @@
 mod check;
 pub(crate) mod graph;
 mod latency;
+mod memory;
 mod predict;
 mod sharing;
+mod sizes;
 mod unequal;
 
 use hoptax_functions::Catalogue;

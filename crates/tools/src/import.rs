@@ -10,18 +10,19 @@ use crate::{Output, Reported, Tool};
 /// Width of a bucket as a share of its upper bound, above which a quantile in it is given as its range.
 const WIDE: f64 = 0.1;
 
-/// Converts the output of a tool to a load result.
+/// Converts the output of a tool to a load result; `statistic` names the one that is meant if there are several.
 ///
 /// # Errors
 /// If the output cannot be parsed; the error is the reason.
-pub fn import(tool: &Tool, text: &str) -> Result<LoadResult, String> {
-    let reported = (tool.read)(&Output { text, file: Some(text) })?;
+pub fn import(tool: &Tool, text: &str, statistic: Option<&str>) -> Result<LoadResult, String> {
+    let reported = (tool.read)(&Output { text, file: Some(text), statistic })?;
     let not_reported = tool.not_reported.iter().map(ToString::to_string).collect();
     Ok(imported(tool.name, reported, not_reported))
 }
 
 /// The load result that holds what `source` reported, with a finding that lists what it did not.
-pub fn imported(source: &str, reported: Reported, not_reported: Vec<String>) -> LoadResult {
+pub fn imported(source: &str, reported: Reported, mut not_reported: Vec<String>) -> LoadResult {
+    not_reported.push(without_value(&reported));
     let answered = reported.answered.unwrap_or_default();
     let failed = reported.failed.unwrap_or_default();
     let plan = plan(&reported);
@@ -54,6 +55,44 @@ pub fn imported(source: &str, reported: Reported, not_reported: Vec<String>) -> 
     }
 }
 
+/// Fields of a result that the report does not state. Those that are numbers are 0 in the result.
+fn without_value(reported: &Reported) -> String {
+    let absent: Vec<&str> = [
+        ("URL", reported.url.is_none()),
+        ("connections", reported.connections.is_none()),
+        ("workers", reported.workers.is_none()),
+        ("duration", reported.seconds.is_none()),
+        ("rate", reported.rate.is_none()),
+        ("failed requests", reported.failed.is_none()),
+        ("method, protocol and kind of loop", true),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_absent)| is_absent.then_some(name))
+    .collect();
+    format!("{}, which are unknown or 0 in this result", absent.join(", "))
+}
+
+/// The one of these values with this name, or the only one; `what` they are, for errors.
+///
+/// # Errors
+/// When it is not clear which one is meant: the reason.
+pub(crate) fn named_or_only<'n, T: Copy>(
+    all: &[(&'n str, T)],
+    name: Option<&str>,
+    what: &str,
+) -> Result<(&'n str, T), String> {
+    let names: Vec<String> = all.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let names = if names.is_empty() { format!("no {what}") } else { names.join(" and ") };
+    let mut meant = all.iter().filter(|(other, _)| name.is_none_or(|name| *other == name));
+    match (meant.next(), meant.next(), name) {
+        (Some(one), None, _) => Ok(*one),
+        (None, _, None) => Err(format!("it has {names}")),
+        (None, _, Some(name)) => Err(format!("it has no {what} `{name}`; it has {names}")),
+        (Some(_), Some(_), None) => Err(format!("it has {names}: name one with `--statistic`")),
+        (Some(_), Some(_), Some(name)) => Err(format!("it has several of `{name}`; keep one")),
+    }
+}
+
 /// Withholds the quantiles whose bucket is wide, and returns these buckets. An interpolated value is anywhere in its bucket.
 fn withhold_wide(latency: &mut Latency, buckets: &[ImportedRange]) -> Vec<ImportedRange> {
     let is_wide = |bucket: &&ImportedRange| bucket.high_us - bucket.low_us > WIDE * bucket.high_us;
@@ -75,7 +114,7 @@ fn plan(reported: &Reported) -> LoadPlan {
     LoadPlan {
         url: reported.url.clone().unwrap_or_else(unknown),
         protocol: unknown(),
-        method: "GET".to_owned(),
+        method: unknown(),
         requests: 1,
         data: None,
         cookies: false,
@@ -112,7 +151,7 @@ mod tests {
 
     #[test]
     fn connections_are_read_from_the_output() {
-        let of = |name: &str, text: &str| import(find(name).unwrap(), text).unwrap().plan.connections;
+        let of = |name: &str, text: &str| import(find(name).unwrap(), text, None).unwrap().plan.connections;
         assert_eq!(of("wrk", include_str!("../recorded/wrk.txt")), 16);
         assert_eq!(of("wrk2", include_str!("../recorded/wrk2.txt")), 16);
         assert_eq!(of("bombardier", include_str!("../recorded/bombardier.json")), 16);
@@ -131,7 +170,7 @@ mod tests {
                 {"Start": 0.000013, "End": 0.001, "Percent": 96, "Count": 96},
                 {"Start": 0.002, "End": 0.0021, "Percent": 100, "Count": 4}],
             "Percentiles": [{"Percentile": 50, "Value": 0.000514}, {"Percentile": 99, "Value": 0.00208}]}}"#;
-        let result = import(find("fortio").unwrap(), text).unwrap();
+        let result = import(find("fortio").unwrap(), text, None).unwrap();
         let service = result.latency.service;
         assert_eq!((service.p50_us, service.p99_us.map(f64::round)), (None, Some(2_080.0)));
         let ranges = result.imported.unwrap().ranges;
@@ -147,10 +186,10 @@ mod tests {
 
     #[test]
     fn an_imported_result_lists_what_is_not_reported() {
-        let result = import(find("fortio").unwrap(), include_str!("../recorded/fortio.json")).unwrap();
+        let result = import(find("fortio").unwrap(), include_str!("../recorded/fortio.json"), None).unwrap();
         assert!(result.book.balances() && result.latency.service.max_us.is_some());
         assert!(result.latency.response.p99_us.is_none(), "Fortio does not measure response time");
         assert!(result.findings[0].message.contains("intended starts"));
-        assert!(import(find("fortio").unwrap(), "{}").is_err());
+        assert!(import(find("fortio").unwrap(), "{}", None).is_err());
     }
 }

@@ -4,15 +4,16 @@
 //! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Nothing here starts a process or reads a file.
 
 mod adapters;
+mod exponential;
 pub mod export;
-mod hgrm;
+mod formats;
 mod import;
 mod text;
 
 use std::path::Path;
 
 pub use adapters::ALL;
-pub use hgrm::import_hgrm;
+pub use formats::{FORMATS, Format, import_hgrm, import_hlog};
 use hoptax_result::{ImportedRange, Latency};
 pub use import::{import, imported};
 
@@ -84,9 +85,16 @@ pub struct Output<'a> {
     pub text: &'a str,
     /// The content of [`RESULT`].
     pub file: Option<&'a str>,
+    /// The statistic that is meant, if the output has several.
+    pub statistic: Option<&'a str>,
 }
 
 impl<'a> Output<'a> {
+    /// An output without a result file.
+    pub fn of(text: &'a str) -> Self {
+        Self { text, file: None, statistic: None }
+    }
+
     /// The result file, or else the output.
     fn result(&self) -> &'a str {
         self.file.unwrap_or(self.text)
@@ -146,8 +154,8 @@ mod tests {
         #[test]
         fn no_output_panics(text in ".{0,400}", words in prop::collection::vec("(Latency|50%|[0-9]{1,9}|ms|requests|in|:|Requests/sec|\\{\"results\":|[|]| |\n)", 0..60)) {
             for tool in ALL {
-                let _ = (tool.read)(&Output { text: &text, file: None });
-                let _ = (tool.read)(&Output { text: &words.concat(), file: Some(&words.concat()) });
+                let _ = (tool.read)(&Output::of(&text));
+                let _ = (tool.read)(&Output { file: Some(&words.concat()), ..Output::of(&words.concat()) });
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Extraction of numbers from text and JSON.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use serde_json::Value;
 
 /// The rest of the first line that contains `mark`, after the mark.
@@ -51,6 +53,13 @@ pub(crate) fn at(value: &Value, pointer: &str) -> Option<f64> {
 /// The text at a JSON pointer (RFC 6901).
 pub(crate) fn text_at(value: &Value, pointer: &str) -> Option<String> {
     value.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// A time since 1970, RFC 3339; None after the year 9999.
+pub(crate) fn date(since_1970: Duration) -> Option<String> {
+    const YEAR_10000_S: u64 = 253_402_300_800;
+    (since_1970.as_secs() < YEAR_10000_S)
+        .then(|| humantime::format_rfc3339_nanos(UNIX_EPOCH + since_1970).to_string())
 }
 
 #[cfg(test)]

@@ -60,6 +60,7 @@ pub(crate) struct CrosscheckArguments {
 Examples:
   hoptax import fortio result.json
   hoptax import wrk2 output.txt --json result.json
+  hoptax import hlog load.hlog --statistic response
   hoptax import smp result.yaml --json result.json      what `export --to smp` wrote, without loss
 
 A result holds what the file states and no more: what is missing is listed as a finding.
@@ -68,12 +69,16 @@ Exit codes:
   0    converted
   2    not a file of this format, or one that contradicts itself")]
 pub(crate) struct ImportArguments {
-    /// Format: `smp` (Service Mesh Performance), `hgrm` (HdrHistogram), or a tool: fortio, wrk, wrk2, nighthawk (JSON, YAML, the
+    /// Format: `smp` (Service Mesh Performance), `hgrm` and `hlog` (HdrHistogram), `openmetrics` (2.0), `otlp`, or a tool: fortio, wrk, wrk2, nighthawk (JSON, YAML, the
     /// form of Fortio and that of the console), k6, or any other that `hoptax crosscheck` supports
     pub(crate) format: String,
     /// Output or result file of the tool; `-` is stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
+    /// Read this one of several statistics: a tag of the intervals of `hlog`, a metric of `openmetrics` or `otlp`, a name in the output
+    /// of nighthawk
+    #[arg(long, value_name = "NAME")]
+    pub(crate) statistic: Option<String>,
     /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

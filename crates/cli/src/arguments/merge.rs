@@ -63,6 +63,15 @@ pub(crate) enum ExportFormat {
     Fortio,
     /// The percentile distribution of response time in the text format of HdrHistogram
     Hgrm,
+    /// An interval log of HdrHistogram with one interval: response and service times, as `hoptax import hlog` reads them
+    Hlog,
+    /// JSON of Nighthawk's client, with service times: those from the sending of a request
+    Nighthawk,
+    /// The summary of k6, with service times
+    K6,
+    /// Text of `OpenMetrics` 2.0 with native histograms of response and service times
+    #[value(name = "openmetrics")]
+    OpenMetrics,
     /// Metrics of OpenTelemetry: a request of OTLP in JSON, with exponential histograms
     Otlp,
     /// Documents of Service Mesh Performance v0.0.1 as JSON, which `hoptax import smp` reads without loss

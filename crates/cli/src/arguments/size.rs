@@ -15,8 +15,8 @@ that names the arms to measure. With --check, compositions that a study measured
 with what its single functions predict.
 
 Examples:
-  hoptax size shop.yaml --rate 12000 --from runs/in-use-1 --from runs/grpc-1 --json size.json
-  hoptax size shop.yaml --rate 12000 --from runs/in-use-1 --price-per-core-hour 0.03
+  hoptax size shop.yaml --rate 12000 --from runs/in-use-1 --from runs/grpc-1 --price-per-core-hour 0.03
+  hoptax size manifests --entry frontend --rate 500 --from runs/in-use-1
   hoptax size --check runs/prediction-1
 
 docs/size.md describes the graph file, the method and its limits.
@@ -27,9 +27,13 @@ Exit codes:
   4    a result is void, or no composition can be compared"
 )]
 pub(crate) struct SizeArguments {
-    /// Graph file: services with their proxies, and the calls between them
-    #[arg(value_name = "GRAPH", value_hint = ValueHint::FilePath, requires = "rate", requires = "from")]
+    /// Graph file: services with their proxies, and the calls between them; or a topology of isotope, or a folder with manifests of
+    /// Kubernetes, as `hoptax graph` reads them
+    #[arg(value_name = "GRAPH", value_hint = ValueHint::AnyPath, requires = "rate", requires = "from")]
     pub(crate) graph: Option<PathBuf>,
+    /// Workload of a folder with manifests that requests from outside arrive at
+    #[arg(long, value_name = "NAME", requires = "graph")]
+    pub(crate) entry: Option<String>,
     /// Requests per second that arrive at the entry of the graph
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "graph")]
     pub(crate) rate: Option<f64>,

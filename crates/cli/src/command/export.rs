@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hoptax_load::{encoded, hdr, without_user};
 use hoptax_result::{Histogram, LoadHistograms, LoadResult, StudyResult, Verdict};
-use hoptax_tools::export::{fortio, otlp};
+use hoptax_tools::export::{fortio, k6, nighthawk, openmetrics, otlp};
 use serde_json::Value;
 
 use super::judgement::Judgement;
@@ -98,7 +98,7 @@ fn without_histograms(result: &LoadResult) -> &'static str {
 fn text(to: ExportFormat, result: &LoadResult) -> Result<String, &'static str> {
     const DAMAGED: &str = "a histogram is damaged";
     const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
-                            use `--to hgrm`, `fortio`, `otlp` or `smp`";
+                            use another format, such as `--to hgrm`";
     let histograms = || result.histograms.as_ref().ok_or_else(|| without_histograms(result));
     let times = |encoded: Option<&Histogram>| encoded::times(encoded).ok_or(DAMAGED);
     let buckets = |encoded: Option<&Histogram>| times(encoded).map(|times| hdr::buckets(&times));
@@ -109,11 +109,28 @@ fn text(to: ExportFormat, result: &LoadResult) -> Result<String, &'static str> {
             let response = times(histograms()?.response.as_ref())?;
             hdr::percentile_distribution(&response) + &Judgement::of(result).comments
         }
+        ExportFormat::Hlog => {
+            let LoadHistograms { response, service, .. } = histograms()?;
+            let (response, service) = (times(response.as_ref())?, times(service.as_ref())?);
+            let length = Duration::try_from_secs_f64(result.recorded_s).unwrap_or_default();
+            let all = [("response", &response), ("service", &service)];
+            hdr::one_interval(&all, result.recorded_from_unix_s, length) + &Judgement::of(result).comments
+        }
+        // Their numbers withhold themselves.
+        ExportFormat::Nighthawk | ExportFormat::K6 if result.latency.service.mean_us.is_none() => {
+            return Err("its service times are withheld");
+        }
+        ExportFormat::Nighthawk => nighthawk::text(result),
+        ExportFormat::K6 => k6::text(result),
         ExportFormat::Fortio => {
             let LoadHistograms { response, outcomes, .. } = histograms()?;
             let failed = outcomes.values().map(|encoded| buckets(Some(encoded)));
             let failed: Vec<_> = failed.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
             fortio::text(result, &buckets(response.as_ref())?, &failed)
+        }
+        ExportFormat::OpenMetrics => {
+            let LoadHistograms { response, service, .. } = histograms()?;
+            openmetrics::text(result, &buckets(response.as_ref())?, &buckets(service.as_ref())?)
         }
         ExportFormat::Otlp => {
             let LoadHistograms { response, service, .. } = histograms()?;

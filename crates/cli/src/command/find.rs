@@ -97,12 +97,15 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let goals = goals(arguments);
     let mut search =
         search(&goals, settings, &trials, [min_rate, closed_loop_rate, max_rate], budget, begun)?;
+    let sweep_time = sweep::duration(settings.goal.final_trial, settings.warmup);
+    let sweep_time = if arguments.sweep { sweep_time } else { Duration::ZERO };
     print::note(&format!(
-        "search from {} to {} requests/s: about {} if trials agree, at most {}",
+        "search from {} to {} requests/s{}: about {} if trials agree, at most {}",
         terminal::rate(min_rate),
         terminal::rate(max_rate),
-        seconds(begun.elapsed() + search.expected_duration()),
-        seconds(budget)
+        if arguments.sweep { ", then a sweep" } else { "" },
+        seconds(begun.elapsed() + search.expected_duration() + sweep_time),
+        seconds(budget + sweep_time)
     ));
     let mut tried: Vec<(Planned, FindTrial)> = Vec::new();
     while let Step::Trial(planned) = search.next() {
@@ -121,13 +124,12 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let highest = found.iter().filter_map(|goal| goal.rate).max_by(f64::total_cmp);
     let sweep = match highest.filter(|_| arguments.sweep && ended_by != FindEnd::Interrupt) {
         Some(highest) => {
-            let trial = settings.goal.final_trial;
             print::note(&format!(
                 "sweep up to {} requests/s: about {}",
                 terminal::rate(highest),
-                seconds(sweep::duration(trial, settings.warmup))
+                seconds(sweep_time)
             ));
-            Some(sweep::run(&mut trials, highest, trial)?)
+            Some(sweep::run(&mut trials, highest, settings.goal.final_trial)?)
         }
         None => None,
     };

@@ -1,12 +1,10 @@
 //! `hoptax graph`: runs graphs of `hoptax size`, and makes graph files from the files of other programs.
 
+pub(super) mod file;
 mod run;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use hoptax_size::graph;
-use hoptax_size::import::{Imported, isotope, kubernetes};
+use hoptax_size::import::{Imported, isotope};
 
 use super::functions::load;
 use crate::arguments::{GraphArguments, GraphSource};
@@ -18,17 +16,9 @@ pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
     let imported = match &arguments.source {
         GraphSource::Run(arguments) => return run::run(arguments),
         GraphSource::Isotope { file } => {
-            isotope::read(&file.display().to_string(), &read(file)?).map_err(Failure::bad_input)?
+            isotope::read(&file.display().to_string(), &file::read(file)?).map_err(Failure::bad_input)?
         }
-        GraphSource::Kubernetes { folder, entry } => {
-            let mut paths = Vec::new();
-            manifests(folder, &mut paths)?;
-            let files = paths
-                .iter()
-                .map(|path| Ok((path.display().to_string(), read(path)?)))
-                .collect::<Result<Vec<_>, Failure>>()?;
-            kubernetes::read(&name(folder), &files, entry.as_deref()).map_err(Failure::bad_input)?
-        }
+        GraphSource::Kubernetes { folder, entry } => file::kubernetes(folder, entry.as_deref())?,
     };
     print::result(&checked(&imported)?)?;
     Ok(Code::Success)
@@ -41,35 +31,4 @@ fn checked(imported: &Imported) -> Result<String, Failure> {
         |problems| Failure::bad_input(format!("the graph cannot be predicted:\n{problems}\n\n{text}"));
     graph::read("graph", &text, &load()?).map_err(problem)?;
     Ok(text)
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
-}
-
-/// The name of a folder, for its graph.
-fn name(folder: &Path) -> String {
-    let path = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    path.file_name().map_or_else(|| "graph".to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// The manifests of a folder and of all folders within it, by name.
-fn manifests(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let unreadable =
-        |error| Failure::bad_input(format!("cannot read the folder `{}`: {error}", folder.display()));
-    let mut entries: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        entries.push(entry.map_err(unreadable)?.path());
-    }
-    entries.sort();
-    for path in entries {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if path.is_dir() && !path.is_symlink() {
-            manifests(&path, found)?;
-        } else if matches!(extension, Some("yaml" | "yml")) {
-            found.push(path);
-        }
-    }
-    Ok(())
 }

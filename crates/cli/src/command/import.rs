@@ -6,37 +6,50 @@ use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_smp::Restored;
-use hoptax_tools::{ALL, find, import, import_hgrm};
+use hoptax_tools::{ALL, FORMATS, find, import};
 
 use super::load;
 use crate::arguments::ImportArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
 
-/// Formats that are not those of one tool.
+/// The format of Service Mesh Performance.
 const SMP: &str = "smp";
-const HGRM: &str = "hgrm";
+/// The tool whose output may have several statistics.
+const NIGHTHAWK: &str = "nighthawk";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
-    let (named, format) = (arguments.file.display(), arguments.format.as_str());
-    let tool = find(format);
-    if tool.is_none() && ![SMP, HGRM].contains(&format) {
-        let names: Vec<&str> = [SMP, HGRM].into_iter().chain(ALL.iter().map(|tool| tool.name)).collect();
+    let (named, name) = (arguments.file.display(), arguments.format.as_str());
+    let (tool, format) = (find(name), FORMATS.iter().find(|format| format.name == name));
+    if tool.is_none() && format.is_none() && name != SMP {
+        let formats = FORMATS.iter().map(|format| format.name);
+        let names: Vec<&str> =
+            [SMP].into_iter().chain(formats).chain(ALL.iter().map(|tool| tool.name)).collect();
         return Err(Failure::bad_input(format!(
-            "unknown format `{format}`; supported are {}",
+            "unknown format `{name}`; supported are {}",
             names.join(", ")
+        )));
+    }
+    let statistic = arguments.statistic.as_deref();
+    let has_statistics = name == NIGHTHAWK || format.is_some_and(|format| format.has_statistics);
+    if statistic.is_some() && !has_statistics {
+        let names = FORMATS.iter().filter(|format| format.has_statistics).map(|format| format.name);
+        let names: Vec<&str> = names.chain([NIGHTHAWK]).collect();
+        return Err(Failure::bad_input(format!(
+            "`--statistic` is for the formats `{}`; `{name}` holds one",
+            names.join("`, `")
         )));
     }
     let text = read(&arguments.file)
         .map_err(|error| Failure::bad_input(format!("cannot read `{named}`: {error}")))?;
-    let refused =
-        |reason: String| Failure::bad_input(format!("`{named}` is not output of {format}: {reason}"));
-    let result = match tool {
-        Some(tool) => import(tool, &text).map_err(refused)?,
-        None if format == HGRM => import_hgrm(&text).map_err(refused)?,
-        None => return from_smp(arguments, &text),
+    let result = match (tool, format) {
+        (Some(tool), _) => import(tool, &text, statistic),
+        (None, Some(format)) => (format.read)(&text, statistic),
+        (None, None) => return from_smp(arguments, &text),
     };
+    let result = result
+        .map_err(|reason| Failure::bad_input(format!("`{named}` is not output of {name}: {reason}")))?;
     load::write(arguments.json.as_deref(), &result)?;
     Ok(Code::Success)
 }

@@ -1,12 +1,11 @@
 //! `hoptax size`: predicts what the proxies of a service graph use, and checks such predictions.
 
-use std::fs;
-
 use hoptax_report::terminal;
 use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
 use hoptax_size::{Prices, graph};
 
 use super::functions::load;
+use super::graph::file::graph_text;
 use super::own_study::read_run;
 use crate::arguments::SizeArguments;
 use crate::exit::{Code, Failure};
@@ -23,8 +22,7 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
         return Err(Failure::bad_input("name a graph file with --rate, or a result with --check"));
     };
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
+    let text = graph_text(path, arguments.entry.as_deref())?;
     let graph = graph::read(&path.display().to_string(), &text, &load()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     let mut result = hoptax_size::size(&graph, rate, &results).map_err(Failure::bad_input)?;

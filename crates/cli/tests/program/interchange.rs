@@ -53,10 +53,61 @@ fn a_distribution_returns_from_hgrm() {
     assert!((read - was).abs() <= 1.0 + 0.01 * was, "{read} {was}");
     let unknown = run(["import", "hdr", &kept]);
     assert!(
-        unknown.code == Some(2) && unknown.stderr.contains("supported are smp, hgrm,"),
+        unknown.code == Some(2)
+            && unknown.stderr.contains("supported are smp, hgrm, hlog, openmetrics, otlp,"),
         "{}",
         unknown.stderr
     );
+}
+
+#[test]
+fn intervals_return_from_hlog_as_one_distribution() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (file, log) = (path("load.json"), path("load.hlog"));
+    let (_origin, url) = origin(&[]);
+    let arguments =
+        ["load", "-n", "400", "--warmup", "0s", "--every", "100ms", "--hlog", &log, "--json", &file, &url];
+    let ran = run(arguments.into_iter().chain(UNHURRIED).chain(TOLERANT));
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    let result = checked("load", &fs::read_to_string(&file).unwrap());
+    for series in ["response", "service"] {
+        let read = run(["import", "hlog", &log, "--statistic", series, "--json", "-"]);
+        let read = checked("load", &read.stdout);
+        assert_eq!(read["book"]["answered"], 400);
+        let us = |of: &Value| of["p50_us"].as_f64().unwrap();
+        let (read, was) = (us(&read["latency"]["service"]), us(&result["latency"][series]));
+        assert!((read - was).abs() <= 0.01 * was, "{series}: {read} {was}");
+    }
+    let whole = path("whole.hlog");
+    fs::write(&whole, run(["export", &file, "--to", "hlog"]).stdout).unwrap();
+    let read =
+        checked("load", &run(["import", "hlog", &whole, "--statistic", "response", "--json", "-"]).stdout);
+    assert_eq!(read["book"]["answered"], 400);
+    for format in ["nighthawk", "k6"] {
+        let exported = path(format);
+        fs::write(&exported, run(["export", &file, "--to", format]).stdout).unwrap();
+        let read = checked("load", &run(["import", format, &exported, "--json", "-"]).stdout);
+        let us = |of: &Value| of["latency"]["service"]["p50_us"].as_f64().unwrap();
+        assert!((us(&read) / us(&result) - 1.0).abs() < 1e-3, "{format}: {read}");
+    }
+    for (format, metric) in
+        [("openmetrics", "hoptax_load_response_seconds"), ("otlp", "hoptax.load.response_time")]
+    {
+        let exported = path(format);
+        fs::write(&exported, run(["export", &file, "--to", format]).stdout).unwrap();
+        let read =
+            checked("load", &run(["import", format, &exported, "--statistic", metric, "--json", "-"]).stdout);
+        assert_eq!(read["book"]["answered"], 400, "{format}");
+    }
+    let refused = run(["import", "hlog", &log]);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("`response` and `service`"),
+        "{}",
+        refused.stderr
+    );
+    let refused = run(["import", "hgrm", &log, "--statistic", "service"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("`hgrm` holds one"), "{}", refused.stderr);
 }
 
 #[test]

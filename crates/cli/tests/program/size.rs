@@ -99,14 +99,20 @@ spec: {{selector: {{app: {name}}}}}
         (["graph", "isotope", topology.to_str().unwrap()], 3),
         (["graph", "kubernetes", manifests.to_str().unwrap()], 2),
     ] {
-        let ran = run(arguments);
+        let (source, ran) = (arguments[2], run(arguments));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let graph = folder.path().join("graph.yaml");
         fs::write(&graph, &ran.stdout).unwrap();
         let arguments = ["size", graph.to_str().unwrap(), "--rate", "1000", "--from", list.to_str().unwrap()];
         let sized = run(arguments.into_iter().chain(["--json", "-"]));
         assert_eq!(sized.code, Some(0), "{}{}", ran.stdout, sized.stderr);
-        assert_eq!(checked("size", &sized.stdout)["proxies"].as_array().unwrap().len(), services);
+        let sized = checked("size", &sized.stdout);
+        assert_eq!(sized["proxies"].as_array().unwrap().len(), services);
+        // The same without a graph file.
+        let given = ["size", source, "--rate", "1000", "--from", list.to_str().unwrap()];
+        let direct = run(given.into_iter().chain(["--json", "-"]));
+        assert_eq!(checked("size", &direct.stdout)["proxies"], sized["proxies"], "{}", direct.stderr);
+        assert!(direct.stderr.contains("hoptax: `"), "what was assumed: {}", direct.stderr);
     }
     fs::write(&topology, "services: [{name: front, isEntrypoint: true, retries: 3}]").unwrap();
     let bad = run(["graph", "isotope", topology.to_str().unwrap()]);

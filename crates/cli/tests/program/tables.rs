@@ -80,7 +80,7 @@ fn what_has_no_such_table_is_refused_with_what_to_use_instead() {
         ),
         (
             vec!["export", &load, "--to", "parquet"],
-            "it is the result of a load, and `--to parquet` converts tables of studies; use `--to hgrm`",
+            "it is the result of a load, and `--to parquet` converts tables of studies; use another format",
         ),
         (vec!["export", &other, "--to", "parquet"], "is not a study result"),
         (vec!["export", "/nonexistent", "--to", "parquet"], "cannot read `/nonexistent`"),

@@ -14,6 +14,14 @@ use crate::graph::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSec
 /// Keys of services and defaults that a graph has nothing for.
 const LEFT_OUT: [&str; 5] = ["errorRate", "namespace", "cluster", "labels", "numRbacPolicies"];
 
+/// Whether a text is a topology, and no graph file: a service states that it is the entry, which a graph file does beside the
+/// services.
+pub fn is_topology(text: &str) -> bool {
+    let Ok(root) = serde_saphyr::from_str::<Placed>(text) else { return false };
+    let services = field(&root, "services").map(items).unwrap_or_default();
+    field(&root, "entry").is_none() && services.iter().any(|service| field(service, "isEntrypoint").is_some())
+}
+
 /// Reads a topology. `name` is the file name in problems, and names the graph.
 ///
 /// # Errors

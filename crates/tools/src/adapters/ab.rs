@@ -67,6 +67,6 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/ab.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
     }
 }

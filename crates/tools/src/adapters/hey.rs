@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/hey.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         let text = "Summary:\n  Requests/sec:\t956.2871\n\nStatus code distribution:\n  [200]\t1920 responses\n  [503]\t7 responses\n\n\
                     Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": dial tcp: connect: connection refused\n  \
                     [40]\tGet \"http://127.0.0.1:1\": [200] of 3 responses\n\n";
-        let reported = (TOOL.read)(&Output { text, file: None }).unwrap();
+        let reported = (TOOL.read)(&Output::of(text)).unwrap();
         assert_eq!((reported.answered, reported.failed), (Some(1_920), Some(52)));
     }
 }

@@ -50,16 +50,16 @@ pub(super) const TOOL: Tool = Tool {
             return console::read(text);
         }
         if text.lines().any(|line| line.starts_with("results:")) {
-            return read_output(&yaml(text)?);
+            return read_output(&yaml(text)?, output.statistic);
         }
         let result = parse_json(text)?;
         if result.get("DurationHistogram").is_some() {
             fortio_form(&result)
         } else if result.get("results").is_none() && has_times(&result) {
             // A statistic alone, as its histograms are written one by one.
-            read_output(&json!({"results": [{"statistics": [result]}]}))
+            read_output(&json!({"results": [{"statistics": [result]}]}), output.statistic)
         } else {
-            read_output(&result)
+            read_output(&result, output.statistic)
         }
     },
     not_reported: &[
@@ -69,15 +69,15 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// Reads the output message of Nighthawk.
-fn read_output(result: &Value) -> Result<Reported, String> {
+/// Reads the output message of Nighthawk: the statistic with this name, or else its latency.
+fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, String> {
     let results = result.get("results").and_then(Value::as_array).ok_or("`results` is missing")?;
     let named = |name: &str| results.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name));
     let global = named("global").or(results.last()).ok_or("`results` is empty")?;
     let statistics = global.get("statistics").and_then(Value::as_array);
     let latency = statistics
-        .and_then(|all| named_or_only(all))
-        .ok_or_else(|| missing(statistics.map_or(&[], Vec::as_slice)))?;
+        .and_then(|all| meant(all, statistic))
+        .ok_or_else(|| missing(statistics.map_or(&[], Vec::as_slice), statistic))?;
     let counter = |name: &str| {
         let all = global.get("counters")?.as_array()?;
         all.iter()
@@ -145,10 +145,13 @@ fn yaml(text: &str) -> Result<Value, String> {
     Ok(root.value.to_value())
 }
 
-/// The latency of requests, or the only statistic with times.
-fn named_or_only(statistics: &[Value]) -> Option<&Value> {
-    let is_named = |one: &&Value| one.get("id").and_then(Value::as_str) == Some(LATENCY);
-    statistics.iter().find(is_named).or_else(|| {
+/// The statistic with this name. Without one, the latency of requests, or the only statistic with times.
+fn meant<'s>(statistics: &'s [Value], name: Option<&str>) -> Option<&'s Value> {
+    let is_called = |one: &&Value, name: &str| one.get("id").and_then(Value::as_str) == Some(name);
+    if let Some(name) = name {
+        return statistics.iter().find(|one| is_called(one, name) && has_times(one));
+    }
+    statistics.iter().find(|one| is_called(one, LATENCY)).or_else(|| {
         let mut with_times = statistics.iter().filter(|one| has_times(one));
         with_times.next().filter(|_| with_times.next().is_none())
     })
@@ -160,14 +163,19 @@ fn has_times(statistic: &Value) -> bool {
 }
 
 /// Why there is no latency.
-fn missing(statistics: &[Value]) -> String {
+fn missing(statistics: &[Value], name: Option<&str>) -> String {
     let others: Vec<&str> = statistics
         .iter()
         .filter(|one| has_times(one))
         .filter_map(|one| one.get("id").and_then(Value::as_str))
         .collect();
     let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
-    format!("the statistic `{LATENCY}` is missing; statistics with times: {others}")
+    let (name, advice) = match name {
+        Some(name) => (name, ""),
+        None => (LATENCY, "; name one with `--statistic`"),
+    };
+    let advice = if others == "none" { "" } else { advice };
+    format!("the statistic `{name}` is missing; statistics with times: {others}{advice}")
 }
 
 /// Parses a Protobuf duration in JSON, `1.5s`; seconds.
@@ -190,11 +198,11 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/nighthawk.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
     }
 
     fn read(text: &str) -> Result<Reported, String> {
-        (TOOL.read)(&Output { text, file: None })
+        (TOOL.read)(&Output::of(text))
     }
 
     #[test]
@@ -228,6 +236,17 @@ mod tests {
     }
 
     #[test]
+    fn one_of_several_statistics_is_read_if_it_is_named() {
+        let text = r#"{"results": [{"name": "global", "statistics": [
+            {"id": "stat_id", "count": "3", "mean": "0.002s"}, {"id": "foo_latency", "count": "4", "mean": "0.005s"}]}]}"#;
+        let named = |name| (TOOL.read)(&Output { statistic: Some(name), ..Output::of(text) });
+        let reported = named("foo_latency").unwrap();
+        assert_eq!((reported.answered, reported.latency.mean_us), (Some(4), Some(5_000.0)));
+        let error = named("bar").unwrap_err();
+        assert_eq!(error, "the statistic `bar` is missing; statistics with times: stat_id, foo_latency");
+    }
+
+    #[test]
     fn rate_and_connections_are_those_of_all_workers() {
         let statistic = |count: &str| format!(r#"{{"id": "x", "count": "{count}", "mean": "0.002s"}}"#);
         let output = |statistics: &str| {
@@ -236,7 +255,7 @@ mod tests {
                 {{"name": "worker_0"}}, {{"name": "worker_1"}}, {{"name": "global", "statistics": [{statistics}]}}]}}"#
             )
         };
-        let read = |statistics: &str| (TOOL.read)(&Output { text: &output(statistics), file: None });
+        let read = |statistics: &str| (TOOL.read)(&Output::of(&output(statistics)));
         let reported = read(&[statistic("3"), statistic("0")].join(", ")).unwrap();
         assert_eq!(
             (reported.workers, reported.connections, reported.target),
@@ -245,7 +264,7 @@ mod tests {
         assert_eq!((reported.url.as_deref(), reported.latency.mean_us), (Some("http://a/"), Some(2_000.0)));
         // With several, the one that is meant is not known.
         let error = read(&[statistic("3"), statistic("4")].join(", ")).unwrap_err();
-        assert!(error.ends_with("is missing; statistics with times: x, x"), "{error}");
+        assert!(error.ends_with("statistics with times: x, x; name one with `--statistic`"), "{error}");
         assert!(read(&statistic("0")).unwrap_err().ends_with("statistics with times: none"));
     }
 }

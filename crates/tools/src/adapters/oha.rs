@@ -73,14 +73,14 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/oha.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output { text, file: None }));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
     }
 
     #[test]
     fn errors_count_as_failed() {
         let text = r#"{"statusCodeDistribution": {"200": 10, "503": 2},
             "errorDistribution": {"aborted due to deadline": 16, "connection error": 30, "timeout": 4}}"#;
-        let reported = (TOOL.read)(&Output { text, file: None }).unwrap();
+        let reported = (TOOL.read)(&Output::of(text)).unwrap();
         assert_eq!((reported.answered, reported.failed), (Some(10), Some(36)));
     }
 }

@@ -4,19 +4,16 @@
 //! durations begin with the call; these begin with the intended start, which the label states.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-use std::time::{Duration, UNIX_EPOCH};
 
 use hoptax_result::{Latency, LoadResult};
 use serde_json::{Value, json};
+
+use super::Bucket;
 
 /// Percentiles that the page of Fortio draws.
 const PERCENTILES: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 /// Fortio's code of requests without a status.
 const NO_STATUS: &str = "-1";
-
-/// Times of a bucket in nanoseconds, and their number.
-type Bucket = (RangeInclusive<u64>, u64);
 
 /// The JSON of a result with the response times of answered requests and the times of failed ones until they failed.
 /// Quantiles that the result withholds are not listed.
@@ -24,9 +21,7 @@ pub fn text(result: &LoadResult, answered: &[Bucket], failed: &[Bucket]) -> Stri
     let (plan, rate) = (&result.plan, &result.rate);
     let of_failed = result.outcomes.iter().filter(|(name, _)| *name != "answered").map(|(_, one)| one);
     let arrivals = plan.arrivals.as_deref().unwrap_or_default();
-    let started = result.recorded_from_unix_s.map(|unix_s| {
-        humantime::format_rfc3339_nanos(UNIX_EPOCH + Duration::from_secs_f64(unix_s.max(0.0))).to_string()
-    });
+    let started = super::started(result);
     let all = [answered, failed].concat();
     let mut durations = histogram(&all, &result.outcomes.values().collect::<Vec<_>>());
     durations["Percentiles"] = percentiles(&all, &result.latency.response);
@@ -195,7 +190,7 @@ mod tests {
         ) {
             let result = load(&answered, &failed);
             let text = text(&result, &buckets(&answered), &buckets(&failed));
-            let read = import(find("fortio").unwrap(), &text).unwrap();
+            let read = import(find("fortio").unwrap(), &text, None).unwrap();
             prop_assert_eq!((read.book.answered, read.book.failed), (result.book.answered, result.book.failed));
             prop_assert_eq!(read.plan.connections, result.plan.connections);
             prop_assert_eq!((read.rate.achieved, read.recorded_s), (result.rate.achieved, result.recorded_s));

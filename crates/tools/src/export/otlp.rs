@@ -1,23 +1,17 @@
 //! A result as metrics of OpenTelemetry: a request of OTLP 1 in its JSON encoding, for `POST /v1/metrics` of a collector.
 //!
-//! Histograms are exponential: the bounds of buckets are powers of `2^(2^-scale)`, with the highest scale that needs at most 160
-//! buckets, as in the SDKs. Encoding: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
+//! Histograms are exponential. Encoding: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use hoptax_result::LoadResult;
 use serde_json::{Value, json};
 
+use super::Bucket;
+use crate::exponential::Exponential;
+
 /// Temporality of counts since the start of the record. Prometheus takes no counts of intervals (delta temporality).
 const CUMULATIVE: u32 = 2;
-/// Highest scale of exponential histograms, and the most buckets of one.
-const MAX_SCALE: i32 = 8;
-const MAX_BUCKETS: i64 = 160;
-
-/// Times of a bucket in nanoseconds, and their number.
-type Bucket = (RangeInclusive<u64>, u64);
 
 /// The request for a result with the response and service times of answered requests. Withheld numbers have no metric.
 pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> String {
@@ -130,95 +124,15 @@ fn attribute(key: &str, text: &str) -> Value {
     json!({"key": key, "value": {"stringValue": text}})
 }
 
-/// Times by powers of a base: the first of `counts` is above `base^offset` and at most `base^(offset + 1)`.
-#[derive(Debug)]
-struct Exponential {
-    scale: i32,
-    offset: i64,
-    counts: Vec<u64>,
-    zeros: u64,
-    count: u64,
-    sum_s: f64,
-}
-
-impl Exponential {
-    /// None without times. A time counts as the middle of its bucket, which is at most 0.05 % from it.
-    fn of(buckets: &[Bucket]) -> Option<Self> {
-        let middle_s =
-            |times: &RangeInclusive<u64>| f64::midpoint(*times.start() as f64, *times.end() as f64) / 1e9;
-        let count: u64 = buckets.iter().map(|(_, count)| count).sum();
-        let sum_s: f64 = buckets.iter().map(|(times, count)| middle_s(times) * *count as f64).sum();
-        let positive =
-            || buckets.iter().map(|(times, count)| (middle_s(times), *count)).filter(|(s, _)| *s > 0.0);
-        let at = |scale: i32| {
-            let mut by_index: BTreeMap<i64, u64> = BTreeMap::new();
-            for (seconds, count) in positive() {
-                // The upper bound of a bucket belongs to it.
-                let index = (seconds.log2() * 2_f64.powi(scale)).ceil() as i64 - 1;
-                *by_index.entry(index).or_default() += count;
-            }
-            by_index
-        };
-        let span = |by_index: &BTreeMap<i64, u64>| {
-            let first = by_index.first_key_value().map_or(0, |(index, _)| *index);
-            (first, by_index.last_key_value().map_or(0, |(index, _)| index - first + 1))
-        };
-        let (scale, by_index) = (-MAX_SCALE..=MAX_SCALE)
-            .rev()
-            .map(|scale| (scale, at(scale)))
-            .find(|(_, by_index)| span(by_index).1 <= MAX_BUCKETS)?;
-        let (offset, length) = span(&by_index);
-        let counts = (offset..offset + length)
-            .map(|index| by_index.get(&index).copied().unwrap_or_default())
-            .collect();
-        let zeros = count - positive().map(|(_, count)| count).sum::<u64>();
-        (count > 0).then_some(Self { scale, offset, counts, zeros, count, sum_s })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use hoptax_result::{Verdict, sample};
-    use proptest::prelude::*;
 
     use super::*;
 
     /// Buckets of one nanosecond.
     fn buckets(times_ns: &[u64]) -> Vec<Bucket> {
         times_ns.iter().map(|ns| (*ns..=*ns, 1)).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn every_time_is_in_its_exponential_bucket(mut times_ns in prop::collection::vec(0..3_600_000_000_000_u64, 1..200)) {
-            let histogram = Exponential::of(&buckets(&times_ns)).unwrap();
-            times_ns.sort_unstable();
-            prop_assert!(histogram.counts.len() <= MAX_BUCKETS as usize);
-            prop_assert_eq!(histogram.zeros + histogram.counts.iter().sum::<u64>(), times_ns.len() as u64);
-            let sum_s: f64 = times_ns.iter().map(|ns| *ns as f64 / 1e9).sum();
-            prop_assert!((histogram.sum_s - sum_s).abs() <= 1e-9 * sum_s);
-            let bound = |index: i64| (index as f64 / 2_f64.powi(histogram.scale)).exp2();
-            let mut rest = times_ns.iter().skip(histogram.zeros as usize);
-            for (index, count) in (histogram.offset..).zip(&histogram.counts) {
-                for ns in rest.by_ref().take(*count as usize) {
-                    let seconds = *ns as f64 / 1e9;
-                    let is_in = bound(index) * (1.0 - 1e-9) <= seconds && seconds <= bound(index + 1) * (1.0 + 1e-9);
-                    prop_assert!(is_in, "{} {}", index, seconds);
-                }
-            }
-            prop_assert!(rest.next().is_none());
-        }
-    }
-
-    #[test]
-    fn bounds_belong_to_the_bucket_below_and_the_scale_is_the_finest_that_fits() {
-        let second = Exponential::of(&buckets(&[1_000_000_000])).unwrap();
-        assert_eq!((second.scale, second.offset, second.counts.as_slice()), (MAX_SCALE, -1, [1].as_slice()));
-        let wide = Exponential::of(&buckets(&[1_000, 1_000_000_000])).unwrap();
-        // 20 octaves of 8 buckets are 160, and of 16 are twice as many.
-        assert_eq!((wide.scale, wide.counts.len()), (3, 160));
-        assert!(Exponential::of(&[]).is_none());
-        assert_eq!(Exponential::of(&buckets(&[0])).unwrap().zeros, 1);
     }
 
     #[test]

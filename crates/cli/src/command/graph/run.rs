@@ -113,9 +113,9 @@ fn placement(plan: &RunPlan) -> Result<Placement, Failure> {
 /// File name and text of a graph: `graph` is a path or the name of a graph that comes with the program.
 fn read(graph: &str) -> Result<(String, String), Failure> {
     let path = Path::new(graph);
-    let is_path = graph.contains('/') || path.extension().is_some() || path.is_file();
+    let is_path = graph.contains('/') || path.extension().is_some() || path.exists();
     if is_path {
-        return Ok((graph.to_owned(), super::read(path)?));
+        return Ok((graph.to_owned(), super::file::graph_text(path, None)?));
     }
     let text = GRAPHS.get_file(format!("{graph}.yaml")).and_then(|file| file.contents_utf8());
     text.map(|text| (format!("{graph}.yaml"), text.to_owned())).ok_or_else(|| {

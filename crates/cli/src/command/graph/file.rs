@@ -1,0 +1,72 @@
+//! Reads a graph from a graph file, from a topology of isotope, or from a folder with manifests of Kubernetes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hoptax_size::import::{Imported, isotope, kubernetes as manifests};
+
+use crate::exit::Failure;
+use crate::print;
+
+/// The text of a graph file at `path`, or of the graph that a topology or the manifests of a folder become. What was assumed for
+/// those is printed as notes. `entry` is the workload of a folder that requests from outside arrive at.
+pub(crate) fn graph_text(path: &Path, entry: Option<&str>) -> Result<String, Failure> {
+    let imported = if path.is_dir() {
+        kubernetes(path, entry)?
+    } else {
+        let text = read(path)?;
+        if entry.is_some() {
+            return Err(Failure::bad_input(
+                "`--entry` is for a folder with manifests; a file states its entry",
+            ));
+        }
+        if !isotope::is_topology(&text) {
+            return Ok(text);
+        }
+        isotope::read(&path.display().to_string(), &text).map_err(Failure::bad_input)?
+    };
+    for note in &imported.notes {
+        print::note(&format!("hoptax: `{}`: {note}", path.display()));
+    }
+    Ok(imported.to_yaml())
+}
+
+/// The graph of a folder with manifests.
+pub(super) fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported, Failure> {
+    let mut paths = Vec::new();
+    find(folder, &mut paths)?;
+    let named = |path: &PathBuf| Ok((path.display().to_string(), read(path)?));
+    let files = paths.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
+    manifests::read(&name(folder), &files, entry).map_err(Failure::bad_input)
+}
+
+pub(super) fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
+}
+
+/// The name of a folder, for its graph.
+fn name(folder: &Path) -> String {
+    let path = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    path.file_name().map_or_else(|| "graph".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The manifests of a folder and of all folders within it, by name.
+fn find(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let unreadable =
+        |error| Failure::bad_input(format!("cannot read the folder `{}`: {error}", folder.display()));
+    let mut entries: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        entries.push(entry.map_err(unreadable)?.path());
+    }
+    entries.sort();
+    for path in entries {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if path.is_dir() && !path.is_symlink() {
+            find(&path, found)?;
+        } else if matches!(extension, Some("yaml" | "yml")) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}

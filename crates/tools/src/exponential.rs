@@ -1,0 +1,138 @@
+//! Exponential histograms: those of OpenTelemetry, and native histograms of Prometheus.
+//!
+//! The bounds of buckets are powers of `2^(2^-scale)`, with the highest scale that needs at most 160 buckets, as in the SDKs of
+//! OpenTelemetry.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use hoptax_result::{ImportedRange, Latency};
+
+use crate::Reported;
+use crate::export::Bucket;
+
+/// Highest scale, and the most buckets of a histogram.
+const MAX_SCALE: i32 = 8;
+const MAX_BUCKETS: i64 = 160;
+
+/// Times by powers of a base: the first of `counts` is above `base^offset` and at most `base^(offset + 1)`.
+#[derive(Debug)]
+pub(crate) struct Exponential {
+    pub(crate) scale: i32,
+    pub(crate) offset: i64,
+    pub(crate) counts: Vec<u64>,
+    /// Times of zero.
+    pub(crate) zeros: u64,
+    /// All times.
+    pub(crate) count: u64,
+    pub(crate) sum_s: f64,
+}
+
+impl Exponential {
+    /// None without times. A time counts as the middle of its bucket, which is at most 0.05 % from it.
+    pub(crate) fn of(buckets: &[Bucket]) -> Option<Self> {
+        let middle_s =
+            |times: &RangeInclusive<u64>| f64::midpoint(*times.start() as f64, *times.end() as f64) / 1e9;
+        let count: u64 = buckets.iter().map(|(_, count)| count).sum();
+        let sum_s: f64 = buckets.iter().map(|(times, count)| middle_s(times) * *count as f64).sum();
+        let positive =
+            || buckets.iter().map(|(times, count)| (middle_s(times), *count)).filter(|(s, _)| *s > 0.0);
+        let at = |scale: i32| {
+            let mut by_index: BTreeMap<i64, u64> = BTreeMap::new();
+            for (seconds, count) in positive() {
+                // The upper bound of a bucket belongs to it.
+                let index = (seconds.log2() * 2_f64.powi(scale)).ceil() as i64 - 1;
+                *by_index.entry(index).or_default() += count;
+            }
+            by_index
+        };
+        let span = |by_index: &BTreeMap<i64, u64>| {
+            let first = by_index.first_key_value().map_or(0, |(index, _)| *index);
+            (first, by_index.last_key_value().map_or(0, |(index, _)| index - first + 1))
+        };
+        let (scale, by_index) = (-MAX_SCALE..=MAX_SCALE)
+            .rev()
+            .map(|scale| (scale, at(scale)))
+            .find(|(_, by_index)| span(by_index).1 <= MAX_BUCKETS)?;
+        let (offset, length) = span(&by_index);
+        let counts = (offset..offset + length)
+            .map(|index| by_index.get(&index).copied().unwrap_or_default())
+            .collect();
+        let zeros = count - positive().map(|(_, count)| count).sum::<u64>();
+        (count > 0).then_some(Self { scale, offset, counts, zeros, count, sum_s })
+    }
+
+    /// What it says about a run of this length: quantiles as the ranges of their buckets.
+    pub(crate) fn reported(&self, seconds: Option<f64>) -> Reported {
+        let bound_us = |index: i64| (index as f64 / 2_f64.powi(self.scale)).exp2() * 1e6;
+        let bucket = |percentile: f64| {
+            let rank = (percentile / 100.0 * self.count as f64).ceil() as u64;
+            let mut below = self.zeros;
+            if rank <= below {
+                return Some(ImportedRange { percentile, low_us: 0.0, high_us: 0.0 });
+            }
+            let (index, _) = (self.offset..).zip(&self.counts).find(|(_, count)| {
+                below = below.saturating_add(**count);
+                below >= rank
+            })?;
+            Some(ImportedRange { percentile, low_us: bound_us(index), high_us: bound_us(index + 1) })
+        };
+        let buckets =
+            [50.0, 90.0, 99.0, 99.9].map(|percentile| bucket(percentile).filter(|_| self.count > 0));
+        let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
+        let mean_us = Some(self.sum_s / self.count as f64 * 1e6).filter(|mean| mean.is_finite());
+        Reported {
+            answered: Some(self.count),
+            rate: seconds.filter(|seconds| *seconds > 0.0).map(|seconds| self.count as f64 / seconds),
+            seconds,
+            latency: Latency { mean_us, p50_us, p90_us, p99_us, p99_9_us, ..Latency::default() },
+            buckets: buckets.into_iter().flatten().collect(),
+            ..Reported::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Buckets of one nanosecond.
+    fn buckets(times_ns: &[u64]) -> Vec<Bucket> {
+        times_ns.iter().map(|ns| (*ns..=*ns, 1)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn every_time_is_in_its_exponential_bucket(mut times_ns in prop::collection::vec(0..3_600_000_000_000_u64, 1..200)) {
+            let histogram = Exponential::of(&buckets(&times_ns)).unwrap();
+            times_ns.sort_unstable();
+            prop_assert!(histogram.counts.len() <= MAX_BUCKETS as usize);
+            prop_assert_eq!(histogram.zeros + histogram.counts.iter().sum::<u64>(), times_ns.len() as u64);
+            let sum_s: f64 = times_ns.iter().map(|ns| *ns as f64 / 1e9).sum();
+            prop_assert!((histogram.sum_s - sum_s).abs() <= 1e-9 * sum_s);
+            let bound = |index: i64| (index as f64 / 2_f64.powi(histogram.scale)).exp2();
+            let mut rest = times_ns.iter().skip(histogram.zeros as usize);
+            for (index, count) in (histogram.offset..).zip(&histogram.counts) {
+                for ns in rest.by_ref().take(*count as usize) {
+                    let seconds = *ns as f64 / 1e9;
+                    let is_in = bound(index) * (1.0 - 1e-9) <= seconds && seconds <= bound(index + 1) * (1.0 + 1e-9);
+                    prop_assert!(is_in, "{} {}", index, seconds);
+                }
+            }
+            prop_assert!(rest.next().is_none());
+        }
+    }
+
+    #[test]
+    fn bounds_belong_to_the_bucket_below_and_the_scale_is_the_finest_that_fits() {
+        let second = Exponential::of(&buckets(&[1_000_000_000])).unwrap();
+        assert_eq!((second.scale, second.offset, second.counts.as_slice()), (MAX_SCALE, -1, [1].as_slice()));
+        let wide = Exponential::of(&buckets(&[1_000, 1_000_000_000])).unwrap();
+        // 20 octaves of 8 buckets are 160, and of 16 are twice as many.
+        assert_eq!((wide.scale, wide.counts.len()), (3, 160));
+        assert!(Exponential::of(&[]).is_none());
+        assert_eq!(Exponential::of(&buckets(&[0])).unwrap().zeros, 1);
+    }
+}

@@ -1,0 +1,97 @@
+//! A result as the summary of k6 (`--summary-export`).
+//!
+//! `http_req_duration` of k6 begins with the sending of a request, so it has the service time. Times are in milliseconds.
+
+use hoptax_result::{Latency, LoadResult};
+use serde_json::{Map, Value, json};
+
+/// The JSON of a result. Times that the result withholds are not in it.
+pub fn text(result: &LoadResult) -> String {
+    let book = &result.book;
+    let failed = book.failed + book.timed_out;
+    let (all, connections) = (book.answered + failed, result.plan.connections);
+    let per_second = if result.recorded_s > 0.0 { all as f64 / result.recorded_s } else { 0.0 };
+    let share = if all > 0 { failed as f64 / all as f64 } else { 0.0 };
+    let value = json!({
+        "metrics": {
+            "http_req_duration": times(&result.latency.service),
+            "http_reqs": {"count": all, "rate": per_second},
+            "iterations": {"count": all, "rate": per_second},
+            "http_req_failed": {"passes": failed, "fails": book.answered, "value": share},
+            "vus_max": {"value": connections, "min": connections, "max": connections},
+        },
+    });
+    format!("{value:#}\n")
+}
+
+fn times(service: &Latency) -> Map<String, Value> {
+    [
+        ("avg", service.mean_us),
+        ("min", service.min_us),
+        ("med", service.p50_us),
+        ("max", service.max_us),
+        ("p(90)", service.p90_us),
+        ("p(99)", service.p99_us),
+        ("p(99.9)", service.p99_9_us),
+    ]
+    .into_iter()
+    .filter_map(|(name, us)| Some((name.to_owned(), json!(us? / 1e3))))
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Book, sample};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{find, import};
+
+    fn load(answered: u64, failed: u64, service: Latency) -> LoadResult {
+        let mut result = sample::load();
+        let sent = answered + failed;
+        result.book = Book { planned: sent, sent, answered, failed, ..Book::default() };
+        result.latency.service = Latency { count: answered, ..service };
+        result
+    }
+
+    proptest! {
+        #[test]
+        fn an_exported_result_is_imported_with_the_same_numbers(
+            counts in (1..1_000_000_u64, 0..1_000_u64),
+            us in prop::collection::vec(prop::option::of(0.001..60_000_000.0_f64), 7..8),
+        ) {
+            let service = Latency {
+                min_us: us[0],
+                mean_us: us[1],
+                p50_us: us[2],
+                p90_us: us[3],
+                p99_us: us[4],
+                p99_9_us: us[5],
+                max_us: us[6],
+                ..Latency::default()
+            };
+            let result = load(counts.0, counts.1, service);
+            let read = import(find("k6").unwrap(), &text(&result), None).unwrap();
+            prop_assert_eq!((read.book.answered, read.book.failed), counts);
+            prop_assert_eq!(read.plan.connections, result.plan.connections);
+            prop_assert!((read.recorded_s / result.recorded_s - 1.0).abs() < 1e-9);
+            let is_near = |one: Option<f64>, other: Option<f64>| match (one, other) {
+                (Some(one), Some(other)) => (one / other - 1.0).abs() < 1e-12,
+                (one, other) => one == other,
+            };
+            let (was, read) = (&result.latency.service, &read.latency.service);
+            for (one, other) in [
+                (read.min_us, was.min_us), (read.mean_us, was.mean_us), (read.p50_us, was.p50_us), (read.p90_us, was.p90_us),
+                (read.p99_us, was.p99_us), (read.p99_9_us, was.p99_9_us), (read.max_us, was.max_us),
+            ] {
+                prop_assert!(is_near(one, other), "{:?} {:?}", one, other);
+            }
+        }
+    }
+
+    #[test]
+    fn the_summary_has_the_form_of_k6() {
+        insta::assert_snapshot!(text(&load(10, 2, sample::latency(100.0))));
+    }
+}

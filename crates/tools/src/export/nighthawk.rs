@@ -1,0 +1,139 @@
+//! A result as JSON of Nighthawk's client, with one statistic: the time from the sending of a request to its response.
+//!
+//! That is the service time. Nighthawk has no statistic that begins with the intended start.
+
+use hoptax_result::{Latency, LoadResult, Loop};
+use serde_json::{Value, json};
+
+/// The name of the statistic.
+const SERVICE_TIME: &str = "benchmark_http_client.request_to_response";
+
+/// The JSON of a result. Quantiles that the result withholds are not listed; no time at all if it withholds the mean.
+pub fn text(result: &LoadResult) -> String {
+    let plan = &result.plan;
+    let started = super::started(result);
+    let value = json!({
+        "options": {
+            "uri": plan.url,
+            "connections": plan.connections,
+            "duration": seconds(plan.duration_s * 1e6),
+            "requests_per_second": result.rate.target,
+            "open_loop": plan.loop_ == Loop::Open,
+        },
+        "results": [{
+            "name": "global",
+            "statistics": statistic(&result.latency.service).into_iter().collect::<Vec<_>>(),
+            "counters": counters(result),
+            "execution_duration": seconds(result.recorded_s * 1e6),
+            "execution_start": started,
+        }],
+    });
+    format!("{value:#}\n")
+}
+
+/// A time in microseconds as a duration of Protobuf in JSON.
+fn seconds(us: f64) -> String {
+    format!("{:.9}s", us / 1e6)
+}
+
+fn statistic(times: &Latency) -> Option<Value> {
+    let mean_us = times.mean_us?;
+    let count = times.count as f64;
+    let percentiles: Vec<Value> =
+        [(0.5, times.p50_us), (0.9, times.p90_us), (0.99, times.p99_us), (0.999, times.p99_9_us)]
+            .into_iter()
+            .map_while(|(quantile, us)| Some((quantile, us?)))
+            .map(|(quantile, us)| {
+                let below = (quantile * count).ceil() as u64;
+                json!({"percentile": quantile, "count": below.to_string(), "duration": seconds(us)})
+            })
+            .collect();
+    // That of the population.
+    let deviation_us = times.standard_deviation_us.map(|us| us * ((count - 1.0).max(0.0) / count).sqrt());
+    Some(json!({
+        "count": times.count.to_string(),
+        "id": SERVICE_TIME,
+        "percentiles": percentiles,
+        "mean": seconds(mean_us),
+        "pstdev": deviation_us.map(seconds),
+        "min": times.min_us.map(seconds),
+        "max": times.max_us.map(seconds),
+    }))
+}
+
+/// Responses by class of status, and requests without one.
+fn counters(result: &LoadResult) -> Vec<Value> {
+    let book = &result.book;
+    let of_class = |class: u16| -> u64 {
+        result.statuses.iter().filter(|(status, _)| *status / 100 == class).map(|(_, count)| count).sum()
+    };
+    let classes = [1, 2, 3, 4, 5].map(|class| (format!("benchmark.http_{class}xx"), of_class(class)));
+    let with_status: u64 = result.statuses.values().sum();
+    let without = (book.answered + book.failed + book.timed_out).saturating_sub(with_status);
+    let all = classes.into_iter().chain([("benchmark.stream_resets".to_owned(), without)]);
+    all.filter(|(_, count)| *count > 0)
+        .map(|(name, count)| json!({"name": name, "value": count.to_string()}))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Book, sample};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{find, import};
+
+    fn load(answered: u64, failed: u64, service: Latency) -> LoadResult {
+        let mut result = sample::load();
+        let sent = answered + failed;
+        result.book = Book { planned: sent, sent, answered, failed, ..Book::default() };
+        result.statuses = [(200, answered), (503, failed)].into();
+        result.latency.service = Latency { count: answered, ..service };
+        result
+    }
+
+    proptest! {
+        #[test]
+        fn an_exported_result_is_imported_with_the_same_numbers(
+            counts in (2..1_000_000_u64, 0..1_000_u64),
+            us in prop::collection::vec(0.001..60_000_000.0_f64, 8..9),
+            known in 0..5_usize,
+        ) {
+            let quantile = |place: usize| (place < known).then(|| us[place]);
+            let service = Latency {
+                p50_us: quantile(0),
+                p90_us: quantile(1),
+                p99_us: quantile(2),
+                p99_9_us: quantile(3),
+                mean_us: Some(us[4]),
+                standard_deviation_us: Some(us[5]),
+                min_us: Some(us[6]),
+                max_us: Some(us[7]),
+                ..Latency::default()
+            };
+            let result = load(counts.0, counts.1, service);
+            let read = import(find("nighthawk").unwrap(), &text(&result), None).unwrap();
+            prop_assert_eq!((read.book.answered, read.book.failed), counts);
+            prop_assert_eq!((read.plan.url, read.plan.connections), (result.plan.url.clone(), result.plan.connections));
+            prop_assert_eq!(read.rate.target, result.rate.target);
+            let is_near = |one: Option<f64>, other: Option<f64>| match (one, other) {
+                // Nanoseconds, in microseconds.
+                (Some(one), Some(other)) => (one - other).abs() <= 0.000_6 + 1e-9 * other,
+                (one, other) => one == other,
+            };
+            let (was, read) = (&result.latency.service, &read.latency.service);
+            for (one, other) in [
+                (read.p50_us, was.p50_us), (read.p90_us, was.p90_us), (read.p99_us, was.p99_us), (read.p99_9_us, was.p99_9_us),
+                (read.mean_us, was.mean_us), (read.min_us, was.min_us), (read.max_us, was.max_us),
+            ] {
+                prop_assert!(is_near(one, other), "{:?} {:?}", one, other);
+            }
+        }
+    }
+
+    #[test]
+    fn the_output_has_the_form_of_nighthawk() {
+        insta::assert_snapshot!(text(&load(10, 2, sample::latency(100.0))));
+    }
+}

@@ -1,0 +1,90 @@
+//! A result as text of `OpenMetrics` 2.0, with native histograms of response and service times.
+//!
+//! Format: <https://prometheus.io/docs/specs/om/open_metrics_spec_2_0/>, a release candidate. The text of version 1.0, which has no
+//! native histograms, is `--openmetrics` of `hoptax load`.
+
+use std::fmt::Write;
+
+use hoptax_result::LoadResult;
+
+use super::Bucket;
+use crate::exponential::Exponential;
+
+/// The name of the histogram of response times.
+pub const RESPONSE: &str = "hoptax_load_response_seconds";
+/// The name of the histogram of service times.
+pub const SERVICE: &str = "hoptax_load_service_seconds";
+
+/// The text for a result with the response and service times of answered requests. Without times, there is no histogram.
+pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> String {
+    let (plan, book) = (&result.plan, &result.book);
+    let labels = [
+        ("url", plan.url.as_str()),
+        ("protocol", plan.protocol.as_str()),
+        ("verdict", result.verdict.as_str()),
+    ]
+    .map(|(label, value)| format!("{label}=\"{}\"", escaped(value)))
+    .join(",");
+    // Counts since the start of the record, at its end.
+    let when = result
+        .recorded_from_unix_s
+        .map(|from_s| format!(" {:.3} st@{from_s:.3}", from_s + result.recorded_s))
+        .unwrap_or_default();
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "# TYPE hoptax_load_requests_total counter\n# HELP hoptax_load_requests_total Requests by outcome."
+    );
+    for (outcome, count) in [
+        ("answered", book.answered),
+        ("failed", book.failed),
+        ("timed-out", book.timed_out),
+        ("unfinished", book.unfinished),
+        ("unsent", book.unsent),
+    ] {
+        let _ = writeln!(text, "hoptax_load_requests_total{{{labels},outcome=\"{outcome}\"}} {count}{when}");
+    }
+    for (name, help, buckets) in [
+        (RESPONSE, "Intended start to last byte.", response),
+        (SERVICE, "First byte written to last byte read.", service),
+    ] {
+        let Some(times) = Exponential::of(buckets) else { continue };
+        let _ = writeln!(text, "# TYPE {name} histogram\n# UNIT {name} seconds\n# HELP {name} {help}");
+        let _ = writeln!(text, "{name}{{{labels}}} {}{when}", value(&times));
+    }
+    text + "# EOF\n"
+}
+
+/// A native histogram. Its bucket `i` is above `base^(i - 1)`, so indices are one higher than those of OpenTelemetry.
+fn value(times: &Exponential) -> String {
+    let Exponential { scale, offset, counts, zeros, count, sum_s } = times;
+    let mut value =
+        format!("{{count:{count},sum:{sum_s},schema:{scale},zero_threshold:0.0,zero_count:{zeros}");
+    if !counts.is_empty() {
+        let listed: Vec<String> = counts.iter().map(ToString::to_string).collect();
+        let (first, length) = (offset + 1, counts.len());
+        let _ = write!(value, ",positive_spans:[{first}:{length}],positive_buckets:[{}]", listed.join(","));
+    }
+    value + "}"
+}
+
+/// Escapes the value of a label.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Verdict, sample};
+
+    use super::*;
+
+    #[test]
+    fn a_result_has_native_histograms() {
+        let mut result = sample::load();
+        result.verdict = Verdict::Caution;
+        result.plan.url = "http://h/\"a\\b".to_owned();
+        let buckets: Vec<Bucket> = [1_000_000, 1_001_000, 2_000_000].map(|ns: u64| (ns..=ns, 1)).into();
+        insta::assert_snapshot!(text(&result, &buckets, &[]));
+    }
+}

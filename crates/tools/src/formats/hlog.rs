@@ -1,0 +1,197 @@
+//! Reads the interval log that libraries of `HdrHistogram` write (`.hlog`), and hoptax with them: a histogram for each interval.
+//!
+//! Histograms of one series are added, so percentiles are those of all its values.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use hoptax_result::{Latency, LoadResult};
+
+use crate::text::date;
+use crate::{Reported, imported};
+
+/// What such a log does not hold.
+const NOT_REPORTED: [&str; 4] = [
+    "the unit of its values: they are read as nanoseconds, the unit of hoptax and the usual one of HdrHistogram",
+    "what its times begin with",
+    "target and connections",
+    "failed requests",
+];
+/// Longest interval; a longer one counts as this long.
+const MAX_INTERVAL: Duration = Duration::from_hours(366 * 24);
+
+/// The intervals of one tag, or those without a tag.
+struct Series {
+    times: Histogram<u64>,
+    length: Duration,
+}
+
+/// Reads the series with this tag. Without one, those intervals that have no tag, or else the only tag.
+///
+/// # Errors
+/// When it is no interval log, or it is not clear which series is meant: the reason.
+pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> {
+    let (mut all, mut started) = (BTreeMap::<String, Series>::new(), None);
+    for entry in IntervalLogIterator::new(text.as_bytes()) {
+        match entry.map_err(|_| {
+            "it has a line that is neither a comment nor an interval with its histogram".to_owned()
+        })? {
+            LogEntry::StartTime(time) => started = started.or(Some(time)),
+            LogEntry::BaseTime(_) => {}
+            LogEntry::Interval(interval) => {
+                let name = interval.tag().map_or("", |tag| tag.as_str());
+                let at_s = interval.start_timestamp().as_secs_f64();
+                let times = histogram(interval.encoded_histogram())
+                    .ok_or_else(|| format!("the histogram of the interval at {at_s} s cannot be read"))?;
+                let length = interval.duration().min(MAX_INTERVAL);
+                match all.get_mut(name) {
+                    None => {
+                        all.insert(name.to_owned(), Series { times, length });
+                    }
+                    Some(series) => {
+                        series.length = series.length.saturating_add(length);
+                        series.times.add(&times).map_err(|error| {
+                            format!("the histogram of the interval at {at_s} s cannot be added to those before: {error}")
+                        })?;
+                    }
+                }
+            }
+        }
+    }
+    let series = meant(&mut all, tag)?;
+    let us = |ns: f64| Some(ns / 1e3).filter(|_| !series.times.is_empty());
+    let quantile = |quantile: f64| us(series.times.value_at_quantile(quantile) as f64);
+    let (count, seconds) = (series.times.len(), series.length.as_secs_f64());
+    let reported = Reported {
+        started_at: started.and_then(date),
+        answered: Some(count),
+        rate: (seconds > 0.0).then(|| count as f64 / seconds),
+        seconds: Some(seconds),
+        latency: Latency {
+            min_us: us(series.times.min() as f64),
+            mean_us: us(series.times.mean()),
+            standard_deviation_us: us(series.times.stdev()),
+            p50_us: quantile(0.5),
+            p90_us: quantile(0.9),
+            p99_us: quantile(0.99),
+            p99_9_us: quantile(0.999),
+            max_us: us(series.times.max() as f64),
+            ..Latency::default()
+        },
+        ..Reported::default()
+    };
+    Ok(imported("hlog", reported, NOT_REPORTED.map(str::to_owned).to_vec()))
+}
+
+/// Decodes a histogram; None if it is invalid.
+fn histogram(encoded: &str) -> Option<Histogram<u64>> {
+    let bytes = STANDARD.decode(encoded).ok()?;
+    let mut times: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
+    times.auto(true);
+    Some(times)
+}
+
+/// The series that is meant.
+fn meant(all: &mut BTreeMap<String, Series>, tag: Option<&str>) -> Result<Series, String> {
+    let tags: Vec<String> = all.keys().filter(|tag| !tag.is_empty()).map(|tag| format!("`{tag}`")).collect();
+    let tags =
+        if tags.is_empty() { "no tags".to_owned() } else { format!("the tags {}", tags.join(" and ")) };
+    let only = |all: &mut BTreeMap<String, Series>| {
+        if all.len() == 1 { all.pop_first().map(|(_, one)| one) } else { None }
+    };
+    match tag {
+        Some(tag) => all.remove(tag).ok_or_else(|| format!("no interval has the tag `{tag}`; it has {tags}")),
+        None if all.is_empty() => Err("it has no interval".to_owned()),
+        None => all
+            .remove("")
+            .or_else(|| only(all))
+            .ok_or_else(|| format!("it has {tags}: name one with `--statistic`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use hdrhistogram::serialization::V2DeflateSerializer;
+    use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A log of intervals of a second, each with its tag and times.
+    fn log(intervals: &[(&str, Vec<u64>)]) -> String {
+        let (mut bytes, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+        let mut log = IntervalLogWriterBuilder::new()
+            .with_start_time(SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045))
+            .begin_log_with(&mut bytes, &mut serializer)
+            .unwrap();
+        for (second, (tag, times_ns)) in intervals.iter().enumerate() {
+            let mut times = Histogram::<u64>::new(3).unwrap();
+            for ns in times_ns {
+                times.record(*ns).unwrap();
+            }
+            let at = Duration::from_secs(second as u64);
+            log.write_histogram(&times, at, Duration::from_secs(1), Tag::new(tag)).unwrap();
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn intervals_of_a_tag_are_one_distribution() {
+        let text =
+            log(&[("response", vec![1_000, 2_000]), ("service", vec![500]), ("response", vec![90_000])]);
+        let load = import_hlog(&text, Some("response")).unwrap();
+        let service = load.latency.service;
+        assert_eq!((load.book.answered, load.recorded_s, load.rate.achieved), (3, 2.0, Some(1.5)));
+        assert_eq!((service.p50_us.map(f64::round), service.max_us.map(f64::round)), (Some(2.0), Some(90.0)));
+        assert_eq!(load.environment.started_at, "2026-01-02T03:04:05.000000000Z");
+        let error = import_hlog(&text, None).unwrap_err();
+        assert_eq!(error, "it has the tags `response` and `service`: name one with `--statistic`");
+        let error = import_hlog(&text, Some("other")).unwrap_err();
+        assert_eq!(error, "no interval has the tag `other`; it has the tags `response` and `service`");
+    }
+
+    #[test]
+    fn intervals_without_a_tag_come_first_and_an_only_tag_is_meant() {
+        let count = |text: &str| import_hlog(text, None).unwrap().book.answered;
+        assert_eq!(count(&log(&[("", vec![1, 2]), ("service", vec![3])])), 2);
+        assert_eq!(count(&log(&[("service", vec![3]), ("service", Vec::new())])), 1);
+    }
+
+    #[test]
+    fn other_texts_are_refused_with_the_reason() {
+        assert_eq!(import_hlog("# a comment\n", None).unwrap_err(), "it has no interval");
+        assert!(import_hlog("us 1.0\n", None).unwrap_err().contains("neither a comment nor an interval"));
+        let damaged = log(&[("", vec![1])]).replace("HISTF", "AAAAA");
+        assert!(import_hlog(&damaged, None).unwrap_err().contains("at 0 s cannot be read"), "{damaged}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(parts in prop::collection::vec(prop::collection::vec(1_000..60_000_000_000_u64, 0..50), 1..6)) {
+            let intervals: Vec<(&str, Vec<u64>)> = parts.iter().map(|part| ("", part.clone())).collect();
+            let mut all = Histogram::<u64>::new(3).unwrap();
+            for ns in parts.iter().flatten() {
+                all.record(*ns).unwrap();
+            }
+            let load = import_hlog(&log(&intervals), None).unwrap();
+            prop_assert_eq!(load.book.answered, all.len());
+            let service = load.latency.service;
+            for (quantile, us) in [(0.5, service.p50_us), (0.9, service.p90_us), (0.99, service.p99_us), (0.999, service.p99_9_us), (1.0, service.max_us)] {
+                let expected = (!all.is_empty()).then(|| all.value_at_quantile(quantile) as f64 / 1e3);
+                prop_assert_eq!(us, expected);
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,200}", words in prop::collection::vec("(#|\\[|StartTime: |Tag=|a,|[0-9]{1,9}|\\.|HISTFAAAA|\"| |\n)", 0..60)) {
+            let _ = (import_hlog(&text, None), import_hlog(&words.concat(), Some("a")));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Reads an exponential histogram of OpenTelemetry in a request of OTLP as JSON, as `hoptax export --to otlp` and SDKs write it.
+
+use std::time::Duration;
+
+use hoptax_result::LoadResult;
+use serde_json::Value;
+
+use crate::exponential::Exponential;
+use crate::import::named_or_only;
+use crate::text::{date, json};
+use crate::{Reported, imported};
+
+/// What such a request does not hold.
+const NOT_REPORTED: [&str; 3] = [
+    "values within a bucket: a quantile is the end of its bucket",
+    "what its times begin with",
+    "failed requests, target and connections",
+];
+/// The most buckets that are read.
+const MOST_BUCKETS: usize = 100_000;
+
+/// Reads the histogram of this metric, or the only one of the request. Times are in seconds.
+///
+/// # Errors
+/// When there is none, or it is not clear which one is meant: the reason.
+pub(super) fn import_otlp(text: &str, metric: Option<&str>) -> Result<LoadResult, String> {
+    let request = json(text)?;
+    let mut all: Vec<(&str, &Value)> = Vec::new();
+    for resource in items(&request, "resourceMetrics") {
+        for scope in items(resource, "scopeMetrics") {
+            for one in items(scope, "metrics") {
+                let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
+                let points =
+                    one.get("exponentialHistogram").map(|all| items(all, "dataPoints")).unwrap_or_default();
+                all.extend(points.iter().map(|point| (name, point)));
+            }
+        }
+    }
+    let (name, point) = named_or_only(&all, metric, "exponential histogram")?;
+    let times = histogram(point).ok_or_else(|| format!("the histogram of `{name}` cannot be read"))?;
+    let ns = |field: &str| whole(point.get(field)?);
+    let (start_ns, end_ns) = (ns("startTimeUnixNano"), ns("timeUnixNano"));
+    let length_ns = start_ns.zip(end_ns).and_then(|(start, end)| end.checked_sub(start));
+    let seconds = length_ns.map(|ns| ns as f64 / 1e9).filter(|seconds| *seconds > 0.0);
+    let started_at = start_ns.filter(|ns| *ns > 0).and_then(|ns| date(Duration::from_nanos(ns)));
+    let reported = Reported { started_at, ..times.reported(seconds) };
+    Ok(imported("otlp", reported, NOT_REPORTED.map(str::to_owned).to_vec()))
+}
+
+fn items<'v>(value: &'v Value, field: &str) -> &'v [Value] {
+    value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A whole number; those of 64 bits are texts in JSON.
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+fn histogram(point: &Value) -> Option<Exponential> {
+    let positive = point.get("positive");
+    let listed = positive.map(|positive| items(positive, "bucketCounts")).unwrap_or_default();
+    let counts: Vec<u64> = listed.iter().take(MOST_BUCKETS).map(whole).collect::<Option<_>>()?;
+    let scale = point
+        .get("scale")
+        .and_then(Value::as_i64)
+        .and_then(|scale| i32::try_from(scale).ok())
+        .unwrap_or_default();
+    let offset =
+        positive.and_then(|positive| positive.get("offset")).and_then(Value::as_i64).unwrap_or_default();
+    let zeros = point.get("zeroCount").and_then(whole).unwrap_or_default();
+    let count = point.get("count").and_then(whole)?;
+    let known = counts.iter().try_fold(zeros, |sum: u64, count| sum.checked_add(*count))?;
+    let is_valid = known == count && (-10..=20).contains(&scale) && (-(1 << 31)..1 << 31).contains(&offset);
+    let sum_s = point.get("sum").and_then(Value::as_f64).unwrap_or(f64::NAN);
+    is_valid.then_some(Exponential { scale, offset, counts, zeros, count, sum_s })
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::sample;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::export::Bucket;
+    use crate::export::otlp::text;
+
+    fn buckets(times_ns: &[u64]) -> Vec<Bucket> {
+        times_ns.iter().map(|ns| (*ns..=*ns, 1)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn an_exported_result_is_imported_with_the_ranges_of_its_quantiles(
+            mut times_ns in prop::collection::vec(1_000..60_000_000_000_u64, 1..200),
+        ) {
+            let result = sample::load();
+            let read = import_otlp(&text(&result, &buckets(&times_ns), &[]), None).unwrap();
+            times_ns.sort_unstable();
+            prop_assert_eq!(read.book.answered, times_ns.len() as u64);
+            prop_assert!((read.recorded_s - result.recorded_s).abs() < 1e-5);
+            let ranges = read.imported.unwrap().ranges;
+            for (percentile, us) in [(50.0, read.latency.service.p50_us), (99.0, read.latency.service.p99_us)] {
+                let rank = (percentile / 100.0 * times_ns.len() as f64).ceil() as usize;
+                let true_us = times_ns[rank - 1] as f64 / 1e3;
+                let range = ranges.iter().find(|range| (range.percentile - percentile).abs() < 1e-9);
+                let (low_us, high_us) = us.map_or_else(|| range.map_or((0.0, 0.0), |one| (one.low_us, one.high_us)), |us| (us / 1.12, us));
+                prop_assert!(low_us * (1.0 - 1e-9) <= true_us && true_us <= high_us * (1.0 + 1e-9), "{} {} {}", low_us, true_us, high_us);
+            }
+        }
+
+        #[test]
+        fn no_text_panics(scale in any::<i64>(), offset in any::<i64>(), counts in prop::collection::vec(any::<u64>(), 0..4), count in any::<u64>()) {
+            let point = serde_json::json!({"scale": scale, "count": count.to_string(), "positive": {"offset": offset, "bucketCounts": counts}});
+            let metric = serde_json::json!({"name": "a", "exponentialHistogram": {"dataPoints": [point]}});
+            let _ = import_otlp(&serde_json::json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [metric]}]}]}).to_string(), None);
+        }
+    }
+
+    #[test]
+    fn one_of_several_is_named_and_other_texts_are_refused() {
+        let both = text(&sample::load(), &buckets(&[1_000]), &buckets(&[1_000, 2_000]));
+        let error = import_otlp(&both, None).unwrap_err();
+        assert_eq!(
+            error,
+            "it has `hoptax.load.response_time` and `hoptax.load.service_time`: name one with `--statistic`"
+        );
+        let read = import_otlp(&both, Some("hoptax.load.service_time")).unwrap();
+        assert_eq!(read.book.answered, 2);
+        assert!(
+            import_otlp(&both, Some("a")).unwrap_err().starts_with("it has no exponential histogram `a`")
+        );
+        assert_eq!(import_otlp("{}", None).unwrap_err(), "it has no exponential histogram");
+    }
+}
