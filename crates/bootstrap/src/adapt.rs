@@ -5,6 +5,7 @@
 
 mod addresses;
 mod clusters;
+mod expressions;
 mod extensions;
 mod files;
 mod key_sets;

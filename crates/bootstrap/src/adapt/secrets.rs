@@ -102,11 +102,15 @@ fn headers(context: &mut Context<'_>) {
     }
 }
 
+/// What is replaced in matchers of secret values.
+const COMPARED_WITH: &str = "what the value of a secret header or parameter is compared with";
+
 /// What matchers compare the values of such headers and parameters with. Requests present the same texts of the lab.
 fn compared_values(context: &mut Context<'_>) {
     let is_meant = |node: &Value| {
         is_name(text(node, "/name")) && COMPARED.iter().any(|key| node.get(key).is_some())
-            || is_name(text(node, "/name")) && node.get("string_match").is_some()
+            || is_name(text(node, "/name"))
+                && ["string_match", "safe_regex_match"].iter().any(|key| node.get(key).is_some())
             || is_name(text(node, "/input/typed_config/header_name")) && node.get("value_match").is_some()
     };
     for pointer in context.find(&|_, node| is_meant(node)) {
@@ -118,10 +122,24 @@ fn compared_values(context: &mut Context<'_>) {
                 };
                 let hidden = hidden(context, &value);
                 if hidden != value {
-                    let what = "what the value of a secret header or parameter is compared with";
-                    context.replace(&at, hidden, what, "a text of the lab of the same length");
+                    context.replace(&at, hidden, COMPARED_WITH, "a text of the lab of the same length");
                 }
             }
+            compared_expressions(context, &format!("{pointer}{matcher}"));
+        }
+    }
+}
+
+/// Regular expressions that such values are compared with.
+fn compared_expressions(context: &mut Context<'_>, matcher: &str) {
+    for key in ["safe_regex", "safe_regex_match"] {
+        let at = format!("{matcher}/{key}/regex");
+        let Some(expression) = context.tree.pointer(&at).and_then(Value::as_str).map(str::to_owned) else {
+            continue;
+        };
+        let masked = context.masks.expression(&expression);
+        if masked != expression {
+            context.replace(&at, masked.into(), COMPARED_WITH, "an expression of the lab of the same length");
         }
     }
 }
