@@ -93,14 +93,39 @@ impl Exponential {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use hoptax_result::LoadResult;
     use proptest::prelude::*;
 
     use super::*;
 
     /// Buckets of one nanosecond.
-    fn buckets(times_ns: &[u64]) -> Vec<Bucket> {
+    pub(crate) fn buckets(times_ns: &[u64]) -> Vec<Bucket> {
         times_ns.iter().map(|ns| (*ns..=*ns, 1)).collect()
+    }
+
+    /// Asserts that an imported result has as many times as these, and their p50 and p99 within what it states for them.
+    pub(crate) fn holds(read: &LoadResult, mut times_ns: Vec<u64>) -> Result<(), TestCaseError> {
+        times_ns.sort_unstable();
+        prop_assert_eq!(read.book.answered, times_ns.len() as u64);
+        let service = &read.latency.service;
+        let mean_us = times_ns.iter().map(|ns| *ns as f64 / 1e3).sum::<f64>() / times_ns.len() as f64;
+        prop_assert!((service.mean_us.unwrap() / mean_us - 1.0).abs() < 1e-9);
+        let ranges = read.imported.iter().flat_map(|imported| &imported.ranges);
+        for (percentile, us) in [(50.0, service.p50_us), (99.0, service.p99_us)] {
+            let rank = (percentile / 100.0 * times_ns.len() as f64).ceil() as usize;
+            let true_us = times_ns[rank - 1] as f64 / 1e3;
+            let mut stated = ranges.clone().filter(|range| (range.percentile - percentile).abs() < 1e-9);
+            // A quantile without a range lies in a bucket that is not wide.
+            let (low_us, high_us) = match (us, stated.next()) {
+                (Some(us), None) => (us / 1.12, us),
+                (None, Some(range)) => (range.low_us, range.high_us),
+                other => return Err(TestCaseError::fail(format!("{other:?}"))),
+            };
+            let is_in = low_us * (1.0 - 1e-9) <= true_us && true_us <= high_us * (1.0 + 1e-9);
+            prop_assert!(is_in, "p{}: {} {} {}", percentile, low_us, true_us, high_us);
+        }
+        Ok(())
     }
 
     proptest! {

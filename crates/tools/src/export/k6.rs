@@ -41,19 +41,12 @@ fn times(service: &Latency) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Book, sample};
+    use hoptax_result::sample;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::export::tests::load;
     use crate::{find, import};
-
-    fn load(answered: u64, failed: u64, service: Latency) -> LoadResult {
-        let mut result = sample::load();
-        let sent = answered + failed;
-        result.book = Book { planned: sent, sent, answered, failed, ..Book::default() };
-        result.latency.service = Latency { count: answered, ..service };
-        result
-    }
 
     proptest! {
         #[test]

@@ -78,20 +78,12 @@ fn counters(result: &LoadResult) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Book, sample};
+    use hoptax_result::sample;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::export::tests::load;
     use crate::{find, import};
-
-    fn load(answered: u64, failed: u64, service: Latency) -> LoadResult {
-        let mut result = sample::load();
-        let sent = answered + failed;
-        result.book = Book { planned: sent, sent, answered, failed, ..Book::default() };
-        result.statuses = [(200, answered), (503, failed)].into();
-        result.latency.service = Latency { count: answered, ..service };
-        result
-    }
 
     proptest! {
         #[test]

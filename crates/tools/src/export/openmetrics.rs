@@ -78,13 +78,13 @@ mod tests {
     use hoptax_result::{Verdict, sample};
 
     use super::*;
+    use crate::exponential::tests::buckets;
 
     #[test]
     fn a_result_has_native_histograms() {
         let mut result = sample::load();
         result.verdict = Verdict::Caution;
         result.plan.url = "http://h/\"a\\b".to_owned();
-        let buckets: Vec<Bucket> = [1_000_000, 1_001_000, 2_000_000].map(|ns: u64| (ns..=ns, 1)).into();
-        insta::assert_snapshot!(text(&result, &buckets, &[]));
+        insta::assert_snapshot!(text(&result, &buckets(&[1_000_000, 1_001_000, 2_000_000]), &[]));
     }
 }

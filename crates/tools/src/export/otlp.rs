@@ -129,11 +129,7 @@ mod tests {
     use hoptax_result::{Verdict, sample};
 
     use super::*;
-
-    /// Buckets of one nanosecond.
-    fn buckets(times_ns: &[u64]) -> Vec<Bucket> {
-        times_ns.iter().map(|ns| (*ns..=*ns, 1)).collect()
-    }
+    use crate::exponential::tests::buckets;
 
     #[test]
     fn a_result_becomes_a_request_for_a_collector() {
