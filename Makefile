@@ -87,6 +87,13 @@ collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs
 collector-check: collector ## Have the collector read results of `hoptax export --to otlp`
 	$(CARGO) test --package hoptax --test program -- --include-ignored collector::
 
+.PHONY: fortio-check
+fortio-check: $(TOOLS)/bin/fortio ## Have the report page of Fortio open a result of `hoptax export --to fortio`; needs Go
+	$(CARGO) test --package hoptax --test program -- --include-ignored fortio::
+
+$(TOOLS)/bin/fortio:
+	GOBIN="$(TOOLS)/bin" go install fortio.org/fortio@v1.66.0
+
 .PHONY: registry
 registry: ## Start the image registry behind Envoy, with its plans enforced by MECHANISM (wasm or module); Ctrl-C ends it
 	@tools/packages build

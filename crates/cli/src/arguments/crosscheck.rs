@@ -59,8 +59,7 @@ pub(crate) struct CrosscheckArguments {
 #[command(after_help = "\
 Examples:
   hoptax import fortio result.json
-  hoptax import wrk2 output.txt --json result.json
-  hoptax import hlog load.hlog --statistic response
+  hoptax import hlog load.hlog --statistic response --json result.json
   hoptax import smp result.yaml --json result.json      what `export --to smp` wrote, without loss
 
 A result holds what the file states and no more: what is missing is listed as a finding.

@@ -15,7 +15,7 @@ that names the arms to measure. With --check, compositions that a study measured
 with what its single functions predict.
 
 Examples:
-  hoptax size shop.yaml --rate 12000 --from runs/in-use-1 --from runs/grpc-1 --price-per-core-hour 0.03
+  hoptax size shop.yaml --rate 12000 --from runs/in-use-1 runs/grpc-1 --json size.json
   hoptax size manifests --entry frontend --rate 500 --from runs/in-use-1
   hoptax size --check runs/prediction-1
 

@@ -12,6 +12,7 @@ mod bodies;
 mod collector;
 mod crosscheck;
 mod dns;
+mod fortio;
 mod http3;
 mod interchange;
 mod intervals;
