@@ -204,6 +204,18 @@ pub(super) fn allow_connections(connections: usize) -> Result<(), Failure> {
     })
 }
 
+/// Raises the limit on open files for this number of connections of each proxy, and says so if it cannot be raised: a proxy without
+/// free files fails requests, and the check of errors withholds them.
+pub(super) fn allow_connections_of_proxies(connections: usize) {
+    if let Err(limit) = limits::allow_connections(connections as u64) {
+        print::note(&format!(
+            "hoptax: a proxy may have {connections} connections open, and the limit on open files is {limit}: requests may fail, and \
+             results under the loads with most connections may be withheld; raise the limit as root with `ulimit -Hn {}` in this shell",
+            connections + 1024
+        ));
+    }
+}
+
 /// Rates and arrivals; None for a closed loop.
 type OpenLoop = Option<(Pace, Arrivals)>;
 

@@ -93,6 +93,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let remedy = "reduce the number of arms, or give `--yes` to start anyway";
     estimate::check_memory(&estimate, arguments.yes, remedy)?;
     load::allow_connections(estimate.connections)?;
+    load::allow_connections_of_proxies(plan.most_of_a_proxy());
     let directory = run_folder::create(&directory)?;
     let mut recorder = Recorder::open(arguments, &directory)?;
     let placement = placement()?;

@@ -114,6 +114,19 @@ impl Plan {
         kept + most_in_turn
     }
 
+    /// The most connections that one proxy has open at once: those of the generator under all loads, and as many to its servers.
+    pub fn most_of_a_proxy(&self) -> usize {
+        let of_arm = |arm: &Arm| {
+            let loads = self.loads.iter().filter(|load| arm.takes_part(load));
+            let (kept, opened): (Vec<&Load>, Vec<&Load>) =
+                loads.partition(|load| self.keeps_connections(arm, load));
+            let kept: usize = kept.into_iter().map(|load| arm.connections(load)).sum();
+            let opened = opened.into_iter().map(|load| arm.connections(load)).max();
+            2 * (kept + opened.unwrap_or_default())
+        };
+        self.arms.iter().filter(|arm| !arm.chain.hops.is_empty()).map(of_arm).max().unwrap_or_default()
+    }
+
     /// How long responses to an arm are awaited after a slice under a load, at most, nanoseconds.
     pub fn drain_ns(&self, arm: &Arm, load: usize) -> u64 {
         let connections = self.loads.get(load).map_or(1, |load| arm.connections(load));

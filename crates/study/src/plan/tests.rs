@@ -56,14 +56,17 @@ fn a_load_is_a_rate_or_a_share_of_capacity() {
 #[test]
 fn many_connections_are_open_one_arm_at_a_time() {
     let of = |loads: &str| {
-        planned(&format!("name: test\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, connections: 100}}, {loads}]\n"))
-            .unwrap()
-            .most_connections()
+        let text = format!(
+            "name: test\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, connections: 100}}, {loads}]\n"
+        );
+        let plan = planned(&text).unwrap();
+        (plan.most_connections(), plan.most_of_a_proxy())
     };
-    assert_eq!(of("{name: b, loop: closed, connections: 500}"), 2 * 100 + 2 * 500);
+    // A proxy has those of one arm, and as many to its servers.
+    assert_eq!(of("{name: b, loop: closed, connections: 500}"), (2 * 100 + 2 * 500, 2 * 600));
     let many =
         "{name: b, loop: closed, connections: 501}, {name: c, loop: open, rate: 10, connections: 9000}";
-    assert_eq!(of(many), 2 * 100 + 9_000);
+    assert_eq!(of(many), (2 * 100 + 9_000, 2 * 9_100));
 }
 
 #[test]
