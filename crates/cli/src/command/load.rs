@@ -20,6 +20,7 @@ use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::{openmetrics, terminal};
 use hoptax_result::LoadResult;
+use hoptax_study::plan::Plan;
 
 use super::never_halt;
 use crate::arguments::{ArrivalsChoice, LoadArguments, TrafficArguments};
@@ -204,9 +205,11 @@ pub(super) fn allow_connections(connections: usize) -> Result<(), Failure> {
     })
 }
 
-/// Raises the limit on open files for this number of connections of each proxy, and says so if it cannot be raised: a proxy without
+/// Raises the limit on open files for a study. If it cannot be raised as far as its proxies may need, a note says so: a proxy without
 /// free files fails requests, and the check of errors withholds them.
-pub(super) fn allow_connections_of_proxies(connections: usize) {
+pub(super) fn allow_connections_of_plan(plan: &Plan) -> Result<(), Failure> {
+    allow_connections(plan.most_connections())?;
+    let connections = plan.most_of_a_proxy();
     if let Err(limit) = limits::allow_connections(connections as u64) {
         print::note(&format!(
             "hoptax: a proxy may have {connections} connections open, and the limit on open files is {limit}: requests may fail, and \
@@ -214,6 +217,7 @@ pub(super) fn allow_connections_of_proxies(connections: usize) {
             connections + 1024
         ));
     }
+    Ok(())
 }
 
 /// Rates and arrivals; None for a closed loop.

@@ -92,8 +92,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let estimate = Estimate::of(&plan);
     let remedy = "reduce the number of arms, or give `--yes` to start anyway";
     estimate::check_memory(&estimate, arguments.yes, remedy)?;
-    load::allow_connections(estimate.connections)?;
-    load::allow_connections_of_proxies(plan.most_of_a_proxy());
+    load::allow_connections_of_plan(&plan)?;
     let directory = run_folder::create(&directory)?;
     let mut recorder = Recorder::open(arguments, &directory)?;
     let placement = placement()?;

@@ -57,8 +57,7 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
     }
     requirements::check(&study.plan, &study.folder)?;
     estimate::check_memory(&estimate::Estimate::of(&study.plan), false, "name fewer arms")?;
-    load::allow_connections(study.plan.most_connections())?;
-    load::allow_connections_of_proxies(study.plan.most_of_a_proxy());
+    load::allow_connections_of_plan(&study.plan)?;
     let envoys = envoys(&study.plan, arguments)?;
     let placement = study::placement()?;
     let awake = never_halt::awake(&placement, arguments.traffic.never_halt)?;

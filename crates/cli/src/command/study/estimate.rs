@@ -63,8 +63,6 @@ pub(crate) struct Estimate {
     pub(super) round_s: f64,
     /// All processes of a round, bytes.
     pub(crate) memory_bytes: u64,
-    /// Concurrent connections of the generator.
-    pub(super) connections: usize,
 }
 
 /// Time to open and close the connections of a slice that are not kept, seconds.
@@ -147,7 +145,6 @@ impl Estimate {
             first_round_s: round_s + validation_s + capacities_s(plan),
             round_s,
             memory_bytes: OWN_BYTES + alive as u64 * PROXY_BYTES + items_bytes + origins * ORIGIN_BYTES,
-            connections: plan.most_connections(),
         }
     }
 
@@ -259,7 +256,6 @@ mod tests {
         let slices_s = 4.0 * (0.2 + SLICE_OVERHEAD_S);
         assert!((three.round_s - two.round_s - slices_s - PROXY_S).abs() < 1e-9, "{two:?} {three:?}");
         assert_eq!(three.memory_bytes - two.memory_bytes, PROXY_BYTES);
-        assert_eq!(three.connections * 2, two.connections * 3);
         assert!((two.of_rounds_s(3) - two.first_round_s - 2.0 * two.round_s).abs() < 1e-9);
         assert!(two.of_rounds_s(0).abs() < 1e-9);
         let budget_s = Some(two.of_rounds_s(7) + 0.1);
@@ -352,8 +348,7 @@ mod tests {
 
     #[test]
     fn a_study_that_needs_more_memory_than_is_available_is_an_error() {
-        let estimate =
-            Estimate { first_round_s: 1.0, round_s: 1.0, memory_bytes: 2_000_000_000, connections: 16 };
+        let estimate = Estimate { first_round_s: 1.0, round_s: 1.0, memory_bytes: 2_000_000_000 };
         assert_eq!(too_much(&estimate, 2_000_000_000), None);
         let problem = too_much(&estimate, 1_500_000_000).unwrap();
         assert!(problem.contains("2.0 GB") && problem.contains("1.5 GB"), "{problem}");
