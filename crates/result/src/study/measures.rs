@@ -243,6 +243,8 @@ mod tests {
             crates.join("cli/src/arguments/gate.rs"),
             crates.join("result/src/study/measures.rs"),
             crates.join("result/src/study/measures/memory_per_connection.rs"),
+            // A graph states connections, and this measure is what each of them takes.
+            crates.join("size/src/memory.rs"),
         ];
         expected.sort();
         assert_eq!(found, expected, "other code loops over `RoundMeasure::ALL`");

@@ -145,7 +145,13 @@ result: {start_time: '2026-01-02T03:04:05Z', end_time: '2026-01-02T03:34:05Z', a
         (24, 65_536_000_000, "large")
     );
     let imported = load.imported.as_ref().unwrap();
-    assert_eq!((imported.tool.as_str(), imported.unknown.len()), ("SMP (fortio)", UNKNOWN.len()));
+    assert_eq!(
+        (imported.tool.as_str(), &imported.unknown[..UNKNOWN.len()]),
+        ("SMP (fortio)", &UNKNOWN.map(str::to_owned)[..])
+    );
+    let without_value =
+        "workers, failed requests, method, protocol and kind of loop, which are unknown or 0 in this result";
+    assert_eq!(imported.unknown[UNKNOWN.len()..], [without_value]);
 }
 
 #[test]
