@@ -16,11 +16,10 @@ use crate::text::date;
 use crate::{Reported, imported};
 
 /// What such a log does not hold.
-const NOT_REPORTED: [&str; 4] = [
+const NOT_REPORTED: [&str; 3] = [
     "the unit of its values: they are read as nanoseconds, the unit of hoptax and the usual one of HdrHistogram",
     "what its times begin with",
-    "target and connections",
-    "failed requests",
+    "the requested rate",
 ];
 /// Longest interval; a longer one counts as this long.
 const MAX_INTERVAL: Duration = Duration::from_hours(366 * 24);

@@ -14,7 +14,7 @@ use crate::{Reported, imported};
 const NOT_REPORTED: [&str; 3] = [
     "values within a bucket: a quantile is the end of its bucket",
     "what its times begin with",
-    "failed requests, target and connections",
+    "the requested rate",
 ];
 /// The most buckets that are read.
 const MOST_BUCKETS: usize = 100_000;
