@@ -15,6 +15,9 @@ use crate::fail_on::{Condition, Distribution, Kind, Metric, Statistic};
 const OF_GENERATOR: [&str; 7] =
     ["send-lag", "generator-saturated", "generator-exhausted", "run-delay", "steal", "throttled", "clock"];
 
+/// Those of them that are about when a request is sent and its response seen. What the subject spends on it does not depend on that.
+const OF_TIMES: [&str; 2] = ["send-lag", "run-delay"];
+
 /// A condition that must hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective(Condition);
@@ -47,6 +50,12 @@ impl Objective {
     /// Whether it limits processes, so that a trial must account for some.
     pub fn needs_account(&self) -> bool {
         self.0.needs_account()
+    }
+
+    /// Why a judged load that fails this objective says nothing about its subject: the findings that blame the generator or its
+    /// machine for what the objective limits, as `id: message`.
+    pub fn generator_limits(&self, result: &LoadResult) -> Vec<String> {
+        findings(result, |id| OF_GENERATOR.contains(&id) && !(self.needs_account() && OF_TIMES.contains(&id)))
     }
 
     /// Judges a load whose numbers are not withheld yet: a short trial supports no quantile, and a search needs none, since
@@ -129,9 +138,14 @@ pub fn unaccounted(result: &LoadResult) -> Option<String> {
     })
 }
 
-/// Why a judged load says nothing about its subject: the findings that blame the generator or its machine, as `id: message`.
+/// Why a judged load says nothing about the latency of its subject: the findings that blame the generator or its machine, as
+/// `id: message`.
 pub fn generator_limits(result: &LoadResult) -> Vec<String> {
-    let blames = |id: &str| OF_GENERATOR.contains(&id);
+    findings(result, |id| OF_GENERATOR.contains(&id))
+}
+
+/// The failed checks that `blames` names, as `id: message`.
+fn findings(result: &LoadResult, blames: impl Fn(&str) -> bool) -> Vec<String> {
     result
         .findings
         .iter()
@@ -246,7 +260,27 @@ mod tests {
     }
 
     #[test]
+    fn a_late_generator_spoils_times_and_losses_and_not_what_processes_use() {
+        let limits = |objective: &str, change: fn(&mut LoadResult)| {
+            let mut result = sample::load();
+            change(&mut result);
+            judge_load(&mut result, &Limits::default());
+            objective.parse::<Objective>().unwrap().generator_limits(&result)
+        };
+        let late = |result: &mut LoadResult| result.latency.own_lag.p99_us = Some(5_000.0);
+        for objective in ["p99<5ms", "service.mean<1ms", "errors<1%"] {
+            assert!(limits(objective, late)[0].starts_with("send-lag: "), "{objective}");
+        }
+        for objective in ["cpu_us<50", "cpu<80%", "memory<100MiB"] {
+            assert_eq!(limits(objective, late), Vec::<String>::new(), "{objective}");
+            let steal = |result: &mut LoadResult| result.generator.steal_share = 0.5;
+            assert!(limits(objective, steal)[0].starts_with("steal: "), "{objective}");
+        }
+    }
+
+    #[test]
     fn the_checks_of_the_generator_exist() {
+        assert!(OF_TIMES.iter().all(|id| OF_GENERATOR.contains(id)));
         assert!(OF_GENERATOR.iter().all(|id| ALL.iter().any(|check| check.id == *id)));
     }
 }

@@ -1,5 +1,6 @@
 //! Runs the trials of a search: each is a load at a constant rate.
 
+use std::collections::HashSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -159,12 +160,15 @@ pub(super) fn judged(
     judge_load(&mut result, limits);
     let limits_processes = objectives.iter().any(Objective::needs_account);
     let unknown = unaccounted(&result).filter(|_| limits_processes);
-    // If the server held everything in spite of the generator, the trial counts.
-    let generator_limits = if hold(&tried) {
-        Vec::new()
-    } else {
-        generator_limits(&result).into_iter().chain(unknown).collect()
-    };
+    // What holds in spite of the generator counts.
+    let failed = objectives.iter().zip(&tried).filter(|(_, tried)| !tried.holds);
+    let mut limits_of_failed: Vec<String> =
+        failed.flat_map(|(objective, _)| objective.generator_limits(&result)).collect();
+    if !hold(&tried) {
+        limits_of_failed.extend(unknown);
+    }
+    let mut seen = HashSet::new();
+    limits_of_failed.retain(|one| seen.insert(one.clone()));
     FindTrial {
         rate: planned.load,
         duration_s: planned.duration.as_secs_f64(),
@@ -173,7 +177,7 @@ pub(super) fn judged(
         answered,
         answered_rate,
         objectives: tried,
-        generator_limits,
+        generator_limits: limits_of_failed,
         account: result.account,
     }
 }
