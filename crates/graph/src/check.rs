@@ -98,6 +98,7 @@ mod tests {
             busy_share: about(us * 4e-4),
             max_rate: about(9_000.0),
             memory_bytes: None,
+            new_connections: None,
             is_extrapolated: false,
             kubernetes: KubernetesResources::default(),
         };

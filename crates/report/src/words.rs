@@ -77,9 +77,14 @@ fn until(result: &StudyResult) -> String {
         .budget_s
         .map_or_else(String::new, |budget_s| format!(", within a budget of {} s", grouped(budget_s, 0)));
     let Some(sequential) = &plan.sequential else { return budget };
+    let of_cost = if sequential.of_cost_share > 0.0 {
+        format!(" or ±{} % of the cost", grouped(sequential.of_cost_share * 100.0, 0))
+    } else {
+        String::new()
+    };
     let looks: Vec<String> = sequential.looks.iter().map(u32::to_string).collect();
     format!(
-        "{budget}, until nearly all CPU cost intervals are within ±{} % of the baseline ({}; checked after {} rounds)",
+        "{budget}, until nearly all CPU cost intervals are within ±{} % of the baseline{of_cost} ({}; checked after {} rounds)",
         grouped(sequential.target_share * 100.0, usize::from(sequential.target_share < 0.1)),
         if sequential.reached { "reached" } else { "not reached" },
         if looks.is_empty() { "no".to_owned() } else { looks.join(", ") }

@@ -76,19 +76,19 @@ pub use sittings::{
 pub use size::{
     AddedTime, CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, KubernetesResources,
     PredictedTime, ProxyLatency, ProxyMoney, SizeBottleneck, SizeCheckResult, SizeLatency, SizeMoney,
-    SizePoint, SizeResult, SizeSide, SizeSource, SizedFunction, SizedProxy, UncheckedComposition,
-    WithheldTime,
+    SizePoint, SizeResult, SizeSide, SizeSource, SizedConnections, SizedFunction, SizedProxy,
+    UncheckedComposition, WithheldTime,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunKind, RunsResult, StoredRun};
 pub use study::{
-    Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99, Cost, Course,
-    CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopUse, HostUse, Interval, KnownAnswer,
-    LayerUse, LinkPlan, LoadSpec, Measure, MeasureDefinition, NamedNumber, Number, Opened, PartCounts, Parts,
-    Phase, Place, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase,
-    PlannedRequest, PlannedSubject, ProxyTraffic, ProxyUse, ResponseCost, ResponseHistogram, RoundMeasure,
-    RoundNumbers, RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult,
-    StudyPlan, StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart,
-    WorkerConnections,
+    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99,
+    Cost, Course, CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopProcessors, HopUse,
+    HostUse, Interval, KnownAnswer, LayerUse, LinkPlan, LoadSpec, Measure, MeasureDefinition, NamedNumber,
+    Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig, PlannedFirewall, PlannedFunction,
+    PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest, PlannedSubject, ProxyTraffic, ProxyUse,
+    ResponseCost, ResponseHistogram, RoundMeasure, RoundNumbers, RoundProfile, RuleCost, Sample,
+    SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline,
+    TimelinePlan, TimelinePoint, TopDownPart, WorkerConnections,
 };
 pub use tune::{TuneResult, TuneStep};

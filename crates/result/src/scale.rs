@@ -13,6 +13,8 @@ pub enum ScaleDimension {
     Connections,
     /// Worker threads of the first proxy, and of all others that have as many.
     Workers,
+    /// Processors of the first proxy, and of all others that may use as many.
+    Processors,
     /// Clones of the last proxy.
     Clones,
     /// Bytes in the body of each request.
@@ -23,14 +25,21 @@ pub enum ScaleDimension {
 
 impl ScaleDimension {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Connections, Self::Workers, Self::Clones, Self::RequestBytes, Self::ResponseBytes];
+    pub const ALL: [Self; 6] = [
+        Self::Connections,
+        Self::Workers,
+        Self::Processors,
+        Self::Clones,
+        Self::RequestBytes,
+        Self::ResponseBytes,
+    ];
 
     /// Its name, as serialised: that of the key in study files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Connections => "connections",
             Self::Workers => "workers",
+            Self::Processors => "processors",
             Self::Clones => "clones",
             Self::RequestBytes => "request_bytes",
             Self::ResponseBytes => "response_bytes",

@@ -98,6 +98,9 @@ pub struct SizedProxy {
     pub max_rate: Interval,
     /// Its resident memory with the connections of the studies, bytes; null if the results do not state it.
     pub memory_bytes: Option<Interval>,
+    /// Its new connections; null if its connections are kept.
+    #[serde(default)]
+    pub new_connections: Option<SizedConnections>,
     /// Whether it is less busy or busier than the proxies whose CPU times were measured, or shares processors and what that costs
     /// is not known.
     #[serde(default)]
@@ -105,6 +108,18 @@ pub struct SizedProxy {
     /// Resources of its container.
     #[serde(default)]
     pub kubernetes: KubernetesResources,
+}
+
+/// New connections of a proxy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizedConnections {
+    /// Their number per second.
+    pub per_second: f64,
+    /// CPU time of each besides its requests, with the functions of the proxy, us.
+    pub cpu_us_each: Interval,
+    /// Cores that they use. Those of the proxy include them.
+    pub cores: Interval,
 }
 
 /// Resources of the container of a proxy, in the notation of Kubernetes. No limit of memory is suggested: memory grows with

@@ -37,8 +37,8 @@ pub use round::{
 };
 pub use rules::{RuleCost, Shape};
 pub use subject::{
-    ConnectionTls, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork,
-    PlannedRequest, PlannedSubject,
+    AllProcessors, ConnectionTls, HopProcessors, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop,
+    PlannedNetwork, PlannedRequest, PlannedSubject,
 };
 pub use timeline::{
     ConnectionsP99, Course, CourseInterval, Happened, Phase, PlannedPhase, SpreadSample, Timeline,

@@ -1,6 +1,8 @@
 //! The size of an arm under a load, and what the arm is apart from it: arms that are the same apart from their size form a series.
 
-use hoptax_result::{ArmResult, LoadSpec, PlannedHop, PlannedSubject, ScaleDimension};
+use std::collections::BTreeSet;
+
+use hoptax_result::{ArmResult, Environment, LoadSpec, PlannedHop, PlannedSubject, ScaleDimension};
 
 /// What an arm under a load is apart from its size.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,16 +17,39 @@ pub(crate) struct Kind {
     load: LoadSpec,
 }
 
+/// Numbers of processors on the machine of a study.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Processors {
+    /// Those of the proxies.
+    pub(crate) of_proxies: u32,
+    /// Those of proxies, generator and origin.
+    pub(crate) all: u32,
+}
+
+impl Processors {
+    pub(crate) fn new(environment: &Environment) -> Self {
+        let all: BTreeSet<u32> =
+            environment.proxy_cpus.iter().chain(&environment.generator_cpus).copied().collect();
+        Self { of_proxies: environment.proxy_cpus.len().max(1) as u32, all: all.len().max(1) as u32 }
+    }
+
+    /// Those that a proxy may use.
+    pub(crate) fn of(self, hop: &PlannedHop) -> u32 {
+        hop.processors.map_or(self.of_proxies, |processors| processors.number(self.all))
+    }
+}
+
 /// The size of an arm under a closed loop, and what it is apart from that; None if it has no such size.
 pub(crate) fn of(
     over: ScaleDimension,
     arm: &ArmResult,
     load: &LoadSpec,
-    processors: u32,
+    processors: Processors,
 ) -> Option<(u32, Kind)> {
     let (plain, requested) = without_condition(&arm.id, over.as_str());
     let (subject, load) = (arm.subject.clone(), load.clone());
-    let is_named = !matches!(over, ScaleDimension::Workers | ScaleDimension::Clones);
+    let is_named =
+        !matches!(over, ScaleDimension::Workers | ScaleDimension::Processors | ScaleDimension::Clones);
     let kind = |subject, load| Kind {
         id: is_named.then(|| plain.clone()),
         conditions: plain.split_once(CONDITIONS).map(|(_, conditions)| conditions.to_owned()),
@@ -44,7 +69,17 @@ pub(crate) fn of(
             for hop in subject.hops.iter_mut().filter(|hop| hop.workers == first) {
                 hop.workers = None;
             }
-            Some((first.unwrap_or(processors), kind(Some(subject), load)))
+            Some((first.unwrap_or(processors.of_proxies), kind(Some(subject), load)))
+        }
+        ScaleDimension::Processors => {
+            let mut subject = subject?;
+            let first = processors.of(subject.hops.first()?);
+            for hop in subject.hops.iter_mut().filter(|hop| processors.of(hop) == first) {
+                // One worker per processor is the default.
+                hop.workers = hop.workers.filter(|workers| *workers != first);
+                hop.processors = None;
+            }
+            Some((first, kind(Some(subject), load)))
         }
         ScaleDimension::Clones => {
             let mut subject = subject?;
@@ -109,12 +144,14 @@ fn clones(hops: &[PlannedHop]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::sample;
+    use hoptax_result::{HopProcessors, sample};
 
     use super::*;
 
+    const MACHINE: Processors = Processors { of_proxies: 2, all: 4 };
+
     fn size(over: ScaleDimension, arm: &ArmResult) -> Option<u32> {
-        of(over, arm, &sample::closed_loop("full", 64), 2).map(|(size, _)| size)
+        of(over, arm, &sample::closed_loop("full", 64), MACHINE).map(|(size, _)| size)
     }
 
     /// A front proxy and this many clones of a sidecar.
@@ -168,7 +205,9 @@ mod tests {
         unlike.subject.as_mut().unwrap().hops[3].workers = Some(2);
         assert_eq!(size(ScaleDimension::Clones, &unlike), Some(1));
         let kinds = [1, 5].map(|number| {
-            of(ScaleDimension::Clones, &with_clones(number), &sample::closed_loop("full", 64), 1).unwrap().1
+            of(ScaleDimension::Clones, &with_clones(number), &sample::closed_loop("full", 64), MACHINE)
+                .unwrap()
+                .1
         });
         assert_eq!(kinds[0], kinds[1]);
         let mut none = sample::arm("direct");
@@ -184,12 +223,41 @@ mod tests {
             let hop = subject.hops[0].clone();
             subject.hops =
                 workers.iter().map(|workers| PlannedHop { workers: *workers, ..hop.clone() }).collect();
-            of(ScaleDimension::Workers, &arm, &sample::closed_loop("full", 64), 2).unwrap()
+            of(ScaleDimension::Workers, &arm, &sample::closed_loop("full", 64), MACHINE).unwrap()
         };
         assert_eq!([with(&[None]).0, with(&[Some(4)]).0], [2, 4]);
         assert_eq!(with(&[Some(4), Some(4)]).1, with(&[Some(8), Some(8)]).1);
         assert_eq!(with(&[Some(4), Some(1)]).1, with(&[Some(8), Some(1)]).1);
         assert_ne!(with(&[Some(4), Some(2)]).1, with(&[Some(8), Some(1)]).1);
+    }
+
+    #[test]
+    fn processors_are_those_of_the_first_proxy_and_have_a_worker_each() {
+        let with = |hops: &[(Option<HopProcessors>, Option<u32>)]| {
+            let mut arm = sample::arm("processors");
+            let subject = arm.subject.as_mut().unwrap();
+            let hop = subject.hops[0].clone();
+            let one = |(processors, workers): &(_, _)| PlannedHop {
+                processors: *processors,
+                workers: *workers,
+                ..hop.clone()
+            };
+            subject.hops = hops.iter().map(one).collect();
+            of(ScaleDimension::Processors, &arm, &sample::closed_loop("full", 64), MACHINE).unwrap()
+        };
+        let number = |number| Some(HopProcessors::Number(number));
+        let sizes = [None, number(1), Some(HopProcessors::ALL)].map(|one| with(&[(one, None)]).0);
+        assert_eq!(sizes, [2, 1, 4]);
+        assert_eq!(with(&[(number(1), None)]).1, with(&[(number(3), Some(3))]).1);
+        assert_ne!(with(&[(number(1), Some(2))]).1, with(&[(number(3), Some(3))]).1, "two workers on one");
+        assert_eq!(
+            with(&[(number(3), None), (number(3), None)]).1,
+            with(&[(None, None), (number(2), None)]).1
+        );
+        assert_ne!(
+            with(&[(number(3), None), (number(1), None)]).1,
+            with(&[(number(4), None), (None, None)]).1
+        );
     }
 
     #[test]

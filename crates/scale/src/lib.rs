@@ -1,4 +1,4 @@
-//! Fits how the rate of a study's arms grows with a size: connections, workers, clones or the bytes of a body.
+//! Fits how the rate of a study's arms grows with a size: connections, workers, processors, clones or the bytes of a body.
 //!
 //! Arms and closed loops that differ only in their size form a series ([`dimension`]). A point whose rate something other than
 //! the proxies limited would look like contention of the proxies, so it is left out, with the reason ([`limit`]). The law is

@@ -3,6 +3,7 @@
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_result::{Finding, Measure, Place, ScaleDimension, StudyResult};
 
+use crate::dimension::Processors;
 use crate::series::Planned;
 
 /// The check of callers in another language, which limit rates with a warning alone.
@@ -62,16 +63,12 @@ pub(crate) fn reason(
         .then(|| format!("{proxies}, so its {} connections limited the rate", point.load.connections))
 }
 
-/// The processors that the proxies of a point can keep busy: those of the proxies, and no more than there are workers.
+/// The processors that the proxies of a point can keep busy: those that they may use, and no more than there are workers.
 fn processors(study: &StudyResult, point: &Planned<'_>) -> f64 {
-    let all = study.environment.proxy_cpus.len().max(1) as u32;
-    let workers = point
-        .arm
-        .subject
-        .iter()
-        .flat_map(|subject| &subject.hops)
-        .map(|hop| hop.workers.unwrap_or(all))
-        .fold(0, u32::saturating_add);
+    let processors = Processors::new(&study.environment);
+    let hops = || point.arm.subject.iter().flat_map(|subject| &subject.hops);
+    let all = hops().map(|hop| processors.of(hop)).max().unwrap_or(processors.of_proxies);
+    let workers = hops().map(|hop| hop.workers.unwrap_or(processors.of(hop))).fold(0, u32::saturating_add);
     f64::from(if workers == 0 { all } else { workers.min(all) })
 }
 

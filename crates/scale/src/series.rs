@@ -3,7 +3,7 @@
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, LoadSpec, Loop, Sample, ScaleDimension, StudyResult};
 use hoptax_stats::median;
 
-use crate::dimension::{self, Kind};
+use crate::dimension::{self, Kind, Processors};
 
 /// Answered requests per second, in the evidence of a study.
 const RATE: &str = "rate";
@@ -65,7 +65,7 @@ impl Series<'_> {
 
 /// All series of a study with at least two sizes. The A/A arm is in none: its arm is measured already.
 pub(crate) fn all(study: &StudyResult, over: ScaleDimension) -> Vec<Series<'_>> {
-    let processors = study.environment.proxy_cpus.len().max(1) as u32;
+    let processors = Processors::new(&study.environment);
     let closed: Vec<&LoadSpec> = study.plan.loads.iter().filter(|load| load.loop_ == Loop::Closed).collect();
     let mut kinds: Vec<(Kind, Vec<Planned<'_>>)> = Vec::new();
     for arm in study.arms.iter().filter(|arm| arm.kind != ArmKind::Same) {

@@ -14,6 +14,7 @@ pub(crate) fn hops(arm: &ArmResult) -> Option<&[PlannedHop]> {
         hop.proxy == "envoy"
             && hop.config.is_none()
             && hop.flags.is_empty()
+            && hop.processors.is_none()
             && hop.functions.iter().all(|function| !function.unloaded)
     };
     // Clones of a proxy are hops too, but a request passes one of them.

@@ -164,6 +164,7 @@ fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> 
             has_proxy: true,
             workers: processors,
             items: Items::default(),
+            requests_per_connection: None,
             traffic: traffic.clone(),
             inbound: Vec::new(),
             outbound: None,
@@ -200,7 +201,8 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
                 None => missing.push(&called.id),
             }
         }
-        let flow = LearnedFlow { side: SizeSide::Inbound, per_request: 1.0, plain, functions };
+        let flow =
+            LearnedFlow { side: SizeSide::Inbound, per_request: 1.0, plain, functions, connections: None };
         proxies.push(Proxy { service, flows: vec![flow], items: LearnedItems::default() });
     }
     if missing.is_empty() {

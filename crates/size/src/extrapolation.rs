@@ -21,6 +21,7 @@ pub(crate) fn extrapolations(
         found.extend(too_few_workers(sized));
         found.extend(outside_of_curves(proxy, sized));
         found.extend(between_sizes(proxy));
+        found.extend(connections(proxy));
         found.extend(proxy.items.extrapolations(&proxy.service.name));
     }
     found.extend(workers(proxies, sources));
@@ -176,6 +177,25 @@ fn between_sizes(proxy: &Proxy<'_>) -> Option<String> {
          those of the nearer one",
         proxy.service.name, low.id, high.id
     ))
+}
+
+/// What is assumed about new connections.
+fn connections(proxy: &Proxy<'_>) -> Vec<String> {
+    let Some(connections) = proxy.flows.iter().find_map(|flow| flow.connections.as_ref()) else {
+        return Vec::new();
+    };
+    let name = &proxy.service.name;
+    let mut found = vec![format!(
+        "`{name}`: the CPU time of a new connection was measured at full load, and is taken as the same at any load. Times added to \
+         responses are those of connections that are kept"
+    )];
+    if !connections.unknown.is_empty() {
+        let names = connections.unknown.join("`, `");
+        found.push(format!(
+            "`{name}`: what `{names}` adds to a new connection was not measured, and is left out"
+        ));
+    }
+    found
 }
 
 /// Functions that were measured with other requests, and functions that use CPU time elsewhere.

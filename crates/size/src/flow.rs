@@ -12,6 +12,8 @@ pub(crate) struct Flow<'a> {
     pub(crate) functions: &'a [Called],
     /// Requests for each request to the entry of the graph.
     pub(crate) per_request: f64,
+    /// Requests on each connection; none if connections are kept.
+    pub(crate) requests_per_connection: Option<u32>,
 }
 
 /// The requests to each service for each request to the entry, which is the first service.
@@ -43,6 +45,7 @@ pub(crate) fn flows(graph: &Graph) -> Vec<(&Service, Vec<Flow<'_>>)> {
             traffic: &service.traffic,
             functions: &service.inbound,
             per_request,
+            requests_per_connection: service.requests_per_connection,
         }];
         if let Some(functions) = &service.outbound {
             for call in &service.calls {
@@ -52,6 +55,8 @@ pub(crate) fn flows(graph: &Graph) -> Vec<(&Service, Vec<Flow<'_>>)> {
                     traffic: &called.traffic,
                     functions,
                     per_request: per_request * call.factor,
+                    // The service keeps its connections to its own proxy.
+                    requests_per_connection: None,
                 });
             }
         }

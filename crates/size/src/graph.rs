@@ -55,6 +55,10 @@ pub struct ServiceSection {
     /// Bytes in the body of each response of it. Default: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_bytes: Option<u64>,
+    /// Requests after which a connection to its proxy is closed and reopened. Default: connections are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub requests_per_connection: Option<u32>,
     /// Connections that are open to its proxy, which take memory. Default: as many as the studies had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u64>,
@@ -91,6 +95,7 @@ impl ServiceSection {
             protocol: None,
             request_bytes: None,
             response_bytes: None,
+            requests_per_connection: None,
             connections: None,
             clusters: None,
             routes: None,
@@ -195,6 +200,7 @@ pub(crate) struct Service {
     pub(crate) has_proxy: bool,
     pub(crate) workers: u32,
     pub(crate) items: Items,
+    pub(crate) requests_per_connection: Option<u32>,
     pub(crate) traffic: Traffic,
     pub(crate) inbound: Vec<Called>,
     /// None if its calls do not pass its proxy.
@@ -473,6 +479,7 @@ fn assemble(file: &GraphFile, order: &[usize], functions: Vec<Functions>, calls:
                 section.request_bytes,
                 section.response_bytes,
             ),
+            requests_per_connection: section.requests_per_connection.filter(|requests| *requests > 0),
             inbound,
             outbound,
             own_time_us: section.service_time_us,

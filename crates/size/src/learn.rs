@@ -1,6 +1,6 @@
 //! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for what functions add.
 
-use hoptax_result::{ArmLoad, ArmResult, Interval, Loop, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, StudyResult};
 use hoptax_study::summary::CpuByRound;
 
 use crate::arms::{plain_chain, plain_traffic, priced, reference, single_function};
@@ -13,7 +13,13 @@ use crate::sum::{Measured, Sum};
 pub(crate) struct Source<'a> {
     pub(crate) number: usize,
     pub(crate) result: &'a StudyResult,
-    loads: Vec<(&'a str, Option<CpuByRound<'a>>)>,
+    loads: Vec<Learned<'a>>,
+}
+
+/// A load with the CPU times of its rounds; none if the result has none.
+struct Learned<'a> {
+    load: &'a LoadSpec,
+    by_round: Option<CpuByRound<'a>>,
 }
 
 /// A CPU time per request, us, over the busy share of the processors, ascending.
@@ -47,10 +53,10 @@ pub(crate) struct Priced<'a> {
 
 impl<'a> Source<'a> {
     pub(crate) fn new(number: usize, result: &'a StudyResult) -> Self {
-        let is_equally_busy =
-            |load: &&hoptax_result::LoadSpec| load.loop_ == Loop::Closed || load.utilisation.is_some();
+        let is_equally_busy = |load: &&LoadSpec| load.loop_ == Loop::Closed || load.utilisation.is_some();
         let loads = result.plan.loads.iter().filter(is_equally_busy);
-        let loads = loads.map(|load| (load.name.as_str(), CpuByRound::new(result, &load.name))).collect();
+        let loads =
+            loads.map(|load| Learned { load, by_round: CpuByRound::new(result, &load.name) }).collect();
         Self { number, result, loads }
     }
 
@@ -160,7 +166,7 @@ impl<'a> Source<'a> {
 
     /// The rounds of a load; none if the result has none.
     fn by_round(&self, load: &str) -> Option<&CpuByRound<'a>> {
-        self.loads.iter().find(|(name, _)| *name == load)?.1.as_ref()
+        self.loads.iter().find(|one| one.load.name == load)?.by_round.as_ref()
     }
 
     /// The busy share of the processors of an arm under one load.
@@ -173,9 +179,21 @@ impl<'a> Source<'a> {
         self.result.plan.loads.iter().any(|one| one.name == load && one.loop_ == Loop::Closed)
     }
 
-    /// The loads at which all arms are about equally busy.
+    /// The loads at which all arms are about equally busy, and whose connections are kept.
     pub(crate) fn loads(&self) -> impl Iterator<Item = &'a str> {
-        self.loads.iter().map(|(name, _)| *name)
+        let kept = self.loads.iter().filter(|one| one.load.requests_per_connection.is_none());
+        kept.map(|one| one.load.name.as_str())
+    }
+
+    /// A closed loop whose connections are kept.
+    pub(crate) fn kept(&self) -> Option<&'a str> {
+        self.loads().find(|load| self.is_closed(load))
+    }
+
+    /// The first closed loop whose connections end after a number of requests, with that number.
+    pub(crate) fn renewed(&self) -> Option<(&'a str, u32)> {
+        let closed = self.loads.iter().filter(|one| one.load.loop_ == Loop::Closed);
+        closed.map(|one| one.load).find_map(|load| Some((load.name.as_str(), load.requests_per_connection?)))
     }
 
     /// The ids of the arms that have only the function `id`, whatever its knobs and the protocol.

@@ -3,7 +3,7 @@
 //!
 //! A graph file becomes rates of requests by proxy ([`graph`], `flow`). The results become curves: CPU time per request over the
 //! busy share of the processors, for plain proxies and for what functions add (`learn`). A prediction is a weighted sum of points
-//! of these curves, so that its interval contains what the points share (`sum`). Proxies that share processors cost each other CPU time
+//! of these curves, so that its interval contains what the points share (`sum`). New connections cost CPU time besides (`connections`). Proxies that share processors cost each other CPU time
 //! (`sharing`), so how busy they are is solved for all together (`busy`).
 //!
 //! Times that proxies add to responses are curves too (`times`), of whole distributions. They are combined by simulating requests
@@ -15,6 +15,7 @@ mod arms;
 mod busy;
 mod check;
 mod check_response;
+mod connections;
 mod extrapolation;
 mod flow;
 pub mod graph;

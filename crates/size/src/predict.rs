@@ -1,12 +1,13 @@
 //! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
 
 use hoptax_result::{
-    Interval, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedFunction, SizedProxy,
-    StudyResult,
+    Interval, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedConnections,
+    SizedFunction, SizedProxy, StudyResult,
 };
 use thiserror::Error;
 
 use crate::busy::{Busy, Placement, Processors};
+use crate::connections::Connections;
 use crate::extrapolation::extrapolations;
 use crate::flow::{Flow, flows};
 use crate::graph::{Called, Graph, Traffic};
@@ -47,7 +48,7 @@ pub enum NoSize {
 /// state a number, that of the first one counts.
 ///
 /// **Method.** A request costs a proxy the CPU time of plain proxying with its protocol and sizes, and that which each
-/// function adds, both at the busy share of the proxy's workers. All numbers are weighted sums of measured ones. The time that proxies
+/// function adds, both at the busy share of the proxy's workers, and its part of a new connection (`connections`). All numbers are weighted sums of measured ones. The time that proxies
 /// add to responses is simulated ([`latency()`]); it is left out, with the reason, if the results do not state response times.
 ///
 /// # Errors
@@ -164,7 +165,7 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
     let mut proxies = Vec::new();
     for (service, flows) in flows(graph) {
         let mut learned = Vec::new();
-        for Flow { side, traffic, functions, per_request } in flows {
+        for Flow { side, traffic, functions, per_request, requests_per_connection } in flows {
             let plain: Option<Plain<'a>> = sources
                 .iter()
                 .find_map(|source| source.plain(traffic))
@@ -179,7 +180,10 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
                     None => note((unpriced(called, traffic, sources), arm(&called.text, traffic))),
                 }
             }
-            learned.extend(plain.map(|plain| LearnedFlow { side, per_request, plain, functions: priced }));
+            let connections = requests_per_connection
+                .and_then(|requests| Connections::learn(requests, (traffic, functions), sources, &mut note));
+            let flow = |plain| LearnedFlow { side, per_request, plain, functions: priced, connections };
+            learned.extend(plain.map(flow));
         }
         let plain = learned.first().map(|flow: &LearnedFlow<'_>| &flow.plain);
         let items = LearnedItems::learn(&service.items, plain, sources, &mut note);
@@ -244,6 +248,13 @@ fn sized_proxy<'a>(
         high: rate / at_full_load.low,
     })?;
     let memory_bytes = memory(proxy);
+    let new_connections = match proxy.new_connections(rate) {
+        Some((per_second, cpu_us)) => {
+            let cpu_us_each = cpu_us.interval()?;
+            Some(SizedConnections { per_second, cores: cpu_us_each.times(per_second / 1e6), cpu_us_each })
+        }
+        None => None,
+    };
     Some(SizedProxy {
         kubernetes: resources(&cores, proxy.service.workers, memory_bytes.as_ref()),
         service: proxy.service.name.clone(),
@@ -254,6 +265,7 @@ fn sized_proxy<'a>(
         busy_share: cores.times(1.0 / workers),
         max_rate,
         memory_bytes,
+        new_connections,
         is_extrapolated: proxy.learned().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy),
     })
 }

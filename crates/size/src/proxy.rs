@@ -2,6 +2,7 @@
 
 use hoptax_result::SizeSide;
 
+use crate::connections::Connections;
 use crate::graph::{Called, Service};
 use crate::learn::{Curve, Plain, Priced};
 use crate::memory::LearnedItems;
@@ -21,6 +22,8 @@ pub(crate) struct LearnedFlow<'a> {
     pub(crate) per_request: f64,
     pub(crate) plain: Plain<'a>,
     pub(crate) functions: Vec<(&'a Called, Priced<'a>)>,
+    /// None if its connections are kept.
+    pub(crate) connections: Option<Connections<'a>>,
 }
 
 /// How much busier than measured a proxy may be without a word: a closed loop reaches 95 to 99 % of a processor.
@@ -87,6 +90,9 @@ impl<'a> Proxy<'a> {
             let functions = flow.functions.iter().filter(|(called, _)| is_kept(called));
             let curves = std::iter::once(&flow.plain.curve).chain(functions.map(|(_, priced)| &priced.curve));
             curves.for_each(|curve| add(&mut cores, rate * flow.per_request, curve, busy));
+            if let Some(connections) = &flow.connections {
+                connections.add(&mut cores, rate * flow.per_request / 1e6, is_kept);
+            }
         }
         cores
     }
@@ -98,8 +104,22 @@ impl<'a> Proxy<'a> {
             for (_, priced) in flow.functions.iter().filter(|(other, _)| *other == called) {
                 add(&mut cores, rate * flow.per_request, &priced.curve, busy);
             }
+            if let Some(connections) = &flow.connections {
+                let of_function = connections.functions.iter().filter(|(other, _)| *other == called);
+                let new = rate * flow.per_request * connections.per_request;
+                of_function.for_each(|(_, one)| one.add(&mut cores, new / 1e6));
+            }
         }
         cores
+    }
+
+    /// The new connections per second, and the CPU time of one, us, with its functions; none if connections are kept.
+    pub(crate) fn new_connections(&self, rate: f64) -> Option<(f64, Sum<'_>)> {
+        let mut sum = Sum::default();
+        let flow = self.flows.iter().find(|flow| flow.connections.is_some())?;
+        let connections = flow.connections.as_ref()?;
+        connections.add(&mut sum, 1.0 / connections.per_request, |_| true);
+        Some((rate * flow.per_request * connections.per_request, sum))
     }
 
     /// Requests on one side for each request to the entry of the graph.

@@ -1,6 +1,7 @@
 //! Predictions and checks on studies whose truth is known.
 
 mod check;
+mod connections;
 pub(crate) mod graph;
 mod latency;
 mod memory;

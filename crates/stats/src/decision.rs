@@ -19,8 +19,9 @@ pub const DECISIVE: f64 = 0.5;
 ///
 /// An interval whose half-width is at most [`DECISIVE`] times the margin always decides: with an estimate within half
 /// of the margin, the narrower interval ends before the margin; with a larger estimate, the interval excludes zero. A
-/// study may therefore measure until its interval is that narrow. The rule looks at the width only, never at the
-/// estimate, so stopping by it favours neither decision (see [`crate::LOOK_CONFIDENCE`]).
+/// study may therefore measure until its interval is that narrow. So does an interval whose half-width is at most
+/// [`crate::OF_COST`] of its estimate and wider than that: the estimate is then more than two margins. The rules look at the width,
+/// and hardly at the estimate, so stopping by them favours neither decision (see [`crate::LOOK_CONFIDENCE`]).
 ///
 /// **Error rates.** `tests/decision_errors.rs` simulates them, with a fixed number of rounds and with stopping. With
 /// stopping, equal subjects are called different in 1 to 2 %, subjects that differ by the margin equivalent in at
@@ -52,6 +53,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::sequential::OF_COST;
 
     fn interval(estimate: f64, half_width: f64) -> Interval {
         Interval { estimate, low: estimate - half_width, high: estimate + half_width }
@@ -91,7 +93,8 @@ mod tests {
         fn a_decisive_interval_always_decides(
             estimate in -10.0..10.0_f64, width in 0.001..=1.0_f64, margin in 0.01..5.0_f64, rounds in 2_u32..200,
         ) {
-            let difference = interval(estimate, DECISIVE * margin * width);
+            let narrow_enough = (DECISIVE * margin).max(OF_COST * estimate.abs());
+            let difference = interval(estimate, narrow_enough * width);
             for confidence in [0.95, 0.96] {
                 let decision = decide(&difference, rounds, confidence, margin);
                 prop_assert_ne!(decision, Some(Decision::Undecided));

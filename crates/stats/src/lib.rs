@@ -107,7 +107,9 @@ pub use ratio::ratio_over_rounds;
 pub use scalability::{
     FittedPoint, MIN_ROUNDS, MIN_SIZES, NoScalability, Scalability, SizedRates, scalability,
 };
-pub use sequential::{LOOK_CONFIDENCE, half_width_after, looks, precise_enough, rounds_needed};
+pub use sequential::{
+    LOOK_CONFIDENCE, OF_COST, half_width_after, looks, precise_enough, rounds_needed, scaled_half_width,
+};
 pub use share_cost::{share_cost, slow_share};
 pub use simultaneous::{half_width_for_limit, simultaneous};
 pub use slowdown::{Observation, Slowdowns, slowdowns};

@@ -12,6 +12,14 @@ use crate::critical::two_sided_t;
 /// 0.95.
 pub const LOOK_CONFIDENCE: f64 = 0.96;
 
+/// Half-width of an interval, as a share of its estimate, at which a study that only has to decide may stop, however wide the interval
+/// is otherwise. A cost that is known this well is large beside any limit that it has not reached the width for.
+///
+/// **Source.** The rule of A. Nádas, "An Extension of a Theorem of Chow and Robbins on Sequential Confidence Intervals for the Mean",
+/// *Annals of Mathematical Statistics* 40(2), 1969: an interval whose width is in proportion to the mean. It looks at the estimate, but
+/// at five half-widths from zero, that hardly favours large ones (`tests/limit_errors.rs`, `tests/decision_errors.rs`).
+pub const OF_COST: f64 = 0.2;
+
 /// Rounds before the first look. With fewer, the spread of rounds is a guess.
 pub(crate) const FIRST_LOOK: u32 = 8;
 
@@ -60,6 +68,13 @@ pub fn looks(first: u32, last: u32) -> Vec<u32> {
 pub fn precise_enough(half_widths: &[f64], target: f64) -> bool {
     let reached = half_widths.iter().filter(|half_width| **half_width <= target).count();
     reached > 0 && reached as f64 >= NEARLY_ALL * half_widths.len() as f64
+}
+
+/// The half-width `half_width` of the cost `cost`, scaled down so that it is at most `target` exactly if it is at most `target` or at most
+/// the share `of_cost` of the cost. All in one unit. With 0 for `of_cost`, it stays as it is.
+pub fn scaled_half_width(half_width: f64, cost: f64, target: f64, of_cost: f64) -> f64 {
+    let wider = of_cost * cost.abs() / target;
+    if wider > 1.0 { half_width / wider } else { half_width }
 }
 
 /// The expected half-width after `rounds` rounds, given `half_width` after `measured` rounds.
@@ -118,6 +133,25 @@ mod tests {
         assert_eq!(looks(8, 3), [3]);
         assert_eq!(looks(8, 0), [0_u32; 0]);
         assert_eq!(looks(u32::MAX - 1, u32::MAX), [u32::MAX - 1, u32::MAX]);
+    }
+
+    #[test]
+    fn a_large_cost_is_precise_enough_as_a_share_of_itself() {
+        for (half_width, cost, expected) in [
+            (0.02, 0.0, 0.02),
+            (0.02, 0.05, 0.02),
+            // A fifth of 0.1 is 0.02, which is narrow enough.
+            (0.02, 0.1, 0.01),
+            (0.02, -0.1, 0.01),
+            (8.0, 40.0, 0.01),
+            (8.8, 40.0, 0.011),
+        ] {
+            let scaled = scaled_half_width(half_width, cost, 0.01, 0.2);
+            assert!((scaled - expected).abs() < 1e-12, "{half_width} {cost}: {scaled}");
+        }
+        for target in [0.01, 0.0] {
+            assert!((scaled_half_width(8.0, 40.0, target, 0.0) - 8.0).abs() < 1e-12, "{target}");
+        }
     }
 
     #[test]

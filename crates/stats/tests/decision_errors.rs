@@ -3,7 +3,9 @@
 //! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::Decision;
-use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, looks, mean_over_rounds, precise_enough};
+use hoptax_stats::{
+    DECISIVE, LOOK_CONFIDENCE, OF_COST, decide, looks, mean_over_rounds, precise_enough, scaled_half_width,
+};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, Normal};
@@ -36,7 +38,9 @@ fn rates(truth: f64, times: &[u32], confidence: f64) -> Rates {
             }
             let interval = mean_over_rounds(&values, confidence).expect("there are rounds");
             let is_last = Some(time) == times.last();
-            if !is_last && !precise_enough(&[interval.half_width()], DECISIVE * MARGIN) {
+            let target = DECISIVE * MARGIN;
+            let half_width = scaled_half_width(interval.half_width(), interval.estimate, target, OF_COST);
+            if !is_last && !precise_enough(&[half_width], target) {
                 continue;
             }
             let of = match decide(&interval, *time, confidence, MARGIN).expect("a positive margin") {
@@ -60,7 +64,9 @@ fn a_study_that_measures_until_decided_rarely_errs() {
     assert!(at_margin.equivalent <= 5.0, "{at_margin:?}");
     let beyond = rates(1.5 * MARGIN, &times, LOOK_CONFIDENCE);
     assert!(beyond.different > 99.0, "{beyond:?}");
-    for all in [equal, at_margin, beyond] {
+    let large = rates(20.0 * MARGIN, &times, LOOK_CONFIDENCE);
+    assert!(large.different > 99.9, "{large:?}");
+    for all in [equal, at_margin, beyond, large] {
         assert!(all.undecided < 1.0, "{all:?}");
     }
 }

@@ -3,7 +3,8 @@
 //! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{
-    LOOK_CONFIDENCE, half_width_for_limit, looks, mean_over_rounds, precise_enough, simultaneous,
+    LOOK_CONFIDENCE, OF_COST, half_width_for_limit, looks, mean_over_rounds, precise_enough,
+    scaled_half_width, simultaneous,
 };
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -12,7 +13,8 @@ use rand_distr::{Distribution, StandardNormal};
 const GATES: u32 = 4_000;
 const BUDGET_ROUNDS: u32 = 120;
 
-/// A limit on an increase, percent, and the standard deviation of the change from round to round, percent.
+/// A limit on an increase, percent, and the standard deviation of a small change from round to round, percent. That of a large one
+/// grows with what the candidate costs.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     percent: f64,
@@ -56,14 +58,17 @@ fn rates(factor: f64, shared: f64, (times, confidence): (&[u32], f64), compariso
                 for (values, limit) in values.iter_mut().zip(LIMITS) {
                     let own: f64 = StandardNormal.sample(&mut rng);
                     let error = shared.sqrt() * common + (1.0 - shared).sqrt() * own;
-                    values.push(factor * limit.percent + limit.spread * error);
+                    let change = factor * limit.percent;
+                    values.push(change + limit.spread * (1.0 + change.max(0.0) / 100.0) * error);
                 }
             }
             let intervals = values
                 .each_ref()
                 .map(|values| mean_over_rounds(values, confidence).expect("there are rounds"));
             let is_last = Some(time) == times.last();
-            if !is_last && !precise_enough(&[intervals[0].half_width()], target) {
+            let half_width =
+                scaled_half_width(intervals[0].half_width(), intervals[0].estimate, target, OF_COST);
+            if !is_last && !precise_enough(&[half_width], target) {
                 continue;
             }
             let wide = intervals.map(|one| {
@@ -120,4 +125,15 @@ fn a_gate_until_decided_finds_a_change_of_five_percent_and_passes_none() {
     let equal = rates(0.0, 0.0, (&times, LOOK_CONFIDENCE), 3);
     assert!(equal.failed < 0.5 && equal.passed > 97.0, "{equal:?}");
     assert!(equal.rounds < f64::from(BUDGET_ROUNDS) / 2.0, "{equal:?}");
+}
+
+#[test]
+fn a_large_change_is_found_soon_and_its_interval_is_not_favoured() {
+    let times = looks(0, BUDGET_ROUNDS);
+    // 6 % to 300 % more CPU time.
+    for factor in [2.0, 3.0, 4.0, 6.0, 10.0, 100.0] {
+        let beyond = rates(factor, 0.0, (&times, LOOK_CONFIDENCE), 3);
+        assert!(beyond.found > 99.0 && beyond.missed <= 5.5, "{factor}: {beyond:?}");
+        assert!(factor < 6.0 || beyond.rounds < 11.0, "{factor}: {beyond:?}");
+    }
 }

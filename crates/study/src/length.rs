@@ -1,14 +1,14 @@
 //! The length of a study: a number of rounds, a time budget, or a target precision.
 //!
 //! With a time budget, a study takes as many complete rounds as fit. With a target precision, it checks the widths of
-//! its intervals after some of the rounds, never its estimates, and ends when nearly all costs are as precise.
+//! its intervals after some of the rounds, and ends when nearly all costs are as precise.
 //! [`hoptax_stats::looks`] and [`hoptax_stats::LOOK_CONFIDENCE`] document the rule and why its intervals use a higher
 //! confidence.
 
 use hoptax_result::SequentialPlan;
 use hoptax_stats::{LOOK_CONFIDENCE, looks, precise_enough, rounds_needed};
 
-use crate::precision::of_nearly_all;
+use crate::precision::{Precision, of_nearly_all};
 
 /// Minimum number of rounds for an interval. A study takes at least these, whatever its budget.
 pub const FEWEST_ROUNDS: u32 = 2;
@@ -20,16 +20,15 @@ pub struct Length {
     pub rounds: u32,
     /// Time budget for all rounds together, seconds.
     pub budget_s: Option<f64>,
-    /// Target half-width of nearly all costs in CPU time, as a share of the CPU time of the arm that each is compared
-    /// with.
+    /// Target precision of nearly all costs in CPU time.
     pub until: Option<Until>,
 }
 
 /// A target precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
-    /// The half-width, as a share: 0.01 for 1 %.
-    pub target_share: f64,
+    /// What is precise enough.
+    pub precision: Precision,
     /// Number of rounds after which it was first requested: 0 if the study began with it. There were no looks before.
     pub since_rounds: u32,
 }
@@ -69,20 +68,25 @@ impl Course {
         self.ended_s.push(elapsed_s);
     }
 
-    /// Whether another round begins. `half_widths` returns those of all costs in CPU time at this point, as
+    /// Whether another round begins. `half_widths` returns those of all costs in CPU time at this point for a precision, as
     /// [`crate::precision::half_widths`] does; it is called only where the study looks.
-    pub fn should_continue(&mut self, elapsed_s: f64, half_widths: impl FnOnce() -> Vec<f64>) -> bool {
+    pub fn should_continue(
+        &mut self,
+        elapsed_s: f64,
+        half_widths: impl FnOnce(&Precision) -> Vec<f64>,
+    ) -> bool {
         let rounds = self.rounds();
         let is_spent = rounds >= self.length.rounds || !self.another_fits(elapsed_s);
         let Some(until) = self.length.until else { return !is_spent };
         if rounds == 0 || !(is_spent || self.schedule.contains(&rounds)) {
             return !is_spent;
         }
-        let half_widths = half_widths();
+        let target_share = until.precision.target_share;
+        let half_widths = half_widths(&until.precision);
         self.looked.push(rounds);
-        self.reached = precise_enough(&half_widths, until.target_share);
+        self.reached = precise_enough(&half_widths, target_share);
         self.needed = of_nearly_all(&half_widths)
-            .and_then(|half_width| rounds_needed(half_width, rounds, until.target_share));
+            .and_then(|half_width| rounds_needed(half_width, rounds, target_share));
         !(is_spent || self.reached)
     }
 
@@ -129,7 +133,8 @@ impl Course {
     /// The sequential stopping rule and its looks; none without a target precision.
     pub fn sequential(&self) -> Option<SequentialPlan> {
         self.length.until.map(|until| SequentialPlan {
-            target_share: until.target_share,
+            target_share: until.precision.target_share,
+            of_cost_share: until.precision.of_cost_share,
             reached: self.reached,
             looks: self.looked.clone(),
             quantile_confidence: LOOK_CONFIDENCE,
@@ -146,8 +151,12 @@ impl Course {
 mod tests {
     use super::*;
 
+    fn until(target_share: f64, since_rounds: u32) -> Until {
+        Until { precision: Precision { target_share, of_cost_share: 0.0 }, since_rounds }
+    }
+
     fn length(rounds: u32, budget_s: Option<f64>, target_share: Option<f64>) -> Length {
-        let until = target_share.map(|target_share| Until { target_share, since_rounds: 0 });
+        let until = target_share.map(|target_share| until(target_share, 0));
         Length { rounds, budget_s, until }
     }
 
@@ -156,7 +165,7 @@ mod tests {
         let (mut course, mut elapsed_s) = (Course::new(length, Vec::new()), 0.0);
         loop {
             let rounds = course.rounds();
-            if !course.should_continue(elapsed_s, || vec![half_width(rounds); 3]) {
+            if !course.should_continue(elapsed_s, |_| vec![half_width(rounds); 3]) {
                 return course;
             }
             elapsed_s += round_s(rounds);
@@ -220,17 +229,16 @@ mod tests {
     #[test]
     fn a_resumed_study_checks_widths_after_the_same_rounds() {
         let ended = |rounds: u32| (1..=rounds).map(|round| f64::from(round) * 10.0).collect();
-        let until = |since_rounds| Some(Until { target_share: 0.01, since_rounds });
-        let of = |since| Length { rounds: 40, budget_s: None, until: until(since) };
-        assert!(Course::new(of(0), ended(9)).should_continue(90.0, Vec::new));
+        let of = |since| Length { rounds: 40, budget_s: None, until: Some(until(0.01, since)) };
+        assert!(Course::new(of(0), ended(9)).should_continue(90.0, |_| Vec::new()));
         let mut ended_there = Course::new(of(0), ended(10));
-        assert!(!ended_there.should_continue(100.0, || vec![0.001]));
+        assert!(!ended_there.should_continue(100.0, |_| vec![0.001]));
         assert_eq!(ended_there.sequential().unwrap().looks, [8, 10]);
         // There were no looks while it was a study of twelve rounds.
         let mut asked_later = Course::new(of(12), ended(12));
-        assert!(asked_later.should_continue(120.0, || unreachable!("no look after twelve rounds")));
+        assert!(asked_later.should_continue(120.0, |_| unreachable!("no look after twelve rounds")));
         asked_later.round_ended(130.0);
-        assert!(!asked_later.should_continue(130.0, || vec![0.001]));
+        assert!(!asked_later.should_continue(130.0, |_| vec![0.001]));
         assert_eq!(asked_later.sequential().unwrap().looks, [13]);
     }
 
@@ -244,7 +252,7 @@ mod tests {
         assert_eq!(budget.expected_rounds(), Some(9));
         let mut until = Course::new(length(1000, None, Some(0.01)), vec![1.0; 8]);
         assert_eq!(until.expected_rounds(), None);
-        assert!(until.should_continue(8.0, || vec![0.012]));
+        assert!(until.should_continue(8.0, |_| vec![0.012]));
         assert_eq!(until.expected_rounds(), Some(13));
     }
 }

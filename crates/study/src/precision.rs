@@ -1,10 +1,28 @@
 //! The precision of a study's costs, and a forecast of it for more rounds.
 
-use hoptax_result::{ArmKind, ArmResult, Interval, StudyResult};
-use hoptax_stats::{LOOK_CONFIDENCE, half_width_after, precise_enough, rounds_needed, standard_error};
+use hoptax_result::{ArmKind, ArmResult, Interval, SequentialPlan, StudyResult};
+use hoptax_stats::{
+    LOOK_CONFIDENCE, half_width_after, precise_enough, rounds_needed, scaled_half_width, standard_error,
+};
 
 /// A forecast of more rounds aims at intervals narrower by a quarter, the least that is worth the time.
 const NARROWER: f64 = 0.75;
+
+/// A precision of costs in CPU time that a study can be asked for. The default asks for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Precision {
+    /// Half-width of an interval, as a share of the CPU time of the arm that an arm is compared with: 0.01 for 1 %.
+    pub target_share: f64,
+    /// Half-width that is narrow enough as well, as a share of the cost itself: 0.2 for 20 %; 0 for none. Large costs vary in
+    /// proportion, and whether they exceed a small limit is known long before they are known to within it.
+    pub of_cost_share: f64,
+}
+
+impl From<&SequentialPlan> for Precision {
+    fn from(plan: &SequentialPlan) -> Self {
+        Self { target_share: plan.target_share, of_cost_share: plan.of_cost_share }
+    }
+}
 
 /// The expected precision of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,23 +36,29 @@ pub struct Forecast {
 
 /// The half-widths of all costs in CPU time, each as a share of the CPU time of the arm that its arm is compared with:
 /// 0.01 for 1 %. One for each arm that has such a cost; infinite where it could not be computed. A study that compares arms
-/// with others than a plain proxy asks for these costs, so only they count.
+/// with others than a plain proxy asks for these costs, so only they count. The cost of the A/A arm is known, so it counts only if
+/// there is no other.
 ///
-/// The estimates of the costs are not used, so a study that stops by these half-widths favours neither small nor large
-/// costs.
-pub fn half_widths(result: &StudyResult) -> Vec<f64> {
+/// Those of costs that are large enough for [`Precision::of_cost_share`] are scaled down to `target_share`. Otherwise the estimates
+/// of the costs are not used, so a study that stops by these half-widths favours neither small nor large costs.
+pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
     let proxied = |id: &String| result.arms.iter().find(|arm| arm.id == *id && !arm.hops.is_empty());
     let compared = result.arms.iter().filter(|arm| !arm.hops.is_empty());
     let with_other: Vec<(&ArmResult, &ArmResult)> =
         compared.filter_map(|arm| Some((arm, proxied(arm.compared_with.as_ref()?)?))).collect();
     let is_asked = |(_, other): &(&ArmResult, &ArmResult)| other.kind != ArmKind::Baseline;
-    let asks = with_other.iter().any(is_asked);
+    let is_same = |(arm, _): &(&ArmResult, &ArmResult)| arm.kind == ArmKind::Same;
+    let asks = with_other.iter().any(|pair| is_asked(pair) && !is_same(pair));
+    let has_others = with_other.iter().any(|pair| !is_same(pair));
     with_other
         .into_iter()
-        .filter(|pair| !asks || is_asked(pair))
+        .filter(|pair| (!asks || is_asked(pair)) && (!has_others || !is_same(pair)))
         .map(|(arm, other)| {
             let share = arm.cost.cpu_us_per_request.zip(other.cpu_us_per_request);
-            let share = share.map(|(cost, level)| cost.half_width() / level.estimate);
+            let share = share.map(|(cost, level)| {
+                let (half_width, cost) = (cost.half_width() / level.estimate, cost.estimate / level.estimate);
+                scaled_half_width(half_width, cost, precision.target_share, precision.of_cost_share)
+            });
             share.filter(|share| *share >= 0.0).unwrap_or(f64::INFINITY)
         })
         .collect()
@@ -59,7 +83,7 @@ pub fn of_nearly_all(half_widths: &[f64]) -> Option<f64> {
 /// **Degenerate cases.** `None` where there is no such half-width, and with fewer than two rounds, measured or
 /// requested.
 pub fn forecast(result: &StudyResult, rounds: u32) -> Option<Forecast> {
-    let now = of_nearly_all(&half_widths(result))?;
+    let now = of_nearly_all(&half_widths(result, &Precision::default()))?;
     let (measured, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
     let then = half_width_after(now * at_looks(measured, confidence)?, measured, rounds)?;
     Some(Forecast { rounds, half_width_share: then / at_looks(rounds, confidence)? })

@@ -174,6 +174,16 @@ pub enum ArmError {
     /// Envoy refuses its given configuration: the places in the user's files, and the reason.
     #[error("{0}")]
     Refused(String),
+    /// A proxy needs more processors than the study has.
+    #[error("the proxy `{proxy}` needs {needed} processors, and the study has {available} on this machine")]
+    TooFewProcessors {
+        /// Its name.
+        proxy: String,
+        /// The processors that it needs.
+        needed: u32,
+        /// Those of the proxies, of the generator and of the origin.
+        available: usize,
+    },
     /// Its network cannot be created or read.
     #[error(transparent)]
     Network(#[from] NetworkError),

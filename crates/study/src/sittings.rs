@@ -280,6 +280,7 @@ mod tests {
         let fixed = lua(&combine(&[looked.clone()]).unwrap()).estimates[0].unwrap();
         looked.result.plan.sequential = Some(hoptax_result::SequentialPlan {
             target_share: 0.01,
+            of_cost_share: 0.0,
             reached: true,
             looks: vec![8, 10],
             quantile_confidence: 0.96,

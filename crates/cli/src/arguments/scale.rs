@@ -43,6 +43,8 @@ pub(crate) enum Over {
     Connections,
     /// Worker threads of the first proxy, and of all others that have as many
     Workers,
+    /// Processors that the first proxy may use, and all others that may use as many
+    Processors,
     /// Clones of the last proxy
     Clones,
     /// Bytes in the body of each request, where a study states them
@@ -56,6 +58,7 @@ impl From<Over> for ScaleDimension {
         match over {
             Over::Connections => Self::Connections,
             Over::Workers => Self::Workers,
+            Over::Processors => Self::Processors,
             Over::Clones => Self::Clones,
             Over::RequestBytes => Self::RequestBytes,
             Over::ResponseBytes => Self::ResponseBytes,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use hoptax_study::precision::Precision;
 
 use super::values::{self, NeverHalt};
 
@@ -55,11 +56,11 @@ pub(crate) struct StudyArguments {
     pub(crate) budget: Option<Duration>,
     /// Measure until nearly all CPU costs are known to within this percentage of their baseline's CPU time
     ///
-    /// The study examines the widths of its intervals after 8, 10, 13, 17, ... rounds, never its estimates. It ends when 95 of
-    /// 100 intervals are narrow enough, or when --rounds or --budget is reached. The intervals are slightly wider to compensate:
-    /// their coverage remains 95 %.
-    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
-    pub(crate) until: Option<f64>,
+    /// The study examines the widths of its intervals after 8, 10, 13, 17, ... rounds. It ends when 95 of 100 intervals are narrow
+    /// enough, or when --rounds or --budget is reached. The intervals are slightly wider to compensate: their coverage remains 95 %.
+    /// With `--until '1% or 20% of cost'`, intervals of large costs may be wider.
+    #[arg(long, value_name = "PERCENT", value_parser = values::precision)]
+    pub(crate) until: Option<Precision>,
     /// Seed of all random orders, instead of the study file's
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,

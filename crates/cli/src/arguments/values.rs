@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use clap::ValueEnum;
 use hoptax_bootstrap::request::StatedRequest;
 use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, without_user};
+use hoptax_study::precision::Precision;
 
 /// When to keep idle processors from halting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -241,6 +242,16 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A precision: `1%`, or `1% or 20% of cost`.
+pub(crate) fn precision(text: &str) -> Result<Precision, String> {
+    let Some((target, of_cost)) = text.split_once("or") else {
+        return Ok(Precision { target_share: percent(text)?, of_cost_share: 0.0 });
+    };
+    let of_cost = of_cost.trim().strip_suffix("cost").and_then(|rest| rest.trim().strip_suffix("of"));
+    let of_cost = of_cost.ok_or_else(|| "write it as `1% or 20% of cost`".to_owned())?;
+    Ok(Precision { target_share: percent(target)?, of_cost_share: percent(of_cost)? })
+}
+
 /// The value of `--header`: one header, or all headers of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Headers(pub(crate) Vec<(String, String)>);
@@ -335,6 +346,11 @@ mod tests {
         assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
         assert_eq!(percent("1%"), Ok(0.01));
         assert_eq!(percent(" 0.5 % "), Ok(0.005));
+        let of = |target_share, of_cost_share| Ok(Precision { target_share, of_cost_share });
+        assert_eq!([precision("1%"), precision("1% or 20 % of cost")], [of(0.01, 0.0), of(0.01, 0.2)]);
+        for wrong in ["1", "1% or 20%", "1% or of cost", "or 20% of cost", "1% or 20 of cost"] {
+            assert!(precision(wrong).is_err(), "{wrong}");
+        }
         assert!(percent("1").unwrap_err().contains("`1%`"));
         assert!(percent("0%").is_err() && percent("101%").is_err() && percent("nan%").is_err());
         assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use hoptax_host::delegate::run_to_end;
 use hoptax_result::StudyResult;
+use hoptax_stats::OF_COST;
 
 use crate::arguments::NeverHalt;
 use crate::exit::{Code, Failure};
@@ -27,7 +28,8 @@ pub(super) enum Length {
     Rounds(u32),
     /// As many rounds as fit in this time.
     Budget(Duration),
-    /// Until the intervals of CPU time reach at most this share of it to each side, for at most the budget.
+    /// Until the intervals of CPU time decide: they reach at most this share of it to each side, or [`OF_COST`] of their own
+    /// estimate. For at most the budget.
     Until { half_width_share: f64, budget: Duration },
 }
 
@@ -45,7 +47,7 @@ pub(super) fn options(length: Option<Length>, envoy: Option<&str>, never_halt: N
         }
     }
     if let Some(Length::Until { half_width_share, .. }) = length {
-        option("--until", format!("{}%", 100.0 * half_width_share));
+        option("--until", format!("{}% or {}% of cost", 100.0 * half_width_share, 100.0 * OF_COST));
     }
     if let Some(envoy) = envoy {
         option("--envoy", envoy.to_owned());

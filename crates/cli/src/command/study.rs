@@ -31,7 +31,7 @@ use hoptax_study::event::Event;
 use hoptax_study::file;
 use hoptax_study::length::{Course, Length};
 use hoptax_study::plan::{LeftOpen, Plan};
-use hoptax_study::precision;
+use hoptax_study::precision::{self, Precision};
 use hoptax_study::programs;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
@@ -474,14 +474,14 @@ fn note_precision(directory: &Path, result: &StudyResult) {
     let Some(sequential) = result.plan.sequential.as_ref().filter(|sequential| !sequential.reached) else {
         return;
     };
-    let target = session::percent(sequential.target_share);
-    let found = precision::of_nearly_all(&precision::half_widths(result));
+    let target = session::precision_text(&sequential.into());
+    let found = precision::of_nearly_all(&precision::half_widths(result, &Precision::default()));
     let found = found.map_or_else(String::new, |found| {
         format!(" (nearly all costs are within {})", session::percent(found))
     });
     print::note(&format!(
-        "the requested precision of {target} is not reached{found}: `hoptax study --resume {} --until {}` continues",
+        "the requested precision of {target} is not reached{found}: `hoptax study --resume {} --until '{}'` continues",
         directory.display(),
-        target.replace(' ', "")
+        target.replace(" %", "%")
     ));
 }

@@ -232,6 +232,20 @@ fn a_collector_reads_what_the_result_says() {
     let printed = collector.printed();
     assert_eq!(differences(&result, &passed_on, &printed), Vec::<String>::new(), "{printed}");
 
+    // What a collector wrote is read as well.
+    let written = folder.path().join("collected.json").display().to_string();
+    fs::write(&written, passed_on.to_string()).unwrap();
+    let imported =
+        run(["import", "otlp", &written, "--statistic", "hoptax.load.service_time", "--json", "-"]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let imported = checked("load", &imported.stdout);
+    assert_eq!(imported["book"]["answered"], result["book"]["answered"]);
+    for quantile in ["p50_us", "p90_us"] {
+        let [of, read] = [&result, &imported].map(|one| number(&one["latency"]["service"][quantile]));
+        // The end of a bucket of the widest kind that is not given as a range.
+        assert!((0.999..=1.1).contains(&(read / of)), "{quantile}: {of} {read}");
+    }
+
     // A result with one other number would not pass.
     for changed in [
         "/book/answered",

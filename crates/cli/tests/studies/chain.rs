@@ -79,9 +79,23 @@ fn every_proxy_of_a_chain_does_its_own_work() {
 }
 
 #[test]
+fn a_proxy_that_needs_more_processors_than_there_are_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = write_study(folder.path(), "  - baseline\n  - {name: on-999, hops: [{processors: 999}]}\n");
+    let out = folder.path().join("out");
+    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("arm `on-999`") && ran.stderr.contains("needs 999 processors"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
 fn a_front_proxy_distributes_requests_over_clones_with_an_origin_each() {
     let folder = tempfile::tempdir().unwrap();
-    let arms = "  - baseline\n  - {name: mesh, hops: [front, {name: service, clones: 3, pinned: false}]}\n";
+    let arms = "  - baseline\n  - {name: mesh, hops: [front, {name: service, clones: 3, processors: all}]}\n";
     let study = write_study(folder.path(), arms);
     let out = folder.path().join("out");
     let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);

@@ -28,6 +28,7 @@ pub fn size(result: &SizeResult, style: Style) -> String {
     if !result.functions.is_empty() {
         text += &format!("\n{}", functions(&result.functions));
     }
+    text.extend(connections(&result.proxies).map(|connections| format!("\n{connections}")));
     text += &format!("\n{}", resources(&result.proxies));
     text.extend(result.money.as_ref().map(|money| format!("\n{}", in_money(money, style))));
     let void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
@@ -190,6 +191,18 @@ fn widest(withheld: &[WithheldTime]) -> Option<String> {
     Some(format!("±{} %", grouped(100.0 * share, 0)))
 }
 
+/// New connections of the proxies that have some.
+fn connections(proxies: &[SizedProxy]) -> Option<String> {
+    let mut rows = Rows::new(&["new connections of", "per second", "CPU us each", "cores"]);
+    let new = proxies.iter().filter_map(|proxy| Some((proxy, proxy.new_connections.as_ref()?)));
+    let mut has_any = false;
+    for (proxy, new) in new {
+        has_any = true;
+        rows.add(&proxy.service, vec![number(new.per_second), level(&new.cpu_us_each), cores(&new.cores)]);
+    }
+    has_any.then(|| rows.text())
+}
+
 /// Resources of containers.
 fn resources(proxies: &[SizedProxy]) -> String {
     let mut rows = Rows::new(&["Kubernetes", "requests.cpu", "limits.cpu", "requests.memory"]);
@@ -272,7 +285,9 @@ fn method(result: &SizeResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{KubernetesResources, ProxyLatency, ProxyMoney, SizeBottleneck, SizeSide};
+    use hoptax_result::{
+        KubernetesResources, ProxyLatency, ProxyMoney, SizeBottleneck, SizeSide, SizedConnections,
+    };
 
     use super::*;
 
@@ -293,6 +308,11 @@ mod tests {
             busy_share: about(cores / f64::from(workers), 0.03),
             max_rate: about(12_000.0 / cores * f64::from(workers), 0.03),
             memory_bytes: (workers > 1).then(|| about(61.0 * MIB, 0.01)),
+            new_connections: (workers > 1).then(|| SizedConnections {
+                per_second: 600.0,
+                cpu_us_each: about(213.0, 0.08),
+                cores: about(600.0 * 213e-6, 0.08),
+            }),
             is_extrapolated: false,
             kubernetes: KubernetesResources {
                 cpu_request: format!("{:.0}m", 1_030.0 * cores),

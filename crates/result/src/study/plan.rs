@@ -55,6 +55,9 @@ pub struct StudyPlan {
 pub struct SequentialPlan {
     /// Target half-width, as a share of the CPU time of the arm that an arm is compared with: 0.01 for 1 %.
     pub target_share: f64,
+    /// Half-width that is narrow enough as well, as a share of the cost itself: 0.2 for 20 %; 0 for none.
+    #[serde(default)]
+    pub of_cost_share: f64,
     /// Whether nearly all costs in CPU time, 95 of 100, reached the target.
     pub reached: bool,
     /// Numbers of rounds after which it checked the widths. The last look is its end, unless it was interrupted.

@@ -96,13 +96,49 @@ pub struct PlannedHop {
     /// The configuration of the user that it runs; null if its configuration is generated.
     #[serde(default)]
     pub config: Option<PlannedConfig>,
-    /// Its worker threads; null for one per processor of the proxies.
+    /// The processors that it may use; null for those of the proxies, and in results of earlier versions.
+    #[serde(default)]
+    pub processors: Option<HopProcessors>,
+    /// Its worker threads; null for one per processor that it may use.
     pub workers: Option<u32>,
     /// Flags of its command line, in addition to those of hoptax.
     #[serde(default)]
     pub flags: Vec<String>,
     /// Environment variables of its process, in addition to those of hoptax.
     pub environment: BTreeMap<String, String>,
+}
+
+/// The processors that a proxy may use, where they are not those of the proxies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum HopProcessors {
+    /// This many processors of the study: those of the proxies come before those of generator and origin.
+    Number(#[schemars(range(min = 1, max = 1024))] u32),
+    /// All processors of the study.
+    Word(AllProcessors),
+}
+
+/// The word for all processors of a study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum AllProcessors {
+    /// All of them.
+    All,
+}
+
+impl HopProcessors {
+    /// All processors of a study.
+    pub const ALL: Self = Self::Word(AllProcessors::All);
+
+    /// Their number on a machine where a study has `all` processors.
+    pub fn number(self, all: u32) -> u32 {
+        match self {
+            Self::Number(number) => number,
+            Self::Word(AllProcessors::All) => all,
+        }
+    }
 }
 
 /// A configuration of the user.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_result::HopProcessors;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,9 +57,10 @@ pub struct HopSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub clones: Option<u32>,
-    /// Whether it is pinned to the processors of the proxies. Otherwise it may run on all processors of the study. Default: true.
+    /// The processors that it may use: `all` of the study, or a number of them. Those of the proxies come before those of generator
+    /// and origin. Default: those of the proxies.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pinned: Option<bool>,
+    pub processors: Option<HopProcessors>,
     /// Nodes of the configuration that are replaced, by their JSON pointers, as if the file had these. Their addresses, files
     /// and secrets are replaced like those of the file.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

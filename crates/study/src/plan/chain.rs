@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use hoptax_functions::{Composition, Secured, Tls};
+use hoptax_result::HopProcessors;
 
 use super::given::GivenConfig;
 use crate::file::{Position, ProxyWord, SubjectSection, TlsWord};
@@ -44,8 +45,8 @@ pub struct Hop {
     pub environment: BTreeMap<String, String>,
     /// Whether it is a clone of the proxy before it in the list, and so beside it instead of behind it.
     pub is_clone: bool,
-    /// Whether it may run on all processors of the study.
-    pub is_unpinned: bool,
+    /// The processors that it may use; none for those of the proxies.
+    pub processors: Option<HopProcessors>,
 }
 
 impl Hop {

@@ -2,6 +2,7 @@
 
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest};
 use hoptax_functions::{Catalogue, Component, Composition, FunctionCall};
+use hoptax_result::{AllProcessors, HopProcessors};
 
 use super::chain::{Chain, GATEWAY, Hop};
 use super::given::{self, GivenConfig};
@@ -192,13 +193,16 @@ fn hop(section: &HopSection, functions: Composition, given: Option<GivenConfig>)
         flags: section.flags.clone(),
         environment: section.env.clone(),
         is_clone: false,
-        is_unpinned: section.pinned == Some(false),
+        processors: section.processors,
     }
 }
 
 /// Flags that hoptax sets, and what only Envoy supports.
 fn problems_of_section(section: &HopSection, place: &str) -> Placed {
     let mut problems = Vec::new();
+    if section.processors == Some(HopProcessors::Number(0)) {
+        problems.push((format!("{place}/processors"), "a proxy needs at least 1 processor".to_owned()));
+    }
     for (index, flag) in section.flags.iter().enumerate() {
         let name = flag.split_once('=').map_or(flag.as_str(), |(name, _)| name);
         if OWN_FLAGS.contains(&name) {
@@ -431,7 +435,11 @@ fn in_words(section: &HopSection, usual: &str) -> String {
         format!("`{config}`{less}{replaced}")
     }));
     parts.extend(section.clones.map(|number| format!("{number} clones")));
-    parts.extend((section.pinned == Some(false)).then(|| "no pinning".to_owned()));
+    parts.extend(section.processors.map(|processors| match processors {
+        HopProcessors::Number(1) => "1 processor".to_owned(),
+        HopProcessors::Number(number) => format!("{number} processors"),
+        HopProcessors::Word(AllProcessors::All) => "all processors".to_owned(),
+    }));
     parts.extend(section.workers.map(|number| format!("{number} workers")));
     parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));
     parts.extend(section.env.iter().map(|(name, value)| format!("`{name}={value}`")));

@@ -217,7 +217,8 @@ impl Subjects {
                     let names = Names::new(setting.directory, &next, companion_address);
                     let is_near = arm.chain.is_near(number);
                     let ends = Ends::of(link, &networks, subject.arm);
-                    let place = (ends.listening(is_near), processors_of(setting, link, (hop, is_near)));
+                    let processors = processors_of(setting, link, (hop, is_near)).map_err(of(arm))?;
+                    let place = (ends.listening(is_near), processors);
                     let directory = hop_folder(folder(setting, arm, subject.copy), arm, hop);
                     if let Some(front) = hop.proxy.front() {
                         let start = || front.start(&directory, (place.0, 0).into(), &next, &place.1);
@@ -384,13 +385,24 @@ pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
 }
 
 /// The processors of a proxy. The two ends of a link are two machines.
-fn processors_of(setting: &Setting<'_>, link: Option<&Link>, (hop, is_near): (&Hop, bool)) -> Vec<u32> {
+fn processors_of(
+    setting: &Setting<'_>,
+    link: Option<&Link>,
+    (hop, is_near): (&Hop, bool),
+) -> Result<Vec<u32>, ArmError> {
     let placement = setting.placement;
-    if hop.is_unpinned {
-        let all: BTreeSet<u32> = placement.generator.iter().chain(&placement.proxy).copied().collect();
-        return all.into_iter().collect();
-    }
-    if link.is_some() && is_near { placement.generator.clone() } else { placement.proxy.clone() }
+    let Some(processors) = hop.processors else {
+        let of_generator = link.is_some() && is_near;
+        return Ok(if of_generator { placement.generator.clone() } else { placement.proxy.clone() });
+    };
+    let others = placement.generator.iter().filter(|other| !placement.proxy.contains(other));
+    let all: Vec<u32> = placement.proxy.iter().chain(others).copied().collect();
+    let needed = processors.number(all.len() as u32);
+    all.get(..needed as usize).map(<[u32]>::to_vec).ok_or_else(|| ArmError::TooFewProcessors {
+        proxy: hop.name.clone(),
+        needed,
+        available: all.len(),
+    })
 }
 
 /// The folder of a copy of an arm.

@@ -116,6 +116,7 @@ fn planned_hop(plan: &Plan, arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> Pla
         version,
         sha256,
         functions: hop.functions.components().iter().filter(is_of_proxy).map(function).collect(),
+        processors: hop.processors,
         workers: match hop.proxy {
             ProxyWord::Envoy => arm.workers(hop).map(|workers| workers as u32),
             ProxyWord::Front(_) => Some(1),

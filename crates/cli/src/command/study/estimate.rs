@@ -233,6 +233,7 @@ pub(crate) fn gigabytes(bytes: u64) -> String {
 mod tests {
     use hoptax_functions::Catalogue;
     use hoptax_study::length::Until;
+    use hoptax_study::precision::Precision;
 
     use super::*;
 
@@ -273,7 +274,7 @@ mod tests {
         assert!(two.is_short(&of_rounds(most - 1)) && !two.is_short(&of_rounds(most + 1)), "{two:?}");
         assert!(two.is_short(&Length { budget_s: Some(SHORT_S / 2.0), ..of_rounds(1000) }));
         assert!(!two.is_short(&Length { budget_s: Some(2.0 * SHORT_S), ..of_rounds(1000) }));
-        let until = Some(Until { target_share: 0.01, since_rounds: 0 });
+        let until = Some(Until { precision: Precision::default(), since_rounds: 0 });
         assert!(!two.is_short(&Length { until, ..of_rounds(3) }));
     }
 

@@ -14,6 +14,7 @@ use hoptax_secrets::without_signatures;
 use hoptax_store::has_secrets;
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
+use hoptax_study::precision::Precision;
 use hoptax_study::programs::{self, Build};
 use hoptax_study::provenance::{sha256, sha256_of_file};
 use hoptax_study::record::RoundRecord;
@@ -91,6 +92,8 @@ pub(crate) struct Manifest {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct StoredUntil {
     target_share: f64,
+    #[serde(default)]
+    of_cost_share: f64,
     since_rounds: u32,
 }
 
@@ -166,9 +169,10 @@ impl Manifest {
 
     /// The condition that ends the study.
     pub(crate) fn length(&self) -> Length {
-        let until = self
-            .until
-            .map(|until| Until { target_share: until.target_share, since_rounds: until.since_rounds });
+        let until = self.until.map(|StoredUntil { target_share, of_cost_share, since_rounds }| Until {
+            precision: Precision { target_share, of_cost_share },
+            since_rounds,
+        });
         Length { rounds: self.rounds, budget_s: self.budget_s, until }
     }
 
@@ -176,9 +180,11 @@ impl Manifest {
     pub(crate) fn set_length(&mut self, length: &Length) {
         self.rounds = length.rounds;
         self.budget_s = length.budget_s;
-        self.until = length
-            .until
-            .map(|until| StoredUntil { target_share: until.target_share, since_rounds: until.since_rounds });
+        self.until = length.until.map(|Until { precision, since_rounds }| StoredUntil {
+            target_share: precision.target_share,
+            of_cost_share: precision.of_cost_share,
+            since_rounds,
+        });
     }
 
     /// Reasons why `other` is not another sitting of the same study on this machine; empty if it is one.

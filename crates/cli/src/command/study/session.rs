@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hoptax_result::StudyResult;
 use hoptax_study::length::{Course, Length, Until};
 use hoptax_study::plan::Plan;
-use hoptax_study::precision::{Forecast, forecast, forecast_of_more, half_widths};
+use hoptax_study::precision::{Forecast, Precision, forecast, forecast_of_more, half_widths};
 use hoptax_study::record::RoundRecord;
 use hoptax_study::summary::{self, Conditions};
 
@@ -26,7 +26,7 @@ pub(super) fn length(arguments: &StudyArguments, rounds_of_file: u32) -> Length 
     Length {
         rounds: rounds(arguments).unwrap_or(rounds_of_file),
         budget_s: arguments.budget.map(|budget| budget.as_secs_f64()),
-        until: arguments.until.map(|target_share| Until { target_share, since_rounds: 0 }),
+        until: arguments.until.map(|precision| Until { precision, since_rounds: 0 }),
     }
 }
 
@@ -50,7 +50,7 @@ fn more(arguments: &StudyArguments, length: Length, complete: &CompleteRounds) -
     // A study with a precision has been examined before; otherwise, its rounds so far have not.
     let since_rounds = length.until.map_or(measured, |until| until.since_rounds);
     let until = match (arguments.until, arguments.rounds) {
-        (Some(target_share), _) => Some(Until { target_share, since_rounds }),
+        (Some(precision), _) => Some(Until { precision, since_rounds }),
         // A new budget keeps the requested precision; a new number of rounds replaces it.
         (None, None) => length.until,
         (None, Some(_)) => None,
@@ -73,7 +73,7 @@ pub(super) fn length_text(length: &Length) -> String {
     let is_open = length.rounds == MOST_ROUNDS && (length.budget_s.is_some() || length.until.is_some());
     let mut ends = Vec::new();
     if let Some(until) = length.until {
-        ends.push(format!("until nearly all costs are within {}", percent(until.target_share)));
+        ends.push(format!("until nearly all costs are within {}", precision_text(&until.precision)));
     }
     if let Some(budget_s) = length.budget_s {
         ends.push(format!("as many rounds as fit into {}", duration(budget_s)));
@@ -130,7 +130,8 @@ impl<'a> Session<'a> {
         let interim = Conditions { sequential: self.course.sequential(), ..Conditions::default() };
         // A summary takes some time, so it is computed on demand.
         let summarised = || summary::summarise(self.plan, rounds, interim.clone());
-        let should_continue = self.course.should_continue(elapsed_s, || half_widths(&summarised()));
+        let should_continue =
+            self.course.should_continue(elapsed_s, |precision| half_widths(&summarised(), precision));
         expected.set(self.course.expected_rounds());
         let is_due = rounds.len() as u32 >= self.next_forecast;
         if !(should_continue && is_due) {
@@ -183,6 +184,16 @@ pub(super) fn forecast_text(result: &StudyResult, rounds: Option<u32>) -> Option
     ))
 }
 
+/// A precision as text, as `--until` reads it.
+pub(super) fn precision_text(precision: &Precision) -> String {
+    let target = percent(precision.target_share);
+    if precision.of_cost_share > 0.0 {
+        format!("{target} or {} of cost", percent(precision.of_cost_share))
+    } else {
+        target
+    }
+}
+
 /// A share as a percentage with two significant digits.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -221,6 +232,10 @@ mod tests {
         }
     }
 
+    fn until(target_share: f64, of_cost_share: f64, since_rounds: u32) -> Until {
+        Until { precision: Precision { target_share, of_cost_share }, since_rounds }
+    }
+
     #[test]
     fn rounds_budget_and_precision_end_a_study() {
         let of = |line: &str| length(&study(line), 16);
@@ -229,7 +244,9 @@ mod tests {
         assert_eq!(of("quick --budget 20m").budget_s, Some(1200.0));
         let both = of("quick --until 1% --budget 1h --rounds 40");
         assert_eq!((both.rounds, both.budget_s), (40, Some(3600.0)));
-        assert_eq!(both.until, Some(Until { target_share: 0.01, since_rounds: 0 }));
+        assert_eq!(both.until, Some(until(0.01, 0.0, 0)));
+        let of_cost = of("quick --until 1%or20%ofcost").until;
+        assert_eq!(of_cost, Some(until(0.01, 0.2, 0)));
     }
 
     #[test]
@@ -248,7 +265,7 @@ mod tests {
         assert_eq!((longer.budget_s, longer.until), (Some(160.0), sequential.until));
         // The three rounds of a study with a fixed number of rounds have not been examined.
         let resumed = of("--resume x --until 2%", &fixed).unwrap();
-        assert_eq!(resumed.until, Some(Until { target_share: 0.02, since_rounds: 3 }));
+        assert_eq!(resumed.until, Some(until(0.02, 0.0, 3)));
         assert_eq!(of("--resume x --rounds 30", &sequential).unwrap().until, None);
     }
 
@@ -260,6 +277,10 @@ mod tests {
         assert_eq!(
             of("quick --until 1% --rounds 40"),
             "until nearly all costs are within 1.0 %, at most 40 rounds"
+        );
+        assert_eq!(
+            of("quick --until 1%or20%ofcost --rounds 40"),
+            "until nearly all costs are within 1.0 % or 20 % of cost, at most 40 rounds"
         );
     }
 

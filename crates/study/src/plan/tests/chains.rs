@@ -1,5 +1,7 @@
 //! Arms with several proxies, and with an Envoy of their own.
 
+use hoptax_result::HopProcessors;
+
 use super::*;
 
 /// The names of the functions of each proxy.
@@ -85,7 +87,7 @@ fn an_arm_is_the_same_only_with_the_same_envoy() {
 #[test]
 fn clones_share_a_stage_and_have_an_origin_each() {
     let plan = plan(
-        "baseline, {name: mesh, hops: [edge, front, {name: service, clones: 3, workers: 1, pinned: false}]}, \
+        "baseline, {name: mesh, hops: [edge, front, {name: service, clones: 3, workers: 1, processors: all}]}, \
          {name: balanced, hops: [{name: balancer, proxy: haproxy-tcp}, {name: service, clones: 2}]}",
     )
     .unwrap();
@@ -99,7 +101,8 @@ fn clones_share_a_stage_and_have_an_origin_each() {
     assert_eq!(arm.chain.stages(), [0..1, 1..2, 2..5]);
     assert_eq!(arm.chain.to_string(), "edge -> front -> 3 clones of service");
     assert_eq!((arm.upstreams, arm.tls().len()), (3, 6));
-    assert!(arm.chain.hops.iter().map(|hop| hop.is_unpinned).eq([false, false, true, true, true]));
+    let all = Some(HopProcessors::ALL);
+    assert!(arm.chain.hops.iter().map(|hop| hop.processors).eq([None, None, all, all, all]));
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! Predictions of new connections.
+
+use hoptax_result::{ArmResult, LoadSpec, StudyResult};
+
+use super::graph::graph;
+use super::{is_near, study_with_busy};
+use crate::predict::{NoSize, size};
+
+const GRAPH: &str = "
+name: shop
+entry: gateway
+services:
+  - {name: gateway, requests_per_connection: 20, functions: [jwt, lua]}
+";
+
+/// Loads with kept connections, and, with `new`, connections of four requests each.
+fn loads(new: &str) -> String {
+    format!(
+        "loads:\n  - {{name: kept, loop: closed, connections: 16}}\n{new}  - {{name: open, loop: open, utilisation: 30%, \
+         arrivals: poisson, connections: 32}}\n"
+    )
+}
+
+const NEW: &str = "  - {name: new, loop: closed, connections: 16, requests_per_connection: 4}\n";
+
+/// A request to a plain proxy costs 60 us, and jwt adds 40 to it. A connection costs 200 us, and jwt adds 30 to it.
+fn cpu_us(arm: &ArmResult, load: &LoadSpec, round: u32) -> f64 {
+    let has_jwt = arm.id.starts_with("jwt");
+    let request = if has_jwt { 100.0 } else { 60.0 } + if arm.id == "lua" { 8.0 } else { 0.0 };
+    let connection = if has_jwt { 230.0 } else { 200.0 };
+    let noise = 1.0 + 0.01 * (f64::from(round) - 2.5);
+    noise * (request + load.requests_per_connection.map_or(0.0, |requests| connection / f64::from(requests)))
+}
+
+fn measured(loads: &str) -> StudyResult {
+    measured_with("[baseline, jwt, lua]", loads)
+}
+
+fn measured_with(arms: &str, loads: &str) -> StudyResult {
+    let busy = |_: &ArmResult, load: &LoadSpec| if load.name == "open" { 0.4 } else { 1.0 };
+    study_with_busy(loads, arms, cpu_us, |_, _, _| Vec::new(), busy)
+}
+
+#[test]
+fn a_connection_costs_its_part_of_each_request() {
+    let sized = size(&graph(GRAPH), 2_000.0, &[measured(&loads(NEW))]).unwrap();
+    let proxy = &sized.proxies[0];
+    // 60 for proxying, 40 and 8 for functions, and a twentieth of 200 + 30.
+    assert!(is_near(proxy.cpu_us_per_request.estimate, 108.0 + 11.5), "{:?}", proxy.cpu_us_per_request);
+    let new = proxy.new_connections.as_ref().unwrap();
+    assert!(is_near(new.per_second, 100.0) && is_near(new.cpu_us_each.estimate, 230.0), "{new:?}");
+    assert!(is_near(new.cores.estimate, 0.023), "{new:?}");
+    let jwt = sized.functions.iter().find(|function| function.function == "jwt").unwrap();
+    assert!(is_near(jwt.cpu_us_per_request.estimate, 40.0 + 1.5), "{jwt:?}");
+    let text = sized.extrapolations.join("\n");
+    assert!(text.contains("`gateway`: the CPU time of a new connection was measured at full load"), "{text}");
+    assert!(!text.contains("adds to a new connection was not measured"), "{text}");
+}
+
+#[test]
+fn a_load_with_new_connections_is_no_point_of_the_curve_of_kept_ones() {
+    let kept = GRAPH.replace("requests_per_connection: 20, ", "");
+    let [with, without] =
+        [NEW, ""].map(|new| size(&graph(&kept), 9_000.0, &[measured(&loads(new))]).unwrap());
+    assert_eq!(with.proxies, without.proxies);
+    assert_eq!(with.proxies[0].new_connections, None);
+}
+
+#[test]
+fn a_function_of_another_result_is_left_out_and_named() {
+    let others = measured_with("[baseline, rbac]", &loads(""));
+    let sized =
+        size(&graph(&GRAPH.replace("lua", "rbac")), 2_000.0, &[measured(&loads(NEW)), others]).unwrap();
+    let text = sized.extrapolations.join("\n");
+    assert!(
+        text.contains("what `rbac` adds to a new connection was not measured, and is left out"),
+        "{text}"
+    );
+}
+
+#[test]
+fn results_without_such_a_load_name_what_measures_it() {
+    let Err(NoSize::Missing { missing, arms }) = size(&graph(GRAPH), 1_000.0, &[measured(&loads(""))]) else {
+        panic!()
+    };
+    let [missing] = missing.as_slice() else { panic!("{missing:?}") };
+    assert!(
+        missing.contains("new connection") && missing.contains("requests_per_connection: 1"),
+        "{missing}"
+    );
+    assert_eq!(arms, ["- {function: baseline, at: {protocol: http1}}"]);
+}
