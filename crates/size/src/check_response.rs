@@ -102,6 +102,8 @@ pub(crate) fn checked_response<'a>(
         })
     };
     let limits = Limits::default();
+    let is_measured_vague =
+        |at: usize| intervals.get(at).is_some_and(|measured| vague_level(measured, &limits).is_some());
     // Against what was measured: an error that makes a prediction low would else withhold it, and one that makes it high would not.
     let is_vague = |from: usize| match intervals.get(from..from + 2) {
         Some([measured, predicted]) => {
@@ -115,11 +117,15 @@ pub(crate) fn checked_response<'a>(
         }
         _ => false,
     };
+    if is_measured_vague(0) {
+        return Err("the interval of the measured mean is wider than half of it".to_owned());
+    }
     if is_vague(0) {
         return Err("the interval of the predicted mean is wider than half of the measured one".to_owned());
     }
-    let has_tail =
-        !is_vague(3) && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
+    let has_tail = !is_measured_vague(3)
+        && !is_vague(3)
+        && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
     Ok(CheckedResponse {
         arm: arm.id.clone(),
         load: load.to_owned(),

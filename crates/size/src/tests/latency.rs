@@ -283,6 +283,18 @@ fn response_times_that_do_not_add_up_are_found_with_the_size_of_the_error() {
 }
 
 #[test]
+fn a_measured_time_that_says_nothing_is_compared_with_nothing() {
+    let stalled = |arm: &ArmResult, load: &LoadSpec, round: u32| {
+        let factor = if arm.id == "both" && load.name == "in-use-30" && round == 0 { 9.0 } else { 1.0 };
+        stretched(arm, load, round).into_iter().map(|us| us * factor).collect()
+    };
+    let result = check(&measured(ARMS, stalled)).unwrap();
+    let [left_out] = result.response_times_left_out.as_slice() else { panic!("{result:?}") };
+    assert_eq!((left_out.arm.as_str(), left_out.load.as_str()), ("both", "in-use-30"));
+    assert_eq!(left_out.reason, "the interval of the measured mean is wider than half of it");
+}
+
+#[test]
 fn a_chain_needs_an_arm_without_a_proxy_and_a_single_proxy_does_not() {
     let result = check(&measured(&ARMS.replace("- direct\n", "- cors\n"), stretched)).unwrap();
     assert!(result.response_times.iter().all(|one| one.arm == "both") && result.response_times.len() == 2);
