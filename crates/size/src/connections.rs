@@ -1,12 +1,14 @@
 //! What a new connection costs a proxy besides its requests, for plain proxies and for functions such as TLS.
 //!
-//! A request of a closed loop whose connections end after *r* requests costs what one on a connection that is kept costs, and the *r*-th
-//! part of what a connection costs. So a study with both loads states the CPU time of a connection at full load, and only there.
+//! A request of a closed loop whose connections end after *r* requests costs what one on a connection that is kept costs, and a part of
+//! what a connection costs. That part is on straight lines over *1/r* between the closed loops that a study has: not quite the *r*-th part,
+//! because a busy proxy also reads fewer requests at once where some of them come with a connection. It is known at full load only.
 
 use hoptax_result::ArmResult;
 
 use crate::arms::{plain_traffic, priced};
 use crate::graph::{Called, Traffic};
+use crate::interpolation::weighted;
 use crate::learn::Source;
 use crate::sum::{Measured, Sum};
 
@@ -14,7 +16,7 @@ use crate::sum::{Measured, Sum};
 const LOADS: &str =
     "loads `{name: kept, loop: closed}` and `{name: new, loop: closed, requests_per_connection: 1}`";
 
-/// The CPU time of a new connection, us: a weighted sum of measured CPU times.
+/// The CPU time of a new connection that carries a number of requests, us: a weighted sum of measured CPU times.
 #[derive(Debug)]
 pub(crate) struct OfConnection(Vec<(f64, Measured)>);
 
@@ -31,11 +33,24 @@ pub(crate) struct Connections<'a> {
 }
 
 impl OfConnection {
-    /// From the CPU time per request under a load; none if the result has no such loads, or if one of the numbers does not count.
-    fn new(source: &Source<'_>, number: impl Fn(&str) -> Option<Measured>) -> Option<Self> {
-        let (kept, (new, requests)) = (source.kept()?, source.renewed()?);
-        let requests = f64::from(requests);
-        Some(Self(vec![(requests, number(new)?), (-requests, number(kept)?)]))
+    /// From the CPU time per request under a load; none if the result has no such loads, or if the numbers do not count.
+    ///
+    /// With fewer requests than in all of them, a connection costs what it costs with the fewest.
+    fn new(source: &Source<'_>, requests: u32, number: impl Fn(&str) -> Option<Measured>) -> Option<Self> {
+        let kept = number(source.kept()?)?;
+        let mut points: Vec<(f64, Measured)> = source
+            .renewed()
+            .into_iter()
+            .filter_map(|(load, requests)| Some((1.0 / f64::from(requests), number(load)?)))
+            .collect();
+        points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let (most, _) = points.last()?;
+        // For each connection, without what its requests cost on a connection that is kept.
+        let wanted = (1.0 / f64::from(requests)).min(*most);
+        points.insert(0, (0.0, kept.clone()));
+        let part = weighted(&points, |(share, _)| *share, wanted)
+            .map(|(weight, (_, measured))| (weight / wanted, measured.clone()));
+        Some(Self(part.chain([(-1.0 / wanted, kept)]).collect()))
     }
 
     /// Adds the CPU time of so many connections.
@@ -53,7 +68,7 @@ impl<'a> Connections<'a> {
         sources: &[Source<'_>],
         mut note: impl FnMut((String, String)),
     ) -> Option<Self> {
-        let plain = sources.iter().find_map(|source| of_plain(source, traffic));
+        let plain = sources.iter().find_map(|source| of_plain(source, requests, traffic));
         if plain.is_none() {
             note((
                 format!("the CPU time of a new connection with {}: the {LOADS}", traffic.protocol),
@@ -62,7 +77,7 @@ impl<'a> Connections<'a> {
         }
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for called in functions {
-            match sources.iter().find_map(|source| of_function(source, called, traffic)) {
+            match sources.iter().find_map(|source| of_function(source, requests, called, traffic)) {
                 Some(one) => known.push((called, one)),
                 None => unknown.push(called.text.as_str()),
             }
@@ -81,8 +96,8 @@ impl<'a> Connections<'a> {
 }
 
 /// A connection to a plain proxy: with the same requests, or else with any of the same protocol.
-fn of_plain(source: &Source<'_>, traffic: &Traffic) -> Option<OfConnection> {
-    let of = |arm: &ArmResult| OfConnection::new(source, |load| source.level(arm, load));
+fn of_plain(source: &Source<'_>, requests: u32, traffic: &Traffic) -> Option<OfConnection> {
+    let of = |arm: &ArmResult| OfConnection::new(source, requests, |load| source.level(arm, load));
     let plain = |is_it: &dyn Fn(&Traffic) -> bool| {
         let mut arms = source.result.arms.iter();
         arms.find(|arm| plain_traffic(arm).is_some_and(|own| is_it(&own)))
@@ -91,7 +106,12 @@ fn of_plain(source: &Source<'_>, traffic: &Traffic) -> Option<OfConnection> {
 }
 
 /// What a function adds to a connection.
-fn of_function(source: &Source<'_>, called: &Called, traffic: &Traffic) -> Option<OfConnection> {
+fn of_function(
+    source: &Source<'_>,
+    requests: u32,
+    called: &Called,
+    traffic: &Traffic,
+) -> Option<OfConnection> {
     let (arm, _) = priced(source.result, |function| called.is(function), traffic)?;
-    OfConnection::new(source, |load| source.cost(arm, load))
+    OfConnection::new(source, requests, |load| source.cost(arm, load))
 }

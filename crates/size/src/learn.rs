@@ -190,10 +190,17 @@ impl<'a> Source<'a> {
         self.loads().find(|load| self.is_closed(load))
     }
 
-    /// The first closed loop whose connections end after a number of requests, with that number.
-    pub(crate) fn renewed(&self) -> Option<(&'a str, u32)> {
-        let closed = self.loads.iter().filter(|one| one.load.loop_ == Loop::Closed);
-        closed.map(|one| one.load).find_map(|load| Some((load.name.as_str(), load.requests_per_connection?)))
+    /// The closed loops whose connections end after a number of requests, with that number: the first for each number.
+    pub(crate) fn renewed(&self) -> Vec<(&'a str, u32)> {
+        let mut found: Vec<(&'a str, u32)> = Vec::new();
+        for load in self.loads.iter().map(|one| one.load).filter(|load| load.loop_ == Loop::Closed) {
+            let requests = load.requests_per_connection.filter(|requests| *requests > 0);
+            let is_new = |requests: &u32| found.iter().all(|(_, other)| other != requests);
+            if let Some(requests) = requests.filter(is_new) {
+                found.push((&load.name, requests));
+            }
+        }
+        found
     }
 
     /// The ids of the arms that have only the function `id`, whatever its knobs and the protocol.

@@ -58,6 +58,27 @@ fn a_connection_costs_its_part_of_each_request() {
 }
 
 #[test]
+fn between_two_numbers_of_requests_the_cost_is_on_a_straight_line() {
+    // With four requests on it, a connection costs 10 more than with one: a fourth of that for each request.
+    let one = "  - {name: one, loop: closed, connections: 16, requests_per_connection: 1}\n";
+    let cpu_us = |arm: &ArmResult, load: &LoadSpec, round: u32| {
+        cpu_us(arm, load, round) + if load.requests_per_connection == Some(4) { 2.5 } else { 0.0 }
+    };
+    let busy = |_: &ArmResult, load: &LoadSpec| if load.name == "open" { 0.4 } else { 1.0 };
+    let loads = loads(&format!("{NEW}{one}"));
+    let study = study_with_busy(&loads, "[baseline, lua]", cpu_us, |_, _, _| Vec::new(), busy);
+    let each = |requests: u32| {
+        let text = GRAPH.replace("[jwt, lua]", "[lua]").replace(": 20", &format!(": {requests}"));
+        let sized = size(&graph(&text), 2_000.0, std::slice::from_ref(&study)).unwrap();
+        sized.proxies[0].new_connections.as_ref().unwrap().cpu_us_each.estimate
+    };
+    // A half is a third of the way from a fourth to one.
+    for (requests, expected) in [(1, 200.0), (4, 210.0), (20, 210.0), (2, 2.0 * (52.5 + 147.5 / 3.0))] {
+        assert!((each(requests) - expected).abs() < 0.01 * expected, "{requests}: {}", each(requests));
+    }
+}
+
+#[test]
 fn a_load_with_new_connections_is_no_point_of_the_curve_of_kept_ones() {
     let kept = GRAPH.replace("requests_per_connection: 20, ", "");
     let [with, without] =

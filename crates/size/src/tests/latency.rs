@@ -290,7 +290,7 @@ fn a_measured_time_that_says_nothing_is_compared_with_nothing() {
     };
     let result = check(&measured(ARMS, stalled)).unwrap();
     let [left_out] = result.response_times_left_out.as_slice() else { panic!("{result:?}") };
-    assert_eq!((left_out.arm.as_str(), left_out.load.as_str()), ("both", "in-use-30"));
+    assert_eq!((left_out.arm.as_str(), left_out.load.as_deref()), ("both", Some("in-use-30")));
     assert_eq!(left_out.reason, "the interval of the measured mean is wider than half of it");
 }
 
