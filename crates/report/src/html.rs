@@ -11,6 +11,7 @@ use crate::by_load::{CPU_SHARE, CPU_US, Of};
 use crate::findings::{self, FindingGroup};
 use crate::forest::{Forest, Item, forest};
 use crate::in_use::{Multiple, multiples};
+use crate::layers::{StackedBars, stacked_bars};
 use crate::numbers::ends;
 use crate::rows::{Columns, Row, in_percent, rows};
 use crate::side::{SideTable, levels_by_load, side_tables, work};
@@ -91,6 +92,7 @@ fn page(result: &StudyResult, sittings: Option<PageSittings>) -> Result<String, 
         details: [levels_by_load(result), work(result)].concat(),
         multiples: multiples(result),
         courses: timeline::pictures(result),
+        layers: stacked_bars(result),
         known: known::sentences(result),
         findings: findings::below_the_lead(result).iter().map(PageFinding::new).collect(),
         method: words::method(result),
@@ -147,6 +149,7 @@ struct Page<'a> {
     cpu_loads: Vec<PageLoad<'a>>,
     rows: Vec<PageRow>,
     sides: Vec<SideTable>,
+    layers: Option<StackedBars>,
     /// Tables that few readers need.
     details: Vec<SideTable>,
     multiples: Vec<Multiple>,
