@@ -119,18 +119,15 @@ fn fills(names: &[&str]) -> Vec<String> {
     let mut others = 0_usize;
     let fill = |name: &&str| {
         let shared = HUES.iter().position(|(prefix, _)| name.starts_with(prefix));
-        let hue_and_shade = match shared.and_then(|place| Some((HUES.get(place)?.1, used.get_mut(place)?))) {
-            Some((hue, used)) => {
-                *used += 1;
-                (hue, *used - 1)
-            }
-            None => {
-                others += 1;
-                let hue = OTHER_HUES.get((others - 1) % OTHER_HUES.len()).copied().unwrap_or_default();
-                (hue, 1 + (others - 1) / OTHER_HUES.len())
-            }
+        let same_hue = shared.and_then(|place| Some((HUES.get(place)?.1, used.get_mut(place)?)));
+        let (hue, shade) = if let Some((hue, used)) = same_hue {
+            *used += 1;
+            (hue, *used - 1)
+        } else {
+            others += 1;
+            let hue = OTHER_HUES.get((others - 1) % OTHER_HUES.len()).copied().unwrap_or_default();
+            (hue, 1 + (others - 1) / OTHER_HUES.len())
         };
-        let (hue, shade) = hue_and_shade;
         let lightness = SHADES.get(shade % SHADES.len()).copied().unwrap_or(50);
         format!("hsl({hue} 62% {lightness}%)")
     };
