@@ -41,11 +41,12 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
             names.join("`, `")
         )));
     }
-    let unreadable = |error: io::Error| Failure::bad_input(format!("cannot read `{named}`: {error}"));
+    let text = read(&arguments.file)
+        .map_err(|error| Failure::bad_input(format!("cannot read `{named}`: {error}")))?;
     let result = match (tool, format) {
-        (Some(tool), _) => import(tool, &read(&arguments.file).map_err(unreadable)?, statistic),
-        (None, Some(format)) => (format.read)(&read_bytes(&arguments.file).map_err(unreadable)?, statistic),
-        (None, None) => return from_smp(arguments, &read(&arguments.file).map_err(unreadable)?),
+        (Some(tool), _) => import(tool, &text, statistic),
+        (None, Some(format)) => (format.read)(&text, statistic),
+        (None, None) => return from_smp(arguments, &text),
     };
     let result = result
         .map_err(|reason| Failure::bad_input(format!("`{named}` is not output of {name}: {reason}")))?;
@@ -70,18 +71,12 @@ fn from_smp(arguments: &ImportArguments, text: &str) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// Reads a file as text; `-` is stdin.
-pub(super) fn read(path: &Path) -> io::Result<String> {
-    let bytes = read_bytes(path)?;
-    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
-}
-
 /// Reads a file; `-` is stdin.
-fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> io::Result<String> {
     if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes)?;
-        return Ok(bytes);
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text)?;
+        return Ok(text);
     }
-    fs::read(path)
+    fs::read_to_string(path)
 }
