@@ -109,6 +109,9 @@ pub(crate) enum Command {
     Merge(MergeArguments),
     /// Convert the output of another load generator to a result
     Import(ImportArguments),
+    /// Convert a Parquet file on stdin to CSV, for `hoptax import`
+    #[command(hide = true)]
+    ParquetToCsv,
     /// Convert a result of a load to the format of another tool
     Export(ExportArguments),
     /// Run test configurations of Service Mesh Performance, and print its index

@@ -22,6 +22,7 @@ pub(crate) mod merge;
 mod never_halt;
 pub(crate) mod origin;
 mod own_study;
+pub(crate) mod parquet;
 pub(crate) mod price;
 pub(crate) mod prices;
 pub(crate) mod reference;

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Crosscheck(arguments) => command::crosscheck::run(&arguments),
         Command::Merge(arguments) => command::merge::run(&arguments),
         Command::Import(arguments) => command::import::run(&arguments),
+        Command::ParquetToCsv => command::parquet::run(),
         Command::Export(arguments) => command::export::run(&arguments),
         Command::Tune(arguments) => command::tune::run(&arguments),
         Command::Prices(arguments) => command::prices::run(&arguments),

@@ -1,4 +1,6 @@
-//! The limit on open files, which bounds the number of connections.
+//! Limits of this process: on open files, which bounds the number of connections, and on what work on damaged input may use.
+
+use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -22,6 +24,20 @@ pub fn allow_connections(connections: u64) -> Result<(), u64> {
         return Ok(());
     }
     Err(limit.maximum.unwrap_or(u64::MAX))
+}
+
+/// Limits the address space and the processor time of this process, and has it leave no core file: for work on input that may be
+/// damaged. What needs more memory fails to allocate it; what needs more time is killed.
+///
+/// # Errors
+/// When the kernel refuses a limit.
+pub fn confine(memory_bytes: u64, processor_s: u64) -> io::Result<()> {
+    let limits = [(Resource::As, memory_bytes), (Resource::Cpu, processor_s), (Resource::Core, 0)];
+    for (resource, most) in limits {
+        let maximum = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+        setrlimit(resource, Rlimit { current: Some(maximum), maximum: Some(maximum) })?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

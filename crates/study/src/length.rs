@@ -7,6 +7,7 @@
 
 use hoptax_result::SequentialPlan;
 use hoptax_stats::{LOOK_CONFIDENCE, looks, precise_enough, rounds_needed};
+use serde::{Deserialize, Serialize};
 
 use crate::precision::{Precision, of_nearly_all};
 
@@ -25,9 +26,10 @@ pub struct Length {
 }
 
 /// A target precision.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Until {
     /// What is precise enough.
+    #[serde(flatten)]
     pub precision: Precision,
     /// Number of rounds after which it was first requested: 0 if the study began with it. There were no looks before.
     pub since_rounds: u32,

@@ -4,17 +4,19 @@ use hoptax_result::{ArmKind, ArmResult, Interval, SequentialPlan, StudyResult};
 use hoptax_stats::{
     LOOK_CONFIDENCE, half_width_after, precise_enough, rounds_needed, scaled_half_width, standard_error,
 };
+use serde::{Deserialize, Serialize};
 
 /// A forecast of more rounds aims at intervals narrower by a quarter, the least that is worth the time.
 const NARROWER: f64 = 0.75;
 
 /// A precision of costs in CPU time that a study can be asked for. The default asks for none.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Precision {
     /// Half-width of an interval, as a share of the CPU time of the arm that an arm is compared with: 0.01 for 1 %.
     pub target_share: f64,
     /// Half-width that is narrow enough as well, as a share of the cost itself: 0.2 for 20 %; 0 for none. Large costs vary in
     /// proportion, and whether they exceed a small limit is known long before they are known to within it.
+    #[serde(default)]
     pub of_cost_share: f64,
 }
 

@@ -13,7 +13,7 @@ mod text;
 use std::path::Path;
 
 pub use adapters::ALL;
-pub use formats::{FORMATS, Format, import_hgrm, import_hlog};
+pub use formats::{FORMATS, Format, PARQUET, csv_of_parquet, import_hgrm, import_hlog};
 use hoptax_result::{ImportedRange, Latency};
 pub use import::{import, imported};
 

@@ -68,7 +68,7 @@ Exit codes:
   0    converted
   2    not a file of this format, or one that contradicts itself")]
 pub(crate) struct ImportArguments {
-    /// Format: `smp` (Service Mesh Performance), `hgrm` and `hlog` (HdrHistogram), `openmetrics` (2.0), `otlp`, `csv` (a
+    /// Format: `smp` (Service Mesh Performance), `hgrm` and `hlog` (HdrHistogram), `openmetrics` (2.0), `otlp`, `csv` and `parquet` (a
     /// table of bins), or a tool: fortio, wrk, wrk2, nighthawk (JSON, YAML, the form of Fortio and that of the console), k6, or any
     /// other that `hoptax crosscheck` supports
     pub(crate) format: String,
@@ -76,7 +76,7 @@ pub(crate) struct ImportArguments {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// Read this one of several statistics: a tag of the intervals of `hlog`, a metric of `openmetrics` or `otlp`, `ARM under LOAD` of
-    /// `csv`, a name in the output of nighthawk
+    /// `csv` or `parquet`, a name in the output of nighthawk
     #[arg(long, value_name = "NAME")]
     pub(crate) statistic: Option<String>,
     /// Write the result as JSON to a file; `-` is stdout

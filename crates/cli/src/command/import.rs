@@ -6,9 +6,9 @@ use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_smp::Restored;
-use hoptax_tools::{ALL, FORMATS, find, import};
+use hoptax_tools::{ALL, FORMATS, PARQUET, find, import};
 
-use super::load;
+use super::{load, parquet};
 use crate::arguments::ImportArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -41,15 +41,16 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
             names.join("`, `")
         )));
     }
-    let text = read(&arguments.file)
-        .map_err(|error| Failure::bad_input(format!("cannot read `{named}`: {error}")))?;
+    let not_output = |reason| Failure::bad_input(format!("`{named}` is not output of {name}: {reason}"));
+    let text = if name == PARQUET { parquet::csv(&arguments.file) } else { read(&arguments.file).map(Ok) };
+    let text = text.map_err(|error| Failure::bad_input(format!("cannot read `{named}`: {error}")))?;
+    let text = text.map_err(not_output)?;
     let result = match (tool, format) {
         (Some(tool), _) => import(tool, &text, statistic),
         (None, Some(format)) => (format.read)(&text, statistic),
         (None, None) => return from_smp(arguments, &text),
     };
-    let result = result
-        .map_err(|reason| Failure::bad_input(format!("`{named}` is not output of {name}: {reason}")))?;
+    let result = result.map_err(not_output)?;
     load::write(arguments.json.as_deref(), &result)?;
     Ok(Code::Success)
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use hoptax_report::{histograms, parquet};
+use hoptax_result::ResponseHistogram;
 use serde_json::{Value, json};
 
 use crate::support::receiver::receiver;
@@ -244,4 +246,56 @@ fn marks_are_printed_for_a_published_study() {
     assert!(of("low") < of("estimate") && of("estimate") < of("high"), "{value}");
     assert!(arms.iter().all(|one| one["arm"] != "direct"), "without a proxy there is no cost of one");
     assert_eq!(run(["smp", "meshmark", "/nonexistent"]).code, Some(2));
+}
+
+/// A table of bins in a Parquet file.
+fn bins() -> Vec<u8> {
+    let histogram = ResponseHistogram {
+        arm: "lua".to_owned(),
+        load: "open".to_owned(),
+        counts: vec![(100_000, 3), (300_000, 1)],
+    };
+    parquet::bytes(&histograms::table(&[histogram])).unwrap()
+}
+
+#[test]
+fn a_distribution_returns_from_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("histograms.parquet").display().to_string();
+    fs::write(&file, bins()).unwrap();
+    let read = checked("load", &run(["import", "parquet", &file, "--json", "-"]).stdout);
+    assert_eq!(read["book"]["answered"], 4);
+    assert_eq!(read["imported"]["ranges"][0]["high_us"], json!(100.0));
+    let missing = run(["import", "parquet", "nowhere.parquet"]);
+    assert!(
+        missing.code == Some(2) && missing.stderr.contains("cannot read `nowhere.parquet`"),
+        "{}",
+        missing.stderr
+    );
+}
+
+/// The library panics on some of these files. If it does no longer, it can be called without a process of its own.
+#[test]
+fn damaged_parquet_ends_with_an_error_and_not_a_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("damaged.parquet").display().to_string();
+    let whole = bins();
+    let mut panics = 0;
+    for place in (4..whole.len()).step_by(9) {
+        let mut damaged = whole.clone();
+        damaged[place] ^= 0x7f;
+        fs::write(&file, damaged).unwrap();
+        let ran = run(["import", "parquet", &file]);
+        let is_clean =
+            ran.code == Some(0) || ran.code == Some(2) && ran.stderr.contains("is not output of parquet");
+        assert!(is_clean && !ran.stderr.contains("panicked"), "byte {place}: {:?}, {}", ran.code, ran.stderr);
+        panics += usize::from(ran.stderr.contains("it is damaged"));
+    }
+    assert!(panics > 0);
+}
+
+#[test]
+fn a_file_without_end_does_not_take_all_memory() {
+    let ran = run(["import", "parquet", "/dev/zero"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("memory"), "{:?}, {}", ran.code, ran.stderr);
 }

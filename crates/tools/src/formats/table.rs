@@ -1,14 +1,16 @@
-//! Reads a distribution from a table: a row for each bin of times, as in `histograms.csv` of a study.
+//! Reads a distribution from a table, in CSV or Parquet: a row for each bin of times, as in the table `histograms` of a study.
 //!
 //! The columns `from_us`, `to_us` and `count` are needed. `arm` and `load` tell apart the distributions of a table.
 
 mod csv;
+mod parquet;
 
 use hoptax_result::{ImportedRange, Latency, LoadResult};
 
 use super::named_or_only;
 use crate::{Reported, imported};
-pub(super) use csv::read as import_csv;
+pub(super) use csv::read as import_table;
+pub use parquet::csv_of_parquet;
 
 /// Percentiles of results.
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
@@ -93,7 +95,7 @@ fn lacks<'a>(column: &str, columns: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_report::{csv, histograms};
+    use hoptax_report::{csv, histograms, parquet};
     use hoptax_result::ResponseHistogram;
     use proptest::prelude::*;
 
@@ -140,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_table_of_a_study_is_read(
+        fn the_table_of_a_study_is_read_from_both_formats(
             times_ns in prop::collection::vec(1_000..60_000_000_000_u64, 1..200),
         ) {
             let mut sorted = times_ns.clone();
@@ -148,20 +150,23 @@ mod tests {
             let counts = sorted.iter().map(|ns| (*ns, 1)).collect();
             let histogram = ResponseHistogram { arm: "lua".to_owned(), load: "open".to_owned(), counts };
             let table = histograms::table(&[histogram]);
-            let read = import_csv(&csv::text(&table), None).unwrap();
-            prop_assert_eq!(read.book.answered, times_ns.len() as u64);
-            let ranges = read.imported.unwrap().ranges;
-            for (percentile, stated) in [(50.0, read.latency.service.p50_us), (99.0, read.latency.service.p99_us)] {
-                let rank = (percentile / 100.0 * sorted.len() as f64).ceil() as usize;
-                let us = sorted[rank - 1] as f64 / 1e3;
-                let range = ranges.iter().find(|range| (range.percentile - percentile).abs() < 1e-9);
-                let (low, high) = match (range, stated) {
-                    (Some(range), None) => (range.low_us, range.high_us),
-                    (None, Some(high)) => (0.9 * high, high),
-                    other => return Err(TestCaseError::fail(format!("{other:?}"))),
-                };
-                // CSV rounds the ends of bins to nanoseconds.
-                prop_assert!(low - 0.001 <= us && us <= high + 0.001, "p{}: {} {} {}", percentile, low, us, high);
+            let of_parquet = csv_of_parquet(parquet::bytes(&table).unwrap()).unwrap();
+            for (format, text) in [("csv", csv::text(&table)), ("parquet", of_parquet)] {
+                let read = import_table(format, &text, None).unwrap();
+                prop_assert_eq!(read.book.answered, times_ns.len() as u64);
+                let ranges = read.imported.unwrap().ranges;
+                for (percentile, stated) in [(50.0, read.latency.service.p50_us), (99.0, read.latency.service.p99_us)] {
+                    let rank = (percentile / 100.0 * sorted.len() as f64).ceil() as usize;
+                    let us = sorted[rank - 1] as f64 / 1e3;
+                    let range = ranges.iter().find(|range| (range.percentile - percentile).abs() < 1e-9);
+                    let (low, high) = match (range, stated) {
+                        (Some(range), None) => (range.low_us, range.high_us),
+                        (None, Some(high)) => (0.9 * high, high),
+                        other => return Err(TestCaseError::fail(format!("{other:?}"))),
+                    };
+                    // CSV rounds the ends of bins to nanoseconds.
+                    prop_assert!(low - 0.001 <= us && us <= high + 0.001, "p{}: {} {} {}", percentile, low, us, high);
+                }
             }
         }
     }

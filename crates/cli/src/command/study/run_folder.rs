@@ -14,7 +14,6 @@ use hoptax_secrets::without_signatures;
 use hoptax_store::has_secrets;
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
-use hoptax_study::precision::Precision;
 use hoptax_study::programs::{self, Build};
 use hoptax_study::provenance::{sha256, sha256_of_file};
 use hoptax_study::record::RoundRecord;
@@ -47,7 +46,7 @@ pub(crate) struct Manifest {
     /// Time limit for all rounds, seconds.
     budget_s: Option<f64>,
     /// Precision at which the study ends.
-    until: Option<StoredUntil>,
+    until: Option<Until>,
     pub(crate) seed: u64,
     /// The name of the study.
     pub(crate) study: String,
@@ -86,15 +85,6 @@ pub(crate) struct Manifest {
     /// Values of the thresholds that were set, by name.
     #[serde(default)]
     pub(crate) thresholds: BTreeMap<String, f64>,
-}
-
-/// A requested precision.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct StoredUntil {
-    target_share: f64,
-    #[serde(default)]
-    of_cost_share: f64,
-    since_rounds: u32,
 }
 
 /// The content of `rounds/N.json`.
@@ -169,22 +159,14 @@ impl Manifest {
 
     /// The condition that ends the study.
     pub(crate) fn length(&self) -> Length {
-        let until = self.until.map(|StoredUntil { target_share, of_cost_share, since_rounds }| Until {
-            precision: Precision { target_share, of_cost_share },
-            since_rounds,
-        });
-        Length { rounds: self.rounds, budget_s: self.budget_s, until }
+        Length { rounds: self.rounds, budget_s: self.budget_s, until: self.until }
     }
 
     /// Changes the length of the study.
     pub(crate) fn set_length(&mut self, length: &Length) {
         self.rounds = length.rounds;
         self.budget_s = length.budget_s;
-        self.until = length.until.map(|Until { precision, since_rounds }| StoredUntil {
-            target_share: precision.target_share,
-            of_cost_share: precision.of_cost_share,
-            since_rounds,
-        });
+        self.until = length.until;
     }
 
     /// Reasons why `other` is not another sitting of the same study on this machine; empty if it is one.

@@ -5,11 +5,11 @@ use hoptax_result::LoadResult;
 
 use super::{Bin, NAMES, NUMBERS, distribution, lacks};
 
-/// Reads the distribution with this name, or the only one.
+/// Reads the distribution with this name, or the only one, from a table that had this format.
 ///
 /// # Errors
 /// When it is no such table, or it is not clear which distribution is meant: the reason.
-pub(in super::super) fn read(text: &str, name: Option<&str>) -> Result<LoadResult, String> {
+pub(in super::super) fn read(format: &str, text: &str, name: Option<&str>) -> Result<LoadResult, String> {
     let mut reader = ReaderBuilder::new().from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| error.to_string())?.clone();
     let place = |column: &str| header.iter().position(|other| other == column);
@@ -30,10 +30,13 @@ pub(in super::super) fn read(text: &str, name: Option<&str>) -> Result<LoadResul
         let row = row.map_err(|error| error.to_string())?;
         let line = row.position().map_or(0, csv::Position::line);
         bins.push(bin(&row).ok_or_else(|| {
-            format!("line {line} has no bin: `from_us`, `to_us` from there on, and a whole number as `count`")
+            format!(
+                "line {line} of the table, whose first line has its columns, has no bin: `from_us`, `to_us` from there on, and a whole \
+                 number as `count`"
+            )
         })?);
     }
-    distribution("csv", &bins, name)
+    distribution(format, &bins, name)
 }
 
 #[cfg(test)]
@@ -46,28 +49,30 @@ mod tests {
 
     #[test]
     fn the_table_of_a_study_is_read() {
-        let result = read(TEXT, None).unwrap();
+        let result = read("csv", TEXT, None).unwrap();
         assert_eq!(result.book.answered, 4);
         let ranges = result.imported.unwrap().ranges;
         assert_eq!((ranges[0].percentile, ranges[0].low_us, ranges[0].high_us), (50.0, 100.0, 112.2));
-        assert!(read(TEXT, Some("f{a=1,b=2} under open")).is_ok());
-        assert!(read("from_us,to_us,count\n1,2,3\n", None).is_ok());
+        assert!(read("csv", TEXT, Some("f{a=1,b=2} under open")).is_ok());
+        assert!(read("csv", "from_us,to_us,count\n1,2,3\n", None).is_ok());
     }
 
     #[test]
     fn other_tables_are_refused_with_the_reason() {
-        let error = read("arm,number\nlua,1\n", None).unwrap_err();
+        let error = read("csv", "arm,number\nlua,1\n", None).unwrap_err();
         assert_eq!(error, "it has no column `from_us`; it has `arm`, `number`");
         assert!(
-            read(&TEXT.replace("112.2,125.9,1", "112.2,125.9,some"), None).unwrap_err().contains("line 3")
+            read("csv", &TEXT.replace("112.2,125.9,1", "112.2,125.9,some"), None)
+                .unwrap_err()
+                .contains("line 3")
         );
-        assert!(read("", None).is_err());
+        assert!(read("csv", "", None).is_err());
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in ".{0,200}", words in prop::collection::vec("(from_us|to_us|count|arm|,|\"|[0-9]{1,9}|-|\\.| |\n)", 0..60)) {
-            let _ = (read(&text, None), read(&format!("from_us,to_us,count\n{}", words.concat()), Some("a")));
+            let _ = (read("csv", &text, None), read("csv", &format!("from_us,to_us,count\n{}", words.concat()), Some("a")));
         }
     }
 }

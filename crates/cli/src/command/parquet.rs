@@ -1,0 +1,54 @@
+//! Reads Parquet files for `hoptax import` in a process of its own: the library panics on damaged ones, and believes their sizes.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use hoptax_host::limits::confine;
+use hoptax_tools::csv_of_parquet;
+
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// The hidden command of that process.
+const COMMAND: &str = "parquet-to-csv";
+/// The most memory that it may use.
+const MOST_MEMORY_BYTES: u64 = 1 << 30;
+/// The longest that it may compute.
+const MOST_PROCESSOR_S: u64 = 60;
+
+/// The table in a Parquet file as CSV, or the reason why there is none; `-` is stdin.
+///
+/// # Errors
+/// When the file cannot be opened or the process cannot be started.
+pub(super) fn csv(file: &Path) -> io::Result<Result<String, String>> {
+    let input = if file == Path::new("-") { Stdio::inherit() } else { Stdio::from(File::open(file)?) };
+    let mut process = Command::new(env::current_exe()?);
+    // A panic is for developers of the library.
+    let output = process.arg(COMMAND).stdin(input).stderr(Stdio::null()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(match output.status.code() {
+        Some(code) if code == Code::Success as i32 => Ok(text.into_owned()),
+        Some(code) if code == Code::BadInput as i32 => Err(text.trim_end().to_owned()),
+        _ => Err(format!("it is damaged, or needs over {MOST_MEMORY_BYTES} bytes of memory")),
+    })
+}
+
+/// Runs the hidden command: a Parquet file on stdin, CSV on stdout, or there the reason with the exit code of invalid input.
+pub(crate) fn run() -> Result<Code, Failure> {
+    confine(MOST_MEMORY_BYTES, MOST_PROCESSOR_S).map_err(Failure::environment)?;
+    let mut file = Vec::new();
+    let read = io::stdin().read_to_end(&mut file).map_err(|error| format!("it cannot be read: {error}"));
+    match read.and_then(|_| csv_of_parquet(file)) {
+        Ok(text) => {
+            print::result(&text)?;
+            Ok(Code::Success)
+        }
+        Err(reason) => {
+            print::result(&reason)?;
+            Ok(Code::BadInput)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A table in a Parquet file, as CSV.
+
+use bytes::Bytes;
+use csv::Writer;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+
+/// The table in a Parquet file as CSV, with the names of its columns in the first line. What is null is an empty field.
+///
+/// The library asserts what a damaged file does not hold, and believes its sizes. Call this in a process that may end, with a limit on
+/// its memory.
+///
+/// # Errors
+/// When it is no such file: the reason.
+pub fn csv_of_parquet(file: Vec<u8>) -> Result<String, String> {
+    let file = SerializedFileReader::new(Bytes::from(file)).map_err(|error| error.to_string())?;
+    let columns = file.metadata().file_metadata().schema_descr().columns();
+    let mut table = Writer::from_writer(Vec::new());
+    table.write_record(columns.iter().map(|column| column.name())).map_err(|error| error.to_string())?;
+    for row in file.get_row_iter(None).map_err(|error| error.to_string())? {
+        let row = row.map_err(|error| error.to_string())?;
+        let fields = row.get_column_iter().map(|(_, field)| text(field));
+        table.write_record(fields).map_err(|error| error.to_string())?;
+    }
+    let bytes = table.into_inner().map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
+/// A value, with as many digits as tell it from all others.
+fn text(field: &Field) -> String {
+    match field {
+        Field::Null => String::new(),
+        Field::Str(text) => text.clone(),
+        Field::Float(number) => number.to_string(),
+        Field::Double(number) => number.to_string(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_report::{histograms, parquet};
+    use hoptax_result::ResponseHistogram;
+
+    use super::*;
+    use crate::formats::table::import_table;
+
+    fn file() -> Vec<u8> {
+        let of = |arm: &str| ResponseHistogram {
+            arm: arm.to_owned(),
+            load: "open".to_owned(),
+            counts: vec![(100_000, 3), (300_000, 1)],
+        };
+        parquet::bytes(&histograms::table(&[of("lua{a=1,b=2}"), of("jwt")])).unwrap()
+    }
+
+    #[test]
+    fn one_of_several_distributions_is_read() {
+        let table = csv_of_parquet(file()).unwrap();
+        let error = import_table("parquet", &table, None).unwrap_err();
+        assert_eq!(
+            error,
+            "it has `jwt under open` and `lua{a=1,b=2} under open`: name one with `--statistic`"
+        );
+        assert_eq!(import_table("parquet", &table, Some("jwt under open")).unwrap().book.answered, 4);
+    }
+
+    #[test]
+    fn other_files_are_refused_with_the_reason() {
+        for other in [&b"PAR1"[..], b"from_us,to_us,count\n1,2,3\n"] {
+            let error = csv_of_parquet(other.to_vec()).unwrap_err();
+            assert!(error.contains("Parquet"), "{error}");
+        }
+    }
+}
