@@ -107,12 +107,12 @@ pub(crate) enum Command {
     Crosscheck(CrosscheckArguments),
     /// Add up the results of several runs of one load, such as those of generators on several machines
     Merge(MergeArguments),
-    /// Convert the output of another load generator to a result
+    /// Convert the output of another load generator, or a result in another format, to a result
     Import(ImportArguments),
     /// Convert a Parquet file on stdin to CSV, for `hoptax import`
     #[command(hide = true)]
     ParquetToCsv,
-    /// Convert a result of a load to the format of another tool
+    /// Convert a result of a load or a study to another format
     Export(ExportArguments),
     /// Run test configurations of Service Mesh Performance, and print its index
     Smp(SmpArguments),
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn the_examples_in_the_help_are_valid_commands() {
-        for command in Arguments::command().get_subcommands() {
+        for command in Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let examples: Vec<&str> = help
                 .lines()

@@ -73,7 +73,7 @@ impl StudyProgress {
         match &self.display {
             Display::Lines(lines) => lines.on_event(event),
             Display::Bar(bar) => match event {
-                Event::Checking => bar.set_message("checking configurations"),
+                Event::Starting => bar.set_message("starting processes"),
                 Event::Sizing => bar.set_message("measuring the capacity of each arm"),
                 Event::Profiling => bar.set_message(format!("{}, taking profiles", self.round_text())),
                 Event::RoundBegan { .. } => bar.set_message(self.round_text()),

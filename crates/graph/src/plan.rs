@@ -7,6 +7,7 @@ use hoptax_functions::{
     Catalogue, Component, Composition, Context, FilterOrder, FunctionCall, REQUEST_PATH, Secured,
 };
 use hoptax_size::graph::{self, CallSection, Graph, GraphFile, ServiceSection};
+use hoptax_size::requests_by_proxy;
 use hoptax_study::file::{Positions, Problem, Problems, Protocol, read_as};
 use hoptax_study::plan::USUAL_BYTES;
 
@@ -181,8 +182,12 @@ impl Planning<'_> {
             });
         }
         let mut order = Vec::new();
-        visit(entry, &services, &mut order);
-        count_requests(entry, &mut services, &order);
+        for (place, per_request) in requests_by_proxy(&graph).into_iter().rev() {
+            order.push(place);
+            if let Some(proxy) = services.get_mut(place).and_then(|service| service.proxy.as_mut()) {
+                proxy.per_request = per_request;
+            }
+        }
         RunPlan { graph, name: file.name.clone(), services, entry, request, order }
     }
 
@@ -278,41 +283,6 @@ impl Planning<'_> {
             target: format!("{REQUEST_PATH}{query}"),
             headers: headers.iter().chain(&own).map(|(name, value)| (name.clone(), value.clone())).collect(),
             body,
-        }
-    }
-}
-
-/// Adds a service to the order after all that it calls.
-fn visit(service: usize, services: &[PlannedService], order: &mut Vec<usize>) {
-    if order.contains(&service) {
-        return;
-    }
-    let called = services.get(service).map(PlannedService::called).unwrap_or_default();
-    for called in called {
-        visit(called, services, order);
-    }
-    order.push(service);
-}
-
-/// Sets how many requests each proxy handles for each request to the entry.
-fn count_requests(entry: usize, services: &mut [PlannedService], order: &[usize]) {
-    let mut requests = vec![0.0; services.len()];
-    if let Some(to_entry) = requests.get_mut(entry) {
-        *to_entry = 1.0;
-    }
-    // A service is complete when all that call it had their turn.
-    for &index in order.iter().rev() {
-        let Some(service) = services.get_mut(index) else { continue };
-        let to_it: f64 = requests.get(index).copied().unwrap_or_default();
-        let mut of_it = 0.0;
-        for call in service.calls.iter().flatten() {
-            of_it += to_it * call.factor;
-            if let Some(to_called) = requests.get_mut(call.service) {
-                *to_called += to_it * call.factor;
-            }
-        }
-        if let Some(proxy) = &mut service.proxy {
-            proxy.per_request = to_it + if proxy.outbound.is_some() { of_it } else { 0.0 };
         }
     }
 }

@@ -15,7 +15,7 @@ use hoptax_load::TargetError;
 use hoptax_load::trial::TrialError;
 use hoptax_origin::{Call, Calls};
 use hoptax_subject::envoy::bootstrap::INGRESS;
-use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
+use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source, StartingProxy};
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::{OriginError, OriginProcess};
 
@@ -113,12 +113,10 @@ impl Drop for Processes {
 }
 
 impl Processes {
-    /// Starts all processes, those that are called first, and waits until they are ready. Configurations are validated if `is_first`:
-    /// those of later rounds differ in ports only.
+    /// Starts all processes, those that are called first, and waits until they are ready.
     pub(crate) fn bring_up(
         plan: &RunPlan,
         setting: &Setting<'_>,
-        is_first: bool,
         stop: &AtomicBool,
     ) -> Result<Self, GraphError> {
         let mut all = Self::default();
@@ -157,13 +155,8 @@ impl Processes {
                 let behind = (address, companion, outbound.as_slice());
                 let processors = processors_of(plan, index, setting.placement);
                 let spec = all.spec((service, planned), setting, behind, processors)?;
-                let start = || {
-                    if is_first {
-                        spec.validate(stop)?;
-                    }
-                    spec.start()?.wait()
-                };
-                let proxy = start().map_err(of_proxy(&service.name))?;
+                let started = spec.start().and_then(StartingProxy::wait);
+                let proxy = started.map_err(|error| of_proxy(&service.name)(spec.explained(error, stop)))?;
                 drop(ports);
                 address = proxy.address;
                 all.proxies.push((index, proxy));

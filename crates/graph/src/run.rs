@@ -79,7 +79,7 @@ pub fn run(
     let mut rounds = Vec::new();
     for round in 0..spec.rounds {
         on_event(Event::RoundBegan(round));
-        let mut processes = Processes::bring_up(plan, setting, round == 0, stop)?;
+        let mut processes = Processes::bring_up(plan, setting, stop)?;
         let mut running = Running { plan, setting, spec, environment, limits, stop };
         let recorded = running.round(&mut processes, round, on_event)?;
         processes.end(plan)?;

@@ -309,6 +309,7 @@ pub(crate) mod fixture {
             reference,
             difference: Interval { estimate: of(share.estimate), low: of(share.low), high: of(share.high) },
             difference_share: share,
+            rounds: 12,
             decision,
             rounds_until_decided: rounds,
         }

@@ -164,6 +164,8 @@ pub struct ComparedMeasure {
     pub difference: Interval,
     /// The difference as a share of the reference: 0.03 for 3 % more.
     pub difference_share: Interval,
+    /// Number of rounds that its interval is over: those in which both arms have slices that count.
+    pub rounds: u32,
     /// The decision.
     pub decision: Decision,
     /// Total number of rounds after which it is probably decided; null if it is decided, or out of reach.

@@ -15,6 +15,8 @@ pub enum FindEnd {
     Budget,
     /// It was interrupted.
     Interrupt,
+    /// A trial could not run: the server ended, for example.
+    Failure,
 }
 
 /// How far a search got for a goal. MLRsearch calls all results irregular that are not `found`.
@@ -40,7 +42,7 @@ pub enum FindState {
 pub struct FindResult {
     /// Name and version of this format: `hoptax.find/1`.
     pub format: String,
-    /// Why it ended: `complete`, `budget` or `interrupt`.
+    /// Why it ended: `complete`, `budget`, `interrupt` or `failure`.
     pub ended_by: FindEnd,
     /// The goals, each with its result: one for all objectives, or one for each of them with `--each`.
     pub goals: Vec<FoundGoal>,
@@ -97,7 +99,7 @@ pub struct FoundGoal {
     pub upper_rate: Option<f64>,
     /// Useful responses per second at `rate`, in the worst trial that the result needs (the conditional throughput).
     pub conditional_throughput: Option<f64>,
-    /// The objectives that failed in most trials at `upper_rate`.
+    /// The objective that failed in most trials at `upper_rate`, and those that failed at least half as often.
     pub limited_by: Vec<String>,
 }
 

@@ -79,21 +79,35 @@ pub(crate) fn reference<'a>(study: &'a StudyResult, arm: &ArmResult) -> Option<&
     study.arms.iter().find(|one| one.id == other && one.kind == ArmKind::Baseline)
 }
 
-/// The arm with this function alone, under the protocol of `traffic`: compared with a plain proxy under the same requests, or
-/// else with any. The flag states whether the requests are the same.
-pub(crate) fn priced<'a>(
+/// The arms with a function alone, under the protocol of `traffic`: first those compared with a plain proxy under the same requests, then
+/// the others. The flag of each states whether the requests are the same.
+pub(crate) fn alone<'a>(
     study: &'a StudyResult,
     is_it: impl Fn(&PlannedFunction) -> bool,
     traffic: &Traffic,
-) -> Option<(&'a ArmResult, bool)> {
+) -> Vec<(&'a ArmResult, bool)> {
     let of_protocol = |arm: &&ArmResult| {
         let protocol = arm.subject.as_ref().map(|subject| subject.protocol.as_str());
         protocol == Some(&traffic.protocol) && single_function(arm).is_some_and(&is_it)
     };
-    let is_same = |arm: &&ArmResult| {
+    let is_same = |arm: &ArmResult| {
         reference(study, arm).and_then(plain_traffic).is_some_and(|other| other == *traffic)
     };
-    let mut arms = study.arms.iter().filter(of_protocol);
-    let same = arms.clone().find(is_same).map(|arm| (arm, true));
-    same.or_else(|| arms.next().map(|arm| (arm, false)))
+    same_first(study.arms.iter().filter(of_protocol).map(|arm| (arm, is_same(arm))).collect())
+}
+
+/// The plain proxies under the protocol of `traffic`: first those under the same requests, then the others. The flag of each states
+/// whether the requests are the same.
+pub(crate) fn plain<'a>(study: &'a StudyResult, traffic: &Traffic) -> Vec<(&'a ArmResult, bool)> {
+    let of_protocol = |arm: &'a ArmResult| {
+        let own = plain_traffic(arm).filter(|own| own.protocol == traffic.protocol)?;
+        Some((arm, own == *traffic))
+    };
+    same_first(study.arms.iter().filter_map(of_protocol).collect())
+}
+
+/// Those that are marked as the same first, each kind in its order.
+fn same_first(mut arms: Vec<(&ArmResult, bool)>) -> Vec<(&ArmResult, bool)> {
+    arms.sort_by_key(|(_, is_same)| !is_same);
+    arms
 }

@@ -1,5 +1,7 @@
 //! How busy proxies are at a rate: on processors of their own, or on processors that they share.
 
+use std::collections::BTreeSet;
+
 use crate::proxy::{FunctionOf, NEARLY, Proxy};
 use crate::sharing::Sharing;
 use crate::sum::Sum;
@@ -114,8 +116,16 @@ impl<'a> Placement<'a> {
         match (&self.sharing, self.processors) {
             (_, Processors::Own) => false,
             (None, Processors::Shared(_)) => busy.part < 1.0 - NEARLY,
-            (Some(sharing), Processors::Shared(_)) => sharing.learned().is_beyond(busy.processors.min(1.0)),
+            (Some(sharing), Processors::Shared(_)) => {
+                sharing.measured_at().is_beyond(busy.processors.min(1.0))
+            }
         }
+    }
+
+    /// The indexes of the results that anything about these proxies was learned from.
+    pub(crate) fn sources(&self, proxies: &[Proxy<'_>]) -> BTreeSet<usize> {
+        let sharing = self.sharing.iter().map(|sharing| sharing.plain.source);
+        proxies.iter().flat_map(Proxy::sources).chain(sharing).collect()
     }
 
     /// The cores that a proxy uses while it is this busy, without one function if one is given.

@@ -37,9 +37,9 @@ pub enum NoCheck {
 /// plain proxies, and from the shortest chain of plain proxies with each kind of request, at the rate that it was measured at under
 /// each load. These chains state what proxies cost each other, and are not predicted themselves.
 ///
-/// **Method.** Predicted as by [`crate::size_on()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy that the
-/// composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of the
-/// baseline and the speed of the machine are in it once ([`Sum::interval`]). Response times are predicted at the busy share of all
+/// **Method.** Predicted as by [`crate::size_on()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy
+/// that the composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of
+/// the baseline and the speed of the machine are in it once ([`Sum::interval`]). Response times are predicted at the busy share of all
 /// proxies of the composition, which share their processors. Without a chain of plain proxies, what they cost each other is missing,
 /// and the composition is marked as extrapolated.
 ///
@@ -243,7 +243,7 @@ fn checked<'a>(
     let mut is_extrapolated = false;
     for (proxy, busy) in chain.iter().zip(placement.busy(chain, rate, None)) {
         // A prediction that is too high for a saturated proxy is an error, not an extrapolation.
-        is_extrapolated |= proxy.learned().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy);
+        is_extrapolated |= proxy.measured_at().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy);
         predicted.add_all(1e6 / rate, &placement.cores(proxy, rate, busy, None));
     }
     let mut difference = Sum::default();

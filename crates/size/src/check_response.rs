@@ -6,8 +6,8 @@ use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary, Inter
 
 use crate::busy::Placement;
 use crate::latency::{intervals, tail};
-use crate::proxy::{Learned, Proxy};
-use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, learned, mean};
+use crate::proxy::{MeasuredAt, Proxy};
+use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, mean, measured_at};
 
 /// What the response time of a chain consists of.
 pub(crate) struct ChainTimes {
@@ -77,11 +77,11 @@ pub(crate) fn checked_response<'a>(
         let others = of_each.iter().map(|busy| 1.0 - busy.part).sum();
         predicted.add_all(others, &sharing.at(busy));
     }
-    let base: Learned = parts.base.learned();
+    let base: MeasuredAt = parts.base.measured_at();
     let is_unknown = chain.len() > 1 && parts.sharing.is_none();
     let is_extrapolated = is_unknown
         || base.is_beyond(busy)
-        || learned(parts.added.iter().chain(&parts.sharing)).is_beyond(busy);
+        || measured_at(parts.added.iter().chain(&parts.sharing)).is_beyond(busy);
     let numbers = |left_out: LeftOut| {
         let values = times.table().values([&measured, &predicted].into_iter(), left_out);
         let [measured, predicted] = [&measured, &predicted].map(|formula| values.of(formula));

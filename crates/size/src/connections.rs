@@ -6,7 +6,7 @@
 
 use hoptax_result::ArmResult;
 
-use crate::arms::{plain_traffic, priced};
+use crate::arms::{alone, plain};
 use crate::graph::{Called, Traffic};
 use crate::interpolation::weighted;
 use crate::learn::Source;
@@ -16,27 +16,54 @@ use crate::sum::{Measured, Sum};
 const LOADS: &str =
     "loads `{name: kept, loop: closed}` and `{name: new, loop: closed, requests_per_connection: 1}`";
 
-/// The CPU time of a new connection that carries a number of requests, us: a weighted sum of measured CPU times.
+/// The CPU time of a new connection that carries a number of requests, us.
 #[derive(Debug)]
-pub(crate) struct OfConnection(Vec<(f64, Measured)>);
+pub(crate) struct OfConnection<'a> {
+    /// A weighted sum of measured CPU times.
+    terms: Vec<(f64, Measured)>,
+    /// The index of the result that states it.
+    pub(crate) source: usize,
+    /// The arm that it was measured on.
+    pub(crate) arm: &'a ArmResult,
+    /// Whether it was measured with the requests that it was asked for.
+    pub(crate) is_same_traffic: bool,
+}
 
 /// The new connections of requests of one kind.
 #[derive(Debug)]
 pub(crate) struct Connections<'a> {
     /// For each request.
     pub(crate) per_request: f64,
-    pub(crate) plain: OfConnection,
+    pub(crate) plain: OfConnection<'a>,
     /// What the functions add that the results state it for.
-    pub(crate) functions: Vec<(&'a Called, OfConnection)>,
+    pub(crate) functions: Vec<(&'a Called, OfConnection<'a>)>,
     /// The functions that no result states it for.
     pub(crate) unknown: Vec<&'a str>,
 }
 
-impl OfConnection {
+impl<'a> OfConnection<'a> {
+    /// From the CPU times per request under each load of the first of these arms whose numbers count; none if the result has no such
+    /// loads, or if no numbers count. Each arm comes with whether it was measured with the requests that are asked for.
+    fn of_first(
+        arms: Vec<(&'a ArmResult, bool)>,
+        source: &Source<'a>,
+        requests: u32,
+        number: impl Fn(&ArmResult, &str) -> Option<Measured>,
+    ) -> Option<Self> {
+        arms.into_iter().find_map(|(arm, is_same_traffic)| {
+            let terms = Self::terms(source, requests, |load| number(arm, load))?;
+            Some(Self { terms, source: source.number, arm, is_same_traffic })
+        })
+    }
+
     /// From the CPU time per request under a load; none if the result has no such loads, or if the numbers do not count.
     ///
     /// With fewer requests than in all of them, a connection costs what it costs with the fewest.
-    fn new(source: &Source<'_>, requests: u32, number: impl Fn(&str) -> Option<Measured>) -> Option<Self> {
+    fn terms(
+        source: &Source<'_>,
+        requests: u32,
+        number: impl Fn(&str) -> Option<Measured>,
+    ) -> Option<Vec<(f64, Measured)>> {
         let kept = number(source.kept()?)?;
         let mut points: Vec<(f64, Measured)> = source
             .renewed()
@@ -50,12 +77,12 @@ impl OfConnection {
         points.insert(0, (0.0, kept.clone()));
         let part = weighted(&points, |(share, _)| *share, wanted)
             .map(|(weight, (_, measured))| (weight / wanted, measured.clone()));
-        Some(Self(part.chain([(-1.0 / wanted, kept)]).collect()))
+        Some(part.chain([(-1.0 / wanted, kept)]).collect())
     }
 
     /// Adds the CPU time of so many connections.
-    pub(crate) fn add<'a>(&'a self, sum: &mut Sum<'a>, connections: f64) {
-        self.0.iter().for_each(|(weight, measured)| sum.add(connections * weight, measured));
+    pub(crate) fn add<'b>(&'b self, sum: &mut Sum<'b>, connections: f64) {
+        self.terms.iter().for_each(|(weight, measured)| sum.add(connections * weight, measured));
     }
 }
 
@@ -65,10 +92,10 @@ impl<'a> Connections<'a> {
     pub(crate) fn learn(
         requests: u32,
         (traffic, functions): (&Traffic, &'a [Called]),
-        sources: &[Source<'_>],
+        sources: &[Source<'a>],
         mut note: impl FnMut((String, String)),
     ) -> Option<Self> {
-        let plain = sources.iter().find_map(|source| of_plain(source, requests, traffic));
+        let plain = preferred(sources.iter().filter_map(|source| of_plain(source, requests, traffic)));
         if plain.is_none() {
             note((
                 format!("the CPU time of a new connection with {}: the {LOADS}", traffic.protocol),
@@ -77,12 +104,19 @@ impl<'a> Connections<'a> {
         }
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for called in functions {
-            match sources.iter().find_map(|source| of_function(source, requests, called, traffic)) {
+            let found = sources.iter().filter_map(|source| of_function(source, requests, called, traffic));
+            match preferred(found) {
                 Some(one) => known.push((called, one)),
                 None => unknown.push(called.text.as_str()),
             }
         }
         Some(Self { per_request: 1.0 / f64::from(requests), plain: plain?, functions: known, unknown })
+    }
+
+    /// The indexes of the results that state it.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = usize> {
+        let functions = self.functions.iter().map(|(_, one)| one.source);
+        std::iter::once(self.plain.source).chain(functions)
     }
 
     /// Adds the CPU time of the connections of so many requests, with that of the functions that are kept.
@@ -95,23 +129,24 @@ impl<'a> Connections<'a> {
     }
 }
 
-/// A connection to a plain proxy: with the same requests, or else with any of the same protocol.
-fn of_plain(source: &Source<'_>, requests: u32, traffic: &Traffic) -> Option<OfConnection> {
-    let of = |arm: &ArmResult| OfConnection::new(source, requests, |load| source.level(arm, load));
-    let plain = |is_it: &dyn Fn(&Traffic) -> bool| {
-        let mut arms = source.result.arms.iter();
-        arms.find(|arm| plain_traffic(arm).is_some_and(|own| is_it(&own)))
-    };
-    plain(&|own| own == traffic).or_else(|| plain(&|own| own.protocol == traffic.protocol)).and_then(of)
+/// That of the first result with the same requests, or else of the first.
+fn preferred<'a>(found: impl Iterator<Item = OfConnection<'a>>) -> Option<OfConnection<'a>> {
+    found.min_by_key(|one| !one.is_same_traffic)
 }
 
-/// What a function adds to a connection.
-fn of_function(
-    source: &Source<'_>,
+/// A connection to a plain proxy: with the same requests, or else with any of the same protocol.
+fn of_plain<'a>(source: &Source<'a>, requests: u32, traffic: &Traffic) -> Option<OfConnection<'a>> {
+    let arms = plain(source.result, traffic);
+    OfConnection::of_first(arms, source, requests, |arm, load| source.level(arm, load))
+}
+
+/// What a function adds to a connection: with the same requests, or else with any of the same protocol.
+fn of_function<'a>(
+    source: &Source<'a>,
     requests: u32,
     called: &Called,
     traffic: &Traffic,
-) -> Option<OfConnection> {
-    let (arm, _) = priced(source.result, |function| called.is(function), traffic)?;
-    OfConnection::new(source, requests, |load| source.cost(arm, load))
+) -> Option<OfConnection<'a>> {
+    let arms = alone(source.result, |function| called.is(function), traffic);
+    OfConnection::of_first(arms, source, requests, |arm, load| source.cost(arm, load))
 }

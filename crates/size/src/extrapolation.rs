@@ -7,7 +7,7 @@ use hoptax_result::{SizedProxy, Verdict};
 use crate::arms::plain_traffic;
 use crate::busy::{Placement, Processors};
 use crate::learn::Source;
-use crate::proxy::{Learned, NEARLY, Proxy};
+use crate::proxy::{MeasuredAt, NEARLY, Proxy};
 
 /// Each extrapolation in a sentence.
 pub(crate) fn extrapolations(
@@ -21,7 +21,7 @@ pub(crate) fn extrapolations(
         found.extend(too_few_workers(sized));
         found.extend(outside_of_curves(proxy, sized));
         found.extend(between_sizes(proxy));
-        found.extend(connections(proxy));
+        found.extend(connections(proxy, sources));
         found.extend(proxy.items.extrapolations(&proxy.service.name));
     }
     found.extend(workers(proxies, sources));
@@ -65,7 +65,7 @@ fn shared_processors(
         );
         return found;
     };
-    let (shares, chain) = (sharing.learned(), &sharing.arm().id);
+    let (shares, chain) = (sharing.measured_at(), &sharing.arm().id);
     if shares.is_beyond(busy.min(1.0)) {
         found.push(format!(
             "the processors of the proxies are busy for {} of the time, and `{chain}` states what proxies cost each other from {} to {}",
@@ -108,8 +108,12 @@ fn too_few_workers(sized: &SizedProxy) -> Option<String> {
 fn outside_of_curves(proxy: &Proxy<'_>, sized: &SizedProxy) -> Option<String> {
     let busy = sized.busy_share.estimate.min(1.0);
     let name = &sized.service;
-    let Learned { least, most, only } = proxy.learned();
-    if let Some(only) = only {
+    let measured_at = proxy.measured_at();
+    if !measured_at.is_beyond(busy) {
+        return None;
+    }
+    let MeasuredAt { least, most, only } = measured_at;
+    if let Some(only) = only.filter(|only| (busy - only).abs() > NEARLY) {
         return Some(format!(
             "`{name}` is busy for {} of the time, and some of its CPU times were measured only while proxies were busy for {}: a \
              request costs more the less busy a proxy is. A study with loads such as `utilisation: 30%` measures it",
@@ -117,23 +121,21 @@ fn outside_of_curves(proxy: &Proxy<'_>, sized: &SizedProxy) -> Option<String> {
             percent(only)
         ));
     }
-    if busy < least {
-        Some(format!(
+    Some(if busy < least - NEARLY {
+        format!(
             "`{name}` is busy for {} of the time, less than the {} that all its CPU times were measured at: it probably uses more \
              than predicted",
             percent(busy),
             percent(least)
-        ))
-    } else if busy > most + NEARLY {
-        Some(format!(
+        )
+    } else {
+        format!(
             "`{name}` is busy for {} of the time, more than the {} that all its CPU times were measured at: it probably uses less \
              than predicted",
             percent(busy),
             percent(most)
-        ))
-    } else {
-        None
-    }
+        )
+    })
 }
 
 /// The services whose proxies are such; none if there is no such proxy.
@@ -179,8 +181,8 @@ fn between_sizes(proxy: &Proxy<'_>) -> Option<String> {
     ))
 }
 
-/// What is assumed about new connections.
-fn connections(proxy: &Proxy<'_>) -> Vec<String> {
+/// What is assumed about new connections, and whose were measured with other requests.
+fn connections(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     let Some(connections) = proxy.flows.iter().find_map(|flow| flow.connections.as_ref()) else {
         return Vec::new();
     };
@@ -189,6 +191,21 @@ fn connections(proxy: &Proxy<'_>) -> Vec<String> {
         "`{name}`: the CPU time of a new connection was measured at full load, and is taken as the same at any load. Times added to \
          responses are those of connections that are kept"
     )];
+    if !connections.plain.is_same_traffic {
+        found.push(format!(
+            "`{name}`: the CPU time of a new connection was measured by `{}` with other requests (those of `{}`)",
+            study(sources, connections.plain.source),
+            connections.plain.arm.id
+        ));
+    }
+    for (called, one) in connections.functions.iter().filter(|(_, one)| !one.is_same_traffic) {
+        found.push(format!(
+            "`{name}`: what `{}` adds to a new connection was measured by `{}` with other requests (those of `{}`)",
+            called.text,
+            study(sources, one.source),
+            one.arm.compared_with.as_deref().unwrap_or_default()
+        ));
+    }
     if !connections.unknown.is_empty() {
         let names = connections.unknown.join("`, `");
         found.push(format!(
@@ -198,12 +215,17 @@ fn connections(proxy: &Proxy<'_>) -> Vec<String> {
     found
 }
 
+/// The name of a study.
+fn study<'a>(sources: &[Source<'a>], number: usize) -> &'a str {
+    sources.get(number).map_or("", |source| source.result.name.as_str())
+}
+
 /// Functions that were measured with other requests, and functions that use CPU time elsewhere.
 fn functions(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     for (called, priced) in proxy.flows.iter().flat_map(|flow| &flow.functions) {
         if !priced.is_same_traffic {
-            let study = sources.get(priced.source).map_or("", |source| source.result.name.as_str());
+            let study = study(sources, priced.source);
             let with = priced.arm.compared_with.as_deref().unwrap_or_default();
             found.push(format!(
                 "what `{}` adds was measured by `{study}` with other requests (those of `{with}`)",
@@ -219,11 +241,7 @@ fn functions(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
 
 /// Results that are not sound, and results that differ in their machine or proxy.
 fn of_sources(proxies: &[Proxy<'_>], placement: &Placement<'_>, sources: &[Source<'_>]) -> Vec<String> {
-    let mut used: BTreeSet<usize> = placement.sharing.iter().map(|sharing| sharing.plain.source).collect();
-    for flow in proxies.iter().flat_map(|proxy| &proxy.flows) {
-        used.insert(flow.plain.source);
-        used.extend(flow.functions.iter().map(|(_, priced)| priced.source));
-    }
+    let used = placement.sources(proxies);
     let results = || used.iter().filter_map(|number| sources.get(*number)).map(|source| source.result);
     let mut found = Vec::new();
     for result in results().filter(|result| result.verdict != Verdict::Sound) {

@@ -4,9 +4,10 @@ use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
 use hoptax_stats::{jackknife, sum_of_independent};
 
 use crate::busy::{Busy, Placement, Processors};
+use crate::flow::calls;
 use crate::graph::{Graph, Service};
-use crate::proxy::{Learned, NEARLY, Proxy};
-use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, learned, mean};
+use crate::proxy::{MeasuredAt, NEARLY, Proxy};
+use crate::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, mean, measured_at};
 use crate::vague::withhold_vague;
 use crate::walk::{Walk, requests_to_simulate};
 
@@ -80,7 +81,7 @@ pub(crate) fn latency<'a>(
     };
     let have_tails: Vec<bool> = at.iter().map(has_tail).collect();
     let passes: f64 = at.iter().flat_map(|one| &one.flows).map(|(per_request, _)| per_request).sum();
-    let requests = requests_to_simulate(passes)?;
+    let requests = requests_to_simulate(passes, calls(graph))?;
     let numbers = |left_out: LeftOut| simulated(&graph.services, &at, times.table(), left_out, requests);
     let intervals = intervals(numbers, &times.rounds()).ok_or("the results have too few rounds")?;
     let added = |from: usize, has_tail: bool| {
@@ -139,7 +140,7 @@ fn at_busy_share(
         return Err(format!("`{name}` has too few workers for the rate, so its queue grows without limit"));
     }
     let flows = proxy.flows.iter().map(|flow| times.flow(flow)).collect::<Result<Vec<FlowTimes>, _>>()?;
-    let Learned { least, most, only } = learned(flows.iter().chain(sharing));
+    let MeasuredAt { least, most, only } = measured_at(flows.iter().chain(sharing));
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     if busy > most + NEARLY {
         return Err(format!(
@@ -149,7 +150,7 @@ fn at_busy_share(
             percent(most)
         ));
     }
-    let is_extrapolated = Learned { least, most, only }.is_beyond(busy);
+    let is_extrapolated = MeasuredAt { least, most, only }.is_beyond(busy);
     let extrapolation = is_extrapolated.then(|| {
         format!(
             "`{name}` is busy for {} of the time, and its response times are those of proxies that are busy for {}",

@@ -3,7 +3,7 @@
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, StudyResult};
 use hoptax_study::summary::CpuByRound;
 
-use crate::arms::{plain_chain, plain_traffic, priced, reference, single_function};
+use crate::arms::{alone, plain_chain, plain_traffic, reference, single_function};
 use crate::graph::{Called, Traffic};
 use crate::interpolation::weighted;
 use crate::sharing::Sharing;
@@ -13,11 +13,11 @@ use crate::sum::{Measured, Sum};
 pub(crate) struct Source<'a> {
     pub(crate) number: usize,
     pub(crate) result: &'a StudyResult,
-    loads: Vec<Learned<'a>>,
+    loads: Vec<LoadRounds<'a>>,
 }
 
 /// A load with the CPU times of its rounds; none if the result has none.
-struct Learned<'a> {
+struct LoadRounds<'a> {
     load: &'a LoadSpec,
     by_round: Option<CpuByRound<'a>>,
 }
@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
         let is_equally_busy = |load: &&LoadSpec| load.loop_ == Loop::Closed || load.utilisation.is_some();
         let loads = result.plan.loads.iter().filter(is_equally_busy);
         let loads =
-            loads.map(|load| Learned { load, by_round: CpuByRound::new(result, &load.name) }).collect();
+            loads.map(|load| LoadRounds { load, by_round: CpuByRound::new(result, &load.name) }).collect();
         Self { number, result, loads }
     }
 
@@ -107,7 +107,8 @@ impl<'a> Source<'a> {
 
     /// What a function adds to requests of this protocol; none if the result does not state it.
     pub(crate) fn function(&self, called: &Called, traffic: &Traffic) -> Option<Priced<'a>> {
-        let (arm, is_same_traffic) = priced(self.result, |function| called.is(function), traffic)?;
+        let arms = alone(self.result, |function| called.is(function), traffic);
+        let (arm, is_same_traffic) = arms.first().copied()?;
         let plain = reference(self.result, arm)?;
         let in_use = self.levels(plain, |load| !self.is_closed(load));
         let points = self.loads().filter_map(|load| self.added(arm, (plain, in_use.as_ref()), load));

@@ -3,8 +3,8 @@
 //!
 //! A graph file becomes rates of requests by proxy ([`graph`], `flow`). The results become curves: CPU time per request over the
 //! busy share of the processors, for plain proxies and for what functions add (`learn`). A prediction is a weighted sum of points
-//! of these curves, so that its interval contains what the points share (`sum`). New connections cost CPU time besides (`connections`). Proxies that share processors cost each other CPU time
-//! (`sharing`), so how busy they are is solved for all together (`busy`).
+//! of these curves, so that its interval contains what the points share (`sum`). New connections cost CPU time besides (`connections`).
+//! Proxies that share processors cost each other CPU time (`sharing`), so how busy they are is solved for all together (`busy`).
 //!
 //! Times that proxies add to responses are curves too (`times`), of whole distributions. They are combined by simulating requests
 //! through the graph (`walk`, `latency`).
@@ -36,6 +36,7 @@ mod walk;
 
 pub use busy::Processors;
 pub use check::{NoCheck, check};
+pub use flow::requests_by_proxy;
 pub use money::{HOURS_PER_MONTH, Prices, money};
 pub use predict::{NoSize, size, size_on};
 

@@ -24,6 +24,8 @@ struct Each {
     most: f64,
     /// How many of them the plain proxy has.
     included: f64,
+    /// The index of the result that states it.
+    source: usize,
 }
 
 /// Functions that add items of a kind: the name of one, the id of the function and its knob.
@@ -63,6 +65,11 @@ impl LearnedItems {
         Self { learned }
     }
 
+    /// The indexes of the results that state it.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = usize> {
+        self.learned.iter().map(|(_, _, each)| each.source)
+    }
+
     /// Where there are more items than were measured.
     pub(crate) fn extrapolations(&self, service: &str) -> Vec<String> {
         let is_beyond = |(_, count, each): &&(&str, u64, Each)| *count as f64 > each.most;
@@ -85,7 +92,12 @@ fn per_connection(plain: &Plain<'_>, sources: &[Source<'_>]) -> Option<Each> {
     let opened = rounds
         .and_then(|round| round.arms.get(&plain.arm.id)?.opened)
         .map(|opened| opened.connections as f64);
-    Some(Each { bytes, most: opened.unwrap_or(f64::INFINITY), included: opened.unwrap_or_default() })
+    Some(Each {
+        bytes,
+        most: opened.unwrap_or(f64::INFINITY),
+        included: opened.unwrap_or_default(),
+        source: plain.source,
+    })
 }
 
 /// What an item of a function adds, from the arm with most of them.
@@ -97,6 +109,7 @@ fn per_item(source: &Source<'_>, id: &str, knob: &str) -> Option<Each> {
             bytes: arm.cost.of_rounds.get(RoundMeasure::MEMORY)?.times(1.0 / most),
             most,
             included: 0.0,
+            source: source.number,
         })
     };
     source.result.arms.iter().filter_map(of).max_by(|one, other| one.most.total_cmp(&other.most))

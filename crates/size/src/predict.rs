@@ -48,8 +48,9 @@ pub enum NoSize {
 /// state a number, that of the first one counts.
 ///
 /// **Method.** A request costs a proxy the CPU time of plain proxying with its protocol and sizes, and that which each
-/// function adds, both at the busy share of the proxy's workers, and its part of a new connection (`connections`). All numbers are weighted sums of measured ones. The time that proxies
-/// add to responses is simulated ([`latency()`]); it is left out, with the reason, if the results do not state response times.
+/// function adds, both at the busy share of the proxy's workers, and its part of a new connection (`connections`). All numbers are
+/// weighted sums of measured ones. The time that proxies add to responses is simulated ([`latency()`]); it is left out, with the reason,
+/// if the results do not state response times, or if a request makes too many calls.
 ///
 /// # Errors
 /// If the results do not state the CPU time of a plain proxy or a function of the graph, or state it too imprecisely.
@@ -266,7 +267,7 @@ fn sized_proxy<'a>(
         max_rate,
         memory_bytes,
         new_connections,
-        is_extrapolated: proxy.learned().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy),
+        is_extrapolated: proxy.measured_at().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy),
     })
 }
 
@@ -308,15 +309,11 @@ fn bottleneck(proxies: &[SizedProxy]) -> Option<SizeBottleneck> {
 
 /// The results that something was learned from.
 fn used(sources: &[Source<'_>], proxies: &[Proxy<'_>], placement: &Placement<'_>) -> Vec<SizeSource> {
-    let flows = || proxies.iter().flat_map(|proxy| &proxy.flows);
-    let described = |source: &Source<'_>| {
-        let is_source = |number: &usize| *number == source.number;
-        let functions = flows().flat_map(|flow| flow.functions.iter().map(|(_, priced)| priced.source));
-        let plain = flows().map(|flow| flow.plain.source);
-        let busy_shares = flows().find(|flow| is_source(&flow.plain.source));
-        let result = source.result;
-        let sharing = placement.sharing.iter().map(|sharing| sharing.plain.source);
-        functions.chain(plain).chain(sharing).find(is_source).map(|_| SizeSource {
+    let described = |number: usize| {
+        let result = sources.get(number)?.result;
+        let mut flows = proxies.iter().flat_map(|proxy| &proxy.flows);
+        let busy_shares = flows.find(|flow| flow.plain.source == number);
+        Some(SizeSource {
             study: result.name.clone(),
             started_at: result.environment.started_at.clone(),
             verdict: result.verdict,
@@ -326,5 +323,5 @@ fn used(sources: &[Source<'_>], proxies: &[Proxy<'_>], placement: &Placement<'_>
             has_rounds: !result.rounds.is_empty(),
         })
     };
-    sources.iter().filter_map(described).collect()
+    placement.sources(proxies).into_iter().filter_map(described).collect()
 }

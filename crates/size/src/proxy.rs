@@ -1,5 +1,7 @@
 //! The CPU time of one proxy of a graph: how busy it is at a rate, and the cores that it and each of its functions use.
 
+use std::collections::BTreeSet;
+
 use hoptax_result::SizeSide;
 
 use crate::connections::Connections;
@@ -31,14 +33,14 @@ pub(crate) const NEARLY: f64 = 0.05;
 
 /// The busy shares that all numbers of a proxy were measured at.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Learned {
+pub(crate) struct MeasuredAt {
     pub(crate) least: f64,
     pub(crate) most: f64,
     /// The busy share of a number that was measured at one only.
     pub(crate) only: Option<f64>,
 }
 
-impl Learned {
+impl MeasuredAt {
     /// From the busy shares of each curve, ascending.
     pub(crate) fn new(shares: &[Vec<f64>]) -> Self {
         let only = shares.iter().find(|shares| shares.len() == 1).and_then(|shares| shares.first());
@@ -77,6 +79,17 @@ impl<'a> Proxy<'a> {
             }
         }
         functions
+    }
+
+    /// The indexes of the results that its CPU time and its memory were learned from. Response times come from the same ones.
+    pub(crate) fn sources(&self) -> BTreeSet<usize> {
+        let mut sources: BTreeSet<usize> = self.items.sources().collect();
+        for flow in &self.flows {
+            sources.insert(flow.plain.source);
+            sources.extend(flow.functions.iter().map(|(_, priced)| priced.source));
+            sources.extend(flow.connections.iter().flat_map(Connections::sources));
+        }
+        sources
     }
 
     /// The cores that it uses on processors of its own, at `rate` requests per second to the entry and while it is busy for `busy` of
@@ -128,12 +141,12 @@ impl<'a> Proxy<'a> {
     }
 
     /// The busy shares that all its CPU times were measured at.
-    pub(crate) fn learned(&self) -> Learned {
+    pub(crate) fn measured_at(&self) -> MeasuredAt {
         let curves = self.flows.iter().flat_map(|flow| {
             let functions = flow.functions.iter().map(|(_, priced)| &priced.curve);
             std::iter::once(&flow.plain.curve).chain(functions)
         });
-        Learned::new(&curves.map(|curve| curve.busy_shares().collect()).collect::<Vec<_>>())
+        MeasuredAt::new(&curves.map(|curve| curve.busy_shares().collect()).collect::<Vec<_>>())
     }
 }
 

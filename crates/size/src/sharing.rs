@@ -16,7 +16,7 @@ use hoptax_result::ArmResult;
 use crate::arms::plain_traffic;
 use crate::graph::Traffic;
 use crate::learn::{Plain, Source};
-use crate::proxy::Learned;
+use crate::proxy::MeasuredAt;
 use crate::sum::Sum;
 
 /// How much less busy than any plain proxy that was measured a proxy of the chain may be, as a share: below that, the CPU time of a plain
@@ -62,8 +62,8 @@ impl<'a> Sharing<'a> {
     }
 
     /// The busy shares of the processors that it is known at.
-    pub(crate) fn learned(&self) -> Learned {
-        Learned { least: self.least, most: self.most, only: None }
+    pub(crate) fn measured_at(&self) -> MeasuredAt {
+        MeasuredAt { least: self.least, most: self.most, only: None }
     }
 
     /// What all other proxies would cost a request, us, if processors are busy for this share of the time.

@@ -9,7 +9,7 @@ use hoptax_study::summary::response_times_by_round;
 use crate::arms::reference;
 use crate::interpolation::weighted;
 use crate::learn::{Plain, Priced, Source, under};
-use crate::proxy::{Learned, LearnedFlow};
+use crate::proxy::{LearnedFlow, MeasuredAt};
 use crate::sharing::Sharing;
 
 /// Equally likely values that stand for a distribution of times.
@@ -59,8 +59,8 @@ impl TimesCurve {
     }
 
     /// What it was measured at.
-    pub(crate) fn learned(&self) -> Learned {
-        Learned::new(&[self.busy_shares()])
+    pub(crate) fn measured_at(&self) -> MeasuredAt {
+        MeasuredAt::new(&[self.busy_shares()])
     }
 
     /// The sum at this busy share: between the nearest points on a straight line over the mean number of requests in a simple queue,
@@ -101,8 +101,8 @@ impl FlowTimes {
 }
 
 /// The busy shares that all response times of these flows were measured at; any if they have none.
-pub(crate) fn learned<'a>(flows: impl Iterator<Item = &'a FlowTimes>) -> Learned {
-    Learned::new(&flows.flat_map(|flow| &flow.curves).map(TimesCurve::busy_shares).collect::<Vec<_>>())
+pub(crate) fn measured_at<'a>(flows: impl Iterator<Item = &'a FlowTimes>) -> MeasuredAt {
+    MeasuredAt::new(&flows.flat_map(|flow| &flow.curves).map(TimesCurve::busy_shares).collect::<Vec<_>>())
 }
 
 /// All response times that predictions are made of, each decoded once.

@@ -8,24 +8,27 @@ use crate::graph::Service;
 /// Fixed, so that results are the same each time, and differences between rounds are not those of random numbers.
 const SEED: u64 = 0x686f_7074_6178;
 
-/// Requests that are simulated, unless they pass many proxies. The standard error of the p99 of so many exponential times is 0.5 % of it.
+/// Requests that are simulated, unless they make many calls. The standard error of the p99 of so many exponential times is 0.5 % of it.
 const REQUESTS: f64 = 160_000.0;
 
-/// Passes of proxies that are simulated at most, and for each request.
-const PASSES: f64 = 8_000_000.0;
-const MOST_PASSES: f64 = 500.0;
+/// Passes of proxies and calls that are simulated at most, in all and for each request.
+const STEPS: f64 = 16_000_000.0;
+const MOST_STEPS: f64 = 1_000.0;
 
-/// Number of requests to simulate if each passes `passes` proxies on average.
+/// Number of requests to simulate if each passes `passes` proxies and makes `calls` calls on average, with those to services without a
+/// proxy: time is spent on both.
 ///
 /// # Errors
-/// That it passes too many.
-pub(crate) fn requests_to_simulate(passes: f64) -> Result<usize, String> {
-    if passes > MOST_PASSES {
+/// That they are too many for any number of requests.
+pub(crate) fn requests_to_simulate(passes: f64, calls: f64) -> Result<usize, String> {
+    let steps = passes + calls;
+    if steps > MOST_STEPS {
         return Err(format!(
-            "a request passes {passes:.0} proxies on average, and at most {MOST_PASSES} are simulated: state a part of the graph"
+            "a request passes {passes:.0} proxies and makes {calls:.0} calls on average, and at most {MOST_STEPS} of both are simulated: \
+             state a part of the graph"
         ));
     }
-    Ok((PASSES / passes).min(REQUESTS) as usize)
+    Ok((STEPS / steps).min(REQUESTS) as usize)
 }
 
 /// Requests of a graph, whose first service is the entry.
@@ -290,9 +293,14 @@ services:
     }
 
     #[test]
-    fn a_request_that_passes_too_many_proxies_is_not_simulated() {
-        assert_eq!(requests_to_simulate(2.5), Ok(160_000));
-        assert_eq!(requests_to_simulate(100.0), Ok(80_000));
-        assert!(requests_to_simulate(501.0).is_err());
+    fn a_request_that_passes_too_many_proxies_or_makes_too_many_calls_is_not_simulated() {
+        for (passes, calls, expected) in
+            [(2.5, 2.5, 160_000), (100.0, 100.0, 80_000), (1.0, 199.0, 80_000), (1.0, 999.0, 16_000)]
+        {
+            assert_eq!(requests_to_simulate(passes, calls), Ok(expected), "{passes} {calls}");
+        }
+        for (passes, calls) in [(501.0, 500.0), (1.0, 1e6), (1.0, f64::INFINITY)] {
+            assert!(requests_to_simulate(passes, calls).is_err(), "{passes} {calls}");
+        }
     }
 }

@@ -11,11 +11,16 @@ pub(crate) struct StoredFile {
     pub(crate) is_redacted: bool,
 }
 
-/// Stores a content, and returns its number.
+/// Stores a content, and returns its number. One that is there already is repaired if its bytes have changed.
 pub(crate) fn put(connection: &Connection, bytes: &[u8]) -> Result<i64> {
     let sha256 = Sha256::digest(bytes);
-    let mut find = connection.prepare_cached("SELECT id FROM contents WHERE sha256 = ?1")?;
-    if let Some(id) = find.query_row([sha256.as_slice()], |row| row.get(0)).optional()? {
+    let mut find = connection.prepare_cached("SELECT id, bytes = ?2 FROM contents WHERE sha256 = ?1")?;
+    let found: Option<(i64, bool)> =
+        find.query_row(params![sha256.as_slice(), bytes], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    if let Some((id, is_intact)) = found {
+        if !is_intact {
+            connection.execute("UPDATE contents SET bytes = ?2 WHERE id = ?1", params![id, bytes])?;
+        }
         return Ok(id);
     }
     let mut insert = connection.prepare_cached("INSERT INTO contents (sha256, bytes) VALUES (?1, ?2)")?;
@@ -73,4 +78,30 @@ pub(crate) fn put_file(
          ON CONFLICT (run, path) DO UPDATE SET content = excluded.content, is_redacted = excluded.is_redacted",
     )?;
     insert.execute(params![run, path, content, is_redacted]).map(drop)
+}
+
+/// Removes a file of a run, if it has it, so that it is not taken for lost.
+pub(crate) fn remove_file(connection: &Connection, run: i64, path: &str) -> Result<()> {
+    let delete = "DELETE FROM files WHERE run = ?1 AND path = ?2";
+    if connection.execute(delete, params![run, path])? > 0 {
+        connection.execute("UPDATE runs SET files = files - 1 WHERE id = ?1", [run])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{STEPS, migrate};
+
+    #[test]
+    fn an_intact_content_repairs_the_damaged_one_in_the_store() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, &STEPS).unwrap();
+        let id = put(&connection, b"intact").unwrap();
+        connection.execute("UPDATE contents SET bytes = x'6261' WHERE id = ?1", [id]).unwrap();
+        assert!(get(&connection, id).unwrap().is_err(), "it is damaged");
+        assert_eq!(put(&connection, b"intact").unwrap(), id);
+        assert_eq!(get(&connection, id).unwrap().unwrap(), b"intact");
+    }
 }

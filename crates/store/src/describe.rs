@@ -67,6 +67,39 @@ struct ManifestHead {
     memory_bytes: u64,
 }
 
+impl Described {
+    /// Whether it is that of a study without a result, so that a file with one is out of date or cannot be read.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.verdict.is_none()
+    }
+}
+
+/// Whether the path of a file in a run folder is that of a complete round.
+pub(crate) fn is_round(path: &str) -> bool {
+    let inside = path.strip_prefix(ROUNDS).and_then(|rest| rest.strip_prefix('/'));
+    inside.and_then(|name| name.strip_suffix(".json")).is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// Describes a run by the texts of its result and its manifest, and the number of its complete rounds. If the result cannot be
+/// read or states fewer rounds, because the study was resumed after it, the run is described by its manifest as unfinished.
+///
+/// # Errors
+/// What is wrong with the texts.
+pub(crate) fn run(
+    result_text: Option<&str>,
+    manifest: Option<&str>,
+    rounds: u32,
+) -> Result<Described, String> {
+    let by_result = result_text.map(|text| result(text).map_err(|why| format!("{RESULT}: {why}")));
+    match (by_result, manifest) {
+        // Without a manifest, no study can have been resumed.
+        (Some(Ok(described)), manifest) if manifest.is_none() || described.rounds >= rounds => Ok(described),
+        (Some(Err(why)), manifest) if manifest.is_none() || rounds == 0 => Err(why),
+        (_, Some(manifest)) => unfinished(manifest, rounds).map_err(|why| format!("{MANIFEST}: {why}")),
+        (_, None) => Err(format!("it has neither {RESULT} nor {MANIFEST}")),
+    }
+}
+
 /// Describes a result of a study or of a load.
 ///
 /// # Errors
@@ -220,6 +253,36 @@ mod tests {
         assert_eq!((before.verdict, before.rounds, after.verdict), (None, 3, Some(Verdict::Sound)));
         let (_, later) = study_text("ours", "2026-11-01T00:00:01Z", 5.0);
         assert_ne!(result(&later).unwrap().identity, after.identity);
+    }
+
+    #[test]
+    fn a_result_of_too_few_rounds_or_that_cannot_be_read_gives_way_to_the_manifest() {
+        let (manifest, text) = study_text("ours", "2026-11-01T00:00:00Z", 5.0);
+        let of = |text: &str, rounds: u32| run(Some(text), Some(&manifest), rounds).unwrap();
+        assert_eq!(of(&text, 4), result(&text).unwrap());
+        for (out_of_date, rounds) in [(text.as_str(), 5), ("{", 3)] {
+            let described = of(out_of_date, rounds);
+            assert_eq!(described, unfinished(&manifest, rounds).unwrap());
+            assert!(described.is_unfinished() && described.numbers.is_none());
+        }
+        assert!(run(Some(&text), None, 5).is_ok(), "nothing else describes it");
+        for (text, manifest, why) in [
+            (Some("{"), None, RESULT),
+            (Some("{"), Some(manifest.as_str()), RESULT),
+            (None, Some("{}"), MANIFEST),
+            (None, None, "neither"),
+        ] {
+            let refused = run(text, manifest, 0).unwrap_err();
+            assert!(refused.contains(why), "{why}: {refused}");
+        }
+    }
+
+    #[test]
+    fn only_files_with_the_number_of_a_round_are_rounds() {
+        assert!(is_round("rounds/0.json") && is_round("rounds/12.json"));
+        for other in ["rounds/notes.txt", "rounds/a.json", "rounds.json", "arms/rounds/0.json"] {
+            assert!(!is_round(other), "{other}");
+        }
     }
 
     #[test]

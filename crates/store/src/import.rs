@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::describe::{self, Described, MANIFEST, RESULT, ROUNDS, STUDY};
 use crate::folder::{self, Contents};
-use crate::{Document, Store, StoreError};
+use crate::{Store, StoreError};
 
 /// The outcome of importing one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,11 @@ impl Store {
         described: &Described,
         contents: Contents,
     ) -> Result<Imported, StoreError> {
-        let Contents { documents, left_out } = contents;
+        let Contents { mut documents, mut left_out } = contents;
+        if described.is_unfinished() {
+            // It states fewer rounds than there are, or cannot be read.
+            left_out.extend(documents.extract_if(.., |one| one.path == RESULT).map(|one| one.path));
+        }
         let is_new = self.find(described)?.is_none();
         let absolute = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
         let run = self.put(described, &absolute.to_string_lossy(), &documents)?;
@@ -83,26 +87,70 @@ impl Contents {
     fn text(&self, path: &str) -> Option<&str> {
         self.documents.iter().find(|one| one.path == path).map(|one| one.text.as_str())
     }
-
-    fn rounds(&self) -> impl Iterator<Item = &Document> {
-        self.documents
-            .iter()
-            .filter(|one| one.path.strip_prefix(ROUNDS).is_some_and(|rest| rest.starts_with('/')))
-    }
 }
 
-/// The description of a run folder: by its result, or else by its manifest.
+/// The description of a run folder.
 fn described(folder: &Path, contents: &Contents) -> Result<Described, StoreError> {
     let not_a_run = |why: String| StoreError::NotARun { path: folder.to_owned(), why };
-    if let Some(text) = contents.text(RESULT) {
-        return describe::result(text).map_err(|why| not_a_run(format!("{RESULT}: {why}")));
-    }
-    let Some(manifest) = contents.text(MANIFEST) else {
-        return Err(not_a_run(format!("it has neither {RESULT} nor {MANIFEST}")));
-    };
-    let rounds = contents.rounds().count() as u32;
-    if rounds == 0 {
+    let (result, manifest) = (contents.text(RESULT), contents.text(MANIFEST));
+    let rounds = contents.documents.iter().filter(|one| describe::is_round(&one.path)).count() as u32;
+    if result.is_none() && manifest.is_some() && rounds == 0 {
         return Err(not_a_run("the study ended before its first round was complete".to_owned()));
     }
-    describe::unfinished(manifest, rounds).map_err(|why| not_a_run(format!("{MANIFEST}: {why}")))
+    describe::run(result, manifest, rounds).map_err(not_a_run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::study_text;
+
+    /// A run folder with a result of four rounds, and a store.
+    fn folder_and_store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        fs::create_dir_all(run.join(ROUNDS)).unwrap();
+        let (manifest, text) = study_text("ours", "2026-11-01T00:00:00Z", 5.0);
+        fs::write(run.join(MANIFEST), manifest).unwrap();
+        fs::write(run.join(RESULT), text).unwrap();
+        for round in 0..4 {
+            add_round(&run, round);
+        }
+        let mut store = Store::open(&folder.path().join("store.sqlite")).unwrap();
+        assert!(store.import_folder(&run).unwrap().is_new);
+        assert_eq!(store.numbers().unwrap().len(), 2);
+        (folder, store)
+    }
+
+    fn add_round(run: &Path, round: u32) {
+        fs::write(run.join(format!("{ROUNDS}/{round}.json")), round.to_string()).unwrap();
+    }
+
+    #[test]
+    fn a_study_that_was_resumed_and_killed_has_neither_the_old_result_nor_its_numbers() {
+        let (folder, mut store) = folder_and_store();
+        let run = folder.path().join("run");
+        add_round(&run, 4);
+        let imported = store.import_folder(&run).unwrap();
+        assert_eq!((imported.run, imported.left_out), (1, vec![RESULT.to_owned()]));
+        let stored = store.run(1).unwrap();
+        assert_eq!((stored.rounds, stored.verdict), (5, None));
+        assert_eq!(store.document(1, RESULT).unwrap(), None);
+        assert!(store.numbers().unwrap().is_empty());
+        assert_eq!(store.paths(1).unwrap().len(), 6, "the manifest and the rounds");
+        store.verify().unwrap();
+    }
+
+    #[test]
+    fn an_older_copy_of_a_study_does_not_remove_its_result() {
+        let (folder, mut store) = folder_and_store();
+        let run = folder.path().join("run");
+        fs::remove_file(run.join(RESULT)).unwrap();
+        fs::remove_file(run.join(format!("{ROUNDS}/3.json"))).unwrap();
+        assert_eq!(store.import_folder(&run).unwrap().run, 1);
+        let stored = store.run(1).unwrap();
+        assert_eq!((stored.rounds, stored.verdict.is_some()), (4, true));
+        assert!(store.document(1, RESULT).unwrap().is_some());
+        assert_eq!(store.numbers().unwrap().len(), 2);
+    }
 }

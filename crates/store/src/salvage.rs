@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use rusqlite::{Connection, OptionalExtension, Result as SqlResult, params};
 
 use crate::contents;
-use crate::describe::{self, Described, MANIFEST, NumberRow, RESULT, ROUNDS};
+use crate::describe::{self, Described, MANIFEST, NumberRow, RESULT};
 use crate::list::{self, Filter};
 use crate::store::{beside, connect, create, lock_file, put_columns};
 use crate::{Store, StoreError, labels};
@@ -138,6 +138,15 @@ fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
             incomplete.push((id, found.missing));
         }
     }
+    let highest = highest_number(&named, sequence(&old));
+    new.change(|connection| {
+        let raise = "UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'runs'";
+        if connection.execute(raise, [highest])? == 0 {
+            // There is no such row before the first run.
+            connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?1)", [highest])?;
+        }
+        Ok(())
+    })?;
     new.close()?;
     Ok((runs, incomplete, lost))
 }
@@ -165,15 +174,33 @@ fn numbers_of_runs(old: &Connection) -> BTreeSet<i64> {
 /// The numbers, and those between them.
 fn with_gaps(named: &BTreeSet<i64>) -> Vec<i64> {
     let mut all = Vec::new();
-    let mut next = 1;
+    let mut next: i64 = 1;
     for &id in named {
-        if id - next <= LARGEST_GAP {
+        // Numbers in a damaged store may be any.
+        if id.saturating_sub(next) <= LARGEST_GAP {
             all.extend(next..id);
         }
         all.push(id);
-        next = id + 1;
+        next = next.max(id.saturating_add(1));
     }
     all
+}
+
+/// The number of the last run that was put in, also of one that was removed.
+fn sequence(old: &Connection) -> Option<i64> {
+    old.query_row("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", [], |row| row.get(0)).ok()
+}
+
+/// The highest number that a run had, also one that is lost or was removed: it is given to no other run. A number far above the
+/// others is a damaged one.
+fn highest_number(named: &BTreeSet<i64>, sequence: Option<i64>) -> i64 {
+    let all: BTreeSet<i64> = named.iter().copied().chain(sequence).collect();
+    all.into_iter().fold(
+        0,
+        |highest: i64, id| {
+            if id.saturating_sub(highest) <= LARGEST_GAP { highest.max(id) } else { highest }
+        },
+    )
 }
 
 /// A run with its files, as far as they can be read.
@@ -197,6 +224,9 @@ fn find(old: &Connection, id: i64) -> Option<Found> {
         _ => missing.push("perhaps files whose names are lost".to_owned()),
     }
     let described = describe_files(&files).or(columns)?;
+    if described.is_unfinished() {
+        files.retain(|(path, ..)| path != RESULT);
+    }
     let labels = old.prepare("SELECT label FROM labels WHERE run = ?1").and_then(|mut select| {
         let labels = select.query_map([id], |row| row.get(0))?.map_while(Result::ok).collect();
         Ok(labels)
@@ -216,11 +246,8 @@ fn describe_files(files: &[(String, Vec<u8>, bool)]) -> Option<Described> {
         let (_, bytes, _) = files.iter().find(|(path, ..)| path == wanted)?;
         std::str::from_utf8(bytes).ok()
     };
-    let rounds =
-        files.iter().filter(|(path, ..)| path.strip_prefix(ROUNDS).is_some_and(|rest| rest.starts_with('/')));
-    text(RESULT)
-        .and_then(|text| describe::result(text).ok())
-        .or_else(|| describe::unfinished(text(MANIFEST)?, rounds.count() as u32).ok())
+    let rounds = files.iter().filter(|(path, ..)| describe::is_round(path)).count() as u32;
+    describe::run(text(RESULT), text(MANIFEST), rounds).ok()
 }
 
 /// The columns and numbers of a run as they are in the tables.
@@ -261,4 +288,22 @@ fn numbers(old: &Connection, id: i64) -> SqlResult<Vec<NumberRow>> {
         })
     })?;
     Ok(rows.map_while(Result::ok).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_number_is_that_of_a_lost_run_but_not_a_damaged_one() {
+        let of = |named: &[i64], sequence: Option<i64>| {
+            highest_number(&named.iter().copied().collect::<BTreeSet<i64>>(), sequence)
+        };
+        assert_eq!(of(&[1, 2, 7], None), 7);
+        assert_eq!(of(&[1, 2], Some(9)), 9);
+        assert_eq!(of(&[i64::MIN, -5, 1, 2, i64::MAX], Some(i64::MAX - 1)), 2);
+        assert_eq!(of(&[], None), 0);
+        let named = BTreeSet::from([i64::MIN, 3, i64::MAX]);
+        assert_eq!(with_gaps(&named), [i64::MIN, 1, 2, 3, i64::MAX]);
+    }
 }

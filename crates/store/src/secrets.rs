@@ -6,13 +6,35 @@
 //! information in URLs) and the texts that repeat it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use hoptax_secrets::{is_name, users_of_urls};
 use hoptax_yaml::{Node, Placed};
+use serde_json::Value;
 
 /// Length from which a secret is masked wherever it occurs. A shorter one may be part of words and numbers, and is masked
 /// only where it is a whole string of JSON.
 const UNMISTAKABLE: usize = 8;
+/// Keys whose values are words of the formats of hoptax, or names of a study that these repeat as keys. A short secret may be
+/// such a word by chance, and without the word the file could not be read.
+const KEYS_OF_WORDS: [&str; 16] = [
+    "arm",
+    "baseline",
+    "compared_with",
+    "ended_by",
+    "format",
+    "id",
+    "kind",
+    "load",
+    "loop",
+    "name",
+    "proxy",
+    "severity",
+    "shape",
+    "side",
+    "study",
+    "verdict",
+];
 
 /// Whether a study file states secrets, so that only its owner should read it. A text that is no YAML states none.
 pub fn has_secrets(study_file: &str) -> bool {
@@ -61,11 +83,49 @@ impl Secrets {
         is_masked.then_some(Masked { had_secrets: masked != text, text: masked })
     }
 
-    /// Another text of the run without the secrets.
+    /// Another text of the run without the secrets. JSON stays JSON: secrets are masked in its strings alone, and not in keys.
     pub(crate) fn mask(&self, text: &str) -> Masked {
+        let masked = if self.0.is_empty() {
+            text.to_owned()
+        } else if is_json(text) {
+            self.mask_json(text)
+        } else {
+            self.mask_text(text)
+        };
+        Masked { had_secrets: masked != text, text: masked }
+    }
+
+    /// All else than the strings with secrets stays byte for byte: numbers, keys, spaces and their order.
+    fn mask_json(&self, json: &str) -> String {
+        let mut masked = String::with_capacity(json.len());
+        let mut done = 0;
+        for (place, key) in strings(json) {
+            let quoted = json.get(place.clone()).unwrap_or_default();
+            // Most strings have no secret. One with escapes has to be parsed to know.
+            if !quoted.contains('\\') && !self.0.iter().any(|secret| quoted.contains(secret.as_str())) {
+                continue;
+            }
+            let Ok(value) = serde_json::from_str::<String>(quoted) else { continue };
+            let is_word = key.is_some_and(|key| KEYS_OF_WORDS.contains(&key));
+            let without = if self.0.contains(&value) && !is_word {
+                mask(&value)
+            } else {
+                // It may be a text that holds JSON.
+                self.mask(&value).text
+            };
+            if without != value {
+                masked += json.get(done..place.start).unwrap_or_default();
+                masked += &Value::from(without).to_string();
+                done = place.end;
+            }
+        }
+        masked + json.get(done..).unwrap_or_default()
+    }
+
+    fn mask_text(&self, text: &str) -> String {
         let mut masked = text.to_owned();
         for secret in self.longest_first() {
-            let quoted = serde_json::Value::from(secret.as_str()).to_string();
+            let quoted = Value::from(secret.as_str()).to_string();
             masked = masked.replace(&quoted, &format!("\"{}\"", mask(secret)));
             if secret.len() >= UNMISTAKABLE {
                 masked = masked.replace(secret, &mask(secret));
@@ -73,7 +133,7 @@ impl Secrets {
                 masked = masked.replace(inner, &mask(secret));
             }
         }
-        Masked { had_secrets: masked != text, text: masked }
+        masked
     }
 
     /// Adds those of another file.
@@ -141,6 +201,34 @@ fn mask(secret: &str) -> String {
     "x".repeat(secret.chars().count())
 }
 
+/// Whether a text is a JSON object or list. A number or a word alone is taken for text.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok()
+}
+
+/// The strings of a JSON text that are not keys: where each is, with its quotes, and the key whose value it is, without quotes.
+fn strings(json: &str) -> Vec<(Range<usize>, Option<&str>)> {
+    let mut found: Vec<(Range<usize>, Option<&str>)> = Vec::new();
+    let (mut begin, mut is_escaped, mut key) = (None, false, None);
+    for (at, byte) in json.bytes().enumerate() {
+        match (begin, byte) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), b'\\') => is_escaped = true,
+            (Some(start), b'"') => {
+                let end = at + 1;
+                found.push((start..end, key.take()));
+                begin = None;
+            }
+            (None, b'"') => begin = Some(at),
+            // The last string was a key.
+            (None, b':') => key = found.pop().and_then(|(place, _)| json.get(place.start + 1..place.end - 1)),
+            (None, b'{' | b'[' | b',') => key = None,
+            _ => {}
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use hoptax_secrets::has_private_key;
@@ -191,6 +279,26 @@ application: {command: [./server, --api-key, k-123456789, --session-token=t-1, -
     }
 
     #[test]
+    fn masking_changes_neither_numbers_nor_keys_nor_words_of_the_format() {
+        let study = "env: {DB_PASSWORD: \"00000000\", API_KEY: envoy, A_TOKEN: estimate}\n";
+        let secrets = Secrets::of_study_file(study).unwrap();
+        let result = |key: &str, password: &str| {
+            format!(
+                r#"{{"proxy":  "envoy", "estimate": 0.30000000000000004, "env": {{"API_KEY": "{key}"}},
+                "flags": ["--password={password}", "{key}"], "arm": {{"x": "{key}"}}}}"#
+            )
+        };
+        let masked = secrets.mask(&result("envoy", "00000000"));
+        assert_eq!(masked, Masked { text: result("xxxxx", "xxxxxxxx"), had_secrets: true });
+        // A file that only looks as if it had a secret stays byte for byte.
+        let same = r#"{ "proxy":"envoy" , "estimate":1.00000000 }"#;
+        assert_eq!(secrets.mask(same), Masked { text: same.to_owned(), had_secrets: false });
+        // Other texts have no numbers that a reader depends on.
+        assert_eq!(secrets.mask("a 00000000 b").text, "a xxxxxxxx b");
+        assert_eq!(secrets.mask("00000000").text, "xxxxxxxx");
+    }
+
+    #[test]
     fn a_file_without_secrets_stays_as_it_was() {
         let text = "name: plain # a comment\narms: [baseline, {function: jwt}]\n";
         let masked = Secrets::of_study_file(text).unwrap().mask_study_file(text).unwrap();
@@ -207,6 +315,18 @@ application: {command: [./server, --api-key, k-123456789, --session-token=t-1, -
     }
 
     proptest! {
+        /// Whatever the secret is, JSON stays JSON, and no string of it has the secret, nor a string of JSON in a string.
+        #[test]
+        fn masked_json_is_the_same_but_for_the_secret(secret in "[ -~]{8,20}") {
+            let result = |secret: &str| {
+                let (nested, flag) = (serde_json::json!({"a": [secret]}).to_string(), format!("--a={secret}"));
+                serde_json::json!({"cost": 0.5, "flags": [secret, 1, flag], "nested": nested})
+            };
+            let masked = Secrets([secret.clone()].into()).mask(&result(&secret).to_string());
+            let value: Value = serde_json::from_str(&masked.text).unwrap();
+            prop_assert_eq!(value, result(&mask(&secret)));
+        }
+
         /// However a value is quoted, either it is masked or the file is kept out.
         #[test]
         fn no_secret_is_left_in_a_masked_file(secret in "[ -~]{4,40}", style in 0..3) {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Result as SqlResult, Tr
 
 use crate::StoreError;
 use crate::contents::{self, StoredFile};
-use crate::describe::Described;
+use crate::describe::{Described, RESULT};
 use crate::folder::Document;
 use crate::schema::{self, APPLICATION_ID, STEPS};
 
@@ -79,7 +79,8 @@ impl Store {
     }
 
     /// Puts a run in, or adds files to it, in one transaction, and returns its number. A run that is there already gets the
-    /// columns of `described`; its files stay unless `documents` has others in their place.
+    /// columns of `described`; its files stay unless `documents` has others in their place. A result of fewer rounds than
+    /// `described` has is removed. One of as many or more stays with its columns: the unfinished run is an older copy.
     ///
     /// # Errors
     /// When it cannot be written; nothing has changed then.
@@ -90,7 +91,10 @@ impl Store {
         documents: &[Document],
     ) -> Result<i64, StoreError> {
         self.change(|connection| {
-            let run = put_columns(connection, None, described, source)?;
+            let run = match finished_since(connection, described)? {
+                Some(run) => run,
+                None => put_columns(connection, None, described, source)?,
+            };
             for document in documents {
                 let file = (document.path.as_str(), document.text.as_bytes(), document.is_redacted);
                 contents::put_file(connection, run, file)?;
@@ -299,7 +303,17 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Puts the columns and numbers of a run in, and returns its number: `id`, or a new one.
+/// The run of an unfinished study, if the store has a result of as many rounds.
+fn finished_since(connection: &Connection, described: &Described) -> SqlResult<Option<i64>> {
+    if !described.is_unfinished() {
+        return Ok(None);
+    }
+    let sql = "SELECT id FROM runs WHERE identity = ?1 AND verdict IS NOT NULL AND rounds >= ?2";
+    connection.query_row(sql, params![described.identity, described.rounds], |row| row.get(0)).optional()
+}
+
+/// Puts the columns and numbers of a run in, and returns its number: `id`, or a new one. An unfinished run loses the result and
+/// the numbers that it had.
 pub(crate) fn put_columns(
     connection: &Connection,
     id: Option<i64>,
@@ -326,24 +340,25 @@ pub(crate) fn put_columns(
         source
     ];
     let id: i64 = upsert.query_row(values, |row| row.get(0))?;
-    if let Some(numbers) = &run.numbers {
-        connection.execute("DELETE FROM numbers WHERE run = ?1", [id])?;
-        // A result with two arms of one name states the first.
-        let mut insert = connection
-            .prepare_cached("INSERT OR IGNORE INTO numbers VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
-        for row in numbers {
-            insert.execute(params![
-                row.number,
-                row.arm,
-                row.compared_with,
-                row.load,
-                row.proxy,
-                id,
-                row.estimate,
-                row.low,
-                row.high
-            ])?;
-        }
+    if run.is_unfinished() {
+        contents::remove_file(connection, id, RESULT)?;
+    }
+    connection.execute("DELETE FROM numbers WHERE run = ?1", [id])?;
+    // A result with two arms of one name states the first.
+    let mut insert = connection
+        .prepare_cached("INSERT OR IGNORE INTO numbers VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+    for row in run.numbers.iter().flatten() {
+        insert.execute(params![
+            row.number,
+            row.arm,
+            row.compared_with,
+            row.load,
+            row.proxy,
+            id,
+            row.estimate,
+            row.low,
+            row.high
+        ])?;
     }
     Ok(id)
 }

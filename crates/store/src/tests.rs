@@ -395,9 +395,30 @@ fn a_truncated_store_keeps_the_runs_at_its_beginning() {
     let (_, mut expected) = run_of(0);
     expected.sort_by(|a, b| a.path.cmp(&b.path));
     assert_eq!(store.documents(1).unwrap(), expected);
-    // New runs get numbers of their own.
+    // New runs get numbers of their own, not those of lost runs.
     let (described, documents) = run_of(50);
-    assert!(store.put(&described, "", &documents).unwrap() > 1);
+    assert_eq!(store.put(&described, "", &documents).unwrap(), 41);
+}
+
+#[test]
+fn a_salvaged_store_has_no_result_that_is_out_of_date_and_uses_no_number_again() {
+    let folder = Folder::with_runs(2);
+    let path = folder.path();
+    let mut store = folder.open();
+    // Versions before this kept a result of four rounds beside a fifth round.
+    let rounds: Vec<Document> = (1..5).map(|round| document(&format!("rounds/{round}.json"), "{}")).collect();
+    store.put(&run_of(0).0, "runs/a", &rounds).unwrap();
+    store.remove(2).unwrap();
+    drop(store);
+    Connection::open(&path).unwrap().execute("DELETE FROM files WHERE path = 'study.yaml'", []).unwrap();
+    let salvaged = salvage(&path, SystemTime::now()).unwrap().unwrap();
+    assert_eq!((salvaged.runs, salvaged.incomplete.len()), (1, 1));
+    let mut store = folder.open();
+    let run = store.run(1).unwrap();
+    assert_eq!((run.rounds, run.verdict, store.document(1, RESULT).unwrap()), (5, None, None));
+    assert!(store.numbers().unwrap().is_empty());
+    let (described, documents) = run_of(3);
+    assert!(store.put(&described, "", &documents).unwrap() > 2);
 }
 
 #[test]

@@ -9,6 +9,8 @@ use hoptax_result::{
 };
 use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error, sum_of_dependent};
 
+use crate::summary::usable_rounds;
+
 pub use keys::{KeyDifference, key_differences};
 pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
 
@@ -86,7 +88,8 @@ fn compared(
             high: difference.high / level,
         },
     };
-    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
+    let rounds = usable_rounds(result, (arm.id.as_str(), Some(reference.id.as_str())), measure, None);
+    let confidence = result.plan.quantile_confidence();
     let decision = decide(&difference_share, rounds, confidence, margin_share)?;
     let needed = || {
         // Measuring until decided uses intervals of the confidence of looks.
@@ -100,6 +103,7 @@ fn compared(
         reference: level,
         difference,
         difference_share,
+        rounds,
         decision,
         rounds_until_decided: if decision == Decision::Undecided { needed() } else { None },
     })

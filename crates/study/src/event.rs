@@ -5,9 +5,9 @@ use crate::record::{RoundRecord, SliceRecord};
 /// An event of a study.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The configurations are being checked.
-    Checking,
-    /// A round begins: all processes are started.
+    /// The processes of the first round are being started.
+    Starting,
+    /// A round begins.
     RoundBegan {
         /// Its number, from 0.
         round: u32,

@@ -121,8 +121,9 @@ fn judged(
     limit: &Limit,
     comparisons: usize,
 ) -> GateLimit {
-    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
+    let confidence = result.plan.quantile_confidence();
     let found = measures.iter().find(|one| one.measure == limit.measure);
+    let rounds = found.map_or(0, |one| one.rounds);
     let change = found.and_then(|one| simultaneous(&one.difference_share, rounds, confidence, comparisons));
     let outcome = change.as_ref().map_or(GateOutcome::Unknown, |change| limit.judge(change));
     let needed = |change: hoptax_result::Interval| {

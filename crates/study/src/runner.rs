@@ -303,10 +303,9 @@ fn all_rounds(
             break;
         }
         if round == first {
-            on_event(&Event::Checking);
+            on_event(&Event::Starting);
         }
-        let first_answers = (round == first, &mut answers);
-        let mut subjects = Subjects::bring_up(plan, setting, link, round, first_answers, stop)?;
+        let mut subjects = Subjects::bring_up(plan, setting, link, round, &mut answers, stop)?;
         on_event(&Event::RoundBegan { round });
         let mut meter = Meter::new(plan, setting, link, &subjects, began, round);
         meter.warm_up(&mut subjects, stop)?;

@@ -3,12 +3,13 @@
 mod numbers;
 
 use hoptax_result::{
-    ArmResult, Cost, CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord,
-    SittingsMachine, SittingsResult, StudyResult,
+    ArmResult, Cost, CostMeasure, Environment, HoldsFor, SittingArm, SittingCost, SittingEstimate,
+    SittingRecord, SittingsMachine, SittingsResult, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
 use crate::plan::CONFIDENCE;
+use crate::summary::usable_rounds;
 pub use numbers::as_one;
 
 /// A sitting to combine: the name of its folder, and its result.
@@ -34,17 +35,11 @@ pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
 
 /// As [`differences`], for results that may have different proxies.
 pub fn differences_but_for_the_proxy(one: &StudyResult, other: &StudyResult) -> Vec<String> {
-    let (a, b) = (machine(one), machine(other));
-    let pairs = [
+    let mut all = named_differences([
         ("study", one.name.clone(), other.name.clone()),
-        ("processor", a.cpu_model, b.cpu_model),
-        ("processors", a.cpus.to_string(), b.cpus.to_string()),
-        ("bytes of memory", a.memory_bytes.to_string(), b.memory_bytes.to_string()),
-        ("kernel", a.kernel, b.kernel),
-        ("never halted", a.never_halted.to_string(), b.never_halted.to_string()),
-    ];
-    let differ = pairs.into_iter().filter(|(_, a, b)| a != b);
-    let mut all: Vec<String> = differ.map(|(what, a, b)| format!("{what}: `{a}` and `{b}`")).collect();
+        ("never halted", one.plan.never_halted.to_string(), other.plan.never_halted.to_string()),
+    ]);
+    all.extend(machine_differences(&one.environment, &other.environment));
     if one.plan.timeline.is_some() || other.plan.timeline.is_some() {
         all.push("timelines of several sittings are not combined: measure more rounds in one".to_owned());
     }
@@ -55,6 +50,21 @@ pub fn differences_but_for_the_proxy(one: &StudyResult, other: &StudyResult) -> 
         all.push("other thresholds of checks are loosened".to_owned());
     }
     all
+}
+
+/// In what two machines differ whose results are not those of one machine; empty if in nothing.
+pub fn machine_differences(one: &Environment, other: &Environment) -> Vec<String> {
+    named_differences([
+        ("processor", one.cpu_model.clone(), other.cpu_model.clone()),
+        ("processors", one.cpus.to_string(), other.cpus.to_string()),
+        ("bytes of memory", one.memory_bytes.to_string(), other.memory_bytes.to_string()),
+        ("kernel", one.kernel.clone(), other.kernel.clone()),
+    ])
+}
+
+fn named_differences<const N: usize>(pairs: [(&str, String, String); N]) -> Vec<String> {
+    let differ = pairs.into_iter().filter(|(_, a, b)| a != b);
+    differ.map(|(what, a, b)| format!("{what}: `{a}` and `{b}`")).collect()
 }
 
 /// The sittings in chronological order.
@@ -190,8 +200,8 @@ fn estimate(
 ) -> Option<SittingEstimate> {
     let arm = result.arms.iter().find(|one| one.id == arm)?;
     let interval = measure.of(cost_of(arm, load)?)?;
-    let standard_error =
-        standard_error(&interval, result.plan.rounds_completed, result.plan.quantile_confidence())?;
+    let rounds = usable_rounds(result, (arm.id.as_str(), arm.compared_with.as_deref()), measure, load);
+    let standard_error = standard_error(&interval, rounds, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
 }
 
@@ -363,7 +373,7 @@ mod tests {
         other.plan.never_halted = true;
         assert_eq!(
             differences(&one, &other),
-            ["kernel: `` and `another`", "never halted: `false` and `true`"]
+            ["never halted: `false` and `true`", "kernel: `` and `another`"]
         );
     }
 

@@ -9,7 +9,7 @@ pub mod otlp;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use hoptax_result::LoadResult;
+use hoptax_result::{Latency, LoadResult};
 
 use crate::text::date;
 
@@ -21,9 +21,26 @@ fn started(result: &LoadResult) -> Option<String> {
     date(Duration::try_from_secs_f64(result.recorded_from_unix_s?).ok()?)
 }
 
+/// Names of the percentiles that a result withholds of a distribution, and of those that are lower bounds, such as `p99, p99.9`. Its
+/// histogram has quantiles there all the same, so a format of histograms must name them.
+fn unstated(latency: &Latency) -> (String, String) {
+    let Latency { p50_us, p90_us, p99_us, p99_9_us, at_least, .. } = *latency;
+    let all = [
+        ("p50", p50_us, at_least.p50_us),
+        ("p90", p90_us, at_least.p90_us),
+        ("p99", p99_us, at_least.p99_us),
+        ("p99.9", p99_9_us, at_least.p99_9_us),
+    ];
+    let names = |is_bounded: bool| {
+        let unstated = all.into_iter().filter(|(_, us, bound)| us.is_none() && bound.is_some() == is_bounded);
+        unstated.map(|(name, ..)| name).collect::<Vec<_>>().join(", ")
+    };
+    (names(false), names(true))
+}
+
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Book, Latency, sample};
+    use hoptax_result::{Book, LowerBounds, sample};
 
     use super::*;
 
@@ -35,6 +52,15 @@ mod tests {
         result.statuses = [(200, answered), (503, failed)].into();
         result.latency.service = Latency { count: answered, ..service };
         result
+    }
+
+    #[test]
+    fn percentiles_that_are_not_known_are_named() {
+        assert_eq!(unstated(&sample::latency(100.0)), (String::new(), String::new()));
+        let at_least = LowerBounds { p99_us: Some(5.0), ..LowerBounds::default() };
+        let latency =
+            Latency { p50_us: None, p99_us: None, p99_9_us: None, at_least, ..sample::latency(100.0) };
+        assert_eq!(unstated(&latency), ("p50, p99.9".to_owned(), "p99".to_owned()));
     }
 
     #[test]

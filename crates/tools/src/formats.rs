@@ -2,6 +2,7 @@
 
 mod hgrm;
 mod hlog;
+mod judgement;
 mod openmetrics;
 mod otlp;
 mod table;
@@ -17,27 +18,44 @@ use otlp::import_otlp;
 pub use table::csv_of_parquet;
 use table::import_table;
 
+/// What the files of a format are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text.
+    Text,
+    /// Parquet files, of which [`csv_of_parquet`] makes text. It belongs in a process of its own: see there.
+    Parquet,
+}
+
 /// A format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// Its name.
     pub name: &'static str,
+    /// What its files are.
+    pub content: Content,
     /// Whether a file may have several statistics, of which one is meant.
     pub has_statistics: bool,
-    /// Reads the statistic with this name, or the only one, from the text of a file; that of `parquet` is [`csv_of_parquet`]. The error
-    /// is the reason why it cannot be read.
+    /// Reads the statistic with this name, or the only one, from the text of a file. The error is the reason why it cannot be read.
     pub read: fn(&str, Option<&str>) -> Result<LoadResult, String>,
 }
 
-/// The format whose files are no text.
-pub const PARQUET: &str = "parquet";
-
 /// All of them.
 pub const FORMATS: [Format; 6] = [
-    Format { name: "hgrm", has_statistics: false, read: |text, _| import_hgrm(text) },
-    Format { name: "hlog", has_statistics: true, read: import_hlog },
-    Format { name: "openmetrics", has_statistics: true, read: import_openmetrics },
-    Format { name: "otlp", has_statistics: true, read: import_otlp },
-    Format { name: "csv", has_statistics: true, read: |text, name| import_table("csv", text, name) },
-    Format { name: PARQUET, has_statistics: true, read: |text, name| import_table(PARQUET, text, name) },
+    Format { name: "hgrm", content: Content::Text, has_statistics: false, read: |text, _| import_hgrm(text) },
+    Format { name: "hlog", content: Content::Text, has_statistics: true, read: import_hlog },
+    Format { name: "openmetrics", content: Content::Text, has_statistics: true, read: import_openmetrics },
+    Format { name: "otlp", content: Content::Text, has_statistics: true, read: import_otlp },
+    Format {
+        name: "csv",
+        content: Content::Text,
+        has_statistics: true,
+        read: |text, name| import_table("csv", text, name),
+    },
+    Format {
+        name: "parquet",
+        content: Content::Parquet,
+        has_statistics: true,
+        read: |text, name| import_table("parquet", text, name),
+    },
 ];

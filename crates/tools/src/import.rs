@@ -5,6 +5,7 @@ use hoptax_result::{
     Loop, Measured, NetworkPlan, Severity, Verdict,
 };
 
+use crate::text::utc;
 use crate::{Output, Reported, Tool};
 
 /// Width of a bucket as a share of its upper bound, above which a quantile in it is given as its range.
@@ -21,10 +22,17 @@ pub fn import(tool: &Tool, text: &str, statistic: Option<&str>) -> Result<LoadRe
 }
 
 /// The load result that holds what `source` reported, with a finding that lists what it did not.
-pub fn imported(source: &str, reported: Reported, mut not_reported: Vec<String>) -> LoadResult {
+pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<String>) -> LoadResult {
+    leave_out_infinite(&mut reported);
+    let started_at = reported.started_at.as_deref().and_then(utc);
+    if started_at.is_none() && reported.started_at.is_some() {
+        not_reported.push("when it began: its start is no time of RFC 3339".to_owned());
+    }
     not_reported.push(without_value(&reported));
     let answered = reported.answered.unwrap_or_default();
-    let failed = reported.failed.unwrap_or_default();
+    // A sum that is too large for a counter is cut, and the accounts still add up.
+    let sent = answered.saturating_add(reported.failed.unwrap_or_default());
+    let failed = sent - answered;
     let plan = plan(&reported);
     let mut latency = Latency { count: answered, ..reported.latency };
     let ranges = withhold_wide(&mut latency, &reported.buckets);
@@ -35,9 +43,7 @@ pub fn imported(source: &str, reported: Reported, mut not_reported: Vec<String>)
         format!("{source} does not report: {}", not_reported.join("; ")),
         "the data for checks is missing, so no check was applied to this result",
     );
-    let sent = answered + failed;
-    let environment =
-        Environment { started_at: reported.started_at.unwrap_or_default(), ..Environment::default() };
+    let environment = Environment { started_at: started_at.unwrap_or_default(), ..Environment::default() };
     LoadResult {
         verdict: Verdict::Caution,
         findings: vec![finding],
@@ -52,6 +58,28 @@ pub fn imported(source: &str, reported: Reported, mut not_reported: Vec<String>)
         latency: LatencySet { service: latency, ..LatencySet::default() },
         imported: Some(Imported { tool: source.to_owned(), unknown: not_reported, ranges }),
         ..LoadResult::empty(plan, environment)
+    }
+}
+
+/// Leaves out what is infinite or no number. JSON has neither, so a result with one could not be read back.
+fn leave_out_infinite(reported: &mut Reported) {
+    let Reported { target, rate, seconds, latency, .. } = reported;
+    let numbers = [
+        target,
+        rate,
+        seconds,
+        &mut latency.min_us,
+        &mut latency.mean_us,
+        &mut latency.standard_deviation_us,
+        &mut latency.p50_us,
+        &mut latency.p90_us,
+        &mut latency.p99_us,
+        &mut latency.p99_9_us,
+        &mut latency.max_us,
+        &mut latency.at_least.max_us,
+    ];
+    for number in numbers {
+        *number = number.filter(|number| number.is_finite());
     }
 }
 
@@ -93,20 +121,39 @@ pub(crate) fn named_or_only<'n, T: Copy>(
     }
 }
 
-/// Withholds the quantiles whose bucket is wide, and returns these buckets. An interpolated value is anywhere in its bucket.
+/// The percentiles of results, each with its quantile and the lower bound of the quantile.
+pub(crate) fn quantiles(latency: &mut Latency) -> [(f64, &mut Option<f64>, &mut Option<f64>); 4] {
+    let Latency { p50_us, p90_us, p99_us, p99_9_us, at_least, .. } = latency;
+    [
+        (50.0, p50_us, &mut at_least.p50_us),
+        (90.0, p90_us, &mut at_least.p90_us),
+        (99.0, p99_us, &mut at_least.p99_us),
+        (99.9, p99_9_us, &mut at_least.p99_9_us),
+    ]
+}
+
+/// Withholds the quantiles whose bucket is wide, and returns these buckets. An interpolated value is anywhere in its bucket. Of a
+/// bucket without an end, the quantile has a lower bound.
 fn withhold_wide(latency: &mut Latency, buckets: &[ImportedRange]) -> Vec<ImportedRange> {
-    let is_wide = |bucket: &&ImportedRange| bucket.high_us - bucket.low_us > WIDE * bucket.high_us;
-    let wide: Vec<ImportedRange> = buckets.iter().filter(is_wide).copied().collect();
-    for (percentile, quantile) in [
-        (50.0, &mut latency.p50_us),
-        (90.0, &mut latency.p90_us),
-        (99.0, &mut latency.p99_us),
-        (99.9, &mut latency.p99_9_us),
-    ] {
-        let is_its = |bucket: &ImportedRange| (bucket.percentile - percentile).abs() < 1e-9;
-        *quantile = quantile.filter(|_| !wide.iter().any(is_its));
+    // The share of an infinite width is no number.
+    let is_wide = |bucket: &&ImportedRange| {
+        !is_finite(bucket) || bucket.high_us - bucket.low_us > WIDE * bucket.high_us
+    };
+    let mut wide: Vec<ImportedRange> = buckets.iter().filter(is_wide).copied().collect();
+    for (percentile, quantile, bound) in quantiles(latency) {
+        let is_its = |bucket: &&ImportedRange| (bucket.percentile - percentile).abs() < 1e-9;
+        let Some(bucket) = wide.iter().find(is_its) else { continue };
+        *quantile = None;
+        if !is_finite(bucket) {
+            *bound = Some(bucket.low_us).filter(|us| us.is_finite());
+        }
     }
+    wide.retain(is_finite);
     wide
+}
+
+fn is_finite(bucket: &ImportedRange) -> bool {
+    bucket.low_us.is_finite() && bucket.high_us.is_finite()
 }
 
 fn plan(reported: &Reported) -> LoadPlan {
@@ -147,7 +194,10 @@ fn plan(reported: &Reported) -> LoadPlan {
 
 #[cfg(test)]
 mod tests {
-    use crate::{find, import};
+    use hoptax_result::LowerBounds;
+
+    use super::*;
+    use crate::find;
 
     #[test]
     fn connections_are_read_from_the_output() {
@@ -182,6 +232,45 @@ mod tests {
             ("http://a/", 8, Some(1_000.0))
         );
         assert_eq!(result.environment.started_at, "2026-01-02T03:04:05Z");
+    }
+
+    #[test]
+    fn the_start_is_in_utc_or_not_stated() {
+        let started = |start: &str| {
+            let text = format!(r#"{{"StartTime": "{start}", "DurationHistogram": {{"Count": 1}}}}"#);
+            let result = import(find("fortio").unwrap(), &text, None).unwrap();
+            (result.environment.started_at, result.imported.unwrap().unknown.join("; "))
+        };
+        let (started_at, unknown) = started("2026-01-02T05:04:05.25+02:00");
+        assert_eq!(started_at, "2026-01-02T03:04:05.250000000Z");
+        assert!(!unknown.contains("when it began"), "{unknown}");
+        let (started_at, unknown) = started("Fri Jan  2 03:04:05 2026");
+        assert!(started_at.is_empty() && unknown.contains("when it began"), "{started_at} {unknown}");
+    }
+
+    #[test]
+    fn counters_without_a_sum_still_add_up() {
+        let reported =
+            Reported { answered: Some(u64::MAX - 1), failed: Some(u64::MAX), ..Reported::default() };
+        let book = imported("a", reported, Vec::new()).book;
+        assert!(book.balances());
+        assert_eq!((book.sent, book.answered, book.failed), (u64::MAX, u64::MAX - 1, 1));
+    }
+
+    #[test]
+    fn no_infinite_number_is_stated() {
+        let us = Some(f64::INFINITY);
+        let latency =
+            Latency { mean_us: us, p50_us: us, p99_us: us, max_us: Some(f64::NAN), ..Latency::default() };
+        let bucket = |percentile, low_us| ImportedRange { percentile, low_us, high_us: f64::INFINITY };
+        let buckets = vec![bucket(50.0, 2.0), bucket(90.0, f64::INFINITY)];
+        let reported =
+            Reported { rate: us, seconds: us, target: us, latency, buckets, ..Reported::default() };
+        let result = imported("a", reported, Vec::new());
+        let at_least = LowerBounds { p50_us: Some(2.0), ..LowerBounds::default() };
+        assert_eq!(result.latency.service, Latency { at_least, ..Latency::default() });
+        assert_eq!((result.rate.target, result.rate.achieved, result.recorded_s), (None, None, 0.0));
+        assert!(result.imported.unwrap().ranges.is_empty());
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod text;
 use std::path::Path;
 
 pub use adapters::ALL;
-pub use formats::{FORMATS, Format, PARQUET, csv_of_parquet, import_hgrm, import_hlog};
+pub use formats::{Content, FORMATS, Format, csv_of_parquet, import_hgrm, import_hlog};
 use hoptax_result::{ImportedRange, Latency};
 pub use import::{import, imported};
 
@@ -32,6 +32,8 @@ pub struct Tool {
     pub script: Option<fn(&Offer<'_>) -> String>,
     /// Parses its output.
     pub read: fn(&Output<'_>) -> Result<Reported, String>,
+    /// Whether an output may have several statistics, of which one is meant.
+    pub has_statistics: bool,
     /// What it does not report, and where it deviates from the load.
     pub not_reported: &'static [&'static str],
 }
@@ -146,6 +148,8 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -210,8 +214,7 @@ mod tests {
             })
             .collect();
         insta::assert_snapshot!(lines.join("\n"));
-        let mut names: Vec<_> = ALL.iter().map(|tool| tool.name).collect();
-        names.dedup();
+        let names: BTreeSet<&str> = ALL.iter().map(|tool| tool.name).collect();
         assert_eq!(names.len(), ALL.len());
     }
 }

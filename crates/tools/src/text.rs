@@ -62,9 +62,69 @@ pub(crate) fn date(since_1970: Duration) -> Option<String> {
         .then(|| humantime::format_rfc3339_nanos(UNIX_EPOCH + since_1970).to_string())
 }
 
+/// A time of RFC 3339 in UTC; one that is in UTC stays as it is. None if it is no such time, or not between 1970 and 9999.
+pub(crate) fn utc(text: &str) -> Option<String> {
+    let since_1970 = |local: &str| {
+        let time = humantime::parse_rfc3339(&format!("{local}Z")).ok()?;
+        time.duration_since(UNIX_EPOCH).ok()
+    };
+    if let Some(local) = text.strip_suffix('Z') {
+        return since_1970(local).map(|_| text.to_owned());
+    }
+    let (local, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
+    let (hours, minutes) = offset.get(1..)?.split_once(':')?;
+    let number = |digits: &str, below: u64| {
+        let has_two = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u64>().ok().filter(|number| has_two && *number < below)
+    };
+    let offset_s = (number(hours, 24)? * 60 + number(minutes, 60)?) * 60;
+    let (local, offset_length) = (since_1970(local)?, Duration::from_secs(offset_s));
+    match offset.chars().next()? {
+        '+' => date(local.checked_sub(offset_length)?),
+        '-' => date(local.checked_add(offset_length)?),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn local_times_are_converted_to_utc() {
+        for (text, expected) in [
+            ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
+            ("2026-01-02T03:04:05.25Z", "2026-01-02T03:04:05.25Z"),
+            ("2026-01-01T23:30:00+05:30", "2026-01-01T18:00:00.000000000Z"),
+            ("2025-12-31T23:30:00.123456789-01:00", "2026-01-01T00:30:00.123456789Z"),
+            ("2026-01-02T03:04:05+00:00", "2026-01-02T03:04:05.000000000Z"),
+        ] {
+            assert_eq!(utc(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_has_no_time_in_utc() {
+        for text in [
+            "",
+            "Z",
+            "x",
+            "2026-01-02",
+            "2026-01-02T03:04:05",
+            "2026-01-02T03:04:05+2:00",
+            "2026-01-02T03:04:05+24:00",
+            "2026-01-02T03:04:05+00:60",
+            "2026-01-02T03:04:05 +1:+1",
+            "2026-01-02T03:04:05*01:00",
+            "2026-01-02T03:04:05é01:0",
+            "2026-02-30T03:04:05Z",
+            "1970-01-01T00:30:00+01:00",
+            "9999-12-31T23:30:00-01:00",
+            "0001-01-01T00:00:00Z",
+        ] {
+            assert_eq!(utc(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn times_and_numbers_are_parsed() {

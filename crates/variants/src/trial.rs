@@ -146,7 +146,7 @@ impl Trial<'_> {
         Ok(spec.validate(stop)?)
     }
 
-    /// Has Envoy validate a bootstrap and starts it, sends ten requests through the listener of this name, and ends Envoy.
+    /// Starts Envoy with a bootstrap, sends ten requests through the listener of this name, and ends Envoy.
     ///
     /// # Errors
     /// When Envoy refuses the bootstrap or does not become live, or the requests cannot be sent.
@@ -159,8 +159,7 @@ impl Trial<'_> {
     ) -> Result<Answers, TrialError> {
         let spec = self.spec(bootstrap, listener);
         spec.configure()?;
-        spec.validate(stop)?;
-        let proxy = spec.start()?.wait()?;
+        let proxy = spec.start()?.wait().map_err(|error| spec.explained(error, stop))?;
         let before = proxy.all_statistics()?.unwrap_or_default();
         let result = self.send(proxy.address, request, stop)?;
         let moved = proxy.all_statistics()?.unwrap_or_default().grown_since(&before);

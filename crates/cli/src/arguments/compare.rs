@@ -36,7 +36,7 @@ Exit codes:
   2    invalid input
   3    a requirement is missing, such as Envoy or memory
   4    the study is void
-  130  interrupted; `hoptax study --resume DIR` continues the study")]
+  130  interrupted: nothing is compared")]
 pub(crate) struct CompareArguments {
     /// The subjects; the others are compared with the first
     #[arg(value_name = "SUBJECT", required = true, num_args = 2..=8)]
@@ -44,10 +44,9 @@ pub(crate) struct CompareArguments {
     /// Largest difference that does not matter, as a percentage of the first subject
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
     pub(crate) margin: f64,
-    /// Measure until CPU time is decided, for at most this time
+    /// Measure until the intervals of CPU time are narrow enough to decide, for at most this time
     ///
-    /// The study ends when the intervals are narrow enough to decide whatever the difference is: when half of their width is at
-    /// most half of the margin. It never looks at the estimates.
+    /// They are if they reach at most half of the margin, or a fifth of the difference, to each side.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
     /// Number of rounds [default: those of the first study file, or 12]

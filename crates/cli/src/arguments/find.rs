@@ -34,8 +34,9 @@ Exit codes:
   0    a rate was found, or the objectives hold at the highest rate
   1    the objectives do not hold at the lowest rate
   2    invalid arguments or study file
-  3    a trial could not run: no connection, too few file descriptors, an Envoy that does not start
-  4    no result: the generator was the limit, or the time was too short
+  3    a trial could not run: no connection, too few file descriptors, an Envoy that does not start,
+       a server that ended; the result holds what was known by then
+  4    no result: the generator was the limit, the time was too short, or a ratio is not known
   130  interrupted
 
 docs/find.md describes the method, the presets and the objectives.")]
@@ -49,7 +50,7 @@ pub(crate) struct FindArguments {
     /// Find the rates of these arms of a study, and their ratios to the first: `baseline,lua`; the argument is then the study
     ///
     /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first
-    /// open loop of the study, or of its first load if it has none. Options that describe requests, connections or servers do not apply.
+    /// open loop of the study, or of its first load if it has none. Options that describe requests, connections or servers are refused.
     #[arg(long, value_name = "ARMS", value_parser = arms, help_heading = SEARCH)]
     pub(crate) arms: Option<Arms>,
     /// Print the arms of the search and how long it takes, without starting anything
@@ -63,8 +64,8 @@ pub(crate) struct FindArguments {
     pub(crate) each: bool,
     /// Then measure response times at ten rates up to the one that was found, and the knee of the curve
     ///
-    /// Each rate is measured by six full trials of the preset, which take turns. This takes 78 s with the preset quick, 9 min with
-    /// careful and 61 min with rfc2544, in addition to the search and its time limit.
+    /// Each rate is measured by six full trials of the preset, which take turns. This takes about 90 s with the preset quick, and at least
+    /// 9 min with careful and 61 min with rfc2544, in addition to the search and its time limit.
     #[arg(long, help_heading = SEARCH)]
     pub(crate) sweep: bool,
     /// How much evidence the result needs
@@ -79,7 +80,7 @@ pub(crate) struct FindArguments {
     /// Time limit of the search [default: 5m for quick, 90m for careful, 3h for rfc2544; with --arms, for each arm]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = SEARCH)]
     pub(crate) budget: Option<Duration>,
-    /// Arrival process, as for `hoptax load`; with --arms, by default that of the load of the study
+    /// Arrival process: `uniform`, `poisson`, `jitter=10%` or `burst=8`; with --arms, by default that of the load of the study
     #[arg(long, value_name = "ARRIVALS", default_value = "uniform", help_heading = SEARCH)]
     pub(crate) arrivals: Arrivals,
     /// Set the threshold of a check, `NAME=VALUE`; repeatable

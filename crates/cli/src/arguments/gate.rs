@@ -15,9 +15,9 @@ The first arm runs a third time as it is: the A/A arm. Arms without a proxy, and
 an Envoy of their own, are left out.
 
 With --reference, the study runs as it is, and is compared with stored runs of the same study on
-this machine that have a label. The interval then includes how much the reference differs from
-run to run, so it is wider, and needs at least two runs, better five, hours apart. The new run
-is stored too.
+this kind of machine that have a label. The interval then includes how much the reference differs
+from run to run, so it is wider, and needs at least two runs, better five, hours apart. The new
+run is stored too.
 
 A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm as it is.
 Measures:
@@ -39,12 +39,12 @@ Examples:
 The run folder holds the study file, its result and report, and gate.json.
 
 Exit codes:
-  0    no limit is certainly exceeded
+  0    no limit is shown to be exceeded; limits may be undecided or unknown
   1    a limit is exceeded
   2    invalid input
   3    a requirement is missing, such as Envoy or memory
   4    the study is void, or no limit can be judged
-  130  interrupted; `hoptax study --resume DIR` continues the study")]
+  130  interrupted: no limit is judged")]
 pub(crate) struct GateArguments {
     /// The study: name of a built-in study, or path of a study file
     #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]
@@ -58,13 +58,13 @@ pub(crate) struct GateArguments {
     /// The store of the reference, which the new run is put into [default: that of `hoptax runs`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "reference")]
     pub(crate) store: Option<PathBuf>,
-    /// A change that the candidate must not exceed, such as `cpu>+3%`; may be repeated
+    /// A change that the candidate must not exceed, such as `cpu>+3%`; repeatable
     #[arg(long, value_name = "LIMIT", required = true)]
     pub(crate) fail_on: Vec<Limit>,
-    /// Measure until limits of CPU time are decided, for at most this time
+    /// Measure until the intervals of CPU time are narrow enough for its limits, for at most this time
     ///
-    /// The study ends when the intervals of CPU time reach at most a third of its smallest limit to each side. It never looks at
-    /// the estimates. A change near the limit stays undecided.
+    /// They are if they reach at most a third of the smallest limit, or a fifth of the change, to each side. A change near the limit
+    /// stays undecided. Limits on other measures are not waited for.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
     /// Number of rounds [default: that of the study file, or 12]

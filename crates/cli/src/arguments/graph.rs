@@ -42,7 +42,7 @@ pub(crate) struct GraphRunArguments {
     /// Requests per second to the entry of the graph
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: f64,
-    /// Run folder of a study, or its `result.json`, to predict the same from; may be repeated, and the first that states a number
+    /// Run folder of a study, or its `result.json`, to predict the same from; repeatable; the first that states a number
     /// counts
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1..)]
     pub(crate) from: Vec<PathBuf>,
@@ -82,7 +82,7 @@ pub(crate) enum GraphSource {
     /// From the Deployments and Services of a folder, with the labels that inject sidecars
     Kubernetes {
         /// Folder with manifests, `.yaml` or `.yml`; folders within it are read too
-        #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         folder: PathBuf,
         /// Workload that requests from outside arrive at. Default: the one behind a public Service, or the one that none calls
         #[arg(long, value_name = "NAME")]

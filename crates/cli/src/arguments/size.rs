@@ -37,7 +37,7 @@ pub(crate) struct SizeArguments {
     /// Requests per second that arrive at the entry of the graph
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "graph")]
     pub(crate) rate: Option<f64>,
-    /// Run folder of a study, or its `result.json`; may be repeated, and the first that states a number counts
+    /// Run folder of a study, or its `result.json`; repeatable; the first that states a number counts
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1.., requires = "graph")]
     pub(crate) from: Vec<PathBuf>,
     /// Price of a core for an hour, in any currency: adds what the proxies cost in a month of 730 hours

@@ -92,7 +92,7 @@ pub(crate) struct TrafficArguments {
     /// With `auto`, the server of an `https://` URL chooses between HTTP/2 and HTTP/1.1 (ALPN) in a handshake before the load,
     /// and `http://` is HTTP/1.1. If the handshake fails, the load ends with an error; with --connect on-demand, it uses HTTP/1.1
     /// (with several --streams, HTTP/2) and counts the failures. `http2` and `grpc` with `http://` are HTTP/2 without TLS (h2c
-    /// with prior knowledge, no upgrade). HTTP/3 requires TLS. `grpc://` and `grpcs://` are gRPC over HTTP/2; `grpcs://` with
+    /// with prior knowledge, no upgrade). HTTP/3 requires TLS and is experimental. `grpc://` and `grpcs://` are gRPC over HTTP/2; `grpcs://` with
     /// `http3` is gRPC over HTTP/3, which is `grpc-http3` for `https://`.
     #[arg(long, value_name = "PROTOCOL", default_value_t = ProtocolChoice::default(), help_heading = REQUESTS)]
     pub(crate) protocol: ProtocolChoice,

@@ -187,12 +187,16 @@ pub(crate) fn since(text: &str) -> Result<String, String> {
     Ok(humantime::format_rfc3339_seconds(start).to_string())
 }
 
+/// The longest duration, a year: sums and multiples of durations cannot overflow.
+const LONGEST: Duration = Duration::from_hours(24 * 366);
+
 pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     let hint = || format!("write it with its unit: `{}s` or `{}ms`", text.trim(), text.trim());
-    humantime::parse_duration(text).map_err(|error| match text.trim().parse::<f64>() {
+    let duration = humantime::parse_duration(text).map_err(|error| match text.trim().parse::<f64>() {
         Ok(_) => hint(),
         Err(_) => format!("{error}; write it as `10s` or `500ms`"),
-    })
+    })?;
+    if duration <= LONGEST { Ok(duration) } else { Err("it must be at most a year, 366 days".to_owned()) }
 }
 
 pub(crate) fn arrivals(text: &str) -> Result<ArrivalsChoice, ArrivalsError> {

@@ -108,33 +108,51 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         seconds(budget + sweep_time)
     ));
     let mut tried: Vec<(Planned, FindTrial)> = Vec::new();
+    // A server may end under overload. What is known by then is the result.
+    let mut failure = None;
     while let Step::Trial(planned) = search.next() {
-        let Some(trial) = trials.run(&planned)? else { break };
+        let trial = match trials.run(&planned) {
+            Ok(Some(trial)) => trial,
+            Ok(None) => break,
+            Err(error) if tried.is_empty() => return Err(error),
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        };
         print::note(&terminal::find_trial(&trial));
         search.record(&planned, measured(&trial, &goals));
         tried.push((planned, trial));
     }
     let ended_by = match search.next() {
         _ if interrupt.is_requested() => FindEnd::Interrupt,
+        _ if failure.is_some() => FindEnd::Failure,
         Step::Done(Ending::Complete) => FindEnd::Complete,
         _ => FindEnd::Budget,
     };
     let found: Vec<FoundGoal> =
         search.results().iter().zip(&goals).map(|(result, goal)| found(result, goal, &tried)).collect();
     let highest = found.iter().filter_map(|goal| goal.rate).max_by(f64::total_cmp);
-    let sweep = match highest.filter(|_| arguments.sweep && ended_by != FindEnd::Interrupt) {
+    let may_sweep = arguments.sweep && matches!(ended_by, FindEnd::Complete | FindEnd::Budget);
+    let sweep = match highest.filter(|_| may_sweep) {
         Some(highest) => {
             print::note(&format!(
                 "sweep up to {} requests/s: about {}",
                 terminal::rate(highest),
                 seconds(sweep_time)
             ));
-            Some(sweep::run(&mut trials, highest, settings.goal.final_trial)?)
+            let (sweep, ended_early) = sweep::run(&mut trials, highest, settings.goal.final_trial);
+            failure = ended_early;
+            Some(sweep)
         }
         None => None,
     };
     drop(awake);
-    let ended_by = if interrupt.is_requested() { FindEnd::Interrupt } else { ended_by };
+    let ended_by = match failure {
+        _ if interrupt.is_requested() => FindEnd::Interrupt,
+        Some(_) => FindEnd::Failure,
+        None => ended_by,
+    };
     let result = FindResult {
         format: "hoptax.find/1".to_owned(),
         ended_by,
@@ -157,7 +175,11 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         environment: trials.into_environment(),
     };
     print::table_or_json(arguments.json.as_deref(), &result, || terminal::find(&result, print::style()))?;
-    Ok(code(&result))
+    match failure {
+        // An error after an interrupt is a consequence of it.
+        Some(error) if ended_by == FindEnd::Failure => Err(error),
+        _ => Ok(code(&result)),
+    }
 }
 
 /// Refuses a study file without `--arms`.
@@ -241,10 +263,13 @@ fn found(result: &GoalResult, goal: &[usize], tried: &[(Planned, FindTrial)]) ->
         .filter(|(planned, trial)| is_upper(planned) && trial.generator_limits.is_empty())
         .map(|(_, trial)| trial)
         .collect();
-    let fails = |objective: usize| {
-        let failed = |trial: &&&FindTrial| trial.objectives.get(objective).is_some_and(|one| !one.holds);
-        2 * at_upper.iter().filter(failed).count() > at_upper.len()
-    };
+    let failures: Vec<(usize, usize)> = goal
+        .iter()
+        .map(|objective| {
+            let failed = |trial: &&&FindTrial| trial.objectives.get(*objective).is_some_and(|one| !one.holds);
+            (*objective, at_upper.iter().filter(failed).count())
+        })
+        .collect();
     let name = |objective: usize| {
         tried.first().and_then(|(_, trial)| trial.objectives.get(objective)).map(|one| one.objective.clone())
     };
@@ -260,8 +285,17 @@ fn found(result: &GoalResult, goal: &[usize], tried: &[(Planned, FindTrial)]) ->
         rate: result.lower,
         upper_rate: result.upper,
         conditional_throughput: result.conditional_throughput,
-        limited_by: goal.iter().filter(|one| fails(**one)).filter_map(|one| name(*one)).collect(),
+        limited_by: limiting(failures).into_iter().filter_map(name).collect(),
     }
+}
+
+/// The objective that failed in most trials and those that failed at least half as often, given how often each failed. A chance failure
+/// of another is not named.
+fn limiting(mut failures: Vec<(usize, usize)>) -> Vec<usize> {
+    failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let most = failures.first().map_or(0, |(_, count)| *count);
+    let is_named = |(_, count): &(usize, usize)| *count > 0 && 2 * count >= most;
+    failures.into_iter().filter(is_named).map(|(objective, _)| objective).collect()
 }
 
 fn code(result: &FindResult) -> Code {
@@ -279,4 +313,18 @@ fn code(result: &FindResult) -> Code {
 
 fn seconds(duration: Duration) -> String {
     humantime::format_duration(Duration::from_secs(duration.as_secs_f64().ceil() as u64)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_objectives_that_fail_most_are_named_and_chance_failures_are_not() {
+        assert_eq!(limiting(vec![(0, 1), (1, 9)]), [1]);
+        assert_eq!(limiting(vec![(0, 2), (1, 2)]), [0, 1]);
+        // RFC 2544: one failed trial of three decides.
+        assert_eq!(limiting(vec![(0, 1)]), [0]);
+        assert_eq!(limiting(vec![(0, 0), (1, 0)]), [0_usize; 0]);
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_smp::Restored;
-use hoptax_tools::{ALL, FORMATS, PARQUET, find, import};
+use hoptax_tools::{ALL, Content, FORMATS, find, import};
 
 use super::{load, parquet};
 use crate::arguments::ImportArguments;
@@ -15,8 +15,6 @@ use crate::print;
 
 /// The format of Service Mesh Performance.
 const SMP: &str = "smp";
-/// The tool whose output may have several statistics.
-const NIGHTHAWK: &str = "nighthawk";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
@@ -32,17 +30,22 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
         )));
     }
     let statistic = arguments.statistic.as_deref();
-    let has_statistics = name == NIGHTHAWK || format.is_some_and(|format| format.has_statistics);
+    let has_statistics =
+        tool.is_some_and(|tool| tool.has_statistics) || format.is_some_and(|format| format.has_statistics);
     if statistic.is_some() && !has_statistics {
-        let names = FORMATS.iter().filter(|format| format.has_statistics).map(|format| format.name);
-        let names: Vec<&str> = names.chain([NIGHTHAWK]).collect();
+        let formats = FORMATS.iter().filter(|format| format.has_statistics).map(|format| format.name);
+        let tools = ALL.iter().filter(|tool| tool.has_statistics).map(|tool| tool.name);
+        let names: Vec<&str> = formats.chain(tools).collect();
         return Err(Failure::bad_input(format!(
             "`--statistic` is for the formats `{}`; `{name}` holds one",
             names.join("`, `")
         )));
     }
     let not_output = |reason| Failure::bad_input(format!("`{named}` is not output of {name}: {reason}"));
-    let text = if name == PARQUET { parquet::csv(&arguments.file) } else { read(&arguments.file).map(Ok) };
+    let text = match format.map(|format| format.content) {
+        Some(Content::Parquet) => parquet::csv(&arguments.file),
+        Some(Content::Text) | None => read(&arguments.file).map(Ok),
+    };
     let text = text.map_err(|error| Failure::bad_input(format!("cannot read `{named}`: {error}")))?;
     let text = text.map_err(not_output)?;
     let result = match (tool, format) {

@@ -32,7 +32,7 @@ impl PlainLines {
             round: None,
             done_before: done,
             done,
-            activity: "checking configurations",
+            activity: "starting processes",
         };
         let state = Arc::new(Mutex::new(state));
         let (request, requests) = mpsc::channel();
@@ -89,7 +89,7 @@ struct State {
 impl State {
     fn on_event(&mut self, event: &Event<'_>) {
         self.activity = match event {
-            Event::Checking => "checking configurations",
+            Event::Starting => "starting processes",
             Event::Sizing => "measuring the capacity of each arm",
             Event::Profiling => "taking profiles",
             Event::Waiting => "waiting: the hypervisor has moved the processors apart",
@@ -102,7 +102,7 @@ impl State {
             Event::RoundBegan { round } => self.round = Some(*round),
             Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
             Event::CourseEnded => self.done += 1,
-            Event::Checking
+            Event::Starting
             | Event::Sizing
             | Event::Waiting
             | Event::Profiling
@@ -159,7 +159,7 @@ mod tests {
             round: None,
             done_before: 0,
             done: 0,
-            activity: "checking configurations",
+            activity: "starting processes",
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(at(9, 90, 180), "round 10 of 10, 90 % done, about 20 s left");
         assert_eq!(at(0, 1, 120), "round 1 of 10, 1 % done, about 3.3 h left");
         assert_eq!(at(0, 0, 5), "round 1 of 10, 0 % done");
-        assert_eq!(state().line(Duration::from_secs(40)), "checking configurations");
+        assert_eq!(state().line(Duration::from_secs(40)), "starting processes");
     }
 
     #[test]

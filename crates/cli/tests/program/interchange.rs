@@ -1,13 +1,14 @@
 //! `hoptax smp`, `hoptax export` and `hoptax import` in the formats of other tools, as run by users and scripts.
 
 use std::fs;
+use std::process::Command;
 
 use hoptax_report::{histograms, parquet};
 use hoptax_result::ResponseHistogram;
 use serde_json::{Value, json};
 
 use crate::support::receiver::receiver;
-use crate::support::{TOLERANT, UNHURRIED, checked, origin, root, run};
+use crate::support::{TOLERANT, UNHURRIED, checked, origin, program, ran, root, run};
 
 /// The result of a load of 400 requests, and the folder that it is in.
 fn load() -> (tempfile::TempDir, String, Value) {
@@ -62,6 +63,14 @@ fn a_distribution_returns_from_hgrm() {
     );
 }
 
+/// Asserts that an imported result does not state the p99 and p99.9, which 400 requests do not support.
+fn states_no_far_tail(read: &Value) {
+    let service = &read["latency"]["service"];
+    assert!(service["p99_us"].is_null() && service["p99_9_us"].is_null(), "{service}");
+    let mut ranges = read["imported"]["ranges"].as_array().into_iter().flatten();
+    assert!(ranges.all(|range| range["percentile"].as_f64().unwrap() < 99.0), "{read}");
+}
+
 #[test]
 fn intervals_return_from_hlog_as_one_distribution() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,14 +87,25 @@ fn intervals_return_from_hlog_as_one_distribution() {
         let read = checked("load", &read.stdout);
         assert_eq!(read["book"]["answered"], 400);
         let us = |of: &Value| of["p50_us"].as_f64().unwrap();
-        let (read, was) = (us(&read["latency"]["service"]), us(&result["latency"][series]));
-        assert!((read - was).abs() <= 0.01 * was, "{series}: {read} {was}");
+        let (read_us, was) = (us(&read["latency"]["service"]), us(&result["latency"][series]));
+        assert!((read_us - was).abs() <= 0.01 * was, "{series}: {read_us} {was}");
+        states_no_far_tail(&read);
     }
     let whole = path("whole.hlog");
     fs::write(&whole, run(["export", &file, "--to", "hlog"]).stdout).unwrap();
     let read =
         checked("load", &run(["import", "hlog", &whole, "--statistic", "response", "--json", "-"]).stdout);
     assert_eq!(read["book"]["answered"], 400);
+    states_no_far_tail(&read);
+    let void = path("void.hlog");
+    fs::write(&void, fs::read_to_string(&whole).unwrap() + "# verdict: void\n").unwrap();
+    let read =
+        checked("load", &run(["import", "hlog", &void, "--statistic", "service", "--json", "-"]).stdout);
+    let service = &read["latency"]["service"];
+    assert!(
+        read["verdict"] == "void" && service["p50_us"].is_null() && service["max_us"].is_null(),
+        "{read}"
+    );
     for format in ["nighthawk", "k6"] {
         let exported = path(format);
         fs::write(&exported, run(["export", &file, "--to", format]).stdout).unwrap();
@@ -101,6 +121,7 @@ fn intervals_return_from_hlog_as_one_distribution() {
         let read =
             checked("load", &run(["import", format, &exported, "--statistic", metric, "--json", "-"]).stdout);
         assert_eq!(read["book"]["answered"], 400, "{format}");
+        states_no_far_tail(&read);
     }
     let refused = run(["import", "hlog", &log]);
     assert!(
@@ -110,6 +131,23 @@ fn intervals_return_from_hlog_as_one_distribution() {
     );
     let refused = run(["import", "hgrm", &log, "--statistic", "service"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("`hgrm` holds one"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_histogram_that_states_more_bytes_than_it_has_does_not_take_them_from_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("load.hlog");
+    // The head of an encoding, which states 4 GiB of counts.
+    let head = "HISTE/////8AAAAAAAAAAwAAAAAAAAABAAADRjC4oAA/8AAAAAAAAA==";
+    fs::write(&log, format!("0.000,1.000,1.000,{head}\n")).unwrap();
+    let script = format!("ulimit -v 2097152; exec '{}' import hlog '{}'", program().display(), log.display());
+    let refused = ran(Command::new("sh").args(["-c", &script]));
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("at 0 s cannot be read"),
+        "{:?} {}",
+        refused.code,
+        refused.stderr
+    );
 }
 
 #[test]

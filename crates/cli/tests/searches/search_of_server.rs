@@ -143,3 +143,26 @@ fn searches_that_cannot_begin_are_refused_with_the_reason() {
     let (code, _, stderr) = find("http://127.0.0.1:1/", &["--slo", "p99<5ms"]);
     assert_eq!(code, Some(3), "{stderr}");
 }
+
+#[test]
+fn a_server_that_ends_during_a_search_leaves_what_was_known_by_then() {
+    let (server, url) = origin(&["--default", "service=2ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("found.json");
+    let finding = hoptax()
+        .args(["find", "--slo", "p90<20ms", "--min-rate", "100", "--max-rate", "2000", "--json"])
+        .args([json.to_str().unwrap(), &url])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut finding = Guarded(finding.unwrap());
+    let mut lines = BufReader::new(finding.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.by_ref().filter(|line| line.contains("p90<20ms: ")).take(3).count(), 3);
+    drop(server);
+    let last = lines.last().unwrap();
+    assert_eq!(finding.0.wait().unwrap().code(), Some(3), "{last}");
+    let result = checked("find", &fs::read_to_string(json).unwrap());
+    assert_eq!(result["ended_by"], "failure");
+    assert!(result["trials"].as_array().unwrap().len() >= 3 && last.contains("hoptax"), "{last}\n{result:#}");
+}

@@ -165,6 +165,7 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
         FindState::Unfinished => {
             let ended = match result.ended_by {
                 FindEnd::Interrupt => "was interrupted",
+                FindEnd::Failure => "ended because a trial could not run",
                 FindEnd::Budget | FindEnd::Complete => "ran out of time; raise --budget",
             };
             let known = match (goal.rate, goal.upper_rate) {

@@ -92,6 +92,7 @@ fn state(arm: &FoundArm, result: &FindArmsResult) -> Option<String> {
         }
         FindState::Unfinished => match result.ended_by {
             FindEnd::Interrupt => format!("{name}: the search was interrupted."),
+            FindEnd::Failure => format!("{name}: the search ended because a trial could not run."),
             FindEnd::Budget | FindEnd::Complete => {
                 format!("{name}: the search ran out of time. Raise --budget.")
             }

@@ -4,7 +4,9 @@
 //! Service with a port, a scheme or its namespace (`cart:7070`, `http://cart`, `cart.shop.svc`).
 //!
 //! Sources of the labels and annotations: the documentation of Istio ("Installing the Sidecar"), Linkerd ("Automatic Proxy
-//! Injection"), Consul ("Annotations and labels") and Kuma ("Data plane proxy on Kubernetes").
+//! Injection"), Consul ("Annotations and labels") and Kuma ("Data plane proxy on Kubernetes"); and of the values that documentation
+//! leaves out, the sources of the injectors of Istio (`injectRequired`), Linkerd (`ProxyInjectIngress`) and Kuma
+//! (`GetBooleanWithDefault`).
 
 mod calls;
 
@@ -21,14 +23,14 @@ use crate::graph::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSec
 /// Kinds of workloads.
 const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
-/// Labels and annotations of a pod or its namespace that decide about injection: the key, and the value that asks for it.
-const INJECTION: [(&str, &str); 6] = [
-    ("sidecar.istio.io/inject", "true"),
-    ("istio-injection", "enabled"),
-    ("linkerd.io/inject", "enabled"),
-    ("consul.hashicorp.com/connect-inject", "true"),
-    ("kuma.io/sidecar-injection", "enabled"),
-    ("kuma.io/sidecar-injection", "true"),
+/// Labels and annotations of a pod or its namespace that decide about injection: the key, and the values that ask for it, in any case of
+/// letters as with Istio.
+const INJECTION: [(&str, &[&str]); 5] = [
+    ("sidecar.istio.io/inject", &["true", "yes", "y", "on"]),
+    ("istio-injection", &["enabled"]),
+    ("linkerd.io/inject", &["enabled", "ingress"]),
+    ("consul.hashicorp.com/connect-inject", &["true"]),
+    ("kuma.io/sidecar-injection", &["enabled", "true", "yes"]),
 ];
 
 /// A label that asks for injection, whatever its value.
@@ -331,7 +333,10 @@ fn injection(metadata: Option<&Placed>) -> Option<bool> {
     let metadata = metadata?;
     let all = ["labels", "annotations"].into_iter().filter_map(|key| field(metadata, key));
     let all: BTreeMap<String, String> = all.flat_map(texts).collect();
-    let stated = INJECTION.iter().filter_map(|(key, asks)| Some(all.get(*key)? == asks));
+    let stated = INJECTION.iter().filter_map(|(key, asks)| {
+        let value = all.get(*key)?;
+        Some(asks.iter().any(|ask| value.eq_ignore_ascii_case(ask)))
+    });
     stated.reduce(|one, other| one || other).or_else(|| all.contains_key(REVISION).then_some(true))
 }
 
@@ -448,11 +453,18 @@ items:
         for (text, expected) in [
             ("labels: {sidecar.istio.io/inject: 'true'}", Some(true)),
             ("labels: {sidecar.istio.io/inject: 'false'}", Some(false)),
+            ("labels: {sidecar.istio.io/inject: 'yes'}", Some(true)),
+            ("annotations: {sidecar.istio.io/inject: 'On'}", Some(true)),
+            ("annotations: {sidecar.istio.io/inject: 'no'}", Some(false)),
+            ("labels: {istio-injection: disabled}", Some(false)),
             ("labels: {istio.io/rev: stable}", Some(true)),
             ("annotations: {linkerd.io/inject: disabled}", Some(false)),
             ("annotations: {linkerd.io/inject: enabled}", Some(true)),
+            ("annotations: {linkerd.io/inject: ingress}", Some(true)),
             ("annotations: {consul.hashicorp.com/connect-inject: true}", Some(true)),
             ("labels: {kuma.io/sidecar-injection: enabled}", Some(true)),
+            ("labels: {kuma.io/sidecar-injection: 'yes'}", Some(true)),
+            ("labels: {kuma.io/sidecar-injection: disabled}", Some(false)),
             ("labels: {app: cart}", None),
         ] {
             assert_eq!(of(text), expected, "{text}");

@@ -1,6 +1,6 @@
 //! Predictions of new connections.
 
-use hoptax_result::{ArmResult, LoadSpec, StudyResult};
+use hoptax_result::{ArmResult, LoadSpec, StudyResult, Verdict};
 
 use super::graph::graph;
 use super::{is_near, study_with_busy};
@@ -97,6 +97,71 @@ fn a_function_of_another_result_is_left_out_and_named() {
         text.contains("what `rbac` adds to a new connection was not measured, and is left out"),
         "{text}"
     );
+}
+
+#[test]
+fn a_result_that_states_connections_alone_is_named_with_its_machine_and_verdict() {
+    let mut second = measured(&loads(NEW));
+    second.name = "second".to_owned();
+    second.environment.cpu_model = "Other CPU".to_owned();
+    second.verdict = Verdict::Caution;
+    let sized = size(&graph(GRAPH), 2_000.0, &[measured(&loads("")), second]).unwrap();
+    let studies: Vec<&str> = sized.sources.iter().map(|source| source.study.as_str()).collect();
+    assert_eq!(studies, ["known", "second"]);
+    let text = sized.extrapolations.join("\n");
+    for words in ["different processors", "the verdict of `second` is caution"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+/// Arms with two sizes of responses.
+const TWO_SIZES: &str = "[baseline, jwt, {function: jwt, at: {response_bytes: 4096}}]";
+
+/// The graph with the larger one.
+fn larger() -> String {
+    GRAPH.replace("{name: gateway,", "{name: gateway, response_bytes: 4096,").replace("[jwt, lua]", "[jwt]")
+}
+
+/// What is said if connections were measured with others than these requests.
+fn of_other_requests(study: &str) -> [String; 2] {
+    let measured =
+        format!("a new connection was measured by `{study}` with other requests (those of `baseline`)");
+    [format!("`gateway`: the CPU time of {measured}"), format!("`gateway`: what `jwt` adds to {measured}")]
+}
+
+#[test]
+fn connections_of_other_requests_are_named_and_those_of_the_same_count_first() {
+    let lacks = || measured_with(TWO_SIZES, &loads(""));
+    let mut other = measured_with("[baseline, jwt]", &loads(NEW));
+    other.name = "other".to_owned();
+    let mut same = measured_with(TWO_SIZES, &loads(NEW));
+    same.name = "same".to_owned();
+    let graph = graph(&larger());
+    let text = |results: &[StudyResult]| size(&graph, 2_000.0, results).unwrap().extrapolations.join("\n");
+    let with_other = text(&[lacks(), other.clone()]);
+    for sentence in of_other_requests("other") {
+        assert!(with_other.contains(&sentence), "{sentence}: {with_other}");
+    }
+    let with_same = text(&[lacks(), other, same]);
+    assert!(!with_same.contains("with other requests"), "{with_same}");
+}
+
+#[test]
+fn connections_of_other_requests_count_if_those_of_the_same_are_withheld() {
+    let mut measured = measured_with(TWO_SIZES, &loads(NEW));
+    for arm in measured.arms.iter_mut().filter(|arm| arm.id.ends_with("response_bytes=4096")) {
+        for load in arm.loads.iter_mut().filter(|load| load.load == "new") {
+            load.cpu_us_per_request = None;
+            load.cost.cpu_us_per_request = None;
+        }
+    }
+    let sized = size(&graph(&larger()), 2_000.0, &[measured]).unwrap();
+    let new = sized.proxies[0].new_connections.as_ref().unwrap();
+    assert!(is_near(new.cpu_us_each.estimate, 230.0), "{new:?}");
+    let text = sized.extrapolations.join("\n");
+    for sentence in of_other_requests("known") {
+        assert!(text.contains(&sentence), "{sentence}: {text}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use hoptax_functions::Catalogue;
 
-use crate::flow::flows;
+use super::is_near;
+use crate::flow::{calls, flows, requests_by_proxy};
 use crate::graph::{Graph, read};
 
 pub(crate) fn graph(text: &str) -> Graph {
@@ -31,6 +32,38 @@ services:
         .collect();
     let expected = [("gateway", vec![1.0, 0.5, 1.0]), ("cart", vec![0.5]), ("stock", vec![2.0])];
     assert_eq!(found, expected.map(|(name, rates)| (name.to_owned(), rates)));
+}
+
+#[test]
+fn every_service_comes_after_its_callers_with_the_requests_of_its_proxy() {
+    let graph = graph(
+        "
+name: shop
+entry: gateway
+services:
+  - {name: stock}
+  - {name: cart, outbound: {}, calls: [{service: stock, factor: 2}]}
+  - {name: gateway, calls: [{service: cart, factor: 0.5}, {service: mail}]}
+  - {name: mail, proxy: false}
+",
+    );
+    assert_eq!(requests_by_proxy(&graph), [(2, 1.0), (3, 0.0), (1, 1.5), (0, 1.0)]);
+}
+
+#[test]
+fn calls_of_services_without_a_proxy_count_and_rare_ones_count_as_one() {
+    let graph = graph(
+        "
+name: shop
+entry: gateway
+services:
+  - {name: gateway, calls: [{service: cart, factor: 0.5}, {service: stock}]}
+  - {name: cart, proxy: false, calls: [{service: stock, factor: 4}]}
+  - {name: stock, proxy: false}
+",
+    );
+    // The request itself, one call to the cart that may be made, one to the stock, and four of every second request.
+    assert!(is_near(calls(&graph), 1.0 + 1.0 + 1.0 + 0.5 * 4.0), "{}", calls(&graph));
 }
 
 #[test]

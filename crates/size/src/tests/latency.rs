@@ -237,6 +237,32 @@ fn what_results_do_not_state_is_said_with_what_to_measure() {
 }
 
 #[test]
+fn a_request_with_too_many_calls_has_no_time_and_the_reason_is_said() {
+    let bare = "
+name: shop
+entry: a
+services:
+  - {name: a, calls: [{service: b, factor: 1000}]}
+  - {name: b, proxy: false, calls: [{service: c, factor: 1000}]}
+  - {name: c, proxy: false}
+";
+    // Each service calls the next one twice.
+    let layer = |number: u32| {
+        let call = format!("{{service: s{}}}", number + 1);
+        format!("  - {{name: s{number}, proxy: {}, calls: [[{call}, {call}]]}}\n", number == 0)
+    };
+    let layers: String = (0..40).map(layer).collect();
+    let layers = format!("name: shop\nentry: s0\nservices:\n{layers}  - {{name: s40, proxy: false}}\n");
+    let study = [measured(ARMS, stretched)];
+    for (text, calls) in [(bare, "makes 1001001 calls"), (layers.as_str(), "makes 2199023255551 calls")] {
+        let result = size(&graph(text), RATE, &study).unwrap();
+        assert_eq!(result.latency, None);
+        let reason = result.no_latency.unwrap();
+        assert!(reason.contains("passes 1 proxies") && reason.contains(calls), "{reason}");
+    }
+}
+
+#[test]
 fn few_responses_have_a_mean_and_no_tail() {
     let few = |arm: &ArmResult, load: &LoadSpec, round: u32| {
         stretched(arm, load, round).into_iter().take(1_000).collect()

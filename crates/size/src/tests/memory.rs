@@ -1,6 +1,6 @@
 //! Predictions of memory.
 
-use hoptax_result::{HopUse, Interval, Opened, RoundMeasure, StudyResult};
+use hoptax_result::{HopUse, Interval, Opened, RoundMeasure, StudyResult, Verdict};
 
 use super::graph::graph;
 use super::{additive, is_near, study};
@@ -49,6 +49,26 @@ fn connections_and_clusters_add_what_each_of_them_added() {
         "{text}"
     );
     assert!(!text.contains("clusters of the proxy"), "{text}");
+}
+
+#[test]
+fn a_result_that_states_memory_alone_is_named_with_its_machine_and_verdict() {
+    let mut first = measured();
+    first.arms.retain(|arm| arm.id == "baseline");
+    let mut second = measured();
+    second.name = "second".to_owned();
+    second.environment.cpu_model = "Other CPU".to_owned();
+    second.verdict = Verdict::Caution;
+    let text = GRAPH.replace("connections: 1000, ", "");
+    let sized = size(&graph(&text), 1_000.0, &[first, second]).unwrap();
+    let memory = sized.proxies[0].memory_bytes.unwrap();
+    assert!(is_near(memory.estimate, 60e6 + 200.0 * 5_000.0), "{memory:?}");
+    let studies: Vec<&str> = sized.sources.iter().map(|source| source.study.as_str()).collect();
+    assert_eq!(studies, ["known", "second"]);
+    let text = sized.extrapolations.join("\n");
+    for words in ["different processors", "the verdict of `second` is caution"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }
 
 #[test]

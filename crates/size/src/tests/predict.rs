@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-use hoptax_result::{SizeSide, StudyResult, Verdict};
+use hoptax_result::{ArmResult, LoadSpec, SizeSide, StudyResult, Verdict};
 use proptest::prelude::*;
 
 use super::graph::graph;
-use super::{additive, is_near, study};
+use super::{additive, is_near, study, study_with_busy};
 use crate::graph::Graph;
 use crate::predict::{NoSize, size};
 
@@ -71,6 +71,28 @@ fn an_overloaded_proxy_and_an_idle_one_are_named() {
 }
 
 #[test]
+fn a_proxy_about_as_busy_as_those_that_were_measured_is_not_called_an_extrapolation() {
+    let loads = "loads: [{name: saturation, loop: closed, connections: 16, blocks: 4, slice: 150ms}]\n";
+    let only = study_with_busy(loads, "[baseline, same]", |_, _, _| 60.0, |_, _, _| Vec::new(), |_, _| 0.97);
+    let several = study("[baseline, same]", additive);
+    let graph = graph("name: one\nentry: a\nservices: [{name: a}]\n");
+    // Below 40 %, a request costs 100 us.
+    for (measured, us, busy, expected) in [
+        (&only, 60.0, 0.5, true),
+        (&only, 60.0, 0.9, true),
+        (&only, 60.0, 0.97, false),
+        (&only, 60.0, 0.99, false),
+        (&several, 100.0, 0.3, true),
+        (&several, 100.0, 0.37, false),
+    ] {
+        let result = size(&graph, busy * 1e6 / us, std::slice::from_ref(measured)).unwrap();
+        assert_eq!(result.proxies[0].is_extrapolated, expected, "{busy}: {result:?}");
+        let text = result.extrapolations.join("\n");
+        assert_eq!(text.contains("`a` is busy for"), expected, "{busy}: {text}");
+    }
+}
+
+#[test]
 fn what_no_result_states_is_an_error_with_the_arms_to_measure() {
     let text = TWO.replace("name: cart,", "name: cart, protocol: grpc,");
     let NoSize::Missing { missing, arms } =
@@ -130,7 +152,7 @@ fn a_knob_that_was_added_after_a_measurement_counts_at_its_default() {
 
 #[test]
 fn a_result_without_rounds_has_the_widest_intervals() {
-    let noisy = |arm: &hoptax_result::ArmResult, load: &hoptax_result::LoadSpec, round: u32| {
+    let noisy = |arm: &ArmResult, load: &LoadSpec, round: u32| {
         additive(arm, load, round) + f64::from((round * 7 + arm.id.len() as u32 * 3) % 5)
     };
     let with_rounds = study(ARMS, noisy);

@@ -32,8 +32,6 @@ pub struct Live<'a> {
     link: Option<&'a Link>,
     /// What given configurations answered first.
     answers: BTreeMap<usize, Answer>,
-    /// Whether processes were started before.
-    has_started: bool,
     // Before the processes, which it resumes when it is dropped.
     freezer: Freezer,
     subjects: Subjects,
@@ -55,7 +53,6 @@ pub fn with_live<T>(
             setting,
             link,
             answers: BTreeMap::new(),
-            has_started: false,
             freezer: Freezer::new(),
             subjects: Subjects::default(),
         };
@@ -70,9 +67,8 @@ impl Live<'_> {
     /// When a process cannot be started, stopped or ended.
     pub fn restart(&mut self, round: u32, stop: &AtomicBool) -> Result<(), RunError> {
         self.end()?;
-        let first = (!self.has_started, &mut self.answers);
-        self.subjects = Subjects::bring_up(self.plan, self.setting, self.link, round, first, stop)?;
-        self.has_started = true;
+        let answers = &mut self.answers;
+        self.subjects = Subjects::bring_up(self.plan, self.setting, self.link, round, answers, stop)?;
         Ok(self.freezer.freeze(&self.subjects.proxies())?)
     }
 

@@ -20,7 +20,9 @@ use hoptax_host::network::Network;
 use hoptax_load::{Recording, Run};
 use hoptax_result::{Answer, Opened};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
-use hoptax_subject::envoy::process::{Generation, Proxy, ProxySpec, StartingProxy, shared_memory};
+use hoptax_subject::envoy::process::{
+    Generation, Proxy, ProxyError, ProxySpec, StartingProxy, shared_memory,
+};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
@@ -172,7 +174,7 @@ impl Subjects {
         setting: &Setting<'_>,
         link: Option<&Link>,
         round: u32,
-        (is_first, answers): (bool, &mut BTreeMap<usize, Answer>),
+        answers: &mut BTreeMap<usize, Answer>,
         stop: &AtomicBool,
     ) -> Result<Self, RunError> {
         let lab = lab(plan, setting)?;
@@ -190,8 +192,7 @@ impl Subjects {
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.stages().len()).max().unwrap_or(0);
         for from_origin in 0..longest {
-            let mut starting: Vec<(usize, usize, StartingProxy)> = Vec::new();
-            let mut unloading: Vec<(usize, ProxySpec)> = Vec::new();
+            let mut starting: Vec<(usize, usize, ProxySpec, StartingProxy)> = Vec::new();
             for index in plan::shuffled(plan, round) {
                 let (Some(arm), Some(subject), Some(copy)) =
                     (plan.arm_of(index), plan.subjects.get(index), copies.get_mut(index))
@@ -238,35 +239,26 @@ impl Subjects {
                     generations.extend(spec.generation.map(|_| spec.directory.clone()));
                     let start = || {
                         spec.configure()?;
-                        if is_first && subject.copy == 0 {
-                            // Those of later rounds and of copies differ in ports and folders only.
-                            spec.validate(stop).map_err(|error| match &hop.given {
-                                Some(config) => given::explain(plan, config, error),
-                                None => refusal::explain(hop, error),
-                            })?;
-                        }
-                        Ok(spec.start()?)
+                        spec.start()
                     };
-                    let started = ends.at_servers(is_near, start)?.map_err(of(arm))?;
+                    let started = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
                     copy.configurations.push(envoy_hash(&spec, &names)?);
-                    starting.push((index, number, started));
                     files.push(spec.directory.join(FILES));
-                    if arm.is_unloaded {
-                        unloading.push((index, spec));
-                    }
+                    starting.push((index, number, spec, started));
                 }
             }
-            for (index, number, one) in starting {
+            for (index, number, spec, one) in starting {
                 if let (Some(copy), Some(arm), Some(subject)) =
                     (copies.get_mut(index), plan.arm_of(index), plan.subjects.get(index))
                 {
                     let ends = Ends::of(link, &networks, subject.arm);
-                    let live = ends.at_servers(arm.chain.is_near(number), || one.wait())?;
-                    let live = live.map_err(|error| of(arm)(error.into()))?;
+                    let wait = || one.wait().map_err(|error| spec.explained(error, stop));
+                    let live = ends.at_servers(arm.chain.is_near(number), wait)?;
+                    let live = live.map_err(|error| of(arm)(explained(plan, (arm, number), error)))?;
                     // Before requests that the removal of a function needs.
                     let start_cpu_us = cpu_us(&live)?;
-                    if let Some((_, spec)) = unloading.iter().find(|(subject, _)| *subject == index) {
-                        unloading::unload(plan, arm, (spec, &live, number), ends, lab.as_ref(), stop)?;
+                    if arm.is_unloaded {
+                        unloading::unload(plan, arm, (&spec, &live, number), ends, lab.as_ref(), stop)?;
                     }
                     copy.add(live, start_cpu_us);
                 }
@@ -382,6 +374,15 @@ fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
 
 pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
+}
+
+/// Adds to Envoy's refusal of a proxy the place in the function or in the user's files.
+fn explained(plan: &Plan, (arm, number): (&Arm, usize), error: ProxyError) -> ArmError {
+    match arm.chain.hops.get(number) {
+        Some(Hop { given: Some(config), .. }) => given::explain(plan, config, error),
+        Some(hop) => refusal::explain(hop, error),
+        None => error.into(),
+    }
 }
 
 /// The processors of a proxy. The two ends of a link are two machines.

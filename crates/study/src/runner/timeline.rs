@@ -55,7 +55,7 @@ pub(super) fn all_rounds(
             break;
         }
         if round == first {
-            on_event(&Event::Checking);
+            on_event(&Event::Starting);
         }
         let mut record = RoundRecord {
             round,
@@ -69,8 +69,7 @@ pub(super) fn all_rounds(
             // The arm is the first one of its own plan.
             let answer = rounds.last().and_then(|round| round.answers.get(&arm).cloned());
             let mut answers: BTreeMap<usize, Answer> = answer.map(|answer| (0, answer)).into_iter().collect();
-            let mut subjects =
-                Subjects::bring_up(&alone, setting, link, round, (round == first, &mut answers), stop)?;
+            let mut subjects = Subjects::bring_up(&alone, setting, link, round, &mut answers, stop)?;
             let course = observe(&alone, timeline, setting, &mut subjects, (began, round), stop)?;
             if stop.load(Ordering::Relaxed) {
                 return Ok(());

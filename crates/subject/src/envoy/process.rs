@@ -297,6 +297,18 @@ impl ProxySpec {
         }
     }
 
+    /// Why a proxy that was started so ended before it was live: the refusal of Envoy's validation, if there is one, or else `error`. The
+    /// log has the same reason among others.
+    pub fn explained(&self, error: ProxyError, stop: &AtomicBool) -> ProxyError {
+        if !matches!(error, ProxyError::Ended { .. }) {
+            return error;
+        }
+        match self.validate(stop) {
+            Err(refused @ ProxyError::Refused { .. }) => refused,
+            _ => error,
+        }
+    }
+
     /// Starts Envoy with the written configuration, without waiting.
     ///
     /// # Errors

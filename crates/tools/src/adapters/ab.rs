@@ -56,6 +56,7 @@ pub(super) const TOOL: Tool = Tool {
             ..Reported::default()
         })
     },
+    has_statistics: false,
     not_reported: &["times below a millisecond", "intended starts", "p99.9"],
 };
 

@@ -49,6 +49,7 @@ pub(super) const TOOL: Tool = Tool {
             ..Reported::default()
         })
     },
+    has_statistics: false,
     not_reported: &["intended starts: a token is taken when a connection is free", "p99.9"],
 };
 

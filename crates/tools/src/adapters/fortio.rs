@@ -46,6 +46,7 @@ pub(super) const TOOL: Tool = Tool {
         let buckets = PERCENTILES.iter().filter_map(|p| bucket(&result["DurationHistogram"], *p)).collect();
         Ok(Reported { buckets, ..reported })
     },
+    has_statistics: false,
     not_reported: &[
         "intended starts: latency begins with the call, so time spent waiting behind a slow response is in no latency",
         "values within a histogram bucket, which are interpolated",

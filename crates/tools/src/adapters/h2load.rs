@@ -54,6 +54,7 @@ pub(super) const TOOL: Tool = Tool {
             ..Reported::default()
         })
     },
+    has_statistics: false,
     not_reported: &["quantiles", "requests in flight at the end", "intended starts"],
 };
 

@@ -59,6 +59,7 @@ pub(super) const TOOL: Tool = Tool {
             ..Reported::default()
         })
     },
+    has_statistics: false,
     not_reported: &["intended starts: ticks during a request are lost", "p99.9"],
 };
 

@@ -74,6 +74,7 @@ pub(super) const TOOL: Tool = Tool {
             ..Reported::default()
         })
     },
+    has_statistics: false,
     not_reported: &[
         "iterations without a free user: they are counted as dropped and are in no latency",
         "time between the intended start and the sending",

@@ -62,6 +62,7 @@ pub(super) const TOOL: Tool = Tool {
             read_output(&result, output.statistic)
         }
     },
+    has_statistics: true,
     not_reported: &[
         "requests without a free connection: they are counted as overflow and are in no latency",
         "latency of requests in flight at the end",

@@ -58,6 +58,7 @@ pub(super) const TOOL: Tool = Tool {
             ..Reported::default()
         })
     },
+    has_statistics: false,
     not_reported: &[
         "requests that were planned but not started at the end",
         "requests in flight at the end",

@@ -52,6 +52,7 @@ pub(super) const TOOL: Tool = Tool {
             ..Reported::default()
         })
     },
+    has_statistics: false,
     not_reported: &[
         "time between the intended start and the start by a worker",
         "the number of connections, which is unlimited",

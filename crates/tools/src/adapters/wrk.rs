@@ -25,6 +25,7 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| read(output.text, true),
+    has_statistics: false,
     not_reported: &[
         "intended starts: each connection sends the next request after the response",
         "latency of requests in flight at the end, and of those that exceeded its timeout",

@@ -23,6 +23,7 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| wrk::read(output.text, false),
+    has_statistics: false,
     not_reported: &[
         "latency of the first ten seconds",
         "requests in flight at the end",

@@ -15,6 +15,10 @@ pub const RESPONSE: &str = "hoptax_load_response_seconds";
 /// The name of the histogram of service times.
 pub const SERVICE: &str = "hoptax_load_service_seconds";
 
+/// The name of the sample that names quantiles of a histogram which the result withholds, or of which it knows lower bounds. Labels of
+/// the histogram would begin another series whenever these change.
+pub(crate) const UNSTATED: &str = "hoptax_load_unstated_info";
+
 /// The text for a result with the response and service times of answered requests. Without times, there is no histogram.
 pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> String {
     let (plan, book) = (&result.plan, &result.book);
@@ -26,10 +30,9 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     .map(|(label, value)| format!("{label}=\"{}\"", escaped(value)))
     .join(",");
     // Counts since the start of the record, at its end.
-    let when = result
-        .recorded_from_unix_s
-        .map(|from_s| format!(" {:.3} st@{from_s:.3}", from_s + result.recorded_s))
-        .unwrap_or_default();
+    let from_s = result.recorded_from_unix_s;
+    let end = from_s.map(|from_s| format!(" {:.3}", from_s + result.recorded_s)).unwrap_or_default();
+    let when = from_s.map(|from_s| format!("{end} st@{from_s:.3}")).unwrap_or_default();
     let mut text = String::new();
     let _ = writeln!(
         text,
@@ -44,15 +47,27 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     ] {
         let _ = writeln!(text, "hoptax_load_requests_total{{{labels},outcome=\"{outcome}\"}} {count}{when}");
     }
-    for (name, help, buckets) in [
-        (RESPONSE, "Intended start to last byte.", response),
-        (SERVICE, "First byte written to last byte read.", service),
+    let mut unstated = String::new();
+    for (name, help, buckets, latency) in [
+        (RESPONSE, "Intended start to last byte.", response, &result.latency.response),
+        (SERVICE, "First byte written to last byte read.", service, &result.latency.service),
     ] {
         let Some(times) = Exponential::of(buckets) else { continue };
         let _ = writeln!(text, "# TYPE {name} histogram\n# UNIT {name} seconds\n# HELP {name} {help}");
         let _ = writeln!(text, "{name}{{{labels}}} {}{when}", value(&times));
+        let (withheld, bounded) = super::unstated(latency);
+        if !(withheld.is_empty() && bounded.is_empty()) {
+            let names = format!("of=\"{name}\",withheld=\"{withheld}\",lower_bounds=\"{bounded}\"");
+            let _ = writeln!(unstated, "{UNSTATED}{{{labels},{names}}} 1{end}");
+        }
     }
-    text + "# EOF\n"
+    if !unstated.is_empty() {
+        let _ = writeln!(
+            text,
+            "# TYPE {UNSTATED} info\n# HELP {UNSTATED} Quantiles that the result withholds, and lower bounds."
+        );
+    }
+    text + &unstated + "# EOF\n"
 }
 
 /// A native histogram. Its bucket `i` is above `base^(i - 1)`, so indices are one higher than those of OpenTelemetry.
@@ -86,5 +101,21 @@ mod tests {
         result.verdict = Verdict::Caution;
         result.plan.url = "http://h/\"a\\b".to_owned();
         insta::assert_snapshot!(text(&result, &buckets(&[1_000_000, 1_001_000, 2_000_000]), &[]));
+    }
+
+    #[test]
+    fn quantiles_that_the_result_does_not_state_are_named() {
+        let mut result = sample::load();
+        result.latency.response.p99_9_us = None;
+        let text = text(&result, &buckets(&[1_000]), &buckets(&[1_000]));
+        let named: Vec<&str> = text.lines().filter(|line| line.starts_with(UNSTATED)).collect();
+        let [named] = named.as_slice() else { panic!("{text}") };
+        assert!(
+            named.ends_with(
+                ",of=\"hoptax_load_response_seconds\",withheld=\"p99.9\",lower_bounds=\"\"} 1 1767323055.000"
+            ),
+            "{named}"
+        );
+        assert!(text.contains("# TYPE hoptax_load_unstated_info info\n"), "{text}");
     }
 }

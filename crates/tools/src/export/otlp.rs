@@ -4,7 +4,7 @@
 
 use std::borrow::Borrow;
 
-use hoptax_result::LoadResult;
+use hoptax_result::{Latency, LoadResult};
 use serde_json::{Value, json};
 
 use super::Bucket;
@@ -12,6 +12,13 @@ use crate::exponential::Exponential;
 
 /// Temporality of counts since the start of the record. Prometheus takes no counts of intervals (delta temporality).
 const CUMULATIVE: u32 = 2;
+
+/// The attribute of the resource with the verdict.
+pub(crate) const VERDICT: &str = "hoptax.verdict";
+/// The metadata of a histogram with the names of quantiles that the result withholds, and of those that are lower bounds. Unlike
+/// attributes, metadata does not tell series apart.
+pub(crate) const WITHHELD: &str = "hoptax.withheld";
+pub(crate) const LOWER_BOUNDS: &str = "hoptax.lower_bounds";
 
 /// The request for a result with the response and service times of answered requests. Withheld numbers have no metric.
 pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> String {
@@ -29,6 +36,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     let rates = [("target", rate.target), ("offered", Some(rate.offered)), ("achieved", rate.achieved)];
     let statuses: Vec<(String, u64)> =
         result.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
+    let latency = &result.latency;
     let mut metrics = vec![
         times.counts("hoptax.load.requests", "Requests by outcome.", "outcome", outcomes),
         times.counts("hoptax.load.failures", "Failed requests by kind.", "kind", &result.failures),
@@ -39,8 +47,18 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
             statuses,
         ),
         times.rates("hoptax.load.rate", "Requests per second.", rates),
-        times.histogram("hoptax.load.response_time", "Intended start to last byte.", response),
-        times.histogram("hoptax.load.service_time", "First byte written to last byte read.", service),
+        times.histogram(
+            "hoptax.load.response_time",
+            "Intended start to last byte.",
+            response,
+            &latency.response,
+        ),
+        times.histogram(
+            "hoptax.load.service_time",
+            "First byte written to last byte read.",
+            service,
+            &latency.service,
+        ),
     ];
     metrics.retain(|metric| !metric.is_null());
     let attributes = [
@@ -48,7 +66,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
         ("service.version", result.environment.hoptax_version.as_str()),
         ("url.full", plan.url.as_str()),
         ("hoptax.protocol", plan.protocol.as_str()),
-        ("hoptax.verdict", result.verdict.as_str()),
+        (VERDICT, result.verdict.as_str()),
     ];
     let value = json!({"resourceMetrics": [{
         "resource": {"attributes": attributes.map(|(key, text)| attribute(key, text))},
@@ -102,8 +120,8 @@ impl Times {
         json!({"name": name, "description": description, "unit": "{request}/s", "gauge": {"dataPoints": points}})
     }
 
-    /// Times in seconds; null without any.
-    fn histogram(&self, name: &str, description: &str, buckets: &[Bucket]) -> Value {
+    /// Times in seconds, with what the result states of them; null without any.
+    fn histogram(&self, name: &str, description: &str, buckets: &[Bucket], latency: &Latency) -> Value {
         let Some(histogram) = Exponential::of(buckets) else { return Value::Null };
         let counts: Vec<String> = histogram.counts.iter().map(ToString::to_string).collect();
         let point = json!({
@@ -116,7 +134,18 @@ impl Times {
             "positive": {"offset": histogram.offset, "bucketCounts": counts},
         });
         let all = json!({"aggregationTemporality": CUMULATIVE, "dataPoints": [point]});
-        json!({"name": name, "description": description, "unit": "s", "exponentialHistogram": all})
+        let mut metric =
+            json!({"name": name, "description": description, "unit": "s", "exponentialHistogram": all});
+        let (withheld, bounded) = super::unstated(latency);
+        let unstated: Vec<Value> = [(WITHHELD, withheld), (LOWER_BOUNDS, bounded)]
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(key, names)| attribute(key, &names))
+            .collect();
+        if !unstated.is_empty() {
+            metric["metadata"] = Value::Array(unstated);
+        }
+        metric
     }
 }
 

@@ -5,13 +5,12 @@
 
 use hoptax_result::{ImportedRange, Latency, LoadResult};
 
+use super::judgement::Judgement;
+use crate::Reported;
 use crate::text::number;
-use crate::{Reported, imported};
 
 /// Percentiles of results.
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
-/// The comment of hoptax that lists quantiles which the result withholds.
-const WITHHELD: &str = "# withheld in the result:";
 
 /// What such a file does not hold.
 const NOT_REPORTED: [&str; 4] = [
@@ -42,11 +41,6 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         number(value)
     };
     let us = |name: &str| footer(name).map(|ms| ms * 1e3);
-    let is_withheld = |percentile: f64| {
-        let listed = text.lines().find_map(|line| line.strip_prefix(WITHHELD)).unwrap_or_default();
-        listed.split(',').any(|name| name.trim() == format!("p{percentile}"))
-    };
-    let found = PERCENTILES.map(|percentile| Some(percentile).filter(|one| !is_withheld(*one)));
     let bucket = |percentile: f64| {
         let quantile = percentile / 100.0;
         // A line before the quantile has its value too if enough times are at most that value.
@@ -58,7 +52,7 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         let low_us = if is_exact { behind.us } else { before.us };
         Some(ImportedRange { percentile, low_us, high_us: behind.us })
     };
-    let buckets = found.map(|percentile| percentile.and_then(bucket));
+    let buckets = PERCENTILES.map(bucket);
     let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
     let reported = Reported {
         answered: Some(footer("Total count").map_or(last.count, |count| count as u64)),
@@ -75,7 +69,7 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         buckets: buckets.into_iter().flatten().collect(),
         ..Reported::default()
     };
-    Ok(imported("hgrm", reported, NOT_REPORTED.map(str::to_owned).to_vec()))
+    Ok(Judgement::of_comments(text).import("hgrm", reported, &NOT_REPORTED))
 }
 
 fn line(text: &str) -> Option<Line> {
@@ -90,6 +84,7 @@ fn line(text: &str) -> Option<Line> {
 mod tests {
     use hoptax_load::hdr::percentile_distribution;
     use hoptax_load::histogram;
+    use hoptax_result::Verdict;
     use proptest::prelude::*;
 
     use super::*;
@@ -125,6 +120,19 @@ mod tests {
         times.record_n(1_000, 9).unwrap();
         let load = import_hgrm(&percentile_distribution(&times)).unwrap();
         assert!(load.latency.service.p90_us.is_some_and(|us| us < 2.0), "{:?}", load.latency.service);
+    }
+
+    #[test]
+    fn what_the_comments_call_a_lower_bound_or_void_is_not_stated() {
+        let bounded =
+            import_hgrm(&format!("{TEXT}# verdict: caution\n# lower bounds in the result: p90, p99.9\n"));
+        let service = bounded.unwrap().latency.service;
+        assert_eq!((service.p50_us, service.p90_us, service.p99_9_us), (Some(200.0), None, None));
+        assert_eq!((service.max_us, service.at_least.max_us), (None, Some(1_000.0)));
+        let void = import_hgrm(&format!("{TEXT}# verdict: void\n")).unwrap();
+        assert_eq!(void.verdict, Verdict::Void);
+        assert_eq!(void.latency.service, Latency { count: 100, ..Latency::default() });
+        assert!(void.imported.unwrap().ranges.is_empty());
     }
 
     #[test]

@@ -1,19 +1,20 @@
 //! Reads the interval log that libraries of `HdrHistogram` write (`.hlog`), and hoptax with them: a histogram for each interval.
 //!
-//! Histograms of one series are added, so percentiles are those of all its values.
+//! Histograms of one series are added, so percentiles are those of all its values. The comments of hoptax about a load hold for each
+//! of its series: they are about response times, but a result that has too few requests for a quantile withholds that of service times,
+//! too.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use hoptax_load::encoded::decode;
 use hoptax_result::{Latency, LoadResult};
 
+use super::judgement::Judgement;
+use crate::Reported;
 use crate::text::date;
-use crate::{Reported, imported};
 
 /// What such a log does not hold.
 const NOT_REPORTED: [&str; 3] = [
@@ -63,6 +64,10 @@ pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> 
         }
     }
     let series = meant(&mut all, tag)?;
+    // Sums of counts stop there.
+    if series.times.len() == u64::MAX {
+        return Err("it has more values than can be counted".to_owned());
+    }
     let us = |ns: f64| Some(ns / 1e3).filter(|_| !series.times.is_empty());
     let quantile = |quantile: f64| us(series.times.value_at_quantile(quantile) as f64);
     let (count, seconds) = (series.times.len(), series.length.as_secs_f64());
@@ -84,13 +89,13 @@ pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> 
         },
         ..Reported::default()
     };
-    Ok(imported("hlog", reported, NOT_REPORTED.map(str::to_owned).to_vec()))
+    Ok(Judgement::of_comments(text).import("hlog", reported, &NOT_REPORTED))
 }
 
 /// Decodes a histogram; None if it is invalid.
 fn histogram(encoded: &str) -> Option<Histogram<u64>> {
-    let bytes = STANDARD.decode(encoded).ok()?;
-    let mut times: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
+    let encoded = hoptax_result::Histogram(encoded.to_owned());
+    let mut times: Histogram<u64> = decode(&encoded)?;
     times.auto(true);
     Some(times)
 }
@@ -119,6 +124,7 @@ mod tests {
 
     use hdrhistogram::serialization::V2DeflateSerializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+    use hoptax_result::Verdict;
     use proptest::prelude::*;
 
     use super::*;
@@ -154,6 +160,37 @@ mod tests {
         assert_eq!(error, "it has the tags `response` and `service`: name one with `--statistic`");
         let error = import_hlog(&text, Some("other")).unwrap_err();
         assert_eq!(error, "no interval has the tag `other`; it has the tags `response` and `service`");
+    }
+
+    #[test]
+    fn what_the_comments_withhold_is_stated_of_no_series() {
+        let text = log(&[("response", vec![1_000, 2_000]), ("service", vec![500])]);
+        let judged = format!(
+            "{text}# verdict: caution\n# withheld in the result: p99.9\n# lower bounds in the result: p90, p99\n"
+        );
+        for series in ["response", "service"] {
+            let service = import_hlog(&judged, Some(series)).unwrap().latency.service;
+            assert!(service.p50_us.is_some(), "{service:?}");
+            assert_eq!((service.p90_us, service.p99_us, service.p99_9_us), (None, None, None));
+            assert!(service.max_us.is_none() && service.at_least.max_us.is_some(), "{service:?}");
+            let void = import_hlog(&format!("{text}# verdict: void\n"), Some(series)).unwrap();
+            assert_eq!((void.verdict, void.rate.achieved), (Verdict::Void, None));
+            let count = void.book.answered;
+            assert_eq!(void.latency.service, Latency { count, ..Latency::default() });
+        }
+    }
+
+    #[test]
+    fn counts_without_a_sum_are_refused() {
+        let mut times = Histogram::<u64>::new(3).unwrap();
+        for ns in [1_000, 1_001, 1_002] {
+            times.record_n(ns, i64::MAX as u64).unwrap();
+        }
+        let (mut bytes, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+        let mut log = IntervalLogWriterBuilder::new().begin_log_with(&mut bytes, &mut serializer).unwrap();
+        log.write_histogram(&times, Duration::ZERO, Duration::from_secs(1), None).unwrap();
+        let error = import_hlog(&String::from_utf8(bytes).unwrap(), None).unwrap_err();
+        assert_eq!(error, "it has more values than can be counted");
     }
 
     #[test]

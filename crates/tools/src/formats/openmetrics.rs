@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use hoptax_result::LoadResult;
 
+use super::judgement::Judgement;
+use crate::Reported;
 use crate::exponential::Exponential;
+use crate::export::openmetrics::UNSTATED;
 use crate::import::named_or_only;
 use crate::text::date;
-use crate::{Reported, imported};
 
 /// What such a text does not hold.
 const NOT_REPORTED: [&str; 3] = [
@@ -23,9 +25,9 @@ const MOST_BUCKETS: usize = 100_000;
 /// # Errors
 /// When there is none, or it is not clear which one is meant: the reason.
 pub(super) fn import_openmetrics(text: &str, metric: Option<&str>) -> Result<LoadResult, String> {
-    let all: Vec<(&str, &str)> =
+    let all: Vec<(&str, [&str; 2])> =
         text.lines().filter(|line| !line.starts_with('#')).filter_map(sample).collect();
-    let (name, rest) = named_or_only(&all, metric, "native histogram")?;
+    let (name, [labels, rest]) = named_or_only(&all, metric, "native histogram")?;
     let (value, when) = rest.split_once('}').ok_or_else(|| format!("the value of `{name}` does not end"))?;
     let times = histogram(value).ok_or_else(|| format!("the histogram of `{name}` cannot be read"))?;
     let mut words = when.split_whitespace();
@@ -34,14 +36,47 @@ pub(super) fn import_openmetrics(text: &str, metric: Option<&str>) -> Result<Loa
     let seconds = at.zip(from).map(|(at, from)| at - from).filter(|seconds| *seconds > 0.0);
     let started_at = from.and_then(|from| date(Duration::try_from_secs_f64(from).ok()?));
     let reported = Reported { started_at, ..times.reported(seconds) };
-    Ok(imported("openmetrics", reported, NOT_REPORTED.map(str::to_owned).to_vec()))
+    Ok(judgement(text, name, labels).import("openmetrics", reported, &NOT_REPORTED))
 }
 
-/// The name of a sample, and what follows the brace that opens its native histogram.
-fn sample(line: &str) -> Option<(&str, &str)> {
+/// The name of a sample, its labels, and what follows the brace that opens its native histogram.
+fn sample(line: &str) -> Option<(&str, [&str; 2])> {
     let (head, rest) = line.split_once(" {count:")?;
-    let name = head.split('{').next()?.trim();
-    rest.contains("schema:").then_some((name, rest))
+    let (name, labels) = head.split_once('{').unwrap_or((head, ""));
+    rest.contains("schema:").then_some((name.trim(), [labels, rest]))
+}
+
+/// What hoptax says about a histogram: the verdict in its labels, and the sample that names its quantiles.
+fn judgement(text: &str, name: &str, labels: &str) -> Judgement {
+    let all = text.lines().filter_map(|line| line.strip_prefix(UNSTATED)?.strip_prefix('{'));
+    let mut own = all.filter(|unstated| label(unstated, "of").as_deref() == Some(name));
+    let unstated = own.next().unwrap_or_default();
+    let [verdict, withheld, bounded] =
+        [label(labels, "verdict"), label(unstated, "withheld"), label(unstated, "lower_bounds")];
+    Judgement::new(verdict.as_deref(), withheld.as_deref(), bounded.as_deref())
+}
+
+/// The value of a label, without the escapes in it.
+fn label(labels: &str, name: &str) -> Option<String> {
+    let mut rest = labels;
+    loop {
+        let (key, after) = rest.split_once("=\"")?;
+        let (mut value, mut characters) = (String::new(), after.chars());
+        loop {
+            match characters.next()? {
+                '"' => break,
+                '\\' => match characters.next()? {
+                    'n' => value.push('\n'),
+                    other => value.push(other),
+                },
+                other => value.push(other),
+            }
+        }
+        if key.trim_start_matches([',', ' ']) == name {
+            return Some(value);
+        }
+        rest = characters.as_str();
+    }
 }
 
 /// The fields of a value, of which the first is the count.
@@ -88,7 +123,7 @@ fn histogram(value: &str) -> Option<Exponential> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::sample as results;
+    use hoptax_result::{Verdict, sample as results};
     use proptest::prelude::*;
 
     use super::*;
@@ -123,6 +158,36 @@ mod tests {
         assert_eq!(import_openmetrics("# EOF\n", None).unwrap_err(), "it has no native histogram");
         let wrong = both.replace("{count:1,", "{count:2,");
         assert!(import_openmetrics(&wrong, Some(SERVICE)).unwrap_err().ends_with("cannot be read"));
+    }
+
+    #[test]
+    fn what_the_result_does_not_state_is_not_imported() {
+        let mut result = results::load();
+        // A URL that looks like labels.
+        result.plan.url = "http://h/\\\",verdict=\"void\",of=\"".to_owned();
+        (result.latency.response.p99_us, result.latency.service.p99_9_us) = (None, None);
+        result.latency.response.at_least.p99_us = Some(1.0);
+        let times = buckets(&[1_000, 2_000]);
+        let both = text(&result, &times, &times);
+        let response = import_openmetrics(&both, Some(RESPONSE)).unwrap();
+        assert_eq!(response.verdict, Verdict::Caution);
+        let response = response.latency.service;
+        assert!(response.p50_us.is_some() && response.p99_9_us.is_some(), "{response:?}");
+        assert_eq!((response.p99_us, response.mean_us), (None, None));
+        let service = import_openmetrics(&both, Some(SERVICE)).unwrap().latency.service;
+        assert!(service.p99_us.is_some() && service.mean_us.is_some(), "{service:?}");
+        assert_eq!(service.p99_9_us, None);
+        result.verdict = Verdict::Void;
+        let void = import_openmetrics(&text(&result, &times, &[]), None).unwrap();
+        assert_eq!((void.verdict, void.latency.service.p50_us), (Verdict::Void, None));
+    }
+
+    #[test]
+    fn labels_are_read_with_their_escapes() {
+        let labels = r#"a="1\"\\\n", b="c=",d="#;
+        assert_eq!(label(labels, "a").as_deref(), Some("1\"\\\n"));
+        assert_eq!(label(labels, "b").as_deref(), Some("c="));
+        assert_eq!((label(labels, "c"), label(labels, "d"), label("a=\"1", "a")), (None, None, None));
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::time::Duration;
 use hoptax_result::LoadResult;
 use serde_json::Value;
 
+use super::judgement::Judgement;
+use crate::Reported;
 use crate::exponential::Exponential;
+use crate::export::otlp::{LOWER_BOUNDS, VERDICT, WITHHELD};
 use crate::import::named_or_only;
 use crate::text::{date, json};
-use crate::{Reported, imported};
 
 /// What such a request does not hold.
 const NOT_REPORTED: [&str; 3] = [
@@ -25,18 +27,18 @@ const MOST_BUCKETS: usize = 100_000;
 /// When there is none, or it is not clear which one is meant: the reason.
 pub(super) fn import_otlp(text: &str, metric: Option<&str>) -> Result<LoadResult, String> {
     let request = json(text)?;
-    let mut all: Vec<(&str, &Value)> = Vec::new();
+    let mut all: Vec<(&str, [&Value; 3])> = Vec::new();
     for resource in items(&request, "resourceMetrics") {
         for scope in items(resource, "scopeMetrics") {
             for one in items(scope, "metrics") {
                 let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
                 let points =
                     one.get("exponentialHistogram").map(|all| items(all, "dataPoints")).unwrap_or_default();
-                all.extend(points.iter().map(|point| (name, point)));
+                all.extend(points.iter().map(|point| (name, [resource, one, point])));
             }
         }
     }
-    let (name, point) = named_or_only(&all, metric, "exponential histogram")?;
+    let (name, [resource, metric, point]) = named_or_only(&all, metric, "exponential histogram")?;
     let times = histogram(point).ok_or_else(|| format!("the histogram of `{name}` cannot be read"))?;
     let ns = |field: &str| whole(point.get(field)?);
     let (start_ns, end_ns) = (ns("startTimeUnixNano"), ns("timeUnixNano"));
@@ -44,11 +46,28 @@ pub(super) fn import_otlp(text: &str, metric: Option<&str>) -> Result<LoadResult
     let seconds = length_ns.map(|ns| ns as f64 / 1e9).filter(|seconds| *seconds > 0.0);
     let started_at = start_ns.filter(|ns| *ns > 0).and_then(|ns| date(Duration::from_nanos(ns)));
     let reported = Reported { started_at, ..times.reported(seconds) };
-    Ok(imported("otlp", reported, NOT_REPORTED.map(str::to_owned).to_vec()))
+    Ok(judgement(resource, metric).import("otlp", reported, &NOT_REPORTED))
 }
 
 fn items<'v>(value: &'v Value, field: &str) -> &'v [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// What hoptax says about a histogram: the verdict of its resource, and the names of quantiles in its metadata.
+fn judgement(resource: &Value, metric: &Value) -> Judgement {
+    let of_resource = resource.get("resource").map(|one| items(one, "attributes")).unwrap_or_default();
+    let of_metric = items(metric, "metadata");
+    Judgement::new(
+        attribute(of_resource, VERDICT),
+        attribute(of_metric, WITHHELD),
+        attribute(of_metric, LOWER_BOUNDS),
+    )
+}
+
+/// The text of the attribute with this key.
+fn attribute<'v>(attributes: &'v [Value], key: &str) -> Option<&'v str> {
+    let one = attributes.iter().find(|one| one.get("key").and_then(Value::as_str) == Some(key))?;
+    one.pointer("/value/stringValue")?.as_str()
 }
 
 /// A whole number; those of 64 bits are texts in JSON.
@@ -77,7 +96,7 @@ fn histogram(point: &Value) -> Option<Exponential> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::sample;
+    use hoptax_result::{Verdict, sample};
     use proptest::prelude::*;
 
     use super::*;
@@ -101,6 +120,37 @@ mod tests {
             let metric = serde_json::json!({"name": "a", "exponentialHistogram": {"dataPoints": [point]}});
             let _ = import_otlp(&serde_json::json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [metric]}]}]}).to_string(), None);
         }
+    }
+
+    #[test]
+    fn what_the_result_does_not_state_is_not_imported() {
+        let mut result = sample::load();
+        (result.latency.response.p99_us, result.latency.service.p99_9_us) = (None, None);
+        result.latency.response.at_least.p99_us = Some(1.0);
+        let times = buckets(&[1_000, 2_000]);
+        let both = text(&result, &times, &times);
+        let response = import_otlp(&both, Some("hoptax.load.response_time")).unwrap().latency.service;
+        assert!(response.p50_us.is_some() && response.p99_9_us.is_some(), "{response:?}");
+        assert_eq!((response.p99_us, response.mean_us), (None, None));
+        let service = import_otlp(&both, Some("hoptax.load.service_time")).unwrap().latency.service;
+        assert!(service.p99_us.is_some() && service.mean_us.is_some(), "{service:?}");
+        assert_eq!(service.p99_9_us, None);
+        result.verdict = Verdict::Void;
+        let void = import_otlp(&text(&result, &times, &[]), None).unwrap();
+        assert_eq!((void.verdict, void.latency.service.p50_us), (Verdict::Void, None));
+    }
+
+    #[test]
+    fn a_quantile_in_a_bucket_without_end_is_a_lower_bound() {
+        // The bucket from 1 to 2^1024 s.
+        let counts = serde_json::json!({"offset": 0, "bucketCounts": ["1"]});
+        let point = serde_json::json!({"scale": -10, "count": "1", "sum": 2.0, "positive": counts});
+        let metric = serde_json::json!({"name": "a", "exponentialHistogram": {"dataPoints": [point]}});
+        let request = serde_json::json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [metric]}]}]});
+        let read = import_otlp(&request.to_string(), None).unwrap();
+        let service = read.latency.service;
+        assert_eq!((service.p50_us, service.at_least.p50_us), (None, Some(1e6)));
+        assert!(read.imported.unwrap().ranges.is_empty());
     }
 
     #[test]

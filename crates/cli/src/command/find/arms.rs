@@ -96,19 +96,20 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
         Ok(searched) => searched,
         Err(error) => Err(Failure::environment(error)),
     };
-    let searched = match searched {
+    let (searched, failure) = match searched {
         // An error after an interrupt is a consequence of it.
-        _ if interrupt.is_requested() => turns.finish(FindEnd::Interrupt),
-        Ok(ended_by) => turns.finish(ended_by),
-        Err(failure) => return Err(with_logs(&failure, folder)),
+        _ if interrupt.is_requested() => (turns.finish(FindEnd::Interrupt), None),
+        Ok(ended_by) => (turns.finish(ended_by), None),
+        // A proxy may end under overload. What is known by then is the result.
+        Err(failure) => (turns.finish(FindEnd::Failure), Some(with_logs(&failure, folder))),
     };
     drop(awake);
-    let Some(searched) = searched else { return Ok(Code::Interrupted) };
+    let Some(searched) = searched else { return failure.map_or(Ok(Code::Interrupted), Err) };
     let result = result(arguments, &study.plan, settings, searched, (begun, budget), environment);
     print::table_or_json(arguments.json.as_deref(), &result, || {
         terminal::find_arms(&result, print::style())
     })?;
-    Ok(code(&result))
+    failure.map_or_else(|| Ok(code(&result)), Err)
 }
 
 /// Refuses what a search on arms cannot do.

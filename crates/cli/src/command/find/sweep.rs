@@ -22,23 +22,32 @@ pub(super) fn duration(trial: Duration, warmup: Duration) -> Duration {
     (trial + warmup) * (RATES * ROUNDS) as u32
 }
 
-/// Measures the curve up to `highest`, requests per second. An interrupt ends it with the trials so far.
-pub(super) fn run(trials: &mut Trials<'_>, highest: f64, trial: Duration) -> Result<Sweep, Failure> {
+/// Measures the curve up to `highest`, requests per second. An interrupt, and a trial that cannot run, end it with the trials so far.
+pub(super) fn run(trials: &mut Trials<'_>, highest: f64, trial: Duration) -> (Sweep, Option<Failure>) {
     let rates: Vec<f64> = (1..=RATES).map(|step| highest * step as f64 / RATES as f64).collect();
     let mut measured: Vec<Vec<Option<LoadResult>>> = vec![Vec::new(); RATES];
+    let mut failure = None;
     for number in (0..ROUNDS).flat_map(order) {
         let (Some(rate), Some(results)) = (rates.get(number), measured.get_mut(number)) else { continue };
-        let Some((result, generator_limits)) = trials.judged_at_rate(*rate, trial)? else { break };
+        let (result, generator_limits) = match trials.judged_at_rate(*rate, trial) {
+            Ok(Some(measured)) => measured,
+            Ok(None) => break,
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        };
         print::note(&terminal::sweep_trial(*rate, &result, &generator_limits));
         results.push(Some(result).filter(|_| generator_limits.is_empty()));
     }
-    Ok(Sweep {
+    let sweep = Sweep {
         rounds: ROUNDS as u32,
         trial_s: trial.as_secs_f64(),
         confidence: CONFIDENCE,
         knee: knee_of(&rates, &measured),
         points: rates.iter().zip(&measured).map(|(rate, results)| point(*rate, results)).collect(),
-    })
+    };
+    (sweep, failure)
 }
 
 /// The order in which a round visits the rates: rows of a Williams design, so that no rate comes after the same rate in two

@@ -6,11 +6,13 @@ use hoptax_result::Verdict;
 use hoptax_store::{Filter, RESULT};
 use hoptax_study::file::{self, Observe};
 use hoptax_study::gate::{Earlier, judge_by_stored};
+use hoptax_study::sittings::machine_differences;
 
 use super::{Measured, library, own_study, study};
 use crate::arguments::GateArguments;
 use crate::command::own_study::Length;
 use crate::exit::Failure;
+use crate::state;
 use crate::stored;
 
 /// Measures the study as it is, and compares it with the stored runs of `label`.
@@ -49,12 +51,19 @@ fn earlier(store: &Path, study: &str, label: &str) -> Result<Vec<Earlier>, Failu
             Ok(Earlier { run, result: own_study::parse(&format!("the result of run {run}"), &text)? })
         })
         .collect::<Result<_, Failure>>()?;
-    let usable = earlier.iter().filter(|earlier| earlier.result.verdict != Verdict::Void).count();
+    let here = state::environment(false);
+    let (mut usable, mut elsewhere) = (0, String::new());
+    for one in earlier.iter().filter(|earlier| earlier.result.verdict != Verdict::Void) {
+        match machine_differences(&one.result.environment, &here).join("; ") {
+            same if same.is_empty() => usable += 1,
+            differences => elsewhere += &format!("\n  run {} is of another machine: {differences}", one.run),
+        }
+    }
     if usable < 2 {
         return Err(Failure::bad_input(format!(
-            "a reference needs at least 2 runs of the study `{study}` with the label `{label}` that are complete and not void, better \
-             five, hours apart; `{}` has {usable}: `hoptax study {study} --store` measures one, and `hoptax runs label RUN {label}` labels \
-             it",
+            "a reference needs at least 2 runs of the study `{study}` on this machine with the label `{label}` that are complete and not \
+             void, better five, hours apart; `{}` has {usable}: `hoptax study {study} --store` measures one, and `hoptax runs label RUN \
+             {label}` labels it{elsewhere}",
             store.display()
         )));
     }

@@ -1,6 +1,5 @@
 //! Writes the output files of a study. A failure to write one does not affect the others.
 
-use std::fs;
 use std::path::Path;
 
 use hoptax_report::{histograms, html, markdown};
@@ -8,6 +7,7 @@ use hoptax_result::StudyResult;
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_study::summary::response_histograms;
 
+use super::run_folder::{RESULT, replace};
 use crate::arguments::ExportTable;
 use crate::command::tables;
 
@@ -19,7 +19,7 @@ type Output = (&'static str, fn(&StudyResult) -> Text);
 
 /// The output files.
 const FILES: [Output; 9] = [
-    ("result.json", |result| {
+    (RESULT, |result| {
         let text = serde_json::to_string_pretty(result).map(|text| text + "\n");
         Some(text.map_err(|error| error.to_string()))
     }),
@@ -36,15 +36,42 @@ const FILES: [Output; 9] = [
     ("decisions.md", |result| markdown::decisions(&with_named(result, USUAL_MARGIN_SHARE)).map(Ok)),
 ];
 
-/// Writes all output files; returns one message for each failure.
+/// Writes all output files, each as a whole or not at all; returns one message for each failure.
 pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, text) in FILES {
         let Some(text) = text(result) else { continue };
         let path = directory.join(name);
-        if let Err(error) = text.and_then(|text| fs::write(&path, text).map_err(|error| error.to_string())) {
+        let written = text.and_then(|text| replace(&path, &text).map_err(|error| error.to_string()));
+        if let Err(error) = written {
             problems.push(format!("cannot write `{}`: {error}", path.display()));
         }
     }
     problems
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use hoptax_result::sample;
+
+    use super::*;
+
+    #[test]
+    fn a_result_that_cannot_be_written_leaves_the_old_one_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(RESULT);
+        fs::write(&path, "old").unwrap();
+        let result = sample::study("quick", "2026-11-01T00:00:00Z", 5.0);
+        let unfinished = path.with_extension("unfinished");
+        symlink("/dev/full", &unfinished).unwrap();
+        let problems = write_all(folder.path(), &result);
+        assert!(problems.iter().any(|problem| problem.contains(RESULT)), "{problems:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        fs::remove_file(unfinished).unwrap();
+        write_all(folder.path(), &result);
+        assert!(fs::read_to_string(&path).unwrap().ends_with("}\n"));
+    }
 }

@@ -1,7 +1,7 @@
 //! The run folder of a study, from which a killed study can be resumed.
 //!
 //! `study.yaml` is the study file, `run.json` holds everything else that the rounds depend on, and `rounds/N.json` is a complete
-//! round. A running study holds a lock on the folder.
+//! round. A `result.json` is about all of them. A running study holds a lock on the folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -24,6 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::exit::Failure;
 
 const FORMAT: &str = "hoptax.run/3";
+/// The result, which is written when the study ends.
+pub(super) const RESULT: &str = "result.json";
 const RUN: &str = "run.json";
 const STUDY: &str = "study.yaml";
 const ROUNDS: &str = "rounds";
@@ -293,7 +295,7 @@ pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     let exists = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();
     let (is_run, has_rounds) = (exists(RUN), round_file(path, 0).exists());
     let named = path.display();
-    let held = match (exists("result.json"), has_rounds) {
+    let held = match (exists(RESULT), has_rounds) {
         (true, _) if is_run => format!("`{named}` already holds a study and its result"),
         (true, _) => format!("`{named}` holds a result.json that this study would overwrite"),
         (false, true) => format!("`{named}` already holds rounds of a study"),
@@ -317,7 +319,7 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let mut found: Vec<(PathBuf, Manifest)> = entries
         .map(|entry| entry.path())
-        .filter(|path| path.join("result.json").is_file())
+        .filter(|path| path.join(RESULT).is_file())
         .filter_map(|path| Some((read(&path).ok()?.1, path)))
         .filter(|(manifest, _)| manifest.study == study)
         .map(|(manifest, path)| (path, manifest))
@@ -328,7 +330,7 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
 
 /// Replaces a file atomically: a reader finds the old content or the new one, also after a crash of the machine. The
 /// content must be on the disk before the rename, and the rename is kept only by writing the folder.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     replace_by(path, text, File::create(path.with_extension("unfinished"))?)
 }
 
@@ -356,10 +358,11 @@ fn replace_by(path: &Path, text: &str, mut file: File) -> io::Result<()> {
 }
 
 impl RunFolder {
-    /// Starts a study in a folder, and removes the rounds of an earlier one.
+    /// Starts a study in a folder, and removes the result and the rounds of an earlier one.
     pub(crate) fn create(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
         let folder = Self::locked(path)?;
         let write = || -> io::Result<()> {
+            remove_result(path)?;
             match fs::remove_dir_all(path.join(ROUNDS)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => fs::create_dir_all(path.join(ROUNDS))?,
@@ -413,10 +416,20 @@ impl RunFolder {
         replace(&self.path.join(RUN), &text).map_err(|error| unusable(&self.path, &error))
     }
 
-    /// Stores a complete round.
+    /// Stores a complete round, and removes the result of a resumed study, which is not about this round. Until then it is about
+    /// all of them, so a study that is killed before loses nothing.
     pub(crate) fn store_round(&self, round: u32, record: &RoundRecord, elapsed_s: f64) -> io::Result<()> {
+        remove_result(&self.path)?;
         let stored = serde_json::json!({"elapsed_s": elapsed_s, "record": record});
         replace(&round_file(&self.path, round), &stored.to_string())
+    }
+}
+
+/// Removes the result in a folder, if it has one.
+fn remove_result(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path.join(RESULT)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
@@ -456,6 +469,29 @@ mod tests {
         assert!(seen.is_sorted(), "{seen:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text(9));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_result_is_removed_by_a_further_round_and_by_a_new_study() {
+        let folder = tempfile::tempdir().unwrap();
+        let (at, result) = (folder.path(), folder.path().join(RESULT));
+        let manifest: Manifest = serde_json::from_value(serde_json::json!({
+            "format": FORMAT, "file_name": "", "hoptax_version": "", "envoy_version": "", "rounds": 2,
+            "seed": 1, "study": "", "plan_hash": "", "hoptax_hash": "", "envoy_hash": "", "cpu_model": "",
+            "cpus": 1, "memory_bytes": 1, "kernel": "", "machine": MachineProbe::default(),
+            "never_halted": false, "started_at": "", "resumed_after_rounds": [],
+        }))
+        .unwrap();
+        fs::write(&result, "{}").unwrap();
+        let first = RunFolder::create(at, "name: a\n", &manifest).unwrap();
+        assert!(!result.exists(), "it was that of another study");
+        first.store_round(0, &RoundRecord::default(), 1.0).unwrap();
+        drop(first);
+        fs::write(&result, "{}").unwrap();
+        let (resumed, complete) = RunFolder::resume(at, &manifest, &manifest).unwrap();
+        assert!(complete.ended_s.len() == 1 && result.exists(), "it is about all rounds so far");
+        resumed.store_round(1, &RoundRecord::default(), 2.0).unwrap();
+        assert!(!result.exists() && round_file(at, 1).exists());
     }
 
     #[test]

@@ -69,6 +69,20 @@ fn an_envoy_that_exits_is_reported_with_its_log() {
 }
 
 #[test]
+fn an_envoy_that_refuses_its_configuration_is_validated_for_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let explained = |script: &str| {
+        let spec = scripted(folder.path(), script);
+        let error = spec.start().unwrap().wait().unwrap_err();
+        spec.explained(error, &AtomicBool::new(false)).to_string()
+    };
+    let refused = explained("case $2 in validate) echo no such filter;; *) echo others ;; esac; exit 1");
+    assert!(refused.contains("rejects the configuration") && refused.contains("no such filter"), "{refused}");
+    let crashed = explained("case $2 in validate) exit 0;; *) echo out of luck; exit 7 ;; esac");
+    assert!(crashed.contains("the proxy exited") && crashed.contains("out of luck"), "{crashed}");
+}
+
+#[test]
 fn the_reason_is_found_before_and_behind_the_message_that_was_refused() {
     let first = "error initializing: script load error\nnode {\n}";
     assert!(reason_of(first).starts_with("error initializing: script load error"));
