@@ -41,7 +41,8 @@ function call(string $url, float $seconds, string $authority, $out): void
         // Over TLS, curl would offer HTTP/2 otherwise.
         curl_setopt_array($handle, [
             CURLOPT_RETURNTRANSFER => true, CURLOPT_TIMEOUT => 10, CURLOPT_TCP_NODELAY => true,
-            CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_1_1,
+            // Whatever proxy the environment names: what is measured is the server of the URL.
+            CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_1_1, CURLOPT_PROXY => '',
         ]);
         if ($authority !== '') {
             curl_setopt($handle, CURLOPT_CAINFO, $authority);

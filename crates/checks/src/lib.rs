@@ -13,7 +13,7 @@ pub mod study;
 pub mod thresholds;
 pub mod vague;
 
-use hoptax_result::{Finding, LoadResult, Measure, Place, Severity, StudyResult, Verdict};
+use hoptax_result::{Finding, LoadResult, Severity, StudyResult, Verdict};
 
 use thresholds::Limits;
 
@@ -77,9 +77,11 @@ pub fn judge_study(result: &mut StudyResult, limits: &Limits) {
 pub fn judge_sittings(result: &mut StudyResult) {
     let limits = Limits::loosened_to(&result.loosened);
     // A warning about a number of one sitting says nothing about the combined number, which is judged here. Findings
-    // that give the reason for a missing number stay.
+    // that give the reason for a missing number stay. That a known answer was not tested is no such reason.
     let is_judged_again = |finding: &Finding| study::OF_NUMBERS.iter().any(|check| check.id == finding.id);
-    let is_reason = |finding: &Finding| finding.withholds || finding.severity == Severity::Info;
+    let is_reason = |finding: &Finding| {
+        finding.withholds || (finding.severity == Severity::Info && finding.id != study::KNOWN_CPU)
+    };
     result.findings.retain(|finding| is_reason(finding) || !is_judged_again(finding));
     judge_by(study::OF_NUMBERS, result, &limits);
 }
@@ -92,20 +94,7 @@ fn judge_by(checks: &[Check<StudyResult>], result: &mut StudyResult, limits: &Li
             number.clear();
         }
     });
-    // Series and layers state their own precision, so only a failed check withholds them.
-    let failed = |finding: &&Finding| finding.severity == Severity::Fail;
-    let is_invalid =
-        |place: &Place<'_>| findings.iter().filter(failed).any(|finding| finding.withholds_number(place));
-    result.rule_costs.retain(|cost| !cost.places().any(|place| is_invalid(&place)));
-    let load = result.plan.cpu_load().map(|load| load.name.clone());
-    for arm in &mut result.arms {
-        let place = Place { arm: &arm.id, compared_with: None, load: load.as_deref(), measure: Measure::Cpu };
-        if is_invalid(&place) {
-            arm.layers.clear();
-            arm.top_down.clear();
-            arm.profiler_share = None;
-        }
-    }
+    study::derived::withhold(result, &findings);
     result.findings.extend(findings);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let is_void = result.findings.iter().any(|finding| finding.withholds) && !study::is_answered(result);

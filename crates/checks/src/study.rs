@@ -2,10 +2,12 @@
 
 mod arms;
 mod counters;
+pub(crate) mod derived;
 mod external;
 mod generator;
 mod host;
 mod known;
+mod missing;
 mod rounds;
 mod same;
 mod samples;
@@ -21,6 +23,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::BOOK,
     arms::OFFERED,
     arms::ERRORS,
+    missing::MISSING,
     known::RESPONSE_TIME,
     known::CPU_TIME,
     arms::UNPROVEN,
@@ -66,6 +69,9 @@ pub const OF_TIMELINES: &[Check<StudyResult>] = &[
 /// others read evidence that each sitting has of its own.
 pub const OF_NUMBERS: &[Check<StudyResult>] =
     &[known::RESPONSE_TIME, known::CPU_TIME, samples::VAGUE, samples::VAGUE_LEVEL, same::SAME];
+
+/// The check of known CPU times.
+pub(crate) const KNOWN_CPU: &str = known::CPU_TIME.id;
 
 /// Whether something is left of a study's main question: of a timeline, how long it hurts; of another study, a cost in CPU time of an arm with proxies; if no arm has
 /// proxies, a cost in response time or a ratio of rates.
@@ -408,6 +414,13 @@ pub(crate) mod tests {
         let result =
             combined(|result| result.arms[1].cost.cpu_us_per_request = Some(interval(-0.3, 0.2)), warning());
         assert_eq!(result.findings.iter().map(|one| one.sitting).collect::<Vec<_>>(), [None]);
+    }
+
+    #[test]
+    fn a_known_answer_that_one_sitting_did_not_test_is_judged_by_the_combined_number() {
+        assert_eq!(combined(|_| {}, vec![of_sitting("known-cpu", Severity::Info, false)]).findings, []);
+        let reason = vec![of_sitting("vague-level", Severity::Info, false)];
+        assert_eq!(combined(|_| {}, reason).findings.len(), 1);
     }
 
     #[test]

@@ -50,6 +50,7 @@ thresholds! {
     ARRIVALS_DISTANCE = max("arrivals-distance", 0.02, "Kolmogorov-Smirnov distance of gaps from an exponential distribution. With few gaps, the distance that chance exceeds once in a hundred times is allowed.");
     BLOCKED_SHARE = max("blocked-share", 0.01, "Share of requests that waited for a free connection, above which the measurement includes the pool.");
     ERROR_SHARE = max("error-share", 0.000_01, "Share of failed requests, above which RFC 9411 (sections 7.1 to 7.9) calls a test invalid.");
+    MISSING_OF_TAIL = max("missing-of-tail", 0.5, "Requests of an open load without a response time, as a share of those above a quantile, 1 - p, above which a study withholds the quantile. If half are missing, the p99 of the others may be the p98.5 of all.");
     MISMATCH_SHARE = max("mismatch-share", 0.000_01, "Share of responses that do not match the expectation: the subject did not do the work.");
     ADMITTED_ERROR = max("admitted-error", 0.05, "Relative deviation of the admitted requests from the number that a limit should admit.");
     LOAD_DEVIATION = max("load-deviation", 0.05, "Relative deviation of sent from planned requests in a twentieth of the trial (RFC 9411: sustained rate within 5 %). With few requests, chance variation is allowed.");

@@ -11,6 +11,8 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Sub;
 use std::os::unix::fs::FileExt as _;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// CPU time and run delay of tasks, since they started or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,6 +157,21 @@ impl ThreadAccount {
     }
 }
 
+/// Whether the kernel counts CPU time per thread. Without `CONFIG_SCHEDSTATS` and with delay accounting off, each thread has used
+/// nothing, however long it ran.
+///
+/// # Errors
+/// If the account of the calling thread cannot be read.
+pub fn counts_cpu_time() -> io::Result<bool> {
+    let account = ThreadAccount::of_this_thread()?;
+    let before = account.read()?;
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(1) {}
+    // The kernel updates it when the thread stops.
+    thread::sleep(Duration::from_millis(1));
+    Ok(account.read()?.cpu_ns > before.cpu_ns)
+}
+
 fn parse_schedstat(text: &str) -> io::Result<TaskUse> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     match (fields.next(), fields.next()) {
@@ -249,9 +266,12 @@ pub fn ended_children_cpu_ns() -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
+
+    #[test]
+    fn this_kernel_counts_cpu_time() {
+        assert!(counts_cpu_time().unwrap());
+    }
 
     #[test]
     fn cpu_time_is_counted_for_thread_and_process() {

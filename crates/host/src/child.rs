@@ -20,6 +20,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getppid, kill_process, kill_process_group,
     set_child_subreaper, set_parent_process_death_signal,
@@ -172,7 +173,16 @@ impl Group {
     /// Kills the group and waits for it. After the last group, kills all orphans too.
     pub(crate) fn kill(&mut self) -> io::Result<ExitStatus> {
         if !self.is_reaped {
-            self.signal(Signal::KILL);
+            let killed = kill_process_group(self.pid, Signal::KILL);
+            if killed == Err(Errno::PERM) && self.leader.try_wait()?.is_none() {
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    format!(
+                        "process {} runs as another user and cannot be ended: run hoptax itself as that user",
+                        self.pid.as_raw_nonzero()
+                    ),
+                ));
+            }
             let status = self.leader.wait()?;
             self.is_reaped = true;
             // The other members are children of this process by now, or of a process that is exiting.

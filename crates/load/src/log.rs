@@ -54,7 +54,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of their codes in the log.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Answered,
         Self::Failed(Failure::Refused),
         Self::Failed(Failure::Reset),
@@ -89,6 +89,7 @@ impl Outcome {
         Self::Failed(Failure::StreamReset(13)),
         Self::Failed(Failure::Unknown),
         Self::Failed(Failure::Generator),
+        Self::Failed(Failure::StreamReset(u8::MAX)),
     ];
 
     /// Its name in results.
@@ -278,6 +279,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_stream_that_was_reset_with_any_code_is_never_logged_as_answered() {
+        for code in [0, 13, 14, 0x20, 255, 0x10c, u32::MAX] {
+            assert_ne!(Outcome::Failed(Failure::reset(code)).code(), Outcome::Answered.code(), "{code}");
+        }
+    }
 
     fn entries() -> impl Strategy<Value = Entry> {
         let timestamp = || prop::option::of(0..u64::MAX);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{Book, LatencySet};
-use hoptax_wire::http2::STREAM_RESETS;
+use hoptax_wire::http2::{ERROR_CODES, STREAM_RESETS};
 
 use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
@@ -48,6 +48,12 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// A stream that was reset with this code. All codes without a name are one.
+    pub(crate) fn reset(code: u32) -> Self {
+        let known = u8::try_from(code).ok().filter(|code| usize::from(*code) < STREAM_RESETS.len());
+        Self::StreamReset(known.unwrap_or(u8::MAX))
+    }
+
     /// Its name in results.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -59,6 +65,7 @@ impl Failure {
             Self::Malformed => "malformed",
             Self::Tls => "tls",
             Self::Protocol => "protocol",
+            // Unknown codes are one: see `reset`.
             Self::StreamReset(code) => {
                 STREAM_RESETS.get(usize::from(code)).copied().unwrap_or("stream-reset-unknown")
             }
@@ -323,6 +330,8 @@ impl Recording {
 
     /// Counts a GOAWAY.
     pub(crate) fn record_goaway(&mut self, code: u32) {
+        // Unknown codes are one, so that a server cannot make this grow.
+        let code = if (code as usize) < ERROR_CODES.len() { code } else { u32::MAX };
         *self.drained.entry(code).or_default() += 1;
     }
 

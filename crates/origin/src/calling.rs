@@ -28,6 +28,8 @@ use crate::table::Tables;
 use crate::{OriginError, OriginReport, listen};
 use peer::{CallError, Peers};
 
+/// Pause after `accept` failed for lack of file descriptors or memory.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(1);
 /// How often a stop request is noticed.
 const MAX_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Stack of the thread of a connection. The parser of requests has the largest frame, of some KiB.
@@ -138,7 +140,10 @@ impl CallingOrigin {
             }
             match self.listener.accept() {
                 Ok((stream, _)) => {
-                    self.start_thread(stream, connections)?;
+                    // Without a thread, the connection is closed; others go on.
+                    if self.start_thread(stream, connections).is_err() {
+                        self.shared.broken.fetch_add(1, Ordering::Relaxed);
+                    }
                     connections += 1;
                 }
                 Err(error)
@@ -148,6 +153,8 @@ impl CallingOrigin {
                             | io::ErrorKind::Interrupted
                             | io::ErrorKind::ConnectionAborted
                     ) => {}
+                // Others may close theirs.
+                Err(error) if is_shortage(&error) => thread::sleep(ACCEPT_PAUSE),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -168,6 +175,12 @@ impl CallingOrigin {
         };
         thread::Builder::new().stack_size(STACK_BYTES).spawn(until_closed).map(drop)
     }
+}
+
+/// Whether an error is a lack of file descriptors or memory.
+fn is_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
+    Errno::from_io_error(error).is_some_and(|errno| shortages.contains(&errno))
 }
 
 /// Serves a connection until the client closes it.

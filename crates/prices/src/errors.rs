@@ -26,7 +26,7 @@ pub const CLASSES: [f64; 2] = [0.12, 0.05];
 const CONFIDENCE: f64 = 0.95;
 
 /// The name of plain proxying among the anchors.
-const PLAIN: &str = "plain proxying";
+pub(crate) const PLAIN: &str = "plain proxying";
 
 /// A price carried to a machine on which the true price is known.
 #[derive(Clone, Debug, PartialEq)]

@@ -90,3 +90,21 @@ fn a_study_without_common_functions_carries_nothing() {
     here.arms.clear();
     assert!(carry(&list, &here, &known::machines()).is_none());
 }
+
+#[test]
+fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
+    let list = list();
+    let prices = |functions: &[&str]| {
+        let mut here = anchors(&list, 2.0);
+        here.arms.retain(|arm| arm.kind != ArmKind::Function || functions.contains(&arm.id.as_str()));
+        carry(&list, &here, &known::machines()).unwrap().prices
+    };
+    let count = |functions: &[&str], made: PriceMade| {
+        prices(functions).iter().filter(|price| price.made == made).count()
+    };
+    assert!(count(&ANCHORS[..3], PriceMade::Carried) > 0);
+    assert_eq!((count(&["jwt"], PriceMade::Carried), count(&["jwt"], PriceMade::Measured)), (0, 1));
+    for price in prices(&["jwt"]).iter().filter(|price| price.id != "jwt") {
+        assert!(price.reason.as_ref().is_some_and(|reason| reason.contains("1 of")), "{price:?}");
+    }
+}

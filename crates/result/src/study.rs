@@ -15,6 +15,7 @@ mod round;
 mod rules;
 mod subject;
 mod timeline;
+mod usable;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use hoptax_result::{
 };
 use hoptax_stats::decide;
 
-use crate::summary::sum_of_cpu_costs;
+use crate::summary::{rounds_of_sum, sum_of_cpu_costs};
 
 /// What a bill states besides the numbers of its study.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum>
     terms.push(together);
     let interaction_us = sum_of_cpu_costs(result, &terms)?;
     let interaction_share = interaction_us.times(1.0 / whole.estimate);
-    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
+    let (rounds, confidence) = (rounds_of_sum(result, &terms)?, result.plan.quantile_confidence());
     Some(BilledSum {
         parts_us,
         together_us: sum_of_cpu_costs(result, &[together])?.times(-1.0),

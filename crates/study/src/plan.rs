@@ -58,6 +58,8 @@ pub const CONFIDENCE: f64 = 0.95;
 pub const DEFAULT_ROUNDS: u32 = 10;
 /// How often the capacity of a subject is measured.
 const CAPACITY_TURNS: u32 = 3;
+/// Length of each of the two loops of such a measurement.
+const CAPACITY_LOOP: Duration = Duration::from_millis(150);
 /// Default length of a slice, unless the machine needs a shorter one.
 pub const DEFAULT_SLICE: Duration = Duration::from_millis(200);
 /// Share of unanswered requests above which an arm's numbers are withheld.
@@ -90,6 +92,8 @@ pub struct Plan {
     pub profile: bool,
     /// How often the capacity of each subject is measured, if a load needs it; the median is used.
     pub capacity_turns: u32,
+    /// Length of each of the two loops of such a measurement.
+    pub capacity_loop: Duration,
     /// Headers of every request of every arm: all that any function requires.
     pub headers: BTreeMap<String, String>,
     /// The configurations of the user that proxies run.
@@ -223,6 +227,7 @@ impl Plan {
             seed: file.seed,
             rounds: file.rounds.unwrap_or(DEFAULT_ROUNDS),
             capacity_turns: CAPACITY_TURNS,
+            capacity_loop: CAPACITY_LOOP,
             left_open: LeftOpen {
                 rounds: file.rounds.is_none() && file.observe == Observe::Costs,
                 slices: (0..)

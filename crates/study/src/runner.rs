@@ -53,7 +53,6 @@ use hoptax_subject::origin::OriginError;
 use crate::event::Event;
 use crate::plan::{self, Block, Plan};
 use crate::record::RoundRecord;
-pub use capacity::LOOP as CAPACITY_LOOP;
 pub use live::{Live, with_live};
 use measure::Meter;
 pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES, ProfileError};

@@ -38,7 +38,7 @@ pub use by_round::CpuByRound;
 pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;
 use subject::Proxies;
-pub use sum::sum_of_cpu_costs;
+pub use sum::{rounds_of_sum, sum_of_cpu_costs};
 pub use usable::usable_rounds;
 
 use crate::file::HOPTAX;

@@ -42,10 +42,13 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
     protects_from: "quantiles that mix two states of the subject",
     source: "MSER (White 1997) on the medians of hundredths of the trial: the steady state must begin in the first half",
     judge: |result, limits| {
-        let medians: Option<Vec<f64>> =
-            result.windows.iter().map(|window| window.median_response_us).collect();
-        let Some(medians) = medians else { return Vec::new() };
-        let Some(first) = truncation(&medians).filter(|first| *first > medians.len() / 2) else {
+        let count = result.windows.len();
+        let windows = result.windows.iter().enumerate();
+        // A window without responses has no median, and says nothing about the others.
+        let (numbers, medians): (Vec<usize>, Vec<f64>) =
+            windows.filter_map(|(number, window)| Some((number, window.median_response_us?))).unzip();
+        let Some(first) = truncation(&medians) else { return Vec::new() };
+        let Some(begins) = numbers.get(first).copied().filter(|begins| *begins > count / 2) else {
             return Vec::new();
         };
         let (before, after) = medians.split_at(first);
@@ -65,7 +68,7 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
                 format!(
                     "no steady state: response time p50 changed by {:+.0} % after {:.0} % of the trial",
                     change * 100.0,
-                    first as f64 / medians.len() as f64 * 100.0
+                    begins as f64 / count as f64 * 100.0
                 ),
                 "run longer, with a longer --warmup; `windows` in the JSON result shows the course",
             )
@@ -106,6 +109,25 @@ mod tests {
         assert_eq!(change(70, 50.0), Some(Severity::Fail));
         assert_eq!(change(20, 50.0), None);
         assert_eq!(change(0, 50.0), None);
+    }
+
+    #[test]
+    fn windows_without_a_median_are_left_out() {
+        let change = |is_kept: fn(usize) -> bool| {
+            let invalidate = |result: &mut LoadResult| {
+                for (number, window) in result.windows.iter_mut().enumerate() {
+                    let us = if number < 70 { 0.0 } else { 50.0 };
+                    let changed = window.median_response_us.map(|median_us| median_us + us);
+                    window.median_response_us = changed.filter(|_| is_kept(number));
+                }
+            };
+            fired("steady-state", invalidate).0
+        };
+        assert_eq!(change(|number| number != 10), Some(Severity::Fail));
+        assert_eq!(change(|number| !(20..40).contains(&number)), Some(Severity::Fail));
+        assert_eq!(change(|number| (55..85).contains(&number)), Some(Severity::Fail));
+        // Too few are left.
+        assert_eq!(change(|number| (61..80).contains(&number)), None);
     }
 
     #[test]

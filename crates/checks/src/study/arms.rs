@@ -234,7 +234,7 @@ pub(super) const CAPACITY: Check<StudyResult> = Check {
 };
 
 /// The findings about each arm under each load.
-fn each_load(result: &StudyResult, judge: impl Fn(&ArmLoad) -> Option<Finding>) -> Vec<Finding> {
+pub(super) fn each_load(result: &StudyResult, judge: impl Fn(&ArmLoad) -> Option<Finding>) -> Vec<Finding> {
     let mut found = Vec::new();
     for arm in &result.arms {
         for load in &arm.loads {

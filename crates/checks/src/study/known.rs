@@ -2,6 +2,7 @@
 
 use hoptax_result::{ArmResult, Finding, Measure, Measured, Severity, StudyResult};
 
+use super::samples::ANOTHER_SITTING;
 use crate::Check;
 use crate::thresholds;
 
@@ -55,7 +56,9 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
             let seen_us = seen.estimate - empty.estimate;
             let half_us = seen.half_width().hypot(empty.half_width());
             let beyond = ((seen_us - expected_us).abs() - half_us) / expected_us;
-            let (severity, threshold) = crate::severity_above(beyond, warn, fail)?;
+            let Some((severity, threshold)) = crate::severity_above(beyond, warn, fail) else {
+                return untested(result, arm, (half_us, expected_us), fail);
+            };
             let message = format!(
                 "CPU time of `{}` changed by {seen_us:.2} ±{half_us:.2} us, expected {expected_us:.0} us",
                 arm.id
@@ -70,6 +73,37 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
     },
     withhold: None,
 };
+
+/// States that a known answer was not tested: nothing contradicts it, but the interval is so wide that nothing would. It withholds
+/// no number.
+fn untested(
+    result: &StudyResult,
+    arm: &ArmResult,
+    (half_us, expected_us): (f64, f64),
+    limit: f64,
+) -> Option<Finding> {
+    let share = half_us / expected_us;
+    if share <= limit {
+        return None;
+    }
+    let message = format!(
+        "the known CPU time of `{}` was not tested: the interval of what was measured is ±{half_us:.2} us, ±{:.0} % of the expected \
+         {expected_us:.0} us",
+        arm.id,
+        share * 100.0
+    );
+    let advice = if result.sittings.len() > 1 {
+        ANOTHER_SITTING
+    } else {
+        "add rounds (`--rounds`): four times as many halve the interval"
+    };
+    let measured = Measured::percent(share, limit);
+    Some(Finding {
+        arm: Some(arm.id.clone()),
+        measures: vec![Measure::Cpu],
+        ..Finding::new("known-cpu", Severity::Info, measured, message, advice)
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -115,13 +149,18 @@ mod tests {
 
     /// Two arms of a filter, configured to burn nothing and 10 us, with their measured costs.
     fn burning(empty_us: f64, ten_us: f64) -> impl Fn(&mut StudyResult) {
+        burning_within(empty_us, ten_us, 0.1)
+    }
+
+    /// The same with the half-width of their intervals.
+    fn burning_within(empty_us: f64, ten_us: f64, half_width_us: f64) -> impl Fn(&mut StudyResult) {
         move |result| {
             for (cpu_us, cost_us) in [(0.0, empty_us), (10.0, ten_us)] {
                 let mut arm = result.arms[2].clone();
                 arm.id = format!("burn{{us={cpu_us}}}");
                 arm.function = Some("control/burn".to_owned());
                 arm.known_answer = Some(KnownAnswer { cpu_us: Some(cpu_us), ..KnownAnswer::default() });
-                arm.cost.cpu_us_per_request = Some(interval(cost_us, 0.1));
+                arm.cost.cpu_us_per_request = Some(interval(cost_us, half_width_us));
                 result.arms.push(arm);
             }
         }
@@ -136,5 +175,19 @@ mod tests {
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
         assert_eq!(burns(0.5, 8.0).0, Some(Severity::Fail));
         assert!(withheld(burning(0.5, 13.0)).iter().all(|place| place.ends_with(" Cpu")));
+    }
+
+    #[test]
+    fn a_known_cpu_time_within_a_wide_interval_is_reported_as_not_tested() {
+        // The difference of two costs of ±0.3 us is ±0.42 us, and of ±0.4 us is ±0.57 us. The threshold is 0.5 us.
+        assert_eq!(fired("known-cpu", burning_within(0.5, 10.6, 0.3)).0, None);
+        let (severity, result) = fired("known-cpu", burning_within(0.5, 10.6, 0.4));
+        assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Sound));
+        assert!(result.findings.iter().all(|one| !one.withholds && one.message.contains("was not tested")));
+        assert!(withheld(burning_within(0.5, 10.6, 0.4)).is_empty());
+        // Any value passed before.
+        assert_eq!(fired("known-cpu", burning_within(0.5, 25.0, 16.0)).0, Some(Severity::Info));
+        // What contradicts the answer fails in spite of its interval.
+        assert_eq!(fired("known-cpu", burning_within(0.5, 13.0, 0.6)).0, Some(Severity::Fail));
     }
 }

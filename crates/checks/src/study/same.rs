@@ -1,20 +1,22 @@
 //! A/A arms: copies of the baseline must not differ from it.
 
-use hoptax_result::{ArmKind, ArmResult, Finding, Interval, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{
+    ArmKind, ArmResult, CostMeasure, Finding, Interval, Measure, Measured, Severity, StudyResult,
+};
 use hoptax_stats::chance_of_difference;
 
 use crate::Check;
 use crate::thresholds::{self, Limits};
 
 /// A measure of an A/A arm: its cost, and the level that the cost is a difference from.
-type Judged = (Measure, fn(&ArmResult) -> Option<Interval>, fn(&ArmResult) -> Option<Interval>);
+type Judged = (Measure, CostMeasure, fn(&ArmResult) -> Option<Interval>);
 
 const JUDGED: [Judged; 5] = [
-    (Measure::Cpu, |arm| arm.cost.cpu_us_per_request, |other| other.cpu_us_per_request),
-    (Measure::MaxRate, |arm| arm.cost.max_rate, |other| other.max_rate),
-    (Measure::ResponseP50, |arm| arm.cost.response_us.p50, |other| other.response_us.p50),
-    (Measure::ResponseP90, |arm| arm.cost.response_us.p90, |other| other.response_us.p90),
-    (Measure::ResponseP99, |arm| arm.cost.response_us.p99, |other| other.response_us.p99),
+    (Measure::Cpu, CostMeasure::CpuUs, |other| other.cpu_us_per_request),
+    (Measure::MaxRate, CostMeasure::MaxRate, |other| other.max_rate),
+    (Measure::ResponseP50, CostMeasure::ResponseP50Us, |other| other.response_us.p50),
+    (Measure::ResponseP90, CostMeasure::ResponseP90Us, |other| other.response_us.p90),
+    (Measure::ResponseP99, CostMeasure::ResponseP99Us, |other| other.response_us.p99),
 ];
 
 /// Each interval of an A/A arm should cover zero, as nineteen in twenty do.
@@ -31,20 +33,28 @@ pub(super) const SAME: Check<StudyResult> = Check {
 fn of_measure(
     result: &StudyResult,
     limits: &Limits,
-    (measure, cost_of, level_of): &Judged,
+    (measure, cost_measure, level_of): &Judged,
 ) -> Option<Finding> {
     let same: Vec<(&ArmResult, Interval)> = result
         .arms
         .iter()
         .filter(|arm| arm.kind == ArmKind::Same)
-        .filter_map(|arm| Some((arm, cost_of(arm)?)))
+        .filter_map(|arm| Some((arm, cost_measure.of(&arm.cost)?)))
         .collect();
-    let chance = |cost: &Interval| {
-        let confidence = result.plan.quantile_confidence();
-        chance_of_difference(cost, result.replicates(), confidence).unwrap_or(1.0) * same.len() as f64
+    let replicates = |arm: &ArmResult| {
+        // An interval of several sittings is over them, however many rounds they have.
+        if result.sittings.len() > 1 {
+            return result.replicates();
+        }
+        let arms = (arm.id.as_str(), arm.compared_with.as_deref());
+        result.usable_rounds(arms, *cost_measure, None)
     };
-    let (arm, cost) = same.iter().min_by(|a, b| chance(&a.1).total_cmp(&chance(&b.1)))?;
-    let chance = chance(cost);
+    let chance = |(arm, cost): &(&ArmResult, Interval)| {
+        let confidence = result.plan.quantile_confidence();
+        chance_of_difference(cost, replicates(arm), confidence).unwrap_or(1.0) * same.len() as f64
+    };
+    let found = same.iter().min_by(|a, b| chance(a).total_cmp(&chance(b)))?;
+    let ((arm, cost), chance) = (found, chance(found));
     if chance > 1.0 - result.plan.confidence {
         return None;
     }
@@ -81,7 +91,7 @@ fn of_measure(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Severity, StudyResult, Verdict};
+    use hoptax_result::{Disturbance, Sample, Severity, StudyResult, StudyRound, Verdict};
 
     use crate::study::tests::{fired, interval, withheld};
 
@@ -99,6 +109,44 @@ mod tests {
         let (severity, result) = fired("same-differs", differs(2.0, 0.5));
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
         assert!(withheld(differs(2.0, 0.5)).iter().all(|place| place.ends_with(" Cpu")));
+    }
+
+    /// Twelve rounds, in `usable` of which the slices of CPU time count.
+    fn rounds(usable: u32) -> Vec<StudyRound> {
+        let round = |number: u32| {
+            let by = if number < usable { Vec::new() } else { vec![Disturbance::Steal] };
+            let sample = |arm: &str| Sample {
+                arm: arm.to_owned(),
+                load: "saturation".to_owned(),
+                began_s: vec![f64::from(number)],
+                block: vec![0],
+                copy: vec![0],
+                set_aside: vec![by.clone()],
+                slowdown: vec![None],
+                values: [("cpu_us_per_request".to_owned(), vec![Some(40.0)])].into(),
+                ..Sample::default()
+            };
+            StudyRound {
+                round: number,
+                samples: ["baseline", "same"].map(sample).into(),
+                ..StudyRound::default()
+            }
+        };
+        (0..12).map(round).collect()
+    }
+
+    #[test]
+    fn chance_is_that_of_the_rounds_that_the_interval_is_over() {
+        let fires = |usable: u32| {
+            fired("same-differs", |result| {
+                differs(2.1, 0.7)(result);
+                result.rounds = rounds(usable);
+                (result.plan.rounds_completed, result.plan.rounds_planned) = (12, 12);
+            })
+            .0
+        };
+        // Three half-widths: 4e-5 with 11 degrees of freedom, 0.006 with two.
+        assert_eq!((fires(12), fires(3)), (Some(Severity::Fail), Some(Severity::Warn)));
     }
 
     #[test]

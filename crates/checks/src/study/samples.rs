@@ -46,7 +46,8 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
 pub(super) const VAGUE: Check<StudyResult> = Check {
     id: "vague-cost",
     protects_from: "a cost whose interval is too wide to be useful",
-    source: "own: half-width of the interval against the level of the arm compared with, or what the cost is at least, if that is larger",
+    source: "own: half-width of the interval against the level of the arm compared with (0 without proxies), or what the cost is at least, \
+             if that is larger",
     judge: |result, limits| {
         let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
         let of_p99 = rounds_advice(result, limits);
@@ -66,13 +67,17 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                 } else {
                     format!("the baseline's {name}")
                 };
-                let message = format!("the interval of its {name} cost is ±{:.0} % of {of}", share * 100.0);
+                let message = if share.is_finite() {
+                    format!("the interval of its {name} cost is ±{:.0} % of {of}", share * 100.0)
+                } else {
+                    format!("the interval of its {name} cost contains zero, and `{}` has no {name}", other.id)
+                };
                 let advice = match measure {
                     _ if result.sittings.len() > 1 => ANOTHER_SITTING,
                     Measure::ResponseP99 => of_p99.as_str(),
                     _ => "add rounds, or blocks of this load",
                 };
-                let measured = Measured::percent(share, limit);
+                let measured = Measured::percent(share.min(WIDEST), limit);
                 let one = Finding::new("vague-cost", Severity::Info, measured, message, advice);
                 found.push(Finding {
                     arm: Some(arm.id.clone()),
@@ -89,8 +94,11 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// What is stated of a wider interval, since JSON has no infinite numbers.
+const WIDEST: f64 = 100.0;
+
 /// What narrows an interval over sittings.
-const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): its number determines the width, before that of their rounds";
+pub(super) const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): its number determines the width, before that of their rounds";
 
 /// The half-widths of an arm's costs against the arm `other` that it is compared with, each with its load.
 fn cost_widths<'a>(
@@ -103,9 +111,10 @@ fn cost_widths<'a>(
     };
     let name = |load: Option<&'a LoadSpec>| load.map(|load| load.name.as_str());
     let (cpu_load, rate_load) = (name(result.plan.cpu_load()), name(result.plan.rate_load()));
-    // Both are reported. The share varies with the level, too.
+    // Both are reported. The share varies with the level, too. An arm without proxies has no level, and its proxies take no CPU time.
     let cpu = |cost: &Cost, level: Option<Interval>| {
-        let of_us = share(cost.cpu_us_per_request, level)?;
+        let level_us = level.map(|level| level.estimate).or(other.hops.is_empty().then_some(0.0))?;
+        let of_us = Width::of(&cost.cpu_us_per_request?, level_us);
         let of_share = cost.cpu_share.map(|cost| Width::of(&cost, 1.0));
         Some(of_share.filter(|of_share| of_share.share > of_us.share).unwrap_or(of_us))
     };
@@ -347,6 +356,32 @@ mod tests {
             result.arms[2].cost.cpu_share = Some(interval(0.9, 0.51));
         };
         assert!(withheld(vague_share).contains(&"+lua saturation Cpu".to_owned()));
+    }
+
+    #[test]
+    fn a_cost_against_an_arm_without_proxies_is_judged_by_its_own_size() {
+        let cost = |half_width: f64| {
+            move |result: &mut StudyResult| {
+                let direct = &mut result.arms[0];
+                (direct.cpu_us_per_request, direct.max_rate, direct.proxy_use) = (None, None, None);
+                direct.hops.clear();
+                // It costs nothing, which would be vague.
+                result.arms.remove(1);
+                let arm = &mut result.arms[1];
+                arm.cost.cpu_us_per_request = Some(interval(60.0, half_width));
+                arm.cost.cpu_share = None;
+            }
+        };
+        assert_eq!(fired("vague-cost", cost(5.0)).0, None);
+        assert!(withheld(cost(5.0)).is_empty());
+        assert_eq!(fired("vague-cost", cost(50.0)).0, Some(Severity::Info));
+        let withheld = withheld(cost(50.0));
+        assert!(withheld.contains(&"+lua saturation Cpu".to_owned()), "{withheld:?}");
+        // An interval with zero in it is infinitely wide, which JSON cannot state.
+        let (_, result) = fired("vague-cost", cost(70.0));
+        let finding = result.findings.iter().find(|one| one.id == "vague-cost").unwrap();
+        assert!(finding.withholds && finding.value.is_finite(), "{finding:?}");
+        assert!(finding.message.contains("contains zero, and `baseline` has no CPU time"), "{finding:?}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use self::laboratory::{Laboratory, adapt, create_folder};
 use self::passed::{Passed, passed};
 use self::tries::{Tries, try_variants};
 use super::own_study::{self, Length};
-use super::study::run_folder;
+use super::study::{replaced, run_folder};
 use super::{functions, study};
 use crate::arguments::PriceArguments;
 use crate::exit::{Code, Failure};
@@ -189,7 +189,7 @@ fn run_study(
     if stored.as_ref().is_some_and(|(then, _)| is_same(then, text)) {
         return own_study::resume(options(arguments, arguments.rounds), folder);
     }
-    run_folder::write_study(file, text)
+    replaced::write_study(file, text)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", file.display())))?;
     let mut all = options(arguments, Some(arguments.rounds.unwrap_or(ROUNDS)));
     all.extend(stored.map(|_| "--force".to_owned()));

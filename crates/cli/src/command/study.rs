@@ -6,6 +6,7 @@ mod forecast;
 pub(crate) mod library;
 mod outputs;
 mod recorder;
+pub(crate) mod replaced;
 pub(crate) mod requirements;
 pub(crate) mod run_folder;
 mod session;

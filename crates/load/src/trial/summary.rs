@@ -165,8 +165,7 @@ fn failures(recording: &Recording) -> BTreeMap<String, u64> {
 }
 
 fn drained(recording: &Recording) -> BTreeMap<String, u64> {
-    let word =
-        |code: u32| ERROR_CODES.get(code as usize).map_or_else(|| code.to_string(), ToString::to_string);
+    let word = |code: u32| ERROR_CODES.get(code as usize).copied().unwrap_or("unknown").to_owned();
     recording.drained.iter().map(|(code, count)| (word(*code), *count)).collect()
 }
 

@@ -83,9 +83,7 @@ impl Worker {
                 }
             }
         }
-        if !ramp_up.is_zero() {
-            self.rearm();
-        }
+        self.rearm();
         Ok(())
     }
 
@@ -111,8 +109,8 @@ impl Worker {
         Err(ConnectError::Timeout { address, seconds: self.timeout_ns as f64 / 1e9 })
     }
 
-    /// Re-arms the events of all connections. Those during the ramp-up were dropped, and a server may have closed an idle
-    /// connection meanwhile.
+    /// Re-arms the events of all connections. Those of connections that were ready while others opened were dropped, and a server may
+    /// have closed one meanwhile.
     fn rearm(&self) {
         for connection in self.connections.live() {
             if let Some(transport) = self.transports.get(connection) {

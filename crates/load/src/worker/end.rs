@@ -10,6 +10,7 @@ use super::Worker;
 use crate::connection::{ConnectionId, Event, State};
 use crate::current::Current;
 use crate::recording::Unsent;
+use crate::transport::Transport;
 
 /// Time after the last response in which all acknowledgements are sent and received: the longest delay of one, 25 ms (RFC
 /// 9000, section 18.2), and time for the peer.
@@ -26,6 +27,8 @@ impl Worker {
                 |request: &super::InFlight| now.saturating_sub(request.started_ns) >= self.timeout_ns;
             if self.requests[slot.index()].as_ref().is_some_and(is_late) {
                 self.feed(current, Event::TimedOut(slot), now);
+                // At once: each search of the actions would otherwise pass those of all before it.
+                self.perform(current, now);
             }
         }
         if self.connections.is_opening() {
@@ -34,7 +37,11 @@ impl Worker {
             };
             let opening: Vec<ConnectionId> = self.connections.live().filter(is_opening).collect();
             for connection in opening {
-                if now.saturating_sub(self.transports[connection].connect_started_ns) >= self.timeout_ns {
+                // A connection whose opening was held up when the load was interrupted has no transport.
+                let is_late = |transport: &Transport| {
+                    now.saturating_sub(transport.connect_started_ns) >= self.timeout_ns
+                };
+                if self.transports.get(connection).is_some_and(is_late) {
                     self.feed(current, Event::ConnectTimedOut(connection), now);
                 }
             }

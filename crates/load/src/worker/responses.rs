@@ -146,7 +146,10 @@ impl Worker {
     ) {
         for event in events {
             if let ProtocolEvent::Draining { code } = event {
-                current.record_goaway(now, *code);
+                // A server that ends gracefully sends two.
+                if !matches!(self.connections.state(connection), State::Draining { .. }) {
+                    current.record_goaway(now, *code);
+                }
                 self.connections.handle(Event::Drain(connection));
             }
         }
@@ -203,7 +206,7 @@ impl Worker {
             }
             ProtocolEvent::Lost { stream, loss } => {
                 let failure = match loss {
-                    Loss::Reset(code) => Failure::StreamReset(code.min(u32::from(u8::MAX)) as u8),
+                    Loss::Reset(code) => Failure::reset(code),
                     Loss::Unprocessed => Failure::Unprocessed,
                     Loss::Malformed => Failure::Malformed,
                 };

@@ -18,6 +18,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::ArmRound;
+use crate::ProxyTraffic;
 pub use numbers::RoundNumbers;
 pub(super) use numbers::{costs_schema, levels_schema};
 
@@ -27,6 +28,18 @@ const PAGE_BYTES: f64 = 4096.0;
 /// Half-width of intervals of bytes per request, at least. The bytes of a round are exact, but a few requests of the warm-up may
 /// differ from the others.
 const TRAFFIC_RESOLUTION_BYTES: f64 = 0.1;
+
+/// The sum of what each proxy has; none without a proxy that has a value.
+fn sum(values: impl Iterator<Item = f64>) -> Option<f64> {
+    values.reduce(|sum, value| sum + value)
+}
+
+/// Bytes of all proxies of an arm per request of its callers, which are the requests of its first proxy. None without traffic.
+fn bytes_per_request(round: &ArmRound, bytes: fn(&ProxyTraffic) -> u64) -> Option<f64> {
+    let requests = round.traffic.first()?.requests;
+    let bytes: u64 = round.traffic.iter().map(bytes).sum();
+    (requests > 0).then(|| bytes as f64 / requests as f64)
+}
 
 /// A measure that an arm has once per round.
 #[derive(Clone, Copy)]
@@ -65,9 +78,12 @@ pub struct MeasureDefinition {
     pub is_of_first_proxy: bool,
     /// Whether the first version of results already had its levels, but not its costs: they are then the differences of levels.
     pub is_original: bool,
-    /// Its values in a round, one per proxy in the order of the arm; empty if there are none. The cost of an arm is the difference
-    /// of their sum.
+    /// Its values in a round, one per proxy in the order of the arm; empty if there are none.
     pub values: fn(&ArmRound) -> Vec<f64>,
+    /// What all proxies of the arm have together in a round; none if they have no value. The cost of an arm is the difference of
+    /// this total. It is not always the sum of the values: those per request are per request of each proxy, and of clones each
+    /// gets only some of the requests.
+    pub total: fn(&ArmRound) -> Option<f64>,
     /// The smallest half-width of its intervals in the unit of its values, if the values of all rounds may be equal although true
     /// ones are not.
     pub resolution: fn(&ArmRound) -> Option<f64>,

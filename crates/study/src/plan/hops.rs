@@ -442,7 +442,14 @@ fn in_words(section: &HopSection, usual: &str) -> String {
     }));
     parts.extend(section.workers.map(|number| format!("{number} workers")));
     parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));
-    parts.extend(section.env.iter().map(|(name, value)| format!("`{name}={value}`")));
+    parts.extend(section.env.iter().map(|(name, value)| {
+        // It is printed in every report.
+        if hoptax_secrets::is_name(name) {
+            format!("`{name}` (not shown)")
+        } else {
+            format!("`{name}={value}`")
+        }
+    }));
     let program = match (section.proxy, &section.envoy) {
         (ProxyWord::Envoy, None) => usual.to_owned(),
         (ProxyWord::Envoy, Some(envoy)) => format!("Envoy {envoy}"),

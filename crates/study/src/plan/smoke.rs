@@ -9,6 +9,8 @@ use super::{Change, LeftOpen, Plan, TimedEvent, Timeline};
 const ROUNDS: u32 = 1;
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(50);
+/// Length of a loop that measures a capacity.
+const CAPACITY_LOOP: Duration = Duration::from_millis(30);
 /// Most connections of a load: opening thousands for each slice takes longer than everything else.
 const CONNECTIONS: usize = 64;
 /// Length of a slice of a timeline, if its restarts allow.
@@ -25,6 +27,7 @@ impl Plan {
         self.rounds = ROUNDS;
         self.left_open = LeftOpen::default();
         self.capacity_turns = 1;
+        self.capacity_loop = CAPACITY_LOOP;
         // Further copies of an arm are for precision.
         self.subjects.retain(|subject| subject.copy == 0);
         let longest = self.loads.iter().map(|load| load.slice).max().unwrap_or_default();

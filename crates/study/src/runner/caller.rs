@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_host::accounting::TaskUse;
@@ -15,10 +16,12 @@ use crate::plan::Load;
 
 /// Grace period beyond the length of the slice.
 const GRACE: Duration = Duration::from_secs(30);
+/// Time that they have to end after an interrupt.
+const GRACE_AFTER_STOP: Duration = Duration::from_secs(2);
 /// Interval at which their completion is polled.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Runs the callers for the length of a slice and records their responses as if they had begun at `record_from_ns`, so
+/// Runs the callers for the length of a slice, unless `stop` is set meanwhile, and records their responses as if they had begun at `record_from_ns`, so
 /// the start of a hundred processes is not part of the slice.
 pub(super) fn call(
     caller: &Caller,
@@ -26,7 +29,7 @@ pub(super) fn call(
     load: &Load,
     setting: &Setting<'_>,
     record_from_ns: u64,
-    recording: &mut Recording,
+    (recording, stop): (&mut Recording, &AtomicBool),
 ) -> io::Result<TaskUse> {
     let output = setting.directory.join("caller.log");
     let mut script = PathBuf::new();
@@ -54,6 +57,10 @@ pub(super) fn call(
     let status = loop {
         if let Some(status) = callers.ended()? {
             break status;
+        }
+        if stop.load(Ordering::Relaxed) {
+            callers.end(GRACE_AFTER_STOP)?;
+            return Ok(TaskUse::default());
         }
         if now_ns() > deadline_ns {
             return Err(io::Error::other(format!("{caller} did not exit in time")));

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
 
 use hoptax_host::processors::Placement;
 use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
@@ -17,8 +16,6 @@ use super::measure::{AFTER_THAW, Meter, SETTLE};
 use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Arm, Load, Plan};
 
-/// Length of each of the two loops of a measurement.
-pub const LOOP: Duration = Duration::from_millis(150);
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
 
@@ -86,7 +83,7 @@ impl Meter<'_> {
         self.recording.clear();
         let start_ns = now_ns();
         let drain_ns = self.plan.drain_ns(arm, load);
-        let run = Run::new(release, start_ns, start_ns + LOOP.as_nanos() as u64, drain_ns);
+        let run = Run::new(release, start_ns, start_ns + self.plan.capacity_loop.as_nanos() as u64, drain_ns);
         subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;

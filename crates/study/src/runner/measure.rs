@@ -231,7 +231,7 @@ impl<'a> Meter<'a> {
         let record_from_ns = run.record_from_ns;
         let used = if let Some(other) = &load.caller {
             let target = subject.target.as_ref().ok_or_else(not_planned)?;
-            caller::call(other, target, load, self.setting, record_from_ns, &mut self.recording)?
+            caller::call(other, target, load, self.setting, record_from_ns, (&mut self.recording, stop))?
         } else {
             subject.send(block.load, run, &mut self.recording, stop)?.ok_or_else(not_planned)?
         };

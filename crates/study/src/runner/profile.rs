@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::command;
 use hoptax_host::sampler::{Function, Sampler, Stack};
-use hoptax_load::{Release, Run, now_ns};
+use hoptax_load::{Release, Run, Schedule, now_ns};
 use hoptax_profile::folded::Folded;
 use hoptax_profile::script::FIELDS;
 use hoptax_profile::{Frame, Sample, layer_of, samples};
@@ -26,7 +26,8 @@ use super::measure::{AFTER_THAW, Meter, SETTLE};
 use super::subjects::{Subject, Subjects, of};
 use super::top_down::Counters;
 use super::{ArmError, RunError};
-use crate::plan::{self, Arm};
+use crate::plan::{self, Arm, Load};
+use crate::record::SliceRecord;
 
 /// The folder of profiles in the run folder: in it a folder for each arm, with the stacks of each round.
 pub const PROFILES: &str = "profiles";
@@ -133,9 +134,10 @@ impl Meter<'_> {
         let before = self.read(subject)?;
         self.keep_late(number, &before);
         self.recording.clear();
+        let release = self.release(number, load);
         let start_ns = now_ns();
         let drain_ns = self.plan.drain_ns(arm, load);
-        let run = Run::new(Release::Closed, start_ns, start_ns + LENGTH.as_nanos() as u64, drain_ns);
+        let run = Run::new(release, start_ns, start_ns + LENGTH.as_nanos() as u64, drain_ns);
         subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;
@@ -144,6 +146,31 @@ impl Meter<'_> {
         let responses = self.recording.book.answered;
         self.recording.clear();
         Ok((responses, used))
+    }
+
+    /// The release of requests to a subject under a load, as in the slices of the round: at another rate, a proxy spends its time on
+    /// other layers, and their shares would not be those of the CPU time that the slices measured.
+    fn release(&self, number: usize, load: usize) -> Release {
+        let planned = self.plan.subjects.get(number).zip(self.plan.loads.get(load));
+        let Some((subject, planned)) = planned else { return Release::Closed };
+        let rate = rate_of(self.slices(), (subject.arm, load));
+        // All arms with the same rate get the same release times.
+        let seed = self.plan.seed ^ (u64::from(self.round()) << 32);
+        release_of(planned, rate, seed)
+    }
+}
+
+/// Requests per second of an open loop in the slices of an arm; none without a slice. It is the same in all of them.
+fn rate_of(slices: &[SliceRecord], (arm, load): (usize, usize)) -> Option<f64> {
+    let slice = slices.iter().find(|slice| slice.arm == arm && slice.load == load);
+    slice.map(|slice| slice.planned_rate)
+}
+
+/// The release of requests under a load. An open loop without a rate, of an arm that no slice was measured of, gets the minimum.
+fn release_of(load: &Load, rate: Option<f64>, seed: u64) -> Release {
+    match &load.open {
+        None => Release::Closed,
+        Some(open) => Release::Open(Schedule::new(open.arrivals.clone(), rate.unwrap_or(1.0), seed, 0, 1)),
     }
 }
 
@@ -296,3 +323,39 @@ pub(super) fn wait(child: &mut Child, ready: &Path) -> Result<(), ProfileError> 
 
 /// Maximum output of `perf script` for one profile, bytes.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use super::*;
+    use crate::file;
+    use crate::plan::Plan;
+
+    /// A study under one load.
+    fn plan(load: &str) -> Plan {
+        let text = format!("name: test\narms: [baseline, lua]\nloads: [{{name: a, {load}}}]\n");
+        let (file, positions) = file::read("test.yaml", &text).unwrap();
+        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_profile_under_an_open_loop_has_the_rate_of_the_slices_of_its_arm() {
+        let slice = |arm, planned_rate| SliceRecord { arm, planned_rate, ..SliceRecord::default() };
+        let slices = [slice(0, 1_000.0), slice(1, 2_000.0)];
+        assert_eq!((rate_of(&slices, (2, 0)), rate_of(&slices, (1, 1))), (None, None));
+        let rate = rate_of(&slices, (1, 0));
+        let open = plan("loop: open, rate: 2000, arrivals: uniform");
+        let Release::Open(mut schedule) = release_of(&open.loads[0], rate, 1) else {
+            panic!("a closed loop");
+        };
+        schedule.advance();
+        assert!(schedule.peek_ns().abs_diff(500_000) <= 1, "{schedule:?}");
+    }
+
+    #[test]
+    fn a_profile_under_a_closed_loop_is_at_full_speed() {
+        let closed = plan("loop: closed");
+        assert!(matches!(release_of(&closed.loads[0], Some(0.0), 1), Release::Closed));
+    }
+}

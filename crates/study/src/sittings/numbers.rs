@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Capacity, Finding, Interval, Measure, Number, Place, ProxyUse, Severity,
-    Slices, StudyResult,
+    ArmLoad, ArmResult, Book, Capacity, CostMeasure, Finding, Interval, Measure, Number, Place, ProxyUse,
+    Severity, Slices, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
 use super::{Part, record};
 use crate::plan::CONFIDENCE;
+use crate::summary::usable_rounds;
 
 /// One number of a study: its arm, whether it is a difference, its load, its measure, and its place among the numbers
 /// that share these.
@@ -34,7 +35,9 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     let without_rounds = |part: &Part| StudyResult { rounds: Vec::new(), ..part.result.clone() };
     let mut results: Vec<StudyResult> = parts.iter().map(without_rounds).collect();
     keep_shared_parts(&mut results);
-    let found: Vec<BTreeMap<Key, Found>> = results.iter_mut().map(numbers).collect();
+    let with_evidence = results.iter_mut().zip(parts);
+    let found: Vec<BTreeMap<Key, Found>> =
+        with_evidence.map(|(result, part)| numbers(result, &part.result)).collect();
     let mut one = results.first()?.clone();
     let mut key_of = Keys::default();
     let mut missing: Vec<Key> = Vec::new();
@@ -100,20 +103,44 @@ impl Keys {
     }
 }
 
-/// The numbers that a sitting states.
-fn numbers(result: &mut StudyResult) -> BTreeMap<Key, Found> {
-    let (rounds, confidence) = (result.plan.rounds_completed, result.plan.quantile_confidence());
+/// The numbers that a sitting states; `evidence` is its result with rounds.
+fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Found> {
+    let confidence = evidence.plan.quantile_confidence();
     let (mut found, mut key_of) = (BTreeMap::new(), Keys::default());
     result.for_each_number(&mut |place, number| {
         let key = key_of.next(place);
         let one = match number {
-            Number::Interval(interval) => interval
-                .map(|interval| Found::Interval(interval, standard_error(&interval, rounds, confidence))),
+            Number::Interval(interval) => interval.map(|interval| {
+                let rounds = rounds_of(evidence, place);
+                Found::Interval(interval, standard_error(&interval, rounds, confidence))
+            }),
             Number::Share(share) => share.map(Found::Share),
         };
         found.extend(one.map(|one| (key, one)));
     });
     found
+}
+
+/// Rounds behind the interval of a number: all of them for measures that no cost has, and where the slices of the arm do not tell.
+fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
+    let completed = evidence.plan.rounds_completed;
+    let measure = match place.measure {
+        Measure::Cpu => CostMeasure::CpuUs,
+        // The rate of a load is counted in the same slices as the highest rate, that of the closed loop.
+        Measure::Rate | Measure::MaxRate => CostMeasure::MaxRate,
+        Measure::ResponseP50 => CostMeasure::ResponseP50Us,
+        Measure::ResponseP90 => CostMeasure::ResponseP90Us,
+        Measure::ResponseP99 => CostMeasure::ResponseP99Us,
+        Measure::OfRounds(measure) => CostMeasure::OfRounds(measure),
+        Measure::OtherCpu
+        | Measure::LinkBytes
+        | Measure::Admitted
+        | Measure::NewConnections
+        | Measure::Timeline => return completed,
+    };
+    let usable = usable_rounds(evidence, (place.arm, place.compared_with), measure, place.load);
+    // No interval is over fewer than two rounds.
+    if usable < 2 { completed } else { usable }
 }
 
 /// The combined number, by random effects of the sittings whose standard error is known, or that of the only such
@@ -242,4 +269,40 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
     }
     kept.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Disturbance, sample};
+
+    use super::*;
+
+    #[test]
+    fn a_number_that_lost_rounds_has_the_standard_error_of_those_that_are_left() {
+        let part = |rate: f64, usable: usize| {
+            let loads = vec![sample::closed_loop("full", 16)];
+            let arms = [sample::arm("baseline"), sample::arm("lua")];
+            let mut result = sample::study_of_rates(&arms, loads, 12, |_, _, _| rate);
+            for round in result.rounds.iter_mut().skip(usable) {
+                let lost = round.samples.iter_mut().filter(|sample| sample.arm == "lua");
+                lost.flat_map(|sample| &mut sample.set_aside).for_each(|by| by.push(Disturbance::Steal));
+            }
+            Part { folder: String::new(), result }
+        };
+        let parts = [part(1_000.0, 12), part(1_005.0, 3)];
+        let one = as_one(&parts).unwrap();
+        let rate = |result: &StudyResult, arm: usize| result.arms[arm].loads[0].rate.unwrap();
+        let expected = |arm: usize, rounds: [u32; 2]| {
+            let sitting = |(part, rounds): (&Part, u32)| {
+                let interval = rate(&part.result, arm);
+                let standard_error = standard_error(&interval, rounds, 0.95).unwrap();
+                Sitting { estimate: interval.estimate, standard_error }
+            };
+            let sittings: Vec<Sitting> = parts.iter().zip(rounds).map(sitting).collect();
+            random_effects(&sittings, CONFIDENCE).unwrap().cost
+        };
+        assert_eq!(rate(&one, 1), expected(1, [12, 3]));
+        assert_ne!(rate(&one, 1), expected(1, [12, 12]));
+        assert_eq!(rate(&one, 0), expected(0, [12, 12]), "the other arm lost none");
+    }
 }

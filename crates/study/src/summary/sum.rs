@@ -14,6 +14,21 @@ use crate::measure::CPU;
 ///
 /// None if one of the costs is missing or withheld, and if the result has no rounds, as that of several sittings.
 pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Interval> {
+    sum_of_costs(&terms_of(result, terms)?, result.plan.quantile_confidence())
+}
+
+/// Number of rounds that [`sum_of_cpu_costs`] of these terms is over: those in which each of the arms has a cost. None if there is no
+/// sum.
+pub fn rounds_of_sum(result: &StudyResult, terms: &[(&str, f64)]) -> Option<u32> {
+    let terms = terms_of(result, terms)?;
+    let is_whole = |round: &usize| {
+        terms.iter().all(|(_, rounds)| rounds.get(*round).is_some_and(|pairs| !pairs.is_empty()))
+    };
+    Some((0..result.rounds.len()).filter(is_whole).count() as u32)
+}
+
+/// The costs of the arms with their weights; none if one of them is missing or withheld.
+fn terms_of(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Vec<Term>> {
     let load = &result.plan.cpu_load()?.name;
     let rounds = Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };
     let speed = speed(&result.rounds, load);
@@ -25,5 +40,35 @@ pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[(&str, f64)]) -> Option<I
         let pairs = rounds.pairs((id, other), load, (&CPU, factors.as_ref()), |own, other| own - other);
         Some((*weight, pairs))
     };
-    sum_of_costs(&terms.iter().map(term).collect::<Option<Vec<_>>>()?, rounds.confidence)
+    terms.iter().map(term).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{ArmResult, Cost, Disturbance, sample};
+
+    use super::*;
+    use crate::fixture::around;
+
+    #[test]
+    fn a_sum_is_over_the_rounds_in_which_no_arm_lost_its_slices() {
+        let arm = |id: &str| ArmResult {
+            compared_with: Some("baseline".to_owned()),
+            cost: Cost { cpu_us_per_request: Some(around(10.0, 1.0)), ..Cost::default() },
+            ..sample::arm(id)
+        };
+        let arms = [sample::arm("baseline"), arm("lua"), arm("cors")];
+        let mut result =
+            sample::study_of_rates(&arms, vec![sample::closed_loop("full", 16)], 6, |_, _, _| 1_000.0);
+        for sample in result.rounds.iter_mut().flat_map(|round| &mut round.samples) {
+            sample.values.insert(CPU.id.to_string(), vec![Some(50.0)]);
+        }
+        for (round, id) in result.rounds.iter_mut().zip(["lua", "cors"]) {
+            let lost = round.samples.iter_mut().filter(|sample| sample.arm == id);
+            lost.flat_map(|sample| &mut sample.set_aside).for_each(|by| by.push(Disturbance::Steal));
+        }
+        assert_eq!(rounds_of_sum(&result, &[("lua", 1.0)]), Some(5));
+        assert_eq!(rounds_of_sum(&result, &[("lua", 1.0), ("cors", -1.0)]), Some(4));
+        assert_eq!(rounds_of_sum(&result, &[("nowhere", 1.0)]), None);
+    }
 }

@@ -1,48 +1,23 @@
-//! The number of rounds that an interval is over: those in which its arms have slices that count.
+//! The number of rounds that an interval is over, as [`StudyResult::usable_rounds`] counts them.
 
 use hoptax_result::{CostMeasure, StudyResult};
 
-use super::samples::Rounds;
-use crate::measure;
-
-/// Rounds behind the interval of a measure of an arm, or of its difference from `other`. Disturbed slices of one arm leave it fewer than
-/// the study has, and Student's quantile depends on their number. A result without rounds, such as that of several sittings, has as many as
-/// it states.
+/// Rounds behind the interval of a measure of an arm, or of its difference from another arm.
 pub fn usable_rounds(
     result: &StudyResult,
-    (arm, other): (&str, Option<&str>),
+    arms: (&str, Option<&str>),
     measure: CostMeasure,
     load: Option<&str>,
 ) -> u32 {
-    let plan = &result.plan;
-    let (usual_load, measure) = match measure {
-        CostMeasure::CpuUs | CostMeasure::CpuShare => (plan.cpu_load(), &measure::CPU),
-        // A round has times of all quantiles or of none.
-        CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
-            (plan.response_load(), &measure::RESPONSE_P50)
-        }
-        CostMeasure::MaxRate => (plan.rate_load(), &measure::RATE),
-        // Measured once in each round, whatever happens to its slices.
-        CostMeasure::OfRounds(_) => return plan.rounds_completed,
-    };
-    let load = load.or(usual_load.map(|load| load.name.as_str()));
-    let Some(load) = load.filter(|_| !result.rounds.is_empty()) else { return plan.rounds_completed };
-    let rounds = Rounds { all: &result.rounds, times: &[], confidence: plan.quantile_confidence() };
-    let usable = match other {
-        None => rounds.medians(arm, load, measure).into_iter().flatten().count(),
-        Some(other) => {
-            let pairs = rounds.pairs((arm, other), load, (measure, None), |own, _| own);
-            pairs.into_iter().filter(|round| !round.is_empty()).count()
-        }
-    };
-    usable as u32
+    result.usable_rounds(arms, measure, load)
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Disturbance, sample};
+    use hoptax_result::{Disturbance, SittingRecord, Verdict, sample};
 
     use super::*;
+    use crate::measure;
 
     #[test]
     fn rounds_in_which_an_arm_lost_its_slices_do_not_count() {
@@ -65,5 +40,53 @@ mod tests {
         );
         result.rounds.clear();
         assert_eq!(usable(&result, None), result.plan.rounds_completed);
+    }
+
+    #[test]
+    fn several_sittings_as_one_have_the_rounds_of_the_shortest_and_not_their_sum() {
+        let arms = [sample::arm("baseline"), sample::arm("lua")];
+        let mut result =
+            sample::study_of_rates(&arms, vec![sample::closed_loop("full", 16)], 6, |_, _, _| 1_000.0);
+        result.rounds.clear();
+        result.plan.rounds_completed = 20;
+        let sitting = |rounds| SittingRecord {
+            started_at: String::new(),
+            folder: String::new(),
+            rounds,
+            verdict: Verdict::Sound,
+            hoptax_version: String::new(),
+        };
+        result.sittings = [12, 3, 5].map(sitting).into();
+        assert_eq!(usable_rounds(&result, ("lua", None), CostMeasure::MaxRate, None), 3);
+    }
+
+    /// The columns of samples are those of the measures, and count in the same slices.
+    #[test]
+    fn each_cost_is_counted_in_the_slices_of_its_measure() {
+        let arms = [sample::arm("baseline"), sample::arm("lua")];
+        let of_cost = [
+            (CostMeasure::CpuUs, &measure::CPU),
+            (CostMeasure::CpuShare, &measure::CPU),
+            (CostMeasure::ResponseP99Us, &measure::RESPONSE_P50),
+            (CostMeasure::MaxRate, &measure::RATE),
+        ];
+        for (cost, measure) in of_cost {
+            let mut result =
+                sample::study_of_rates(&arms, vec![sample::closed_loop("full", 16)], 4, |_, _, _| 1_000.0);
+            for sample in result.rounds.iter_mut().flat_map(|round| &mut round.samples) {
+                sample.values = [(measure.id.to_string(), vec![Some(1.0)])].into();
+            }
+            let usable =
+                |result: &StudyResult| usable_rounds(result, ("lua", Some("baseline")), cost, Some("full"));
+            assert_eq!(usable(&result), 4, "{cost:?}");
+            for (round, by) in result.rounds.iter_mut().zip([Disturbance::RunDelay, Disturbance::Stalled]) {
+                for sample in &mut round.samples {
+                    sample.set_aside = vec![vec![by]];
+                }
+            }
+            let by = [Disturbance::RunDelay, Disturbance::Stalled];
+            let lost = by.into_iter().filter(|by| measure.is_invalidated_by(&[*by])).count() as u32;
+            assert_eq!(usable(&result), 4 - lost, "{cost:?}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod hot_restart;
+mod validation;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -10,12 +11,11 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
-use std::sync::atomic::AtomicBool;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use hoptax_host::child::{Child, ChildSpec, last_lines_of};
-use hoptax_host::command::{self, CommandError};
+use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::command::CommandError;
 use serde_json::Value;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
@@ -24,13 +24,9 @@ pub use admin::Statistics;
 pub use hot_restart::{BASE_ID, Generation, PARENT_SHUTDOWN, shared_memory};
 use watched::Watched;
 
-/// The beginning of a reason that concerns a constraint of a message.
-const CONSTRAINT: &str = "Proto constraint validation failed";
 /// Time limit for Envoy to become live. One with 10,000 listeners needs 13 s of CPU time for it, of which a busy machine gives it a
 /// fraction.
 const START_TIMEOUT: Duration = Duration::from_mins(2);
-/// Time limit for validating a configuration, which takes as much.
-const VALIDATION_TIMEOUT: Duration = START_TIMEOUT;
 /// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
 /// Time limit for Envoy to end when asked to.
@@ -266,49 +262,6 @@ impl ProxySpec {
         write().map_err(|source| ProxyError::File { path: path.clone(), source })
     }
 
-    /// Runs Envoy's validation of the configuration, unless `stop` is set meanwhile.
-    ///
-    /// # Errors
-    /// When Envoy rejects it, with its reason; when Envoy does not exit, or is stopped.
-    pub fn validate(&self, stop: &AtomicBool) -> Result<(), ProxyError> {
-        self.validate_within(VALIDATION_TIMEOUT, stop)
-    }
-
-    fn validate_within(&self, timeout: Duration, stop: &AtomicBool) -> Result<(), ProxyError> {
-        let program = self.envoy.program.clone();
-        let mut command = Command::new(&program);
-        // Deprecated fields of a given configuration are errors in the log, and would come before the reason.
-        let level = if self.source.plan().is_some() { "error" } else { "critical" };
-        command
-            .args(["--mode", "validate", "--log-level", level])
-            .args(self.common_arguments())
-            .arg("--disable-hot-restart");
-        match command::run(command, timeout, stop) {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => {
-                let reason = match &self.source {
-                    Source::Plan(_) => last_lines_of(&output.text, LOG_LINES),
-                    Source::Given { .. } => reason_of(&output.text),
-                };
-                Err(ProxyError::Refused { config: self.config(), reason })
-            }
-            Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
-            Err(source) => Err(ProxyError::Unchecked { program, config: self.config(), source }),
-        }
-    }
-
-    /// Why a proxy that was started so ended before it was live: the refusal of Envoy's validation, if there is one, or else `error`. The
-    /// log has the same reason among others.
-    pub fn explained(&self, error: ProxyError, stop: &AtomicBool) -> ProxyError {
-        if !matches!(error, ProxyError::Ended { .. }) {
-            return error;
-        }
-        match self.validate(stop) {
-            Err(refused @ ProxyError::Refused { .. }) => refused,
-            _ => error,
-        }
-    }
-
     /// Starts Envoy with the written configuration, without waiting.
     ///
     /// # Errors
@@ -341,13 +294,6 @@ impl ProxySpec {
         let listener = self.source.listener().to_owned();
         Ok(StartingProxy { child, admin_address_file, listener, began: Instant::now() })
     }
-}
-
-/// The first lines of the reason in the output of Envoy's validation. The message that was refused comes after it, or before
-/// it if the message violates a constraint, and may be long.
-fn reason_of(output: &str) -> String {
-    let start = output.rfind(CONSTRAINT).unwrap_or(0);
-    output.get(start..).unwrap_or(output).lines().take(LOG_LINES).collect::<Vec<_>>().join("\n")
 }
 
 /// An Envoy that was started and may not be live yet.

@@ -74,9 +74,12 @@ impl FieldReader {
         let mut cookies = self.cookies.as_deref_mut();
         let each = |name: &[u8], value: &[u8]| {
             match name {
-                b":status" => fields.status = decimal(value).unwrap_or(0) as u16,
+                b":status" => {
+                    fields.status = decimal(value).and_then(|status| u16::try_from(status).ok()).unwrap_or(0)
+                }
                 b"grpc-status" => {
-                    fields.grpc_status = Some(decimal(value).map_or(u16::MAX, |status| status as u16));
+                    let status = decimal(value).and_then(|status| u16::try_from(status).ok());
+                    fields.grpc_status = Some(status.unwrap_or(u16::MAX));
                 }
                 b"content-length" => fields.length = decimal(value),
                 b"set-cookie" => {
@@ -170,6 +173,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_status_that_is_too_large_is_not_cut_to_a_small_one() {
+        let mut block = Vec::new();
+        put_field(&mut block, ":status", "65736");
+        put_field(&mut block, "grpc-status", "65536");
+        let fields = FieldReader::new(None).read(&block, true).unwrap();
+        assert_eq!((fields.status, fields.grpc_status), (0, Some(u16::MAX)));
     }
 
     #[test]

@@ -116,7 +116,8 @@ impl Head {
             match name {
                 b":status" => head.status = decimal(value).map_or(0, |status| status.min(1000) as u16),
                 b"grpc-status" => {
-                    head.grpc_status = Some(decimal(value).map_or(u16::MAX, |status| status as u16));
+                    let status = decimal(value).and_then(|status| u16::try_from(status).ok());
+                    head.grpc_status = Some(status.unwrap_or(u16::MAX));
                 }
                 b"content-length" => head.length = decimal(value),
                 b"set-cookie" => {

@@ -7,7 +7,8 @@ use hoptax_result::StudyResult;
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_study::summary::response_histograms;
 
-use super::run_folder::{RESULT, replace};
+use super::replaced::replace;
+use super::run_folder::RESULT;
 use crate::arguments::ExportTable;
 use crate::command::tables;
 

@@ -1,4 +1,4 @@
-//! What a study needs of this machine, checked before it begins: programs and privileges.
+//! What a study needs of this machine, checked before it begins: programs, privileges and a kernel that counts CPU time.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
+use hoptax_host::accounting::counts_cpu_time;
 use hoptax_host::namespace::Namespace;
 use hoptax_host::network::Needed;
 use hoptax_study::plan::{Plan, SAMPLING};
@@ -18,6 +19,13 @@ use crate::exit::Failure;
 pub(crate) fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     let search_path = env::var_os("PATH").unwrap_or_default();
     let mut problems = missing(plan, &search_path);
+    if !counts_cpu_time().unwrap_or(false) {
+        problems.push(
+            "this kernel does not count the CPU time of threads: turn it on with `sysctl kernel.task_delayacct=1`, or use a kernel with \
+             CONFIG_SCHEDSTATS"
+                .to_owned(),
+        );
+    }
     problems.extend(missing_commands(plan, folder, &search_path));
     let has_networks = plan.link.is_some() || plan.arms.iter().any(|arm| arm.network.is_some());
     if has_networks && problems.is_empty() {

@@ -4,14 +4,12 @@
 //! round. A `result.json` is about all of them. A running study holds a lock on the folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds};
 use hoptax_secrets::without_signatures;
-use hoptax_store::has_secrets;
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
 use hoptax_study::programs::{self, Build};
@@ -21,6 +19,7 @@ use hoptax_study::runner::Earlier;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use super::replaced::{replace, write_study};
 use crate::exit::Failure;
 
 const FORMAT: &str = "hoptax.run/3";
@@ -29,8 +28,6 @@ pub(super) const RESULT: &str = "result.json";
 const RUN: &str = "run.json";
 const STUDY: &str = "study.yaml";
 const ROUNDS: &str = "rounds";
-/// Mode of a file that its owner alone reads and writes.
-const OWNER_ONLY: u32 = 0o600;
 
 /// Everything that the rounds of a study depend on besides its file: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -328,35 +325,6 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
     found
 }
 
-/// Replaces a file atomically: a reader finds the old content or the new one, also after a crash of the machine. The
-/// content must be on the disk before the rename, and the rename is kept only by writing the folder.
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    replace_by(path, text, File::create(path.with_extension("unfinished"))?)
-}
-
-/// Writes a study file. One that states secrets, such as the user's own headers, can be read by its owner only.
-pub(crate) fn write_study(path: &Path, text: &str) -> io::Result<()> {
-    let unfinished = path.with_extension("unfinished");
-    let file = if has_secrets(text) {
-        let file =
-            File::options().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(&unfinished)?;
-        // A file that an earlier run left has the mode of that time.
-        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
-        file
-    } else {
-        File::create(&unfinished)?
-    };
-    replace_by(path, text, file)
-}
-
-fn replace_by(path: &Path, text: &str, mut file: File) -> io::Result<()> {
-    let unfinished = path.with_extension("unfinished");
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(unfinished, path)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-}
-
 impl RunFolder {
     /// Starts a study in a folder, and removes the result and the rounds of an earlier one.
     pub(crate) fn create(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
@@ -443,33 +411,7 @@ fn round_file(path: &Path, round: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use super::*;
-
-    #[test]
-    fn a_replaced_file_is_never_read_half_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(RUN);
-        // Longer than one write of the kernel to a page.
-        let text = |number: u32| number.to_string().repeat(100_000);
-        replace(&path, &text(0)).unwrap();
-        let writer = {
-            let path = path.clone();
-            thread::spawn(move || (1..=9).try_for_each(|number| replace(&path, &text(number))))
-        };
-        let mut seen = Vec::new();
-        while !writer.is_finished() {
-            let read = fs::read_to_string(&path).unwrap();
-            assert_eq!(read.len(), 100_000);
-            assert!(read.bytes().all(|byte| Some(byte) == read.bytes().next()));
-            seen.extend(read.chars().next());
-        }
-        writer.join().unwrap().unwrap();
-        assert!(seen.is_sorted(), "{seen:?}");
-        assert_eq!(fs::read_to_string(&path).unwrap(), text(9));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
 
     #[test]
     fn a_result_is_removed_by_a_further_round_and_by_a_new_study() {
@@ -492,28 +434,5 @@ mod tests {
         assert!(complete.ended_s.len() == 1 && result.exists(), "it is about all rounds so far");
         resumed.store_round(1, &RoundRecord::default(), 2.0).unwrap();
         assert!(!result.exists() && round_file(at, 1).exists());
-    }
-
-    #[test]
-    fn a_study_with_secrets_is_for_its_owner_only() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(STUDY);
-        let mode = |text: &str| {
-            write_study(&path, text).unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), text);
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777
-        };
-        assert_eq!(mode("arms: [{request: {headers: {cookie: a=b}}}]"), OWNER_ONLY);
-        assert_ne!(mode("arms: [{request: {headers: {accept: a}}}]"), OWNER_ONLY);
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_old_content() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(RUN);
-        replace(&path, "old").unwrap();
-        std::os::unix::fs::symlink("/dev/full", path.with_extension("unfinished")).unwrap();
-        assert!(replace(&path, "new").is_err());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     }
 }

@@ -1,6 +1,6 @@
 //! Memory.
 
-use super::{MeasureDefinition, PAGE_BYTES, RoundMeasure};
+use super::{MeasureDefinition, PAGE_BYTES, RoundMeasure, sum};
 
 impl RoundMeasure {
     /// Resident memory at the end of a round. The kernel counts pages, and a server that is never restarted may read the same in all
@@ -21,6 +21,7 @@ impl RoundMeasure {
         is_of_first_proxy: false,
         is_original: true,
         values: |round| round.memory_bytes.iter().map(|bytes| *bytes as f64).collect(),
+        total: |round| sum(round.memory_bytes.iter().map(|bytes| *bytes as f64)),
         resolution: |_| Some(PAGE_BYTES),
     });
 }

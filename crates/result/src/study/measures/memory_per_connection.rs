@@ -28,6 +28,7 @@ impl RoundMeasure {
         is_of_first_proxy: true,
         is_original: false,
         values: |round| opened(round).map(grown).into_iter().collect(),
+        total: |round| opened(round).map(grown),
         resolution: |round| opened(round).map(|opened| PAGE_BYTES / opened.connections as f64),
     });
 }

@@ -1,6 +1,6 @@
 //! Bytes that a proxy receives per request.
 
-use super::{MeasureDefinition, RoundMeasure, TRAFFIC_RESOLUTION_BYTES};
+use super::{MeasureDefinition, RoundMeasure, TRAFFIC_RESOLUTION_BYTES, bytes_per_request};
 use crate::ProxyTraffic;
 
 impl RoundMeasure {
@@ -22,6 +22,7 @@ impl RoundMeasure {
         is_of_first_proxy: false,
         is_original: false,
         values: |round| round.traffic.iter().filter_map(ProxyTraffic::received_per_request).collect(),
+        total: |round| bytes_per_request(round, |traffic| traffic.received_bytes),
         resolution: |_| Some(TRAFFIC_RESOLUTION_BYTES),
     });
 }
@@ -37,7 +38,11 @@ mod tests {
         let round = ArmRound { traffic: vec![traffic(100), traffic(50)], ..ArmRound::default() };
         assert_eq!((RoundMeasure::RECEIVED_BYTES.definition().values)(&round), [500.0, 1_000.0]);
         assert_eq!((RoundMeasure::SENT_BYTES.definition().values)(&round), [900.0, 1_800.0]);
+        // Of the requests that the first proxy got, the second, as a clone, got half: together, they received 100,000 bytes for 100.
+        assert_eq!((RoundMeasure::RECEIVED_BYTES.definition().total)(&round), Some(1_000.0));
+        assert_eq!((RoundMeasure::SENT_BYTES.definition().total)(&round), Some(1_800.0));
         let none = ArmRound { traffic: vec![traffic(0)], ..ArmRound::default() };
         assert_eq!((RoundMeasure::SENT_BYTES.definition().values)(&none), Vec::<f64>::new());
+        assert_eq!((RoundMeasure::SENT_BYTES.definition().total)(&none), None);
     }
 }

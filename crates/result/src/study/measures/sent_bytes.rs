@@ -1,6 +1,6 @@
 //! Bytes that a proxy sends per request.
 
-use super::{MeasureDefinition, RoundMeasure, TRAFFIC_RESOLUTION_BYTES};
+use super::{MeasureDefinition, RoundMeasure, TRAFFIC_RESOLUTION_BYTES, bytes_per_request};
 use crate::ProxyTraffic;
 
 impl RoundMeasure {
@@ -22,6 +22,7 @@ impl RoundMeasure {
         is_of_first_proxy: false,
         is_original: false,
         values: |round| round.traffic.iter().filter_map(ProxyTraffic::sent_per_request).collect(),
+        total: |round| bytes_per_request(round, |traffic| traffic.sent_bytes),
         resolution: |_| Some(TRAFFIC_RESOLUTION_BYTES),
     });
 }

@@ -1,6 +1,6 @@
 //! CPU time of the start.
 
-use super::{MeasureDefinition, RoundMeasure};
+use super::{MeasureDefinition, RoundMeasure, sum};
 
 impl RoundMeasure {
     /// CPU time from the start of a proxy until it is live.
@@ -20,6 +20,7 @@ impl RoundMeasure {
         is_of_first_proxy: false,
         is_original: false,
         values: |round| round.start_cpu_us.iter().map(|us| *us as f64).collect(),
+        total: |round| sum(round.start_cpu_us.iter().map(|us| *us as f64)),
         resolution: |_| None,
     });
 }

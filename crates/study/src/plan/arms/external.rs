@@ -97,6 +97,11 @@ fn resolve(entry: &ExternalEntry, pointer: &str) -> Result<(External, DerivedReq
         let message = format!("`{}` is not a URL such as `{SCHEME}127.0.0.1:8080/`", entry.url);
         problems.push((format!("{pointer}/url"), message));
     }
+    if authority.contains('@') {
+        let message =
+            "user information in a URL is not sent: write it as `request: {headers: {authorization: ...}}`";
+        problems.push((format!("{pointer}/url"), message.to_owned()));
+    }
     if !problems.is_empty() {
         return Err(problems);
     }

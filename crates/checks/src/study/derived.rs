@@ -1,0 +1,113 @@
+//! Numbers that are computed from several arms or from profiles. They have no address of their own, and are withheld with
+//! the numbers that they are computed from.
+
+use hoptax_result::{Finding, Measure, Place, StudyResult};
+
+use super::samples;
+
+/// Checks of how precise a number is. Series and layers have intervals of their own, so these do not withhold them.
+const OF_PRECISION: [&str; 2] = [samples::VAGUE.id, samples::VAGUE_LEVEL.id];
+
+/// Withholds the series of rules and the layers that `findings` invalidate. An arm whose level stands keeps its layers, without
+/// their differences from an arm that it is not to be compared with.
+pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
+    let is_invalid = |place: &Place<'_>| {
+        findings
+            .iter()
+            .any(|finding| finding.withholds_number(place) && !OF_PRECISION.contains(&finding.id.as_str()))
+    };
+    result.rule_costs.retain(|cost| !cost.places().any(|place| is_invalid(&place)));
+    let load = result.plan.cpu_load().map(|load| load.name.clone());
+    for arm in &mut result.arms {
+        let level = Place { arm: &arm.id, compared_with: None, load: load.as_deref(), measure: Measure::Cpu };
+        let difference = Place { compared_with: arm.compared_with.as_deref(), ..level };
+        let (has_level, has_difference) = (!is_invalid(&level), !is_invalid(&difference));
+        if !has_level {
+            arm.layers.clear();
+            arm.top_down.clear();
+            arm.profiler_share = None;
+        }
+        if !has_difference {
+            for layer in &mut arm.layers {
+                layer.added_us_per_request = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{LayerUse, RuleCost, Shape, StudyResult};
+
+    use crate::study::tests::{fired, interval};
+
+    /// Adds a layer to each arm and a series over the last one.
+    fn add_derived(result: &mut StudyResult) {
+        for arm in &mut result.arms {
+            arm.layers = vec![LayerUse {
+                layer: "TCP".to_owned(),
+                cpu_us_per_request: interval(10.0, 0.1),
+                added_us_per_request: arm.compared_with.is_some().then(|| interval(1.0, 0.1)),
+            }];
+        }
+        result.rule_costs = vec![RuleCost {
+            firewall: "iptables".to_owned(),
+            matching: "last".to_owned(),
+            accept_established: false,
+            load: "saturation".to_owned(),
+            arms: vec!["lua".to_owned()],
+            compared_with: "baseline".to_owned(),
+            rules: vec![100],
+            cpu_ns_per_rule: interval(5.0, 0.1),
+            cpu_ns_per_rule_and_packet: None,
+            sag_ns: interval(0.0, 0.1),
+            shape: Shape::Linear,
+        }];
+    }
+
+    /// Judges an invalidated result. Returns what is left: whether the series, and for each arm the number of layers and of
+    /// their differences.
+    fn left(invalidate: impl FnOnce(&mut StudyResult)) -> (bool, Vec<(usize, usize)>) {
+        let (_, result) = fired("", |result| {
+            add_derived(result);
+            invalidate(result);
+        });
+        let layers = result.arms.iter().map(|arm| {
+            let added = arm.layers.iter().filter(|layer| layer.added_us_per_request.is_some());
+            (arm.layers.len(), added.count())
+        });
+        (!result.rule_costs.is_empty(), layers.collect())
+    }
+
+    #[test]
+    fn a_sound_study_keeps_series_and_layers() {
+        assert_eq!(left(|_| {}), (true, vec![(1, 0), (1, 1), (1, 1)]));
+    }
+
+    #[test]
+    fn series_and_layers_fall_with_a_cost_that_is_withheld_without_a_failure() {
+        let idle = |result: &mut StudyResult| {
+            if let Some(used) = &mut result.arms[2].proxy_use {
+                used.core_share = 0.3;
+            }
+        };
+        assert_eq!(left(idle), (false, vec![(1, 0), (1, 1), (1, 0)]));
+    }
+
+    #[test]
+    fn layers_are_not_compared_with_those_of_a_failed_baseline() {
+        let unproven = |result: &mut StudyResult| {
+            result.arms[0].unproven = vec!["nothing moved".to_owned()];
+        };
+        assert_eq!(left(unproven), (false, vec![(0, 0), (1, 0), (1, 0)]));
+    }
+
+    #[test]
+    fn series_and_layers_have_their_own_precision() {
+        let vague = |result: &mut StudyResult| {
+            result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
+            result.arms[2].cpu_us_per_request = Some(interval(40.0, 21.0));
+        };
+        assert_eq!(left(vague), (true, vec![(1, 0), (1, 1), (1, 1)]));
+    }
+}

@@ -1,0 +1,105 @@
+//! Requests without a response time, which quantiles of response time do not contain.
+
+use hoptax_result::{Finding, Loop, Measure, Measured, Severity, StudyResult};
+
+use super::arms::each_load;
+use crate::Check;
+use crate::thresholds;
+
+/// Quantiles of response time with the share of requests above each, from the most to the least common.
+const TAILS: [(Measure, f64); 3] =
+    [(Measure::ResponseP50, 0.5), (Measure::ResponseP90, 0.1), (Measure::ResponseP99, 0.01)];
+
+/// Requests that were not sent before their slice ended, or not answered, are usually the slowest. A few of them are much of a
+/// tail, long before they are much of the load ([`super::arms::OFFERED`]) or of its failures ([`super::arms::ERRORS`]). In a
+/// closed loop, a request is sent when the response before it has arrived, so none waits unsent.
+pub(super) const MISSING: Check<StudyResult> = Check {
+    id: "missing-times",
+    protects_from: "a tail quantile without the requests that waited longest",
+    source: "right-censoring: requests without a response time must be less than half of those above a quantile, (1 - p) / 2",
+    judge: |result, limits| {
+        let limit = limits.of(&thresholds::MISSING_OF_TAIL);
+        let is_open =
+            |name: &str| result.plan.loads.iter().any(|load| load.name == name && load.loop_ == Loop::Open);
+        each_load(result, |load| {
+            let planned = load.book.planned;
+            let missing = planned.saturating_sub(load.book.answered);
+            let share = missing as f64 / planned.max(1) as f64;
+            let lost: Vec<(Measure, f64)> =
+                TAILS.into_iter().filter(|(_, tail)| share > limit * tail).collect();
+            let (_, smallest) = *lost.last().filter(|_| is_open(&load.load))?;
+            let message = format!(
+                "{missing} of {planned} planned requests ({:.2} %) have no response time: they were unsent or unfinished when their \
+                 slice ended, timed out or failed",
+                share * 100.0
+            );
+            let measured = Measured::percent(share, limit * smallest);
+            let advice = "they are usually the slowest, so quantiles of the others are too low: lower the rate, raise the number of \
+                          connections, or use longer slices";
+            Some(Finding {
+                measures: lost.into_iter().map(|(measure, _)| measure).collect(),
+                withholds: true,
+                ..Finding::new("missing-times", Severity::Warn, measured, message, advice)
+            })
+        })
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Severity, StudyResult, Verdict};
+
+    use crate::study::tests::{fired, withheld};
+
+    /// Of the 45,000 requests of an arm under a load, this many are sent and not answered. The study permits such failures.
+    fn missing(arm: usize, load: usize, count: u64) -> impl Fn(&mut StudyResult) {
+        move |result| {
+            result.plan.max_error_share = 0.5;
+            let book = &mut result.arms[arm].loads[load].book;
+            (book.answered, book.unfinished) = (45_000 - count, count);
+        }
+    }
+
+    #[test]
+    fn missing_times_withhold_the_quantiles_whose_tails_they_may_fill() {
+        // Half of 1 % are 225 requests, half of 10 % are 2,250.
+        assert_eq!(fired("missing-times", missing(2, 1, 0)).0, None);
+        assert_eq!(fired("missing-times", missing(2, 1, 224)).0, None);
+        assert!(withheld(missing(2, 1, 224)).is_empty());
+        let (severity, result) = fired("missing-times", missing(2, 1, 226));
+        assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
+        let p99 = ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"];
+        assert_eq!(withheld(missing(2, 1, 226)), p99);
+        assert_eq!(withheld(missing(2, 1, 2_249)), p99);
+        let p90_and_p99 = ["+lua fixed-rate ResponseP90", p99[0], "lua fixed-rate ResponseP90", p99[1]];
+        assert_eq!(withheld(missing(2, 1, 2_251)), p90_and_p99);
+    }
+
+    #[test]
+    fn unsent_requests_that_offered_accepts_are_missing_times() {
+        let unsent = |result: &mut StudyResult| {
+            let book = &mut result.arms[2].loads[1].book;
+            (book.sent, book.answered, book.unsent) = (44_600, 44_600, 400);
+        };
+        let (severity, result) = fired("missing-times", unsent);
+        assert_eq!(severity, Some(Severity::Warn));
+        assert!(result.findings.iter().all(|finding| finding.id != "offered"), "{:?}", result.findings);
+        assert_eq!(withheld(unsent), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
+    }
+
+    #[test]
+    fn missing_times_of_a_baseline_withhold_the_costs_against_it() {
+        let expected = [
+            "+lua fixed-rate ResponseP99",
+            "+same fixed-rate ResponseP99",
+            "baseline fixed-rate ResponseP99",
+        ];
+        assert_eq!(withheld(missing(0, 1, 300)), expected);
+    }
+
+    #[test]
+    fn a_closed_loop_has_no_missing_times() {
+        assert_eq!(fired("missing-times", missing(2, 0, 3_000)).0, None);
+    }
+}

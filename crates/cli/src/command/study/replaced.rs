@@ -1,0 +1,94 @@
+//! Writes files of a run folder so that a reader finds the old content or the new one.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use hoptax_store::has_secrets;
+
+/// Mode of a file that its owner alone reads and writes.
+const OWNER_ONLY: u32 = 0o600;
+
+/// Replaces a file atomically: a reader finds the old content or the new one, also after a crash of the machine. The
+/// content must be on the disk before the rename, and the rename is kept only by writing the folder.
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    replace_by(path, text, File::create(path.with_extension("unfinished"))?)
+}
+
+/// Writes a study file. One that states secrets, such as the user's own headers, can be read by its owner only.
+pub(crate) fn write_study(path: &Path, text: &str) -> io::Result<()> {
+    let unfinished = path.with_extension("unfinished");
+    let file = if has_secrets(text) {
+        let file =
+            File::options().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(&unfinished)?;
+        // A file that an earlier run left has the mode of that time.
+        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
+        file
+    } else {
+        File::create(&unfinished)?
+    };
+    replace_by(path, text, file)
+}
+
+fn replace_by(path: &Path, text: &str, mut file: File) -> io::Result<()> {
+    let unfinished = path.with_extension("unfinished");
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(unfinished, path)?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_is_never_read_half_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        // Longer than one write of the kernel to a page.
+        let text = |number: u32| number.to_string().repeat(100_000);
+        replace(&path, &text(0)).unwrap();
+        let writer = {
+            let path = path.clone();
+            thread::spawn(move || (1..=9).try_for_each(|number| replace(&path, &text(number))))
+        };
+        let mut seen = Vec::new();
+        while !writer.is_finished() {
+            let read = fs::read_to_string(&path).unwrap();
+            assert_eq!(read.len(), 100_000);
+            assert!(read.bytes().all(|byte| Some(byte) == read.bytes().next()));
+            seen.extend(read.chars().next());
+        }
+        writer.join().unwrap().unwrap();
+        assert!(seen.is_sorted(), "{seen:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text(9));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_study_with_secrets_is_for_its_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("study.yaml");
+        let mode = |text: &str| {
+            write_study(&path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777
+        };
+        assert_eq!(mode("arms: [{request: {headers: {cookie: a=b}}}]"), OWNER_ONLY);
+        assert_ne!(mode("arms: [{request: {headers: {accept: a}}}]"), OWNER_ONLY);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        replace(&path, "old").unwrap();
+        std::os::unix::fs::symlink("/dev/full", path.with_extension("unfinished")).unwrap();
+        assert!(replace(&path, "new").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    }
+}

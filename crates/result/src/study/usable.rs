@@ -1,0 +1,61 @@
+//! The number of rounds that an interval is over: those in which its arms have slices that count.
+
+use std::collections::BTreeSet;
+
+use super::{StudyResult, StudyRound};
+use crate::CostMeasure;
+
+/// A column of the samples, and whether time that a proxy waited for its processor invalidates it.
+type Column = (&'static str, bool);
+
+impl StudyResult {
+    /// Rounds behind the interval of a measure of an arm, or of its difference from `other`. Disturbed slices of one arm leave it
+    /// fewer than the study has, and Student's quantile depends on their number. Of several sittings as one result, which has no
+    /// rounds, it is that of the sitting with the fewest. Any other result without rounds has as many as it states.
+    pub fn usable_rounds(
+        &self,
+        (arm, other): (&str, Option<&str>),
+        measure: CostMeasure,
+        load: Option<&str>,
+    ) -> u32 {
+        let completed = self.plan.rounds_completed;
+        if self.rounds.is_empty() {
+            return self.sittings.iter().map(|sitting| sitting.rounds).min().unwrap_or(completed);
+        }
+        let (usual_load, column): (_, Column) = match measure {
+            CostMeasure::CpuUs | CostMeasure::CpuShare => {
+                (self.plan.cpu_load(), ("cpu_us_per_request", false))
+            }
+            // A round has times of all quantiles or of none.
+            CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
+                (self.plan.response_load(), ("response_p50_us", true))
+            }
+            CostMeasure::MaxRate => (self.plan.rate_load(), ("rate", true)),
+            // Measured once in each round, whatever happens to its slices.
+            CostMeasure::OfRounds(_) => return completed,
+        };
+        let load = load.or(usual_load.map(|load| load.name.as_str()));
+        let Some(load) = load else { return completed };
+        let is_usable = |round: &&StudyRound| {
+            let own = blocks(round, (arm, load), column);
+            match other {
+                None => !own.is_empty(),
+                Some(other) => !own.is_disjoint(&blocks(round, (other, load), column)),
+            }
+        };
+        self.rounds.iter().filter(is_usable).count() as u32
+    }
+}
+
+/// The blocks in which an arm has a slice that counts. A cost is a difference of slices of the same block.
+fn blocks(round: &StudyRound, (arm, load): (&str, &str), (name, is_timed): Column) -> BTreeSet<u32> {
+    let sample = round.samples.iter().find(|sample| sample.arm == arm && sample.load == load);
+    let Some((sample, values)) = sample.and_then(|sample| Some((sample, sample.values.get(name)?))) else {
+        return BTreeSet::new();
+    };
+    let slices = sample.block.iter().zip(&sample.set_aside).zip(values);
+    let counting = slices.filter(|((_, by), value)| {
+        value.is_some() && !by.iter().any(|one| is_timed || one.invalidates_cpu_time())
+    });
+    counting.map(|((block, _), _)| *block).collect()
+}

@@ -1,0 +1,113 @@
+//! Envoy's own validation of a configuration: whether it refuses it, and why.
+
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use hoptax_host::child::last_lines_of;
+use hoptax_host::command::{self, CommandError};
+
+use super::{LOG_LINES, ProxyError, ProxySpec, START_TIMEOUT, Source};
+
+/// The beginning of a reason that concerns a constraint of a message.
+const CONSTRAINT: &str = "Proto constraint validation failed";
+/// Time limit, the same as for Envoy to become live.
+const TIMEOUT: Duration = START_TIMEOUT;
+
+impl ProxySpec {
+    /// Runs Envoy's validation of the configuration, unless `stop` is set meanwhile.
+    ///
+    /// # Errors
+    /// When Envoy rejects it, with its reason; when Envoy does not exit, or is stopped.
+    pub fn validate(&self, stop: &AtomicBool) -> Result<(), ProxyError> {
+        self.validate_within(TIMEOUT, stop)
+    }
+
+    fn validate_within(&self, timeout: Duration, stop: &AtomicBool) -> Result<(), ProxyError> {
+        let program = self.envoy.program.clone();
+        let mut command = Command::new(&program);
+        // Deprecated fields of a given configuration are errors in the log, and would come before the reason.
+        let level = if self.source.plan().is_some() { "error" } else { "critical" };
+        command
+            .args(["--mode", "validate", "--log-level", level])
+            .args(self.common_arguments())
+            .arg("--disable-hot-restart");
+        match command::run(command, timeout, stop) {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => {
+                let reason = match &self.source {
+                    Source::Plan(_) => last_lines_of(&output.text, LOG_LINES),
+                    Source::Given { .. } => reason_of(&output.text),
+                };
+                Err(ProxyError::Refused { config: self.config(), reason })
+            }
+            Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
+            Err(source) => Err(ProxyError::Unchecked { program, config: self.config(), source }),
+        }
+    }
+
+    /// Why a proxy that was started so ended before it was live: the refusal of Envoy's validation, if there is one, or else `error`. The
+    /// log has the same reason among others.
+    pub fn explained(&self, error: ProxyError, stop: &AtomicBool) -> ProxyError {
+        if !matches!(error, ProxyError::Ended { .. }) {
+            return error;
+        }
+        match self.validate(stop) {
+            Err(refused @ ProxyError::Refused { .. }) => refused,
+            _ => error,
+        }
+    }
+}
+
+/// The first lines of the reason in the output of Envoy's validation. The message that was refused comes after it, or before
+/// it if the message violates a constraint, and may be long.
+fn reason_of(output: &str) -> String {
+    let start = output.rfind(CONSTRAINT).unwrap_or(0);
+    output.get(start..).unwrap_or(output).lines().take(LOG_LINES).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::scripted;
+    use super::*;
+
+    #[test]
+    fn a_hanging_validation_times_out_or_is_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = scripted(folder.path(), "exec sleep 1000");
+        let check =
+            |timeout, stop| spec.validate_within(timeout, &AtomicBool::new(stop)).unwrap_err().to_string();
+        let error = check(Duration::from_millis(50), false);
+        assert!(error.contains("timed out after") && error.contains("bootstrap.json"), "{error}");
+        let error = check(TIMEOUT, true);
+        assert!(error.contains("interrupted"), "{error}");
+    }
+
+    #[test]
+    fn an_envoy_that_refuses_its_configuration_is_validated_for_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let explained = |script: &str| {
+            let spec = scripted(folder.path(), script);
+            let error = spec.start().unwrap().wait().unwrap_err();
+            spec.explained(error, &AtomicBool::new(false)).to_string()
+        };
+        let refused = explained("case $2 in validate) echo no such filter;; *) echo others ;; esac; exit 1");
+        assert!(
+            refused.contains("rejects the configuration") && refused.contains("no such filter"),
+            "{refused}"
+        );
+        let crashed = explained("case $2 in validate) exit 0;; *) echo out of luck; exit 7 ;; esac");
+        assert!(crashed.contains("the proxy exited") && crashed.contains("out of luck"), "{crashed}");
+    }
+
+    #[test]
+    fn the_reason_is_found_before_and_behind_the_message_that_was_refused() {
+        let first = "error initializing: script load error\nnode {\n}";
+        assert!(reason_of(first).starts_with("error initializing: script load error"));
+        let message = "node {\n".repeat(100);
+        let last = format!(
+            "error initializing: goo.gle/debugproto\n{message}Proto constraint validation failed (weight: too small)\n"
+        );
+        assert_eq!(reason_of(&last), "Proto constraint validation failed (weight: too small)");
+    }
+}
