@@ -1,6 +1,6 @@
 //! Prices as lines and a table, for all outputs.
 
-use hoptax_result::{CarriedTo, CarryError, Interval, PricedMachine, PricesResult};
+use hoptax_result::{CarriedTo, CarryError, Interval, PriceMade, PricedMachine, PricesResult};
 
 use crate::numbers::{difference, ends, grouped, level, signed};
 use crate::rows::in_percent;
@@ -11,12 +11,14 @@ pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
     let mut lines = vec![format!("listed: study `{}` on {}", result.study, machine(&result.listed))];
     let Some(here) = &result.here else { return lines };
     lines.push(format!("here: {}", machine(&here.machine)));
-    lines.push(format!(
-        "carried by {} and {}: a function of average stretch costs {} times its listed price",
-        here.anchors.split_last().map_or(String::new(), |(_, first)| first.join(", ")),
-        here.anchors.last().map_or("no anchor", String::as_str),
-        grouped(here.factor, 2)
-    ));
+    if result.prices.iter().any(|price| price.made == PriceMade::Carried) {
+        lines.push(format!(
+            "carried by {} and {}: a function of average stretch costs {} times its listed price",
+            here.anchors.split_last().map_or(String::new(), |(_, first)| first.join(", ")),
+            here.anchors.last().map_or("no anchor", String::as_str),
+            grouped(here.factor, 2)
+        ));
+    }
     lines.extend(errors(here));
     lines
 }
@@ -98,7 +100,7 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{Environment, Price, PriceMade};
+    use hoptax_result::{Environment, Price};
 
     use super::*;
 

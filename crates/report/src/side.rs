@@ -3,7 +3,7 @@
 use hoptax_result::{
     ArmKind, ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, Loop, RoundMeasure, StudyResult,
 };
-use hoptax_stats::standard_error;
+use hoptax_stats::{mean_over_rounds, standard_error};
 
 use crate::numbers::{difference, grouped, level};
 use crate::rows::{arm_level, hop_level, in_units};
@@ -164,7 +164,7 @@ fn companion(result: &StudyResult) -> SideTable {
 fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
     let definition = measure.definition();
     let row = |arm: &ArmResult| {
-        let own = arm_level(arm, measure)?;
+        let own = of_whole_arm(result, arm, measure)?;
         let cost = arm.cost.of_rounds.get(measure);
         let added = cost.map_or_else(|| "-".to_owned(), |cost| difference(&in_units(&cost, definition.unit)));
         Some((arm.id.clone(), vec![level(&own), added]))
@@ -179,6 +179,19 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
         rows: result.arms.iter().filter_map(row).collect(),
     };
     (!table.rows.is_empty()).then_some(table)
+}
+
+/// What an arm has in a measure of rounds, over all its proxies. What each of several has per request of its own does not add up: of
+/// clones, each has a part of the requests. So the total of each round is taken; a result without rounds has none.
+fn of_whole_arm(result: &StudyResult, arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
+    let sum_of_hops = arm_level(arm, measure)?;
+    if arm.hops.len() < 2 || measure.definition().is_of_first_proxy {
+        return Some(sum_of_hops);
+    }
+    let rounds = result.rounds.iter().filter_map(|round| round.arms.get(&arm.id));
+    let totals: Vec<f64> = rounds.filter_map(|round| (measure.definition().total)(round)).collect();
+    let mean = mean_over_rounds(&totals, result.plan.quantile_confidence())?;
+    Some(in_units(&mean, measure.definition().unit))
 }
 
 /// Resource use of each proxy, by arm.

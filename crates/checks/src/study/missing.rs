@@ -23,14 +23,15 @@ pub(super) const MISSING: Check<StudyResult> = Check {
             |name: &str| result.plan.loads.iter().any(|load| load.name == name && load.loop_ == Loop::Open);
         each_load(result, |load| {
             let planned = load.book.planned;
-            let missing = planned.saturating_sub(load.book.answered);
+            // A failure has an answer, though no time of a response; studies that permit failures are about them.
+            let missing = planned.saturating_sub(load.book.answered.saturating_add(load.book.failed));
             let share = missing as f64 / planned.max(1) as f64;
             let lost: Vec<(Measure, f64)> =
                 TAILS.into_iter().filter(|(_, tail)| share > limit * tail).collect();
             let (_, smallest) = *lost.last().filter(|_| is_open(&load.load))?;
             let message = format!(
-                "{missing} of {planned} planned requests ({:.2} %) have no response time: they were unsent or unfinished when their \
-                 slice ended, timed out or failed",
+                "{missing} of {planned} planned requests ({:.2} %) have no response: they were unsent or unfinished when their slice \
+                 ended, or timed out",
                 share * 100.0
             );
             let measured = Measured::percent(share, limit * smallest);
@@ -86,6 +87,16 @@ mod tests {
         assert_eq!(severity, Some(Severity::Warn));
         assert!(result.findings.iter().all(|finding| finding.id != "offered"), "{:?}", result.findings);
         assert_eq!(withheld(unsent), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
+    }
+
+    #[test]
+    fn a_failed_request_is_not_missing() {
+        let failed = |result: &mut StudyResult| {
+            result.plan.max_error_share = 0.5;
+            let book = &mut result.arms[2].loads[1].book;
+            (book.answered, book.failed) = (44_000, 1_000);
+        };
+        assert_eq!(fired("missing-times", failed).0, None);
     }
 
     #[test]

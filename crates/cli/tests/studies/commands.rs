@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::support;
-use crate::support::{checked, hoptax, ran};
+use crate::support::{Guarded, checked, hoptax, ran, wait_until};
 
 /// An executable script.
 fn install(path: &Path, script: &str) {
@@ -63,6 +64,34 @@ loads:
         let [answered, failed] = ["answered", "failed"].map(|outcome| book[outcome].as_u64().unwrap());
         assert!(failed > 0 && answered == 2 * failed, "{sample}");
     }
+}
+
+#[test]
+fn an_application_is_asked_to_end_when_its_study_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, ended) = (support::program().display(), folder.path().join("ended"));
+    // As for a container, what it started ends only with its help.
+    install(
+        &folder.path().join("server"),
+        &format!(
+            "trap 'kill $child; touch {}; exit' TERM\n'{program}' origin --listen \"$2:$1\" &\nchild=$!\nwait",
+            ended.display()
+        ),
+    );
+    let text = "name: commands\nrounds: 1000\napplication: {command: [./server, '{port}', '{host}']}\narms: [baseline]\n\
+                loads: [{name: saturation, loop: closed, connections: 4, blocks: 1, slice: 50ms}]\n";
+    fs::write(folder.path().join("study.yaml"), text).unwrap();
+    let out = folder.path().join("out");
+    let mut command = hoptax();
+    command.arg("study").arg(folder.path().join("study.yaml")).arg("--out").arg(&out);
+    let running = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut running = Guarded(running.unwrap());
+    wait_until("the first round", || out.join("rounds/0.json").exists());
+    // Between rounds, processes end as well.
+    let _ = fs::remove_file(&ended);
+    running.signal("INT");
+    assert_eq!(running.0.wait().unwrap().code(), Some(130));
+    assert!(ended.exists());
 }
 
 #[test]

@@ -5,14 +5,23 @@ use std::path::Path;
 use hoptax_functions::{Component, Context};
 use hoptax_subject::envoy::process::ProxyError;
 
-use super::ArmError;
-use crate::plan::Hop;
+use super::{ArmError, given};
+use crate::plan::{Arm, Hop, Plan};
 
 /// The shortest word used to identify a line.
 const SHORTEST_WORD: usize = 4;
 
+/// Adds to Envoy's refusal of a proxy the place in the function or in the user's files.
+pub(super) fn explained(plan: &Plan, (arm, number): (&Arm, usize), error: ProxyError) -> ArmError {
+    match arm.chain.hops.get(number) {
+        Some(Hop { given: Some(config), .. }) => given::explain(plan, config, error),
+        Some(hop) => explain(hop, error),
+        None => error.into(),
+    }
+}
+
 /// Adds the line of the function's fragment to Envoy's rejection, if its words identify one.
-pub(super) fn explain(hop: &Hop, error: ProxyError) -> ArmError {
+fn explain(hop: &Hop, error: ProxyError) -> ArmError {
     let ProxyError::Refused { reason, .. } = &error else { return error.into() };
     let context = Context { directory: Path::new("/"), companion: None };
     let best = hop

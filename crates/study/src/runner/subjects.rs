@@ -20,9 +20,7 @@ use hoptax_host::network::Network;
 use hoptax_load::{Recording, Run};
 use hoptax_result::{Answer, Opened};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
-use hoptax_subject::envoy::process::{
-    Generation, Proxy, ProxyError, ProxySpec, StartingProxy, shared_memory,
-};
+use hoptax_subject::envoy::process::{Generation, Proxy, ProxySpec, StartingProxy, shared_memory};
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 use hoptax_subject::origin::OriginProcess;
 
@@ -254,7 +252,8 @@ impl Subjects {
                     let ends = Ends::of(link, &networks, subject.arm);
                     let wait = || one.wait().map_err(|error| spec.explained(error, stop));
                     let live = ends.at_servers(arm.chain.is_near(number), wait)?;
-                    let live = live.map_err(|error| of(arm)(explained(plan, (arm, number), error)))?;
+                    let live =
+                        live.map_err(|error| of(arm)(refusal::explained(plan, (arm, number), error)))?;
                     // Before requests that the removal of a function needs.
                     let start_cpu_us = cpu_us(&live)?;
                     if arm.is_unloaded {
@@ -307,6 +306,11 @@ impl Subjects {
 
     /// Ends connections, then proxies, then origins.
     pub(super) fn end(mut self) -> Result<(), RunError> {
+        self.end_all()
+    }
+
+    /// The same; nothing if it was done before.
+    fn end_all(&mut self) -> Result<(), RunError> {
         let mut proxies: Vec<Proxy> =
             std::mem::take(&mut self.all).into_iter().flat_map(|subject| subject.proxies).collect();
         for proxy in &mut proxies {
@@ -329,7 +333,10 @@ impl Subjects {
 
 impl Drop for Subjects {
     fn drop(&mut self) {
-        // Processes that write there end first.
+        // Also after an interrupt or an error: what an application started, such as a container, ends only if it is asked to. Processes
+        // that do not end are killed when they are dropped.
+        let _ = self.end_all();
+        // Processes that write to the folders are gone now.
         self.all.clear();
         for memory in self.generations.iter().filter_map(|folder| shared_memory(folder)) {
             // `hoptax cleanup` removes what is left.
@@ -374,15 +381,6 @@ fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
 
 pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
-}
-
-/// Adds to Envoy's refusal of a proxy the place in the function or in the user's files.
-fn explained(plan: &Plan, (arm, number): (&Arm, usize), error: ProxyError) -> ArmError {
-    match arm.chain.hops.get(number) {
-        Some(Hop { given: Some(config), .. }) => given::explain(plan, config, error),
-        Some(hop) => refusal::explain(hop, error),
-        None => error.into(),
-    }
 }
 
 /// The processors of a proxy. The two ends of a link are two machines.
