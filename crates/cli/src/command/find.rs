@@ -32,6 +32,9 @@ const LOWEST_SHARE: f64 = 1e-3;
 /// The lowest rate that sends a request in the shortest trial, requests per second.
 const LOWEST_RATE: f64 = 1.0;
 
+/// The trials of a search, in order.
+type Tried = Vec<(Planned, FindTrial)>;
+
 /// What a preset stands for.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
@@ -107,23 +110,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         seconds(begun.elapsed() + search.expected_duration() + sweep_time),
         seconds(budget + sweep_time)
     ));
-    let mut tried: Vec<(Planned, FindTrial)> = Vec::new();
-    // A server may end under overload. What is known by then is the result.
-    let mut failure = None;
-    while let Step::Trial(planned) = search.next() {
-        let trial = match trials.run(&planned) {
-            Ok(Some(trial)) => trial,
-            Ok(None) => break,
-            Err(error) if tried.is_empty() => return Err(error),
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
-        };
-        print::note(&terminal::find_trial(&trial));
-        search.record(&planned, measured(&trial, &goals));
-        tried.push((planned, trial));
-    }
+    let (tried, mut failure) = run_trials(&mut search, &mut trials, &goals)?;
     let ended_by = match search.next() {
         _ if interrupt.is_requested() => FindEnd::Interrupt,
         _ if failure.is_some() => FindEnd::Failure,
@@ -180,6 +167,31 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         Some(error) if ended_by == FindEnd::Failure => Err(error),
         _ => Ok(code(&result)),
     }
+}
+
+/// Runs the trials of a search, and returns them with the reason why the last one could not run, if it could not: a server may end under
+/// overload, and what is known by then is the result.
+///
+/// # Errors
+/// When the first trial cannot run.
+fn run_trials(
+    search: &mut Search,
+    trials: &mut Trials<'_>,
+    goals: &[Vec<usize>],
+) -> Result<(Tried, Option<Failure>), Failure> {
+    let mut tried = Tried::new();
+    while let Step::Trial(planned) = search.next() {
+        let trial = match trials.run(&planned) {
+            Ok(Some(trial)) => trial,
+            Ok(None) => break,
+            Err(error) if tried.is_empty() => return Err(error),
+            Err(error) => return Ok((tried, Some(error))),
+        };
+        print::note(&terminal::find_trial(&trial));
+        search.record(&planned, measured(&trial, goals));
+        tried.push((planned, trial));
+    }
+    Ok((tried, None))
 }
 
 /// Refuses a study file without `--arms`.

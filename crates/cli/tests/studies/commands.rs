@@ -78,7 +78,7 @@ fn an_application_is_asked_to_end_when_its_study_is_interrupted() {
             ended.display()
         ),
     );
-    let text = "name: commands\nrounds: 1000\napplication: {command: [./server, '{port}', '{host}']}\narms: [baseline]\n\
+    let text = "name: commands\nrounds: 1000\napplication: {command: [./server, '{port}', '{host}']}\narms: [baseline, same]\n\
                 loads: [{name: saturation, loop: closed, connections: 4, blocks: 1, slice: 50ms}]\n";
     fs::write(folder.path().join("study.yaml"), text).unwrap();
     let out = folder.path().join("out");

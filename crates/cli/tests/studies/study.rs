@@ -351,7 +351,8 @@ fn an_invalid_study_file_is_exit_code_2_with_every_problem() {
 fn a_full_disk_is_an_error_but_the_table_is_printed() {
     let study = Study::new(&small_study("baseline, same", 2));
     fs::create_dir(study.out()).unwrap();
-    symlink("/dev/full", study.out().join("result.json")).unwrap();
+    // Files are written beside their place, and then take it.
+    symlink("/dev/full", study.out().join("result.unfinished")).unwrap();
     let ran = ran(study.command().arg("--force"));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("result.json") && ran.stderr.contains("No space left"), "{}", ran.stderr);

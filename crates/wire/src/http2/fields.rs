@@ -75,7 +75,7 @@ impl FieldReader {
         let each = |name: &[u8], value: &[u8]| {
             match name {
                 b":status" => {
-                    fields.status = decimal(value).and_then(|status| u16::try_from(status).ok()).unwrap_or(0)
+                    fields.status = decimal(value).and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
                 }
                 b"grpc-status" => {
                     let status = decimal(value).and_then(|status| u16::try_from(status).ok());
