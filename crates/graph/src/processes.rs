@@ -15,7 +15,7 @@ use hoptax_load::TargetError;
 use hoptax_load::trial::TrialError;
 use hoptax_origin::{Call, Calls};
 use hoptax_subject::envoy::bootstrap::INGRESS;
-use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source, StartingProxy};
+use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::{OriginError, OriginProcess};
 
@@ -155,7 +155,7 @@ impl Processes {
                 let behind = (address, companion, outbound.as_slice());
                 let processors = processors_of(plan, index, setting.placement);
                 let spec = all.spec((service, planned), setting, behind, processors)?;
-                let started = spec.start().and_then(StartingProxy::wait);
+                let started = spec.start().and_then(|starting| starting.wait_unless(stop));
                 let proxy = started.map_err(|error| of_proxy(&service.name)(spec.explained(error, stop)))?;
                 drop(ports);
                 address = proxy.address;

@@ -159,7 +159,7 @@ impl Trial<'_> {
     ) -> Result<Answers, TrialError> {
         let spec = self.spec(bootstrap, listener);
         spec.configure()?;
-        let proxy = spec.start()?.wait().map_err(|error| spec.explained(error, stop))?;
+        let proxy = spec.start()?.wait_unless(stop).map_err(|error| spec.explained(error, stop))?;
         let before = proxy.all_statistics()?.unwrap_or_default();
         let result = self.send(proxy.address, request, stop)?;
         let moved = proxy.all_statistics()?.unwrap_or_default().grown_since(&before);

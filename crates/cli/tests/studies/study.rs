@@ -277,7 +277,7 @@ fn the_error_of_an_envoy_that_exits_at_the_start_quotes_it() {
 }
 
 #[test]
-fn an_envoy_that_hangs_during_validation_ends_with_the_study() {
+fn an_envoy_that_hangs_at_its_start_ends_with_the_study() {
     for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
         let study = Study::new(&small_study("baseline, same", 2));
         let envoy = fake_envoy(study.folder.path(), "exec sleep 1000");
@@ -285,7 +285,7 @@ fn an_envoy_that_hangs_during_validation_ends_with_the_study() {
         command.arg("--envoy").arg(envoy).stdout(Stdio::null()).stderr(Stdio::null());
         let mut running = Guarded(command.spawn().unwrap());
         let mut hanging = None;
-        wait_until("a check of the configuration", || {
+        wait_until("the start of a proxy", || {
             hanging = running.children().into_iter().find(|child| name_of(*child) == "sleep");
             hanging.is_some()
         });

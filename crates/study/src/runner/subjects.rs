@@ -250,7 +250,7 @@ impl Subjects {
                     (copies.get_mut(index), plan.arm_of(index), plan.subjects.get(index))
                 {
                     let ends = Ends::of(link, &networks, subject.arm);
-                    let wait = || one.wait().map_err(|error| spec.explained(error, stop));
+                    let wait = || one.wait_unless(stop).map_err(|error| spec.explained(error, stop));
                     let live = ends.at_servers(arm.chain.is_near(number), wait)?;
                     let live =
                         live.map_err(|error| of(arm)(refusal::explained(plan, (arm, number), error)))?;

@@ -12,6 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
@@ -321,16 +322,24 @@ impl StartingProxy {
     ///
     /// # Errors
     /// When Envoy exits before, or is not live within two minutes of its start.
-    pub fn wait(mut self) -> Result<Proxy, ProxyError> {
+    pub fn wait(self) -> Result<Proxy, ProxyError> {
+        self.wait_unless(&AtomicBool::new(false))
+    }
+
+    /// The same, unless `stop` is set meanwhile.
+    ///
+    /// # Errors
+    /// As for [`Self::wait`], and when it is not live when `stop` is set.
+    pub fn wait_unless(mut self, stop: &AtomicBool) -> Result<Proxy, ProxyError> {
         loop {
             check(&mut self.child)?;
             let cause = match self.probe() {
                 Ok((admin, address)) => return Ok(Proxy { child: self.child, address, admin: Some(admin) }),
                 Err(cause) => cause,
             };
-            if self.began.elapsed() > START_TIMEOUT {
+            if self.began.elapsed() > START_TIMEOUT || stop.load(Ordering::Relaxed) {
                 return Err(ProxyError::NotLive {
-                    seconds: START_TIMEOUT.as_secs(),
+                    seconds: self.began.elapsed().as_secs(),
                     cause,
                     log: self.child.log().to_owned(),
                     last_lines: self.child.last_lines(LOG_LINES),

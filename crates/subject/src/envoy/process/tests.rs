@@ -1,5 +1,4 @@
 use std::os::unix::fs::PermissionsExt;
-use std::sync::atomic::AtomicBool;
 
 use super::super::bootstrap::Codec;
 use super::*;
