@@ -11,6 +11,8 @@
 //!
 //! This is the only file of the workspace with `unsafe` code: the code between fork and exec.
 
+mod orphans;
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -22,11 +24,12 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getppid, kill_process, kill_process_group,
-    set_child_subreaper, set_parent_process_death_signal,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getppid, kill_process_group, set_child_subreaper,
+    set_parent_process_death_signal,
 };
 
 use crate::processors::cpu_set;
+use orphans::kill_orphans;
 
 /// The process groups of all children, by the process id of their leader.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -224,36 +227,6 @@ pub fn kill_all() {
     }
 }
 
-/// Kills all descendants that outlived their parents and left their groups. Call it when no group is left, as it is unknown which
-/// child an orphan belonged to. Children in the group of this process were started by other code and are spared.
-fn kill_orphans() {
-    let own_group = rustix::process::getpgrp();
-    loop {
-        let orphans: Vec<Pid> = children()
-            .into_iter()
-            .filter(|pid| rustix::process::getpgid(Some(*pid)).is_ok_and(|group| group != own_group))
-            .collect();
-        if orphans.is_empty() {
-            return;
-        }
-        for pid in orphans {
-            let _ = kill_process(pid, Signal::KILL);
-            // Its own children are orphans now; the next iteration finds them.
-            let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
-        }
-    }
-}
-
-/// The children that any thread of this process started or adopted; empty if the kernel does not list them.
-fn children() -> Vec<Pid> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
-        .filter_map(Pid::from_raw)
-        .collect()
-}
-
 /// The last `lines` non-empty lines of a log, for error messages. Empty if it cannot be read.
 pub fn last_lines(log: &Path, lines: usize) -> String {
     last_lines_since(log, 0, lines)
@@ -302,6 +275,8 @@ fn die_with_parent(command: &mut Command, processors: &[u32]) {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::kill_process;
+
     use super::*;
 
     fn spec(directory: &Path, script: &str) -> ChildSpec {
