@@ -9,8 +9,6 @@ use hoptax_result::{
 };
 use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error, sum_of_dependent};
 
-use crate::summary::usable_rounds;
-
 pub use keys::{KeyDifference, key_differences};
 pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
 
@@ -88,7 +86,7 @@ fn compared(
             high: difference.high / level,
         },
     };
-    let rounds = usable_rounds(result, (arm.id.as_str(), Some(reference.id.as_str())), measure, None);
+    let rounds = result.usable_rounds((arm.id.as_str(), Some(reference.id.as_str())), measure, None);
     let confidence = result.plan.quantile_confidence();
     let decision = decide(&difference_share, rounds, confidence, margin_share)?;
     let needed = || {

@@ -9,7 +9,6 @@ use hoptax_result::{
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
 use crate::plan::CONFIDENCE;
-use crate::summary::usable_rounds;
 pub use numbers::as_one;
 
 /// A sitting to combine: the name of its folder, and its result.
@@ -200,7 +199,7 @@ fn estimate(
 ) -> Option<SittingEstimate> {
     let arm = result.arms.iter().find(|one| one.id == arm)?;
     let interval = measure.of(cost_of(arm, load)?)?;
-    let rounds = usable_rounds(result, (arm.id.as_str(), arm.compared_with.as_deref()), measure, load);
+    let rounds = result.usable_rounds((arm.id.as_str(), arm.compared_with.as_deref()), measure, load);
     let standard_error = standard_error(&interval, rounds, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
 }

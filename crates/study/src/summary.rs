@@ -23,6 +23,7 @@ mod statuses;
 mod subject;
 mod sum;
 mod timeline;
+#[cfg(test)]
 mod usable;
 
 use std::collections::BTreeMap;
@@ -39,7 +40,6 @@ pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;
 use subject::Proxies;
 pub use sum::{rounds_of_sum, sum_of_cpu_costs};
-pub use usable::usable_rounds;
 
 use crate::file::HOPTAX;
 use crate::plan::{Arm, BASELINE, CONFIDENCE, Hop, Load, MAX_ERROR_SHARE, Open, Plan, Rate};

@@ -11,7 +11,6 @@ use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
 use super::Limit;
 use crate::comparison::level;
 use crate::sittings::differences_but_for_the_proxy;
-use crate::summary::usable_rounds;
 
 /// Runs of the reference that are needed: one says nothing of how much sittings differ.
 const MIN_RUNS: usize = 2;
@@ -123,7 +122,7 @@ fn judged(
     let measure = limit.measure;
     let reference: Vec<Sitting> =
         earlier.iter().filter_map(|one| sitting(&one.result, arm, measure)).collect();
-    let rounds = usable_rounds(result, (arm, None), measure, None);
+    let rounds = result.usable_rounds((arm, None), measure, None);
     let found =
         sitting(result, arm, measure).and_then(|new| from_reference(&reference, (new, rounds), confidence));
     let change_share = found.as_ref().map(share);
@@ -145,7 +144,7 @@ fn judged(
 fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitting> {
     let arm = result.arms.iter().find(|other| other.id == arm)?;
     let level = level(arm, measure).filter(|level| level.estimate > 0.0)?;
-    let rounds = usable_rounds(result, (arm.id.as_str(), None), measure, None);
+    let rounds = result.usable_rounds((arm.id.as_str(), None), measure, None);
     let confidence = result.plan.quantile_confidence();
     let error = if level.high > level.low { standard_error(&level, rounds, confidence)? } else { 0.0 };
     Some(Sitting { estimate: level.estimate.ln(), standard_error: error / level.estimate })

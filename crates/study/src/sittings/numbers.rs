@@ -10,7 +10,6 @@ use hoptax_stats::{Sitting, random_effects, standard_error};
 
 use super::{Part, record};
 use crate::plan::CONFIDENCE;
-use crate::summary::usable_rounds;
 
 /// One number of a study: its arm, whether it is a difference, its load, its measure, and its place among the numbers
 /// that share these.
@@ -138,7 +137,7 @@ fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
         | Measure::NewConnections
         | Measure::Timeline => return completed,
     };
-    let usable = usable_rounds(evidence, (place.arm, place.compared_with), measure, place.load);
+    let usable = evidence.usable_rounds((place.arm, place.compared_with), measure, place.load);
     // No interval is over fewer than two rounds.
     if usable < 2 { completed } else { usable }
 }

@@ -125,3 +125,30 @@ fn summary(external: &External) -> String {
     );
     format!("A server that already runs at {}, never restarted; {account}", external.url)
 }
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+
+    use crate::file;
+    use crate::plan::Plan;
+
+    #[test]
+    fn user_information_in_a_url_is_refused_and_not_repeated() {
+        let text = "name: x\narms: [baseline, {name: a, url: \"http://joe:hidden@127.0.0.1:8080/\"}]\n\
+                    loads: [{name: all, loop: closed}]\n";
+        let (file, positions) = file::read("x.yaml", text).unwrap();
+        let error = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("authorization") && !error.contains("hidden"), "{error}");
+    }
+
+    #[test]
+    fn secret_variables_are_not_in_the_summary_of_an_arm() {
+        let text = "name: x\narms: [baseline, {name: a, hops: [{env: {API_TOKEN: hidden, LEVEL: shown}}]}]\n\
+                    loads: [{name: all, loop: closed}]\n";
+        let (file, positions) = file::read("x.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let summary = plan.arms.iter().find(|arm| arm.id == "a").map(|arm| arm.summary.clone()).unwrap();
+        assert!(summary.contains("LEVEL=shown") && !summary.contains("hidden"), "{summary}");
+    }
+}
