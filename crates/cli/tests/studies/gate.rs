@@ -127,7 +127,7 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
         assert!(ran.code == Some(2) && ran.stderr.contains(&expected), "{}", ran.stderr);
     };
     let (mut usable, mut stored) = (0, 0);
-    while usable < 3 && stored < 8 {
+    while usable < 3 && stored < 10 {
         let out = format!("out-{stored}");
         let ran = in_folder(&["study", "edge.yaml", "--never-halt", "never", "--out", &out, "--store"]);
         assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
@@ -141,9 +141,10 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
             refused_with(usable);
         }
     }
-    if usable < 2 {
+    if usable < 3 {
         eprintln!("this machine is too busy to judge: {usable} of {stored} runs are not void");
-        return refused_with(usable);
+        // The variance of two runs has one degree of freedom: their interval holds almost any change.
+        return if usable < 2 { refused_with(usable) };
     }
     fs::write(folder.path().join("conf/old.yaml"), given).unwrap();
     let (ran, result) = loop {
