@@ -1,14 +1,16 @@
-//! Ctrl-C and SIGTERM: the first requests a clean end, the second exits immediately.
+//! Ctrl-C, SIGTERM and SIGHUP, which comes when the terminal is closed: the first requests a clean end, a second Ctrl-C or SIGTERM
+//! exits immediately.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use hoptax_host::child;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use hoptax_host::{child, signals};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
@@ -23,14 +25,23 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Starts to listen for SIGINT and SIGTERM.
+    /// Starts to listen for SIGINT, SIGTERM and SIGHUP. A SIGHUP that is ignored stays so: `nohup` lets a program outlive its terminal.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let of = |error| Failure::environment(format!("cannot listen for signals: {error}"));
+        let interrupt = Self::listen_without_hangup()?;
+        if !signals::is_ignored(SIGHUP).map_err(|error| failure(&error))? {
+            // Not counted as one of two signals: shell and kernel both send it when a terminal is closed.
+            flag::register(SIGHUP, Arc::clone(&interrupt.requested)).map_err(|error| failure(&error))?;
+        }
+        Ok(interrupt)
+    }
+
+    /// Starts to listen for SIGINT and SIGTERM, for a command to which SIGHUP means something else.
+    pub(crate) fn listen_without_hangup() -> Result<Self, Failure> {
         let interrupt = Self { requested: Arc::default(), folders: Arc::default() };
         for signal in [SIGINT, SIGTERM] {
-            flag::register(signal, Arc::clone(&interrupt.requested)).map_err(of)?;
+            flag::register(signal, Arc::clone(&interrupt.requested)).map_err(|error| failure(&error))?;
         }
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(of)?;
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| failure(&error))?;
         let folders = Arc::clone(&interrupt.folders);
         // A thread instead of a signal handler: the cleanup is not async-signal-safe.
         thread::Builder::new()
@@ -40,7 +51,7 @@ impl Interrupt {
                     exit_now(&folders);
                 }
             })
-            .map_err(of)?;
+            .map_err(|error| failure(&error))?;
         Ok(interrupt)
     }
 
@@ -58,6 +69,10 @@ impl Interrupt {
     pub(crate) fn remove_on_exit(&self, folder: &Path) {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
     }
+}
+
+fn failure(error: &io::Error) -> Failure {
+    Failure::environment(format!("cannot listen for signals: {error}"))
 }
 
 /// Kills all children, removes the registered folders, and exits.

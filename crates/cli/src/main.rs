@@ -13,6 +13,7 @@ mod stored;
 use std::process::ExitCode;
 
 use clap::Parser;
+use hoptax_host::child;
 
 use arguments::{Arguments, Command};
 
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => command::reference::completions(&arguments),
         Command::Man(arguments) => command::reference::man(&arguments),
     };
+    for process in child::left_behind() {
+        print::error(&format!("process {process} runs as another user, could not be ended, and still runs"));
+    }
     match outcome {
         Ok(code) => code.into(),
         Err(failure) => {

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::{env, fs};
 
 use hoptax_report::Style;
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -12,7 +14,7 @@ use crate::exit::Failure;
 /// Width of tables if the terminal width is unknown.
 const WIDTH: u16 = 100;
 
-/// Prints a result. A closed pipe (`| head`) is not an error.
+/// Prints a result. A closed pipe (`| head`) is not an error, nor is a closed terminal.
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
     let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
     write(&[text.as_bytes(), end])
@@ -35,11 +37,20 @@ fn write(parts: &[&[u8]]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let written = parts.iter().try_for_each(|part| stdout.write_all(part)).and_then(|()| stdout.flush());
     match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(error) if !is_unread(&error) => {
             Err(Failure::environment(format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
     }
+}
+
+/// Whether stdout could not be written because nobody reads it any more: a closed pipe, or a terminal that was closed.
+pub(crate) fn is_unread(error: &io::Error) -> bool {
+    // A closed terminal is still a character device, but no longer a terminal. A file on a broken disk is neither.
+    let is_device =
+        || fstat(io::stdout()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_char_device());
+    error.kind() == io::ErrorKind::BrokenPipe
+        || (error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device())
 }
 
 /// Prints a table and writes JSON to its file; if the file is `-`, prints only the JSON.

@@ -68,14 +68,20 @@ impl ProcessUse {
         if !earlier.threads.iter().all(goes_on) {
             return None;
         }
-        let spans: Vec<TaskUse> = self
-            .threads
-            .iter()
-            .map(|(id, now)| *now - earlier.threads.get(id).copied().unwrap_or_default())
-            .collect();
+        let spans: Vec<TaskUse> = self.spans(earlier).collect();
         let cpu_ns = spans.iter().map(|span| span.cpu_ns).sum();
         let external = |span: &TaskUse| span.run_delay_ns.saturating_sub(cpu_ns - span.cpu_ns);
         Some(TaskUse { cpu_ns, run_delay_ns: spans.iter().map(external).sum() })
+    }
+
+    /// The CPU time since an earlier reading of the thread that used most, nanoseconds; 0 without threads.
+    pub fn busiest_since(&self, earlier: &Self) -> u64 {
+        self.spans(earlier).map(|span| span.cpu_ns).max().unwrap_or(0)
+    }
+
+    /// The use of each thread since an earlier reading.
+    fn spans(&self, earlier: &Self) -> impl Iterator<Item = TaskUse> {
+        self.threads.iter().map(|(id, now)| *now - earlier.threads.get(id).copied().unwrap_or_default())
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! Descendants of a child are killed too. Signals go to its whole process group. A process that left the group becomes a
 //! child of hoptax when its parent exits (`PR_SET_CHILD_SUBREAPER`), and is killed with the last child. Only after
-//! `kill -9` of hoptax do descendants survive, since the kernel's signal goes to the child alone.
+//! `kill -9` of hoptax do descendants survive, since the kernel's signal goes to the child alone. Those that run as another user cannot
+//! be signalled, so they are not waited for; [`left_behind`] names them.
 //!
 //! This is the only file of the workspace with `unsafe` code: the code between fork and exec.
 
@@ -24,12 +25,13 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getppid, kill_process_group, set_child_subreaper,
+    Pid, Signal, WaitId, WaitIdOptions, getppid, kill_process_group, set_child_subreaper,
     set_parent_process_death_signal,
 };
 
 use crate::processors::cpu_set;
-use orphans::kill_orphans;
+pub use orphans::left_behind;
+use orphans::{end_group, kill_orphans};
 
 /// The process groups of all children, by the process id of their leader.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -189,7 +191,7 @@ impl Group {
             let status = self.leader.wait()?;
             self.is_reaped = true;
             // The other members are children of this process by now, or of a process that is exiting.
-            while let Ok(Some(_)) = rustix::process::waitpgid(self.pid, WaitOptions::empty()) {}
+            end_group(self.pid);
             let mut groups = groups();
             groups.retain(|pid| *pid != self.pid);
             if groups.is_empty() {

@@ -26,6 +26,7 @@ pub mod reload;
 pub mod reserved_port;
 pub mod running;
 pub mod sampler;
+pub mod signals;
 pub mod sockets;
 pub mod spinner;
 pub mod usable;

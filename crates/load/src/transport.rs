@@ -125,13 +125,9 @@ impl Transport {
         })
     }
 
-    /// Re-arms the edge-triggered events: pending ones are reported again.
-    pub(crate) fn rearm(&self, epoll: &OwnedFd, connection: ConnectionId) {
-        let data = epoll::EventData::new_u64(connection.token());
-        match epoll::modify(epoll, &self.socket, data, INTEREST) {
-            // On failure, the next request finds them.
-            Ok(()) | Err(_) => {}
-        }
+    /// Re-arms the edge-triggered events: pending ones are reported again, after those of other sockets.
+    pub(crate) fn rearm(&self, epoll: &OwnedFd, connection: ConnectionId) -> Result<(), Errno> {
+        epoll::modify(epoll, &self.socket, epoll::EventData::new_u64(connection.token()), INTEREST)
     }
 
     pub(crate) fn socket(&self) -> &OwnedFd {

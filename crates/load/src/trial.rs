@@ -1,14 +1,15 @@
 //! One timed trial: several workers run one plan, and their recordings become one result.
 
 mod account;
+mod gate;
 mod live;
 mod summary;
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -37,6 +38,7 @@ use crate::traffic::Traffic;
 use crate::worker::{ConnectError, Worker, WorkerSpec};
 use account::Account;
 pub use account::Accounted;
+use gate::{Gate, Place};
 
 /// Time between the last connect and the first request, in which every worker becomes ready.
 const SETTLE_NS: u64 = 20_000_000;
@@ -144,6 +146,17 @@ pub enum TrialError {
     /// A system call failed.
     #[error("the load could not be run: {0}")]
     System(#[from] io::Error),
+    /// A thread could not be started.
+    #[error(
+        "cannot start the thread {of}: {source}; the limit of threads may be too low (see `ulimit -u`, and `pids.max` of the \
+         control group)"
+    )]
+    Thread {
+        /// What it is for.
+        of: String,
+        /// The system error.
+        source: io::Error,
+    },
     /// A worker thread panicked. This is a bug in hoptax.
     #[error("a worker thread panicked; this is a bug in hoptax")]
     WorkerLost,
@@ -154,7 +167,7 @@ pub enum TrialError {
 /// empty: the checks fill them.
 ///
 /// # Errors
-/// When a connection cannot be opened at the start, a system call fails, or no process to account for runs.
+/// When a connection cannot be opened or a thread cannot be started, a system call fails, or no process to account for runs.
 pub fn run(
     spec: &TrialSpec,
     environment: Environment,
@@ -178,48 +191,48 @@ pub fn run(
     let (sender, receiver) = sync_channel(MAX_LIVE_SAMPLES);
     let live = on_live.is_some().then_some(sender);
     let early_end = EarlyEnd::new(workers);
-    let barrier = Barrier::new(workers);
+    let gate = Gate::new(workers);
     let are_done = AtomicBool::new(false);
     let has_ended =
         || are_done.load(Ordering::Relaxed) || early_end.get().is_some_and(|(at_ns, _)| at_ns <= now_ns());
     let pressure = Pressure::read();
 
     let (outcomes, ticks, over_record) = thread::scope(|scope| {
-        let handles: Vec<_> = ready
-            .into_iter()
-            .enumerate()
-            .map(|(number, (log, connections, mut worker))| {
-                let run = Run {
-                    start_ns,
-                    record_from_ns,
-                    parts_from_ns: parts_from_ns.clone(),
-                    end_ns,
-                    drain_ns: nanoseconds(spec.timeout),
-                    release: release(spec, number as u32, workers as u32),
-                    early_end: early_end.clone(),
-                    polls: false,
-                    requests: spec.requests.map(|requests| share(requests, number, workers)),
-                    live: live.clone(),
-                    log,
-                    intervals: spec.intervals.clone(),
-                    workers,
-                    lookups: lookups.as_ref().map(Lookups::shared),
-                };
-                let barrier = &barrier;
-                scope.spawn(move || -> io::Result<Outcome> {
-                    processors::set_min_timer_slack()?;
-                    let (mut first, mut rest) = empty(&run, connections, spec.seed ^ number as u64);
-                    barrier.wait();
-                    let used = worker.run_in_parts(run, &mut first, &mut rest, stop)?;
-                    rest.insert(0, first);
-                    Ok((rest, used, worker))
-                })
-            })
-            .collect();
-        drop(live);
+        // Before the workers, which do not stop once they run.
         let over_record = account
             .as_ref()
-            .map(|account| scope.spawn(move || account.over_record(record_from_ns..end_ns, has_ended)));
+            .map(|account| {
+                let over_record = move || account.over_record(record_from_ns..end_ns, has_ended);
+                thread::Builder::new().spawn_scoped(scope, over_record)
+            })
+            .transpose()
+            .map_err(|source| TrialError::Thread { of: "that accounts for processes".to_owned(), source })?;
+        let tasks = ready.into_iter().enumerate().map(|(number, (log, connections, worker))| {
+            let run = Run {
+                start_ns,
+                record_from_ns,
+                parts_from_ns: parts_from_ns.clone(),
+                end_ns,
+                drain_ns: nanoseconds(spec.timeout),
+                release: release(spec, number as u32, workers as u32),
+                early_end: early_end.clone(),
+                polls: false,
+                requests: spec.requests.map(|requests| share(requests, number, workers)),
+                live: live.clone(),
+                log,
+                intervals: spec.intervals.clone(),
+                workers,
+                lookups: lookups.as_ref().map(Lookups::shared),
+            };
+            let seed = spec.seed ^ number as u64;
+            move |place: Place<'_>| run_worker(worker, run, connections, seed, place, stop)
+        });
+        let handles =
+            gate::start(scope, &gate, tasks, |_| thread::Builder::new()).map_err(|(number, source)| {
+                are_done.store(true, Ordering::Relaxed);
+                TrialError::Thread { of: format!("of worker {} of {workers}", number + 1), source }
+            })?;
+        drop(live);
         let before = processor_ticks();
         if let Some(on_live) = on_live {
             live::show(&receiver, start_ns, end_ns, on_live);
@@ -228,8 +241,8 @@ pub fn run(
         are_done.store(true, Ordering::Relaxed);
         let over_record = over_record.map(thread::ScopedJoinHandle::join).transpose();
         let ticks = before.and_then(|before| Ok((before, processor_ticks()?)));
-        (outcomes, ticks, over_record)
-    });
+        Ok::<_, TrialError>((outcomes, ticks, over_record))
+    })?;
     let finished_ns = now_ns();
     let over_record = over_record.map_err(|_| TrialError::WorkerLost)?;
     // The connections are still open: a server may end a thread with its connection.
@@ -237,7 +250,8 @@ pub fn run(
     let mut recordings = Vec::with_capacity(workers);
     let mut uses = Vec::with_capacity(workers);
     for outcome in outcomes {
-        let (parts, used, _) = outcome.map_err(|_| TrialError::WorkerLost)??;
+        // A worker has no recordings if another one failed before the start.
+        let Some((parts, used, _)) = outcome.map_err(|_| TrialError::WorkerLost)?? else { continue };
         uses.push(worker_use(&parts, used));
         recordings.push(parts);
     }
@@ -288,6 +302,25 @@ fn empty(run: &Run, connections: usize, seed: u64) -> (Recording, Vec<Recording>
 
 /// The recordings of a worker, what it used, and the worker with its open connections.
 type Outcome = (Vec<Recording>, TaskUse, Worker);
+
+/// Runs a worker as soon as all others are ready; None if one of them will not be.
+fn run_worker(
+    mut worker: Worker,
+    run: Run,
+    connections: usize,
+    seed: u64,
+    place: Place<'_>,
+    stop: &AtomicBool,
+) -> io::Result<Option<Outcome>> {
+    processors::set_min_timer_slack()?;
+    let (mut first, mut rest) = empty(&run, connections, seed);
+    if !place.pass() {
+        return Ok(None);
+    }
+    let used = worker.run_in_parts(run, &mut first, &mut rest, stop)?;
+    rest.insert(0, first);
+    Ok(Some((rest, used, worker)))
+}
 
 /// What a worker used, and its response times.
 fn worker_use(parts: &[Recording], used: TaskUse) -> GeneratorWorker {

@@ -44,6 +44,28 @@ fn a_draining_connection_whose_last_stream_hangs_blocks_no_other_request() {
 }
 
 #[test]
+fn a_goaway_that_completes_an_early_handshake_loses_no_request() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&accepted);
+    let address = server(move |stream| {
+        if count.fetch_add(1, Ordering::Relaxed) == 0 {
+            // It answers nothing.
+            let Some(mut peer) = Http2Peer::accept_and_go_away(stream) else { return };
+            while peer.request().is_some() {}
+            return;
+        }
+        let Some(mut peer) = Http2Peer::accept(stream) else { return };
+        while let Some(stream) = peer.request()
+            && peer.respond(stream).is_some()
+        {}
+    });
+    let result = run(&http2_spec(address, 1, 1));
+    assert!(result.book.answered > 0, "{:?}", result.book);
+    assert_eq!(result.book.answered, result.book.planned, "{:?}", result.book);
+    assert_eq!(accepted.load(Ordering::Relaxed), 2);
+}
+
+#[test]
 fn requests_do_not_wait_for_a_draining_connection() {
     let mut spec = http2_spec(sending_goaway(2), 2, 2);
     (spec.open, spec.timeout) =

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::Write;
+use std::net::TcpListener;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -154,4 +156,25 @@ fn the_duration_ends_the_record_before_the_request_limit() {
     (spec.open, spec.requests) = (Some((Pace::Constant(100.0), Arrivals::Uniform)), Some(1_000));
     let result = run(&spec);
     assert_eq!((result.book.planned, result.ended_by), (30, EndedBy::Plan));
+}
+
+#[test]
+fn a_worker_whose_thread_cannot_be_started_is_an_error_that_says_so() {
+    const NAME: &str = "ends::a_worker_whose_thread_cannot_be_started_is_an_error_that_says_so";
+    const STACK_BYTES: &str = "RUST_MIN_STACK";
+    let impossible = (1_u64 << 60).to_string();
+    if std::env::var(STACK_BYTES).as_deref() != Ok(impossible.as_str()) {
+        // In a process of its own, which can start no thread: the test program then runs the test in its main thread.
+        let mut own = Command::new(std::env::current_exe().unwrap());
+        let ended = own.args([NAME, "--exact"]).env(STACK_BYTES, impossible).output().unwrap();
+        let text = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && text.contains("1 passed"), "{text}");
+        return;
+    }
+    // The kernel accepts the connections.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut spec = spec(listener.local_addr().unwrap());
+    spec.workers = 2;
+    let error = trial::run(&spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
+    assert!(error.to_string().starts_with("cannot start the thread of worker 1 of 2: "), "{error}");
 }

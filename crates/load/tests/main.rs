@@ -9,6 +9,7 @@ mod ends;
 mod engine;
 mod network;
 mod recompute;
+mod secure;
 mod support;
 mod traffic;
 

@@ -222,6 +222,24 @@ fn kernel_timestamps_separate_time_on_the_wire() {
 }
 
 #[test]
+fn the_time_to_the_first_byte_ends_with_the_final_response() {
+    let address = server(|mut stream| {
+        while read_request(&mut stream) {
+            if stream.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n").is_err() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(30));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let result = run(&spec(address));
+    assert_eq!(result.book.answered, result.book.planned);
+    assert!(result.latency.first_byte.min_us.unwrap() >= 29_000.0, "{:?}", result.latency.first_byte);
+}
+
+#[test]
 fn sampled_and_computed_requests_in_flight_agree() {
     let address = server(|mut stream| {
         while read_request(&mut stream) {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use hoptax_origin::{Origin, OriginError, OriginOptions, OriginReport};
 use hoptax_wire::grpc::framed;
 use hoptax_wire::http2::{Http2, Settings};
-use hoptax_wire::{Encoded, Event};
+use hoptax_wire::{Encoded, Event, ExpectedHeader};
 
 struct Running {
     address: SocketAddr,
@@ -290,6 +290,32 @@ fn keep_alive_of_an_http_1_0_client_is_confirmed() {
         assert!(read_response(&mut stream).contains("connection: keep-alive\r\n"));
     }
     assert!(origin.exchange(b"GET / HTTP/1.0\r\n\r\n").contains("connection: close"));
+}
+
+#[test]
+fn headers_larger_than_a_frame_arrive_over_http_2() {
+    let value = "a".repeat(40_000);
+    let origin =
+        start(&OriginOptions { default_query: format!("size=7&header=x-long:{value}"), ..options() });
+    let expected = ExpectedHeader { name: "x-long".to_owned(), value: Some(value) };
+    let mut client = Http2::new(Settings::of_streams(1), Some(vec![expected].into()));
+    let fields = [(":method", "GET"), (":scheme", "http"), (":authority", "a"), (":path", "/")];
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let request = Encoded::http2(&fields, b"");
+    let (mut socket, mut output, mut events) = (origin.connect(), Vec::new(), Vec::new());
+    client.open(&mut output);
+    client.send(0, &request, &request.bytes, &mut output);
+    let response = loop {
+        socket.write_all(&output).unwrap();
+        output.clear();
+        let mut buffer = [0; 4096];
+        let count = socket.read(&mut buffer).unwrap();
+        client.feed(&buffer[..count], &mut output, &mut events).unwrap();
+        if let Some(Event::Answered { response, .. }) = events.last() {
+            break *response;
+        }
+    };
+    assert!(response.status == 200 && response.body_bytes == 7 && response.is_as_expected, "{response:?}");
 }
 
 #[test]

@@ -121,9 +121,9 @@ pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
     how + &busy
 }
 
-/// How busy the proxies were under a load: CPU time as a share of wall time, the median over arms. None without proxies.
+/// How busy the proxies were under a load, the median over arms. None without proxies.
 pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
-    let of_arm = |arm: &ArmResult| load_of(arm, load)?.proxy_core_share;
+    let of_arm = |arm: &ArmResult| load_of(arm, load)?.busy_share();
     median(&result.arms.iter().filter_map(of_arm).collect::<Vec<f64>>())
 }
 

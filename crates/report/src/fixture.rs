@@ -97,7 +97,11 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         } else {
             Vec::new()
         },
-        proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, idle_us_per_second: None }),
+        proxy_use: has_proxy.then_some(ProxyUse {
+            core_share: 0.98,
+            busy_share: None,
+            idle_us_per_second: None,
+        }),
         capacity: None,
         layers: Vec::new(),
         top_down: Vec::new(),

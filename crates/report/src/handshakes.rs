@@ -27,7 +27,7 @@ pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> 
     let row = |(arm, under): (&ArmResult, &ArmLoad)| {
         let group = arm.key_exchange_group.clone().unwrap_or_else(|| "-".to_owned());
         let rates = columns.iter().map(|column| rate(result, arm, under, column.1(under)));
-        let busy = under.proxy_core_share.map_or_else(|| "-".to_owned(), percent);
+        let busy = under.busy_share().map_or_else(|| "-".to_owned(), percent);
         let cells = std::iter::once(group).chain(rates).chain([busy]);
         (arm.id.clone(), cells.collect())
     };

@@ -44,7 +44,7 @@ impl Axis {
     /// The position of an arm under a load on the axis, if it has one.
     fn place(self, load: &LoadSpec, under: &ArmLoad) -> Option<f64> {
         match self {
-            Self::Busy => under.proxy_core_share.filter(|_| load.utilisation.is_some()),
+            Self::Busy => under.busy_share().filter(|_| load.utilisation.is_some()),
             Self::Rate => load.rate,
         }
     }

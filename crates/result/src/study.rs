@@ -100,10 +100,4 @@ impl StudyResult {
     pub const FORMAT: &str = "hoptax.study/2";
     /// The names of the formats that can be read.
     pub const READABLE: [&str; 2] = ["hoptax.study/1", Self::FORMAT];
-
-    /// Number of independent observations that its intervals are computed over: rounds, or sittings if it combines
-    /// several.
-    pub fn replicates(&self) -> u32 {
-        if self.sittings.len() > 1 { self.sittings.len() as u32 } else { self.plan.rounds_completed }
-    }
 }

@@ -3,7 +3,6 @@
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_result::{Finding, Measure, Place, ScaleDimension, StudyResult};
 
-use crate::dimension::Processors;
 use crate::series::Planned;
 
 /// The check of callers in another language, which limit rates with a warning alone.
@@ -11,8 +10,7 @@ const CALLERS: &str = "callers-limit";
 
 /// Why the rate of a point says nothing about its proxies; None if it does.
 ///
-/// A generator that is nearly as busy as its core limits the rate only if the proxies had time left. Findings about a generator
-/// concern all arms of a load together, so the slices of the point decide.
+/// A generator that is nearly as busy as its core limits the rate only if the proxies had time left.
 pub(crate) fn reason(
     study: &StudyResult,
     over: ScaleDimension,
@@ -37,7 +35,7 @@ pub(crate) fn reason(
     if !findings.is_empty() {
         return Some(findings.join("; "));
     }
-    let busy = point.result.proxy_core_share.map(|share| share / processors(study, point));
+    let busy = point.result.busy_share();
     let saturated = limits.of(&thresholds::SATURATED_SHARE);
     if busy.is_some_and(|share| share >= saturated) {
         return None;
@@ -61,15 +59,6 @@ pub(crate) fn reason(
     // Few connections are a size like any other. Elsewhere, their number is no property of the size.
     (over != ScaleDimension::Connections && busy.is_some())
         .then(|| format!("{proxies}, so its {} connections limited the rate", point.load.connections))
-}
-
-/// The processors that the proxies of a point can keep busy: those that they may use, and no more than there are workers.
-fn processors(study: &StudyResult, point: &Planned<'_>) -> f64 {
-    let processors = Processors::new(&study.environment);
-    let hops = || point.arm.subject.iter().flat_map(|subject| &subject.hops);
-    let all = hops().map(|hop| processors.of(hop)).max().unwrap_or(processors.of_proxies);
-    let workers = hops().map(|hop| hop.workers.unwrap_or(processors.of(hop))).fold(0, u32::saturating_add);
-    f64::from(if workers == 0 { all } else { workers.min(all) })
 }
 
 fn percent(share: f64) -> String {

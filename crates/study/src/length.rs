@@ -3,7 +3,7 @@
 //! With a time budget, a study takes as many complete rounds as fit. With a target precision, it checks the widths of
 //! its intervals after some of the rounds, and ends when nearly all costs are as precise.
 //! [`hoptax_stats::looks`] and [`hoptax_stats::LOOK_CONFIDENCE`] document the rule and why its intervals use a higher
-//! confidence.
+//! confidence. Looks at the end of rounds or of a budget count like the others if the study is resumed.
 
 use hoptax_result::SequentialPlan;
 use hoptax_stats::{LOOK_CONFIDENCE, looks, precise_enough, rounds_needed};
@@ -53,15 +53,16 @@ pub struct Course {
 }
 
 impl Course {
-    /// The course of a study of this length with earlier rounds, which ended at `ended_s`.
-    pub fn new(length: Length, ended_s: Vec<f64>) -> Self {
-        let first = length.until.map_or(0, |until| until.since_rounds);
-        // The looks stay the same however often the study is resumed.
-        let schedule: Vec<u32> = match length.until {
-            Some(_) => looks(0, length.rounds).into_iter().filter(|rounds| *rounds >= first).collect(),
-            None => Vec::new(),
-        };
-        let looked = schedule.iter().copied().filter(|rounds| (*rounds as usize) < ended_s.len()).collect();
+    /// The course of a study of this length with earlier rounds, which ended at `ended_s`, and earlier looks, ascending.
+    pub fn new(length: Length, ended_s: Vec<f64>, earlier_looks: &[u32]) -> Self {
+        let measured = ended_s.len() as u32;
+        let mut looked: Vec<u32> =
+            earlier_looks.iter().copied().filter(|rounds| *rounds <= measured).collect();
+        let schedule = schedule(&length, &looked);
+        // A study that was killed did not record all of its looks.
+        looked.extend(schedule.iter().filter(|rounds| **rounds < measured));
+        looked.sort_unstable();
+        looked.dedup();
         Self { length, begun_after: ended_s.len(), ended_s, schedule, looked, reached: false, needed: None }
     }
 
@@ -85,7 +86,10 @@ impl Course {
         }
         let target_share = until.precision.target_share;
         let half_widths = half_widths(&until.precision);
-        self.looked.push(rounds);
+        // A resumed study may look at the same rounds again.
+        if self.looked.last() != Some(&rounds) {
+            self.looked.push(rounds);
+        }
         self.reached = precise_enough(&half_widths, target_share);
         self.needed = of_nearly_all(&half_widths)
             .and_then(|half_width| rounds_needed(half_width, rounds, target_share));
@@ -143,10 +147,30 @@ impl Course {
         })
     }
 
+    /// Numbers of rounds after which it looked, ascending, for [`Course::new`] when it is resumed.
+    pub fn looked(&self) -> &[u32] {
+        &self.looked
+    }
+
     /// Time budget, seconds.
     pub fn budget_s(&self) -> Option<f64> {
         self.length.budget_s
     }
+}
+
+/// The numbers of rounds after which a study looks, given those after which it has looked. They stay the same however often it is
+/// resumed, and each comes a quarter more rounds after the one before, also after a look at the end of an earlier budget: looks that
+/// are closer would make its intervals too narrow.
+fn schedule(length: &Length, looked: &[u32]) -> Vec<u32> {
+    let Some(until) = length.until else { return Vec::new() };
+    let after = |first: u32| looks(first, length.rounds).into_iter();
+    let mut schedule: Vec<u32> = after(0).filter(|rounds| *rounds >= until.since_rounds).collect();
+    for look in looked {
+        schedule.retain(|rounds| rounds < look);
+        schedule.push(*look);
+        schedule.extend(after(*look).filter(|rounds| rounds > look && *rounds >= until.since_rounds));
+    }
+    schedule
 }
 
 #[cfg(test)]
@@ -164,7 +188,7 @@ mod tests {
 
     /// Runs a study with the given durations of rounds and half-widths by number of rounds.
     fn run(length: Length, round_s: impl Fn(u32) -> f64, half_width: impl Fn(u32) -> f64) -> Course {
-        let (mut course, mut elapsed_s) = (Course::new(length, Vec::new()), 0.0);
+        let (mut course, mut elapsed_s) = (Course::new(length, Vec::new(), &[]), 0.0);
         loop {
             let rounds = course.rounds();
             if !course.should_continue(elapsed_s, |_| vec![half_width(rounds); 3]) {
@@ -232,12 +256,12 @@ mod tests {
     fn a_resumed_study_checks_widths_after_the_same_rounds() {
         let ended = |rounds: u32| (1..=rounds).map(|round| f64::from(round) * 10.0).collect();
         let of = |since| Length { rounds: 40, budget_s: None, until: Some(until(0.01, since)) };
-        assert!(Course::new(of(0), ended(9)).should_continue(90.0, |_| Vec::new()));
-        let mut ended_there = Course::new(of(0), ended(10));
+        assert!(Course::new(of(0), ended(9), &[]).should_continue(90.0, |_| Vec::new()));
+        let mut ended_there = Course::new(of(0), ended(10), &[]);
         assert!(!ended_there.should_continue(100.0, |_| vec![0.001]));
         assert_eq!(ended_there.sequential().unwrap().looks, [8, 10]);
         // There were no looks while it was a study of twelve rounds.
-        let mut asked_later = Course::new(of(12), ended(12));
+        let mut asked_later = Course::new(of(12), ended(12), &[]);
         assert!(asked_later.should_continue(120.0, |_| unreachable!("no look after twelve rounds")));
         asked_later.round_ended(130.0);
         assert!(!asked_later.should_continue(130.0, |_| vec![0.001]));
@@ -245,14 +269,52 @@ mod tests {
     }
 
     #[test]
+    fn a_look_at_the_end_of_a_budget_counts_when_the_study_is_resumed() {
+        let first = run(length(1000, Some(110.0), Some(0.01)), |_| 10.0, |_| 1.0);
+        assert_eq!(first.looked(), [8, 10, 11]);
+        let resume = |ended_s: Vec<f64>, budget_s: f64, looked: &[u32]| {
+            let mut course = Course::new(length(1000, Some(budget_s), Some(0.01)), ended_s, looked);
+            while course.should_continue(f64::from(course.rounds()) * 10.0, |_| vec![1.0]) {
+                course.round_ended(f64::from(course.rounds() + 1) * 10.0);
+            }
+            course
+        };
+        // From then on, each look comes after a quarter more rounds: 14 and 18 instead of 13 and 17.
+        let second = resume(first.ended_s.clone(), 200.0, first.looked());
+        assert_eq!((second.rounds(), second.sequential().unwrap().looks), (20, vec![8, 10, 11, 14, 18, 20]));
+        // A session that was killed after 16 rounds recorded no look of its own.
+        let third = resume(second.ended_s[..16].to_vec(), 200.0, first.looked());
+        assert_eq!(third.looked(), second.looked());
+        // The look before the first regular one counts as well.
+        let short = run(length(1000, Some(30.0), Some(0.01)), |_| 10.0, |_| 1.0);
+        assert_eq!(resume(short.ended_s.clone(), 100.0, short.looked()).looked(), [3, 8, 10]);
+        // So do those of a study that went on with a fixed number of rounds, in which there were none.
+        let fixed = Course::new(length(20, None, None), second.ended_s.clone(), first.looked());
+        assert_eq!((fixed.looked(), fixed.sequential()), (first.looked(), None));
+        let asked_again = Length { rounds: 1000, budget_s: Some(300.0), until: Some(until(0.01, 20)) };
+        let asked_again = Course::new(asked_again, second.ended_s.clone(), fixed.looked());
+        assert_eq!(asked_again.looked(), first.looked());
+        assert_eq!(asked_again.schedule[..4], [8, 10, 11, 23]);
+    }
+
+    #[test]
+    fn a_resumed_study_ends_where_its_last_look_was_precise_enough() {
+        let ended_s: Vec<f64> = (1..=11_u32).map(|round| f64::from(round) * 10.0).collect();
+        let more = length(1000, Some(200.0), Some(0.01));
+        let mut resumed = Course::new(more, ended_s, &[8, 10, 11]);
+        assert!(!resumed.should_continue(110.0, |_| vec![0.001]));
+        assert_eq!(resumed.sequential().unwrap().looks, [8, 10, 11]);
+    }
+
+    #[test]
     fn the_number_of_rounds_is_reported_as_soon_as_it_is_known() {
-        assert_eq!(Course::new(length(16, None, None), Vec::new()).expected_rounds(), Some(16));
-        let mut budget = Course::new(length(1000, Some(100.0), None), Vec::new());
+        assert_eq!(Course::new(length(16, None, None), Vec::new(), &[]).expected_rounds(), Some(16));
+        let mut budget = Course::new(length(1000, Some(100.0), None), Vec::new(), &[]);
         assert_eq!(budget.expected_rounds(), None);
         budget.round_ended(20.0);
         budget.round_ended(30.0);
         assert_eq!(budget.expected_rounds(), Some(9));
-        let mut until = Course::new(length(1000, None, Some(0.01)), vec![1.0; 8]);
+        let mut until = Course::new(length(1000, None, Some(0.01)), vec![1.0; 8], &[]);
         assert_eq!(until.expected_rounds(), None);
         assert!(until.should_continue(8.0, |_| vec![0.012]));
         assert_eq!(until.expected_rounds(), Some(13));

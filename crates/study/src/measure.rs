@@ -96,6 +96,9 @@ pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.record
 pub const PROXY_CORE: Measure =
     counted("proxy_core_share", |_, slice| share_of_wall(slice, slice.proxy_cpu_ns));
 
+/// How busy the proxies kept the processors that they may use until the last response, 0 to 1.
+pub const PROXY_BUSY: Measure = counted("proxy_busy_share", |_, slice| slice.busy_share);
+
 /// Share of `wall_s` that the proxy waited for a processor.
 pub const PROXY_RUN_DELAY: Measure =
     counted("proxy_run_delay_share", |_, slice| share_of_wall(slice, slice.proxy_run_delay_ns));
@@ -153,6 +156,7 @@ pub const ALL: &[Measure] = &[
     WALL,
     RECORDED,
     PROXY_CORE,
+    PROXY_BUSY,
     PROXY_RUN_DELAY,
     GENERATOR_CORE,
     GENERATOR_RUN_DELAY,

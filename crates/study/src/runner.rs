@@ -8,6 +8,7 @@
 //! Generator and origins share the processors that are not the proxies'.
 
 mod answer;
+mod busy;
 mod caller;
 mod capacity;
 mod ends;

@@ -68,7 +68,7 @@ pub enum Client {
     Http1 {
         /// Reads responses.
         reader: Box<ResponseReader>,
-        /// Whether the response has begun.
+        /// Whether the first byte of the response, or of an interim one before it, has been reported.
         has_begun: bool,
     },
     /// HTTP/2.
@@ -206,14 +206,16 @@ impl Client {
     ) -> Result<(), ProtocolError> {
         match self {
             Self::Http1 { reader, has_begun } => {
-                let had_begun = std::mem::replace(has_begun, true);
                 let progress = reader.feed(bytes);
-                if let Ok(Progress::Complete(response)) = progress {
-                    events.push(Event::Answered { stream: 0, response });
-                } else if !had_begun {
+                let is_complete = matches!(progress, Ok(Progress::Complete(_)));
+                // In a read that completes the response it matters only if it was reported before, for an interim response.
+                if reader.begins() && (!is_complete || *has_begun) {
                     events.push(Event::FirstByte { stream: 0 });
+                    *has_begun = true;
                 }
-                progress?;
+                if let Progress::Complete(response) = progress? {
+                    events.push(Event::Answered { stream: 0, response });
+                }
                 Ok(())
             }
             Self::Http2(client) => client.feed(bytes, output, events),

@@ -47,7 +47,8 @@ impl ExpectedHeader {
 /// streams has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first byte of a response has arrived. Left out if the same read completes the response.
+    /// The first byte of a response has arrived. Left out if the same read completes the response. It is reported again if the
+    /// first time turns out to have been that of an interim response of HTTP/1.1, part of whose head arrived alone.
     FirstByte {
         /// Its stream.
         stream: u32,

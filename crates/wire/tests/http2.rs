@@ -123,6 +123,32 @@ fn a_status_of_grpc_is_in_the_trailers() {
 }
 
 #[test]
+fn header_blocks_larger_than_a_frame_are_continued() {
+    let long = "x".repeat(40_000);
+    let mut pair = Pair::new(Settings::of_streams(1));
+    pair.send(0, &request(b""));
+    let mut sent = Vec::new();
+    pair.carry(1000, |server, id, output| {
+        let from = output.len();
+        let fields = [(":status", "200"), ("x-long", long.as_str())];
+        let trailers = [("grpc-status", "5"), ("x-long", long.as_str())];
+        server.respond(id, &fields, Body::Bytes(vec![0; 9]), &trailers, output);
+        sent.extend_from_slice(&output[from..]);
+    });
+    // Types and flags: END_STREAM is in the first frame of the trailers, END_HEADERS in the last of each block.
+    let (mut frames, mut rest) = (Vec::new(), sent.as_slice());
+    while let Some((head, behind)) = rest.split_at_checked(9) {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        assert!(length <= 16_384, "{length}");
+        frames.push((head[3], head[4]));
+        rest = &behind[length..];
+    }
+    assert_eq!(frames, [(1, 0), (9, 0), (9, 4), (0, 0), (1, 1), (9, 0), (9, 4)]);
+    let Some(Event::Answered { response, .. }) = pair.events.last() else { panic!("{:?}", pair.events) };
+    assert_eq!((response.grpc_status, response.body_bytes), (Some(5), 9));
+}
+
+#[test]
 fn a_cancelled_request_frees_its_stream() {
     let mut pair = Pair::new(Settings::of_streams(1));
     pair.send(0, &request(b""));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hoptax_wire::http1::{Malformed, Progress, ResponseReader, Truncated};
-use hoptax_wire::{Client, ClientProtocol, Encoded, ExpectedHeader, Response};
+use hoptax_wire::{Client, ClientProtocol, Encoded, Event, ExpectedHeader, Response};
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
@@ -237,6 +237,42 @@ fn cookies_of_equal_responses_are_all_stored() {
         client.feed(head(value).as_bytes(), &mut Vec::new(), &mut Vec::new()).unwrap();
     }
     assert_eq!(String::from_utf8_lossy(&sent), "GET / HTTP/1.1\r\nCookie: a=2\r\n\r\n");
+}
+
+#[test]
+fn the_first_byte_is_that_of_the_final_response() {
+    const FINAL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n";
+    let events = |pieces: &[&str]| -> Vec<Vec<Event>> {
+        let mut client = Client::new(&ClientProtocol::Http1, &Vec::new().into());
+        let request = Encoded::plain(b"GET / HTTP/1.1\r\n\r\n".to_vec(), false);
+        client.send(0, &request, &request.bytes, &mut Vec::new());
+        let each = pieces.iter().map(|piece| {
+            let mut events = Vec::new();
+            client.feed(piece.as_bytes(), &mut Vec::new(), &mut events).unwrap();
+            events
+        });
+        each.collect()
+    };
+    let begun = Event::FirstByte { stream: 0 };
+    let Progress::Complete(response) = response(200, 2, true) else { unreachable!() };
+    let answered = Event::Answered { stream: 0, response };
+    let (half, rest) = FINAL.split_at(3);
+    assert_eq!(events(&[half, rest, "ok"]), [vec![begun], vec![], vec![answered]]);
+    assert_eq!(events(&[FINAL, "o", "k"]), [vec![begun], vec![], vec![answered]]);
+    // Interim responses that arrive whole.
+    let interim = "HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n";
+    assert_eq!(events(&[interim, interim, FINAL, "ok"]), [vec![], vec![], vec![begun], vec![answered]]);
+    let joined = [interim, half].concat();
+    assert_eq!(events(&[joined.as_str(), rest, "ok"]), [vec![begun], vec![], vec![answered]]);
+    let joined = [interim, FINAL, "ok"].concat();
+    assert_eq!(events(&[joined.as_str()]), [vec![answered]]);
+    // What arrived first may have been the final response.
+    let (half, rest) = interim.split_at(10);
+    assert_eq!(events(&[half, rest, FINAL, "ok"]), [vec![begun], vec![], vec![begun], vec![answered]]);
+    let joined = [rest, FINAL].concat();
+    assert_eq!(events(&[half, joined.as_str(), "ok"]), [vec![begun], vec![begun], vec![answered]]);
+    let joined = [rest, FINAL, "ok"].concat();
+    assert_eq!(events(&[half, joined.as_str()]), [vec![begun], vec![begun, answered]]);
 }
 
 #[test]

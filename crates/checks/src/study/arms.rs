@@ -143,7 +143,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
     source: "own; a closed loop of N connections cannot exceed N / response time",
     judge: |result, limits| {
         let found = result.arms.iter().filter_map(|arm| {
-            let share = arm.proxy_use?.core_share;
+            let share = arm.proxy_use?.busy_share();
             if share >= limits.of(&thresholds::SATURATED_SHARE) || arm.max_rate.is_none() {
                 return None;
             }
@@ -174,7 +174,8 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
         let limit = limits.of(&thresholds::UNEQUALLY_BUSY);
         let limit_of_costs = limits.of(&thresholds::UNEQUALLY_BUSY_FAIL);
         let load = result.plan.rate_load().map(|load| load.name.clone());
-        let busy_share = |id: &str| Some(result.arms.iter().find(|arm| arm.id == id)?.proxy_use?.core_share);
+        let busy_share =
+            |id: &str| Some(result.arms.iter().find(|arm| arm.id == id)?.proxy_use?.busy_share());
         let found = result.arms.iter().filter_map(|arm| {
             let other = arm.compared_with.as_deref()?;
             let (own_share, other_share) = (busy_share(&arm.id)?, busy_share(other)?);
@@ -362,6 +363,21 @@ mod tests {
         let rates = withheld(idle(2));
         let rates = rates.iter().filter(|place| place.ends_with("MaxRate"));
         assert_eq!(rates.collect::<Vec<_>>(), ["+lua saturation MaxRate", "lua saturation MaxRate"]);
+    }
+
+    #[test]
+    fn a_proxy_of_two_processors_that_uses_one_idles() {
+        let half = |result: &mut StudyResult| {
+            let used = result.arms[2].proxy_use.as_mut().unwrap();
+            (used.core_share, used.busy_share) = (0.97, Some(0.485));
+        };
+        assert_eq!(fired("not-saturated", half).0, Some(Severity::Info));
+        // Two proxies on two processors, which both are saturated, and one on one.
+        let full = |result: &mut StudyResult| {
+            let used = result.arms[2].proxy_use.as_mut().unwrap();
+            (used.core_share, used.busy_share) = (1.94, Some(0.97));
+        };
+        assert_eq!([fired("not-saturated", full).0, fired("unequally-busy", full).0], [None; 2]);
     }
 
     #[test]

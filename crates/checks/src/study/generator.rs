@@ -1,6 +1,6 @@
 //! The generator of a study must have spare CPU time and send on time.
 
-use hoptax_result::{Finding, GeneratorUse, Interval, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{ArmResult, Finding, GeneratorUse, Interval, Measure, Measured, Severity, StudyResult};
 
 use crate::thresholds::{self, Limits};
 use crate::{Check, severity_above};
@@ -11,23 +11,21 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
     protects_from: "send lag of the generator reported as latency of the subject",
     source: "Treadmill (ISCA 2016); wrk2, which documents a lag of one millisecond",
     judge: |result, limits| {
-        let mut found = Vec::new();
-        for used in &result.generator {
+        each(result, |used| {
             let baseline = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
             let under = baseline.and_then(|arm| arm.loads.iter().find(|load| load.load == used.load));
-            let Some(response) = under.map(|load| &load.response_us) else { continue };
+            let Some(response) = under.map(|load| &load.response_us) else { return Vec::new() };
             // A lower quantile is a lower limit of one that is not known, such as p99 with too few responses. Judged against
             // nothing, every lag above the floor would fail.
             let quantiles = [
                 (Measure::ResponseP50, used.own_lag_p50_us, response.p50),
                 (Measure::ResponseP99, used.own_lag_p99_us, response.p99.or(response.p90).or(response.p50)),
             ];
-            for (measure, lag_us, response) in quantiles {
-                let finding = lag_us.and_then(|lag_us| lag(measure, lag_us, response, limits));
-                found.extend(finding.map(|finding| Finding { load: Some(used.load.clone()), ..finding }));
-            }
-        }
-        found
+            let judge = |(measure, lag_us, response): (Measure, Option<f64>, Option<Interval>)| {
+                lag(measure, lag_us?, response, limits)
+            };
+            quantiles.into_iter().filter_map(judge).collect()
+        })
     },
     withhold: None,
 };
@@ -132,17 +130,44 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
     withhold: None,
 };
 
-fn each(result: &StudyResult, judge: impl Fn(&GeneratorUse) -> Option<Finding>) -> Vec<Finding> {
-    let found = result
-        .generator
-        .iter()
-        .filter_map(|used| judge(used).map(|finding| Finding { load: Some(used.load.clone()), ..finding }));
-    found.collect()
+/// The findings about the generator under each load: about each arm for which it was not good enough, or one about the load if
+/// that concerns all of its arms. Arms with a more severe finding than that of the load then have theirs as well.
+fn each<F: IntoIterator<Item = Finding>>(
+    result: &StudyResult,
+    judge: impl Fn(&GeneratorUse) -> F,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for used in &result.generator {
+        let about = |arm: Option<&str>, finding: Finding| Finding {
+            arm: arm.map(str::to_owned),
+            load: Some(used.load.clone()),
+            ..finding
+        };
+        let of_load: Vec<Finding> = judge(used).into_iter().map(|finding| about(None, finding)).collect();
+        let of_arm = |arm: &ArmResult| -> Option<Vec<Finding>> {
+            let under = arm.loads.iter().find(|load| load.load == used.load)?;
+            Some(judge(under.generator.as_ref()?).into_iter().map(|one| about(Some(&arm.id), one)).collect())
+        };
+        let arms: Vec<Vec<Finding>> = result.arms.iter().filter_map(of_arm).collect();
+        // Results of earlier versions only have the use for all arms.
+        let concerns_all =
+            |one: &Finding| arms.iter().all(|of_arm| of_arm.iter().any(|other| is_as_severe(other, one)));
+        let of_load: Vec<Finding> = of_load.into_iter().filter(concerns_all).collect();
+        let is_said = |one: &Finding| of_load.iter().any(|other| is_as_severe(other, one));
+        found.extend(arms.iter().flatten().filter(|one| !is_said(one)).cloned());
+        found.extend(of_load);
+    }
+    found
+}
+
+/// Whether a finding is about the same measures as another, and at least as severe.
+fn is_as_severe(one: &Finding, other: &Finding) -> bool {
+    one.measures == other.measures && one.severity >= other.severity
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Severity;
+    use hoptax_result::{GeneratorUse, Severity, StudyResult};
 
     use crate::study::tests::{fired, withheld};
 
@@ -218,6 +243,64 @@ mod tests {
         assert_eq!(busy("php", 0.5), None);
         assert_eq!(busy("php", 0.93), Some(Severity::Warn));
         assert_eq!(busy("hoptax", 0.93), None);
+    }
+
+    type Set = fn(&mut GeneratorUse);
+
+    /// Sets the use of the generator for some arms under the open loop; the others have that of all.
+    fn with_arms(result: &mut StudyResult, set: &[(usize, Set)]) {
+        for (number, arm) in result.arms.iter_mut().enumerate() {
+            let mut used = result.generator[1].clone();
+            set.iter().filter(|(arm, _)| *arm == number).for_each(|(_, set)| set(&mut used));
+            arm.loads[1].generator = Some(used);
+        }
+    }
+
+    fn late(used: &mut GeneratorUse) {
+        used.own_lag_p99_us = Some(150.0);
+    }
+
+    fn saturated(used: &mut GeneratorUse) {
+        used.core_share = 0.99;
+    }
+
+    #[test]
+    fn a_generator_that_is_late_for_one_arm_spoils_that_arm_alone() {
+        // Over all arms together, it is on time.
+        let one = |result: &mut StudyResult| with_arms(result, &[(2, late)]);
+        let (severity, result) = fired("send-lag", one);
+        assert_eq!((severity, result.findings[0].arm.as_deref()), (Some(Severity::Fail), Some("lua")));
+        let places = withheld(one);
+        let is_meant = |place: &String| place.contains("lua fixed-rate ResponseP99");
+        assert!(!places.is_empty() && places.iter().all(is_meant), "{places:?}");
+        // Over all arms together it is late, but only because of one of them.
+        let others = |result: &mut StudyResult| {
+            with_arms(result, &[(1, late)]);
+            late(&mut result.generator[1]);
+        };
+        let places = withheld(others);
+        let is_meant = |place: &String| place.contains("same fixed-rate ResponseP99");
+        assert!(!places.is_empty() && places.iter().all(is_meant), "{places:?}");
+    }
+
+    #[test]
+    fn a_generator_that_is_not_good_enough_for_all_arms_is_named_once() {
+        let all = |result: &mut StudyResult| {
+            saturated(&mut result.generator[1]);
+            with_arms(result, &[]);
+        };
+        let (severity, result) = fired("generator-saturated", all);
+        assert_eq!((severity, result.findings.len()), (Some(Severity::Fail), 1), "{:?}", result.findings);
+        assert_eq!(result.findings[0].arm, None);
+        // A warning for all, and a failure for one.
+        let (_, result) = fired("generator-saturated", |result| {
+            result.generator[1].core_share = 0.8;
+            with_arms(result, &[(2, saturated)]);
+        });
+        let named: Vec<(Severity, Option<&str>)> =
+            result.findings.iter().map(|one| (one.severity, one.arm.as_deref())).collect();
+        assert!(named.contains(&(Severity::Warn, None)) && named.contains(&(Severity::Fail, Some("lua"))));
+        assert_eq!(named.len(), 2, "{named:?}");
     }
 
     #[test]

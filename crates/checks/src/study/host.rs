@@ -32,39 +32,38 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
     source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
     judge: |result, limits| {
         let share = result.host.proxy_run_delay_share;
-        let delayed = delayed_share(result);
-        let judged =
-            severity_above(delayed, limits.of(&thresholds::DELAYED), limits.of(&thresholds::DELAYED_FAIL));
         let waited =
             format!("the proxies waited for their processor for {:.1} % of their slices", share * 100.0);
         let advice = "CPU costs are valid, and include the cost of switching to other tasks and back; for rates and response \
                       times, stop other work on the machine";
-        if let Some((severity, threshold)) = judged {
-            let message = format!("{waited}; {:.0} % of the slices count only for CPU time", delayed * 100.0);
-            let one = Finding::new(
-                "proxy-run-delay",
-                severity,
-                Measured::percent(delayed, threshold),
-                message,
-                advice,
+        let of_slices = |slices: &Slices, whose: Whose<'_>| {
+            let delayed = share_of(slices.delayed, slices.used + slices.delayed);
+            let (severity, threshold) = severity_above(
+                delayed,
+                limits.of(&thresholds::DELAYED),
+                limits.of(&thresholds::DELAYED_FAIL),
+            )?;
+            let waited = whose.map_or_else(|| format!("{waited}; "), |_| String::new());
+            let message = format!(
+                "{waited}{:.0} % of the slices{} count only for CPU time",
+                delayed * 100.0,
+                of_arm(whose)
             );
-            return vec![Finding { measures: Measure::TIMED.to_vec(), ..one }];
-        }
+            let measured = Measured::percent(delayed, threshold);
+            let one = Finding::new("proxy-run-delay", severity, measured, message, advice);
+            Some(Finding { measures: Measure::TIMED.to_vec(), ..one })
+        };
+        let found = all_and_each(result, of_slices);
         let limit = limits.of(&thresholds::PROXY_RUN_DELAY);
-        if share <= limit {
-            return Vec::new();
+        if share <= limit || found.iter().any(|one| one.arm.is_none()) {
+            return found;
         }
-        vec![Finding::new("proxy-run-delay", Severity::Warn, Measured::percent(share, limit), waited, advice)]
+        let measured = Measured::percent(share, limit);
+        let one = Finding::new("proxy-run-delay", Severity::Warn, measured, waited, advice);
+        found.into_iter().chain([one]).collect()
     },
     withhold: None,
 };
-
-/// Share of the planned slices of which only the CPU time counts.
-fn delayed_share(result: &StudyResult) -> f64 {
-    let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
-    let (used, delayed) = (sum(|slices| slices.used), sum(|slices| slices.delayed));
-    if delayed == 0 { 0.0 } else { delayed as f64 / (used + delayed) as f64 }
-}
 
 /// Too many slices were disturbed.
 pub(super) const SET_ASIDE: Check<StudyResult> = Check {
@@ -72,37 +71,68 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     protects_from: "a result based on a selection of slices from a busy machine",
     source: "own",
     judge: |result, limits| {
-        let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
-        let (lost, set_aside) = (sum(|slices| slices.lost), sum(|slices| slices.set_aside));
-        // A slice of which only the CPU time counts is not missing.
-        let planned = sum(|slices| slices.used + slices.delayed) + lost;
-        let measured = sum(|slices| slices.used) + set_aside;
-        let share_of = |part: u64, all: u64| if part == 0 { 0.0 } else { part as f64 / all as f64 };
-        let (lost_share, aside_share) = (share_of(lost, planned), share_of(set_aside, measured));
-        // Repeated slices are not missing, but they show that the machine was busy.
-        let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
-        if lost_share <= warn && aside_share > warn {
+        all_and_each(result, |slices, whose| {
+            // A slice of which only the CPU time counts is not missing.
+            let (lost, set_aside) = (slices.lost, slices.set_aside);
+            let (planned, measured) = (slices.used + slices.delayed + lost, slices.used + set_aside);
+            let (lost_share, aside_share) = (share_of(lost, planned), share_of(set_aside, measured));
+            // Repeated slices are not missing, but they show that the machine was busy.
+            let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
+            if whose.is_none() && lost_share <= warn && aside_share > warn {
+                let message = format!(
+                    "{:.0} % of the slices ({set_aside} of {measured}) were set aside as disturbed by the host; {lost} were \
+                     not replaced",
+                    aside_share * 100.0
+                );
+                let measured = Measured::percent(aside_share, warn);
+                let advice = "costs are valid; on a quieter machine, intervals are narrower";
+                return Some(Finding::new("set-aside", Severity::Warn, measured, message, advice));
+            }
+            let (severity, threshold) = severity_above(lost_share, warn, fail)?;
             let message = format!(
-                "{:.0} % of the slices ({set_aside} of {measured}) were set aside as disturbed by the host; {lost} were not \
-                 replaced",
-                aside_share * 100.0
+                "{:.0} % of the planned slices{} ({lost} of {planned}) are missing because the host disturbed them",
+                lost_share * 100.0,
+                of_arm(whose)
             );
-            let measured = Measured::percent(aside_share, warn);
-            let advice = "costs are valid; on a quieter machine, intervals are narrower";
-            return vec![Finding::new("set-aside", Severity::Warn, measured, message, advice)];
-        }
-        let Some((severity, threshold)) = severity_above(lost_share, warn, fail) else {
-            return Vec::new();
-        };
-        let message = format!(
-            "{:.0} % of the planned slices ({lost} of {planned}) are missing because the host disturbed them",
-            lost_share * 100.0
-        );
-        let advice = "run again when the host is quieter";
-        vec![Finding::new("set-aside", severity, Measured::percent(lost_share, threshold), message, advice)]
+            let advice = "run again when the host is quieter";
+            let measured = Measured::percent(lost_share, threshold);
+            Some(Finding::new("set-aside", severity, measured, message, advice))
+        })
     },
     withhold: None,
 };
+
+/// The arm that slices are of; none for those of all arms.
+type Whose<'a> = Option<&'a ArmResult>;
+
+/// The finding about the slices of all arms, and those about arms for which it is more severe: one of twenty arms may have lost
+/// most of its slices when few are missing in all.
+fn all_and_each(result: &StudyResult, judge: impl Fn(&Slices, Whose<'_>) -> Option<Finding>) -> Vec<Finding> {
+    let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
+    let all = Slices {
+        used: sum(|slices| slices.used),
+        delayed: sum(|slices| slices.delayed),
+        lost: sum(|slices| slices.lost),
+        set_aside: sum(|slices| slices.set_aside),
+        ..Slices::default()
+    };
+    let of_all = judge(&all, None);
+    let severity = of_all.as_ref().map(|finding| finding.severity);
+    let each = result.arms.iter().filter_map(|arm| {
+        let one = judge(&arm.slices, Some(arm)).filter(|one| Some(one.severity) > severity)?;
+        Some(Finding { arm: Some(arm.id.clone()), ..one })
+    });
+    of_all.into_iter().chain(each).collect()
+}
+
+/// Whose slices a message is about: nothing for those of all arms.
+fn of_arm(whose: Whose<'_>) -> String {
+    whose.map_or_else(String::new, |arm| format!(" of `{}`", arm.id))
+}
+
+fn share_of(part: u64, all: u64) -> f64 {
+    if part == 0 { 0.0 } else { part as f64 / all as f64 }
+}
 
 /// An arm with too few counting slices to have a cost.
 pub(super) const TOO_FEW_SLICES: Check<StudyResult> = Check {
@@ -249,6 +279,27 @@ mod tests {
         let withheld = withheld(only_cpu_time_counts);
         assert!(withheld.iter().all(|place| !place.ends_with("Cpu")), "{withheld:?}");
         assert_eq!(measured_again(60), Some(Severity::Warn));
+    }
+
+    #[test]
+    fn an_arm_that_lost_most_of_its_slices_is_named() {
+        let lost = |lost: u64, delayed: u64| {
+            move |result: &mut StudyResult| {
+                // Many others lost none.
+                result.arms[0].slices.used = 2_000;
+                (result.arms[2].slices.lost, result.arms[2].slices.delayed) = (lost, delayed);
+            }
+        };
+        assert_eq!(fired("set-aside", lost(20, 0)).0, None);
+        let (severity, result) = fired("set-aside", lost(150, 0));
+        assert_eq!((severity, result.findings[0].arm.as_deref()), (Some(Severity::Fail), Some("lua")));
+        let places = withheld(lost(150, 0));
+        assert!(!places.is_empty() && places.iter().all(|place| place.contains("lua")), "{places:?}");
+        let (severity, result) = fired("proxy-run-delay", lost(0, 150));
+        assert_eq!((severity, result.findings[0].arm.as_deref()), (Some(Severity::Fail), Some("lua")));
+        let places = withheld(lost(0, 150));
+        let is_meant = |place: &String| place.contains("lua") && !place.ends_with("Cpu");
+        assert!(!places.is_empty() && places.iter().all(is_meant), "{places:?}");
     }
 
     #[test]

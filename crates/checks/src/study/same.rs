@@ -42,12 +42,7 @@ fn of_measure(
         .filter_map(|arm| Some((arm, cost_measure.of(&arm.cost)?)))
         .collect();
     let replicates = |arm: &ArmResult| {
-        // An interval of several sittings is over them, however many rounds they have.
-        if result.sittings.len() > 1 {
-            return result.replicates();
-        }
-        let arms = (arm.id.as_str(), arm.compared_with.as_deref());
-        result.usable_rounds(arms, *cost_measure, None)
+        result.replicates((arm.id.as_str(), arm.compared_with.as_deref()), *cost_measure, None)
     };
     let chance = |(arm, cost): &(&ArmResult, Interval)| {
         let confidence = result.plan.quantile_confidence();

@@ -22,14 +22,10 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
             let Some(other) = other.and_then(|id| result.arms.iter().find(|one| one.id == id)) else {
                 return Vec::new();
             };
-            // Shares are sums over proxies and workers, so those of others differ at the same utilisation.
-            if workers(other) != workers(arm) {
-                return Vec::new();
-            }
             let of_load = |load: &&str| -> Option<Finding> {
                 let busy = |arm: &ArmResult| {
                     let under = |one: &&ArmLoad| one.load == **load;
-                    arm.loads.iter().find(under)?.proxy_core_share
+                    arm.loads.iter().find(under)?.proxy_busy_share
                 };
                 let (own, others) = (busy(arm)?, busy(other)?);
                 let difference = (own - others).abs();
@@ -62,11 +58,6 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The number of workers of each proxy; none where it is that of the processors.
-fn workers(arm: &ArmResult) -> Vec<Option<u32>> {
-    arm.subject.iter().flat_map(|subject| &subject.hops).map(|hop| hop.workers).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use hoptax_result::{Severity, StudyResult};
@@ -80,9 +71,9 @@ mod tests {
                 let load = &mut result.plan.loads[1];
                 (load.rate, load.utilisation) = (load.rate.xor(utilisation), utilisation);
                 for arm in &mut result.arms {
-                    arm.loads[1].proxy_core_share = Some(0.5);
+                    arm.loads[1].proxy_busy_share = Some(0.5);
                 }
-                result.arms[2].loads[1].proxy_core_share = Some(share);
+                result.arms[2].loads[1].proxy_busy_share = Some(share);
             }
         };
         let id = "unequal-utilisation";

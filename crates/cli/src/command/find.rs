@@ -1,6 +1,7 @@
 //! `hoptax find`: finds the highest rate at which a server, or each of several arms of a study, holds objectives.
 
 mod arms;
+mod common;
 mod sweep;
 mod trials;
 
@@ -8,13 +9,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hoptax_checks::objective::Objective;
-use hoptax_load::MAX_RATE;
 use hoptax_report::terminal;
-use hoptax_result::{FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal};
-use hoptax_search::{
-    Ending, Goal, GoalResult, Limits, Measured, Outcome, Planned, Search, SearchError, State, Step,
-};
+use hoptax_result::{FindEnd, FindResult, FindTrial, FoundGoal};
+use hoptax_search::{Ending, Goal, Limits, Planned, Search, Step};
 
 use super::load::{check_account, thresholds, trial_of};
 use super::never_halt;
@@ -22,15 +19,8 @@ use crate::arguments::{FindArguments, Preset};
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::{print, state};
+use common::{LOWEST_RATE, code, evidence, found, limits_processes, measured, range_of, recording, refusal};
 use trials::Trials;
-
-/// The highest rate without `--max-rate`, as a multiple of the rate of the closed loop. An open loop on as many connections
-/// carries hardly more than a closed one.
-const ABOVE_CLOSED_LOOP: f64 = 2.0;
-/// The lowest rate without `--min-rate`, as a share of the highest.
-const LOWEST_SHARE: f64 = 1e-3;
-/// The lowest rate that sends a request in the shortest trial, requests per second.
-const LOWEST_RATE: f64 = 1.0;
 
 /// The trials of a search, in order.
 type Tried = Vec<(Planned, FindTrial)>;
@@ -81,11 +71,8 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let begun = Instant::now();
     let limits = thresholds(&arguments.thresholds)?;
     let settings = Settings::of(arguments.preset);
-    let limits_processes = arguments.objectives.iter().any(Objective::needs_account);
-    check_account(limits_processes, &arguments.traffic)?;
-    let mut spec = trial_of(&arguments.traffic)?;
-    spec.percentiles = arguments.objectives.iter().filter_map(Objective::percentile).collect();
-    spec.limits_us = arguments.objectives.iter().filter_map(Objective::limit_us).collect();
+    check_account(limits_processes(&arguments.objectives), &arguments.traffic)?;
+    let mut spec = recording(trial_of(&arguments.traffic)?, &arguments.objectives);
     let interrupt = Interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = never_halt::awake_for_servers(servers, arguments.traffic.never_halt)?;
@@ -94,18 +81,18 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let mut trials = Trials::new(arguments, settings, spec, environment, limits, &interrupt);
     let Some((plan, closed_loop_rate)) = trials.closed_loop()? else { return Ok(Code::Interrupted) };
 
-    let max_rate = arguments.max_rate.unwrap_or((closed_loop_rate * ABOVE_CLOSED_LOOP).min(MAX_RATE));
-    let min_rate = arguments.min_rate.unwrap_or((max_rate * LOWEST_SHARE).max(LOWEST_RATE));
     let budget = arguments.budget.unwrap_or(settings.budget);
+    // The last trial may wait for its last responses.
+    let left = budget.saturating_sub(begun.elapsed() + trials.timeout());
+    let range = range_of(arguments, settings, closed_loop_rate, left);
     let goals = goals(arguments);
-    let mut search =
-        search(&goals, settings, &trials, [min_rate, closed_loop_rate, max_rate], budget, begun)?;
+    let mut search = search(&goals, settings, range)?;
     let sweep_time = sweep::duration(settings.goal.final_trial, settings.warmup);
     let sweep_time = if arguments.sweep { sweep_time } else { Duration::ZERO };
     print::note(&format!(
         "search from {} to {} requests/s{}: about {} if trials agree, at most {}",
-        terminal::rate(min_rate),
-        terminal::rate(max_rate),
+        terminal::rate(range.min),
+        terminal::rate(range.max),
         if arguments.sweep { ", then a sweep" } else { "" },
         seconds(begun.elapsed() + search.expected_duration() + sweep_time),
         seconds(budget + sweep_time)
@@ -144,15 +131,9 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         format: "hoptax.find/1".to_owned(),
         ended_by,
         goals: found,
-        evidence: FindEvidence {
-            preset: arguments.preset.as_str().to_owned(),
-            final_trial_s: settings.goal.final_trial.as_secs_f64(),
-            duration_sum_s: settings.goal.duration_sum.as_secs_f64(),
-            exceed_ratio: settings.goal.exceed_ratio,
-            width: settings.goal.width,
-        },
-        min_rate,
-        max_rate,
+        evidence: evidence(arguments.preset, &settings.goal),
+        min_rate: range.min,
+        max_rate: range.max,
         closed_loop_rate,
         budget_s: budget.as_secs_f64(),
         took_s: begun.elapsed().as_secs_f64(),
@@ -165,7 +146,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     match failure {
         // An error after an interrupt is a consequence of it.
         Some(error) if ended_by == FindEnd::Failure => Err(error),
-        _ => Ok(code(&result)),
+        _ => Ok(code(result.ended_by, result.goals.iter().map(|goal| goal.state))),
     }
 }
 
@@ -213,130 +194,18 @@ fn goals(arguments: &FindArguments) -> Vec<Vec<usize>> {
     if arguments.each { all.map(|one| vec![one]).collect() } else { vec![all.collect()] }
 }
 
-/// The search, in the time that is left.
-fn search(
-    goals: &[Vec<usize>],
-    settings: Settings,
-    trials: &Trials<'_>,
-    [min, start, max]: [f64; 3],
-    budget: Duration,
-    begun: Instant,
-) -> Result<Search, Failure> {
-    if min < LOWEST_RATE {
+/// The search in a range.
+fn search(goals: &[Vec<usize>], settings: Settings, range: Limits) -> Result<Search, Failure> {
+    if range.min < LOWEST_RATE {
         return Err(Failure::bad_input(format!(
             "--min-rate must be at least {LOWEST_RATE}: the shortest trials last {:?} and need a request",
             settings.goal.first_trial
         )));
     }
-    let limits = Limits {
-        min,
-        max,
-        start: start.min(max),
-        // The last trial may wait for its last responses.
-        budget: budget.saturating_sub(begun.elapsed() + trials.timeout()),
-        overhead: settings.warmup,
-    };
-    Search::new(&vec![settings.goal; goals.len()], limits).map_err(|error| {
-        Failure::bad_input(match error {
-            SearchError::Range { min, max } => format!(
-                "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
-            ),
-            SearchError::Budget { .. } => {
-                format!(
-                    "--budget leaves no time for one trial: {error}; raise it, or choose a shorter --preset"
-                )
-            }
-            other => other.to_string(),
-        })
-    })
-}
-
-/// What a trial tells the search.
-fn measured(trial: &FindTrial, goals: &[Vec<usize>]) -> Measured {
-    let outcome = |goal: &Vec<usize>| {
-        let objectives = goal.iter().filter_map(|one| trial.objectives.get(*one));
-        objectives.fold(Outcome { holds: true, loss_ratio: 0.0 }, |all, one| Outcome {
-            holds: all.holds && one.holds,
-            loss_ratio: all.loss_ratio.max(one.loss_ratio),
-        })
-    };
-    Measured {
-        took: Duration::from_secs_f64(trial.took_s),
-        carried: trial.answered_rate,
-        outcomes: trial.generator_limits.is_empty().then(|| goals.iter().map(outcome).collect()),
-    }
-}
-
-fn found(result: &GoalResult, goal: &[usize], tried: &[(Planned, FindTrial)]) -> FoundGoal {
-    let is_upper =
-        |planned: &Planned| result.upper.is_some_and(|upper| planned.load.to_bits() == upper.to_bits());
-    let at_upper: Vec<&FindTrial> = tried
-        .iter()
-        .filter(|(planned, trial)| is_upper(planned) && trial.generator_limits.is_empty())
-        .map(|(_, trial)| trial)
-        .collect();
-    let failures: Vec<(usize, usize)> = goal
-        .iter()
-        .map(|objective| {
-            let failed = |trial: &&&FindTrial| trial.objectives.get(*objective).is_some_and(|one| !one.holds);
-            (*objective, at_upper.iter().filter(failed).count())
-        })
-        .collect();
-    let name = |objective: usize| {
-        tried.first().and_then(|(_, trial)| trial.objectives.get(objective)).map(|one| one.objective.clone())
-    };
-    FoundGoal {
-        objectives: goal.iter().filter_map(|one| name(*one)).collect(),
-        state: match result.state {
-            State::Regular => FindState::Found,
-            State::MaximumHeld => FindState::MaximumHeld,
-            State::MinimumFailed => FindState::MinimumFailed,
-            State::GeneratorLimited => FindState::GeneratorLimited,
-            State::Unfinished => FindState::Unfinished,
-        },
-        rate: result.lower,
-        upper_rate: result.upper,
-        conditional_throughput: result.conditional_throughput,
-        limited_by: limiting(failures).into_iter().filter_map(name).collect(),
-    }
-}
-
-/// The objective that failed in most trials and those that failed at least half as often, given how often each failed. A chance failure
-/// of another is not named.
-fn limiting(mut failures: Vec<(usize, usize)>) -> Vec<usize> {
-    failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let most = failures.first().map_or(0, |(_, count)| *count);
-    let is_named = |(_, count): &(usize, usize)| *count > 0 && 2 * count >= most;
-    failures.into_iter().filter(is_named).map(|(objective, _)| objective).collect()
-}
-
-fn code(result: &FindResult) -> Code {
-    let any = |state: FindState| result.goals.iter().any(|goal| goal.state == state);
-    if result.ended_by == FindEnd::Interrupt {
-        Code::Interrupted
-    } else if any(FindState::GeneratorLimited) || any(FindState::Unfinished) {
-        Code::Void
-    } else if any(FindState::MinimumFailed) {
-        Code::ConditionFailed
-    } else {
-        Code::Success
-    }
+    Search::new(&vec![settings.goal; goals.len()], range)
+        .map_err(|error| refusal(&error, "--budget leaves no time for one trial"))
 }
 
 fn seconds(duration: Duration) -> String {
     humantime::format_duration(Duration::from_secs(duration.as_secs_f64().ceil() as u64)).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_objectives_that_fail_most_are_named_and_chance_failures_are_not() {
-        assert_eq!(limiting(vec![(0, 1), (1, 9)]), [1]);
-        assert_eq!(limiting(vec![(0, 2), (1, 2)]), [0, 1]);
-        // RFC 2544: one failed trial of three decides.
-        assert_eq!(limiting(vec![(0, 1)]), [0]);
-        assert_eq!(limiting(vec![(0, 0), (1, 0)]), [0_usize; 0]);
-    }
 }

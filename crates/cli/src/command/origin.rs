@@ -20,7 +20,11 @@ use crate::{print, security};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
-    let interrupt = Interrupt::listen()?;
+    // With a file, SIGHUP makes the origin read it again.
+    let interrupt = match &arguments.default_file {
+        Some(_) => Interrupt::listen_without_hangup()?,
+        None => Interrupt::listen()?,
+    };
     if let Some(file) = &arguments.calls {
         return run_calling(arguments, file, &interrupt);
     }

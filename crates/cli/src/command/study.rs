@@ -150,7 +150,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     }
     let session = Session::begin(&plan, length, estimate, &rounds);
     let (outcome, course) =
-        measure(&plan, &setting, (&folder, &mut recorder), (rounds.earlier, session), &interrupt);
+        measure(&plan, &setting, (&folder, &manifest, &mut recorder), (rounds.earlier, session), &interrupt);
     if plan.profile {
         flames::write(&plan, &directory);
     }
@@ -394,7 +394,7 @@ pub(super) fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
 fn measure(
     plan: &Plan,
     setting: &Setting<'_>,
-    (folder, recorder): (&RunFolder, &mut Recorder),
+    (folder, manifest, recorder): (&RunFolder, &Manifest, &mut Recorder),
     (earlier, mut session): (Earlier, Session<'_>),
     interrupt: &Interrupt,
 ) -> (Outcome, Course) {
@@ -428,7 +428,13 @@ fn measure(
             setting.directory.display()
         ));
     }
-    (outcome, session.into_course())
+    let course = session.into_course();
+    if let Err(error) = folder.record_looks(manifest, course.looked()) {
+        print::error(&format!(
+            "if the study is resumed, it will not count the looks of this session: {error}"
+        ));
+    }
+    (outcome, course)
 }
 
 /// Prints the table, writes the output files, and returns the exit code.

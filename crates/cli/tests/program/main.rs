@@ -23,6 +23,7 @@ mod protocols;
 mod reference;
 mod requests;
 mod scale;
+mod signals;
 mod size;
 mod store;
 mod streams;

@@ -144,7 +144,10 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
     if usable < 3 {
         eprintln!("this machine is too busy to judge: {usable} of {stored} runs are not void");
         // The variance of two runs has one degree of freedom: their interval holds almost any change.
-        return if usable < 2 { refused_with(usable) };
+        if usable < 2 {
+            refused_with(usable);
+        }
+        return;
     }
     fs::write(folder.path().join("conf/old.yaml"), given).unwrap();
     let (ran, result) = loop {

@@ -140,6 +140,11 @@ fn a_study_with_a_precision_records_its_looks_and_whether_it_reached_it() {
     // The same rounds, resumed as a study of three rounds, whose intervals are not examined.
     studies.resume("out", &["--rounds", "3"]);
     assert_eq!(studies.result("out")["plan"]["sequential"], Value::Null);
+
+    // The look at the end of the first session still counts.
+    let resumed = studies.resume("out", &["--until", "0.001%", "--rounds", "4"]);
+    let sequential = &studies.result("out")["plan"]["sequential"];
+    assert_eq!(sequential["looks"], serde_json::json!([3, 4]), "{}", resumed.stderr);
 }
 
 #[test]

@@ -162,8 +162,13 @@ impl Watched {
     }
 
     /// Interrupts the load, and returns its result.
-    pub(crate) fn interrupt(mut self) -> serde_json::Value {
-        self.load.signal("INT");
+    pub(crate) fn interrupt(self) -> serde_json::Value {
+        self.interrupt_with("INT")
+    }
+
+    /// Interrupts the load with the signal of this name, and returns its result.
+    pub(crate) fn interrupt_with(mut self, signal: &str) -> serde_json::Value {
+        self.load.signal(signal);
         // Its output may fill the pipe.
         self.lines.by_ref().for_each(drop);
         assert_eq!(self.load.0.wait().unwrap().code(), Some(130));

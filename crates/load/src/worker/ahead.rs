@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
+use hoptax_wire::{Event as ProtocolEvent, ProtocolError};
 use rustix::io::Errno;
 
 use super::connect::ConnectError;
@@ -14,6 +15,17 @@ use crate::transport::{ConnectionError, Read};
 
 /// Time between two attempts to connect to a Unix socket whose backlog is full, nanoseconds.
 const QUEUE_FULL_NS: u64 = 1_000_000;
+
+/// How far the opening of a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// It waits for the server, or had ended before.
+    Waits,
+    /// The connection has just become ready.
+    Ready,
+    /// The same, but the server has already announced that it accepts no request.
+    Refuses,
+}
 
 impl Worker {
     /// Opens a connection for every lane, evenly over `ramp_up`, and waits until all are ready for requests. Returns early when
@@ -69,9 +81,14 @@ impl Worker {
             for event in &events {
                 let connection = ConnectionId::from_token(event.data.u64());
                 let lane = self.connections.lane(connection);
-                if self.continue_handshake(connection).map_err(|error| self.connect_error(lane, &error))? {
+                let progress = self.continue_handshake(connection);
+                let progress = progress.map_err(|error| self.connect_error(lane, &error))?;
+                if progress != Progress::Waits {
                     self.check_streams(connection)?;
                     self.set_ready(connection);
+                }
+                if progress == Progress::Refuses {
+                    self.close_early(connection);
                 }
             }
             // A full batch may have left events of connections that are ready. The time that the generator itself took to get
@@ -114,7 +131,10 @@ impl Worker {
     fn rearm(&self) {
         for connection in self.connections.live() {
             if let Some(transport) = self.transports.get(connection) {
-                transport.rearm(&self.epoll, connection);
+                match transport.rearm(&self.epoll, connection) {
+                    // On failure, the next request finds them.
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
     }
@@ -124,33 +144,56 @@ impl Worker {
         for connection in self.connections.live().collect::<Vec<_>>() {
             // A connection whose opening is held up has no transport yet.
             let Some(transport) = self.transports.get_mut(connection) else { continue };
-            let ticked = transport.tick(&mut Vec::new());
-            ticked.map_err(|error| self.connect_error(self.connections.lane(connection), &error))?;
+            let mut events = Vec::new();
+            let ticked = transport.tick(&mut events);
+            let accepts = ticked.and_then(|()| Ok(accepts_requests(&events)?));
+            if !accepts.map_err(|error| self.connect_error(self.connections.lane(connection), &error))? {
+                self.close_early(connection);
+            }
         }
         Ok(())
     }
 
-    /// Advances the handshake of a connection as far as possible. Returns whether it has just become ready.
-    fn continue_handshake(&mut self, connection: ConnectionId) -> Result<bool, ConnectionError> {
+    /// Closes a connection on which the server accepts no request. The first request of its lane opens another one, as if the
+    /// server had closed it a moment later.
+    fn close_early(&mut self, connection: ConnectionId) {
+        self.connections.handle(Event::Drain(connection));
+        while let Some(action) = self.connections.next_action() {
+            match action {
+                Action::Close { connection, was_open } => self.close(connection, was_open),
+                action => unreachable!("without requests, a drained connection only closes: {action:?}"),
+            }
+        }
+    }
+
+    /// Advances the handshake of a connection as far as possible.
+    fn continue_handshake(&mut self, connection: ConnectionId) -> Result<Progress, ConnectionError> {
         match self.connections.state(connection) {
             State::Connecting { .. } => self.finish_connect(connection, now_ns())?,
             State::Handshaking { .. } => {}
-            State::Open { .. } | State::Draining { .. } | State::Closed => return Ok(false),
+            State::Open { .. } | State::Draining { .. } | State::Closed => {
+                return Ok(Progress::Waits);
+            }
         }
+        let mut accepts = true;
         loop {
             let transport = &mut self.transports[connection];
             if transport.settings_received() {
-                return Ok(true);
+                return Ok(if accepts { Progress::Ready } else { Progress::Refuses });
+            }
+            if !accepts {
+                return Err(ConnectionError::Closed);
             }
             transport.transmit()?;
             let alpn = self.traffic.protocol.alpn();
-            let read = transport.read(&mut self.buffer, alpn, true, &mut self.scratch)?;
+            // Messages of the handshake are awaited, but no response is.
+            let read = transport.read(&mut self.buffer, alpn, false, &mut self.scratch)?;
             self.record_handshake();
-            match read {
-                Read::WouldBlock => return Ok(false),
-                Read::End => return Err(ConnectionError::Closed),
-                Read::Bytes(_) => {}
+            if read == Read::WouldBlock {
+                return Ok(Progress::Waits);
             }
+            // TLS reports the end together with the last bytes.
+            accepts = accepts_requests(&self.scratch.events)? && read != Read::End;
         }
     }
 
@@ -162,5 +205,37 @@ impl Worker {
             return Err(ConnectError::Streams { address, max, requested: requested as usize });
         }
         Ok(())
+    }
+}
+
+/// Whether the server accepts requests after the events of a read before the first one.
+///
+/// # Errors
+/// When it has sent part of a response.
+fn accepts_requests(events: &[ProtocolEvent]) -> Result<bool, ProtocolError> {
+    let mut accepts = true;
+    for event in events {
+        match event {
+            ProtocolEvent::Draining { .. } => accepts = false,
+            ProtocolEvent::FirstByte { .. }
+            | ProtocolEvent::Message { .. }
+            | ProtocolEvent::Answered { .. }
+            | ProtocolEvent::Lost { .. } => return Err(ProtocolError::Excess),
+        }
+    }
+    Ok(accepts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn before_the_first_request_a_server_may_refuse_requests_and_not_respond() {
+        let draining = ProtocolEvent::Draining { code: 0 };
+        assert_eq!(accepts_requests(&[]), Ok(true));
+        assert_eq!(accepts_requests(&[draining]), Ok(false));
+        let begun = ProtocolEvent::FirstByte { stream: 0 };
+        assert_eq!(accepts_requests(&[draining, begun]), Err(ProtocolError::Excess));
     }
 }

@@ -28,7 +28,7 @@ use crate::traffic::{Picker, Traffic};
 use crate::transport::{ConnectionError, Scratch, Transport, Transports};
 
 /// Size of the read buffer.
-pub(super) const READ_BYTES: usize = 64 * 1024;
+const READ_BYTES: usize = 64 * 1024;
 
 /// Why a worker could not open its connections.
 #[derive(Debug, Error)]
@@ -298,6 +298,14 @@ impl Worker {
         let requests = self.lifetime.requests.map_or(u32::MAX, |requests| requests.draw(&mut self.random));
         self.connections.handle(Event::Ready { connection, requests });
         self.drain_if_gone(self.connections.lane(connection));
+    }
+
+    /// Closes the socket of a connection.
+    pub(super) fn close(&mut self, connection: ConnectionId, was_open: bool) {
+        // There is no transport if the connect failed at once.
+        if let Some(transport) = self.transports.remove(connection) {
+            transport.close(was_open);
+        }
     }
 
     /// Takes over the addresses of all hosts. New connections use them, and connections to addresses that are gone are

@@ -5,7 +5,6 @@ use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, QuicError, Respon
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use super::connect::READ_BYTES;
 use super::{InFlight, Worker};
 use crate::connection::{Action, ConnectionId, End, Event, SlotId, State, StreamId};
 use crate::current::Current;
@@ -16,6 +15,11 @@ use crate::transport::{ConnectionError, Read};
 
 /// Backoff of a slot after a failed connect, nanoseconds.
 const BACKOFF_NS: u64 = 10_000_000;
+/// Maximum number of reads of a connection in one turn, so that an endless response does not keep the worker from its other
+/// connections, its schedule and its timeouts: 1 MiB of a byte stream.
+const MAX_READS: u32 = 16;
+/// The same of QUIC, which reads one datagram at a time.
+const MAX_DATAGRAMS: u32 = 256;
 
 impl Worker {
     pub(super) fn handle_epoll_events(&mut self, current: &mut Current, events: &[epoll::Event]) {
@@ -83,10 +87,13 @@ impl Worker {
         }
     }
 
-    /// Reads until the socket is empty. The socket is edge-triggered: a short read has emptied it unless the peer closed.
+    /// Reads until the socket is empty, at most as often as one turn may. The socket is edge-triggered: a short read has emptied it
+    /// unless the peer closed.
     fn read(&mut self, current: &mut Current, connection: ConnectionId, closing: bool) {
         let has_streams = self.connections.layout().streams > 1;
-        loop {
+        let full_bytes = self.buffer.len();
+        let reads = if self.traffic.protocol.has_datagrams() { MAX_DATAGRAMS } else { MAX_READS };
+        for _ in 0..reads {
             let (is_awaited, was_opening) = match self.connections.state(connection) {
                 State::Closed => return,
                 State::Open { in_flight, .. } | State::Draining { in_flight } => (in_flight > 0, false),
@@ -103,6 +110,8 @@ impl Worker {
                 Ok(read) => (read, None),
                 Err(error) => (Read::End, Some(error)),
             };
+            // TLS reports the end together with the last bytes: the next request needs another connection.
+            let closing = closing || (read == Read::End && error.is_none());
             if !self.scratch.events.is_empty() {
                 let events = std::mem::take(&mut self.scratch.events);
                 self.handle_goaway(current, connection, &events, now);
@@ -129,9 +138,21 @@ impl Worker {
             match read {
                 Read::WouldBlock => return,
                 Read::End => return self.end(current, connection, now),
-                Read::Bytes(count) if count < READ_BYTES && !closing => return,
+                Read::Bytes(count) if count < full_bytes && !closing => return,
                 Read::Bytes(_) => {}
             }
+        }
+        self.read_later(current, connection);
+    }
+
+    /// Makes epoll report again what is left in the socket of a connection.
+    fn read_later(&mut self, current: &mut Current, connection: ConnectionId) {
+        let Some(transport) = self.transports.get_mut(connection) else { return };
+        // QUIC has not sent its acknowledgements yet.
+        let sent = transport.transmit();
+        let rearmed = sent.and_then(|()| Ok(transport.rearm(&self.epoll, connection)?));
+        if let Err(error) = rearmed {
+            self.fail(current, connection, &error);
         }
     }
 
@@ -347,12 +368,7 @@ impl Worker {
                         self.connections.handle(Event::Failed { connection, failure });
                     }
                 }
-                Action::Close { connection, was_open } => {
-                    // There is no transport if the connect failed at once.
-                    if let Some(transport) = self.transports.remove(connection) {
-                        transport.close(was_open);
-                    }
-                }
+                Action::Close { connection, was_open } => self.close(connection, was_open),
                 Action::End { slot, end, backs_off } => {
                     self.finish_request(current, slot, end, backs_off, now);
                 }

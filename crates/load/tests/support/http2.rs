@@ -17,13 +17,22 @@ pub struct Http2Peer {
 
 impl Http2Peer {
     /// Reads the client's preface and sends empty SETTINGS; None if the preface is wrong.
-    pub fn accept(mut stream: TcpStream) -> Option<Self> {
+    pub fn accept(stream: TcpStream) -> Option<Self> {
+        Self::accept_with(stream, &[])
+    }
+
+    /// The same, with a GOAWAY right behind the SETTINGS: no request will be processed.
+    pub fn accept_and_go_away(stream: TcpStream) -> Option<Self> {
+        Self::accept_with(stream, &frame(GO_AWAY, 0, 0, &[0; 8]))
+    }
+
+    fn accept_with(mut stream: TcpStream, after_settings: &[u8]) -> Option<Self> {
         let mut first = [0; PREFACE.len()];
         stream.read_exact(&mut first).ok()?;
         (first == *PREFACE).then_some(())?;
-        let mut peer = Self { stream };
-        peer.put(SETTINGS, 0, 0, &[])?;
-        Some(peer)
+        // One write, which arrives in one read.
+        stream.write_all(&[frame(SETTINGS, 0, 0, &[]).as_slice(), after_settings].concat()).ok()?;
+        Some(Self { stream })
     }
 
     /// The stream of the next request; None at the end of the connection.
@@ -51,8 +60,11 @@ impl Http2Peer {
     }
 
     fn put(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Option<()> {
-        let length = (payload.len() as u32).to_be_bytes();
-        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
-        self.stream.write_all(&[&head, payload].concat()).ok()
+        self.stream.write_all(&frame(kind, flags, stream, payload)).ok()
     }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Book;
 
-use super::{Capacity, Disturbance, Parts, PlannedNetwork, PlannedSubject, RoundNumbers};
+use super::{Capacity, Disturbance, GeneratorUse, Parts, PlannedNetwork, PlannedSubject, RoundNumbers};
 
 /// The results of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -197,6 +197,14 @@ pub struct ArmLoad {
     /// threads; null without a proxy.
     #[serde(default)]
     pub proxy_core_share: Option<f64>,
+    /// How busy the proxies were, 0 to 1: their CPU time as a share of what the processors that they may use can give while
+    /// requests are under way; of several proxies, those with the highest share. Null without a proxy, if not known, and in
+    /// results of earlier versions.
+    #[serde(default)]
+    pub proxy_busy_share: Option<f64>,
+    /// Use of the generator for this arm; null in results of earlier versions.
+    #[serde(default)]
+    pub generator: Option<GeneratorUse>,
     /// CPU time of all proxies per request, background work included, us. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
     /// Breakdown of the CPU time of the proxies; null without a proxy, and if the kernel does not report it.
@@ -247,6 +255,14 @@ pub struct ArmLoad {
     /// Failed requests by kind, in slices that count.
     #[serde(default)]
     pub failures: BTreeMap<String, u64>,
+}
+
+impl ArmLoad {
+    /// How busy the proxies were, 0 to 1. Results of earlier versions only have the CPU time as a share of one processor,
+    /// which is the same for proxies that share one.
+    pub fn busy_share(&self) -> Option<f64> {
+        self.proxy_busy_share.or(self.proxy_core_share)
+    }
 }
 
 /// Responses of one status.
@@ -372,8 +388,18 @@ pub struct ProxyUse {
     /// CPU time of the proxies under the closed loop as a share of the slice's time between the readings of counters
     /// (`wall_s`), summed over threads.
     pub core_share: f64,
+    /// See `proxy_busy_share` of a load.
+    #[serde(default)]
+    pub busy_share: Option<f64>,
     /// CPU time that the proxy used without load, us per second. Only in results of `hoptax.study/1`, which subtracted it
     /// from CPU times. Later versions stop proxies between slices and subtract nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_us_per_second: Option<f64>,
+}
+
+impl ProxyUse {
+    /// See [`ArmLoad::busy_share`].
+    pub fn busy_share(&self) -> f64 {
+        self.busy_share.unwrap_or(self.core_share)
+    }
 }

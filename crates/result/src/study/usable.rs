@@ -9,6 +9,15 @@ use crate::CostMeasure;
 type Column = (&'static str, bool);
 
 impl StudyResult {
+    /// Number of independent observations behind the interval of a measure of an arm, or of its difference from `other`: its usable
+    /// rounds, or the sittings if the result combines several, however many rounds they have.
+    pub fn replicates(&self, arms: (&str, Option<&str>), measure: CostMeasure, load: Option<&str>) -> u32 {
+        if self.sittings.len() > 1 {
+            return self.sittings.len() as u32;
+        }
+        self.usable_rounds(arms, measure, load)
+    }
+
     /// Rounds behind the interval of a measure of an arm, or of its difference from `other`. Disturbed slices of one arm leave it
     /// fewer than the study has, and Student's quantile depends on their number. Of several sittings as one result, which has no
     /// rounds, it is that of the sitting with the fewest. Any other result without rounds has as many as it states.

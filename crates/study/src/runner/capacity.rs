@@ -5,13 +5,13 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use hoptax_host::processors::Placement;
 use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
 use hoptax_result::Capacity;
 use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::RunError;
+use super::busy::busy_share;
 use super::measure::{AFTER_THAW, Meter, SETTLE};
 use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Arm, Load, Plan};
@@ -92,34 +92,11 @@ impl Meter<'_> {
         if seconds <= 0.0 || answered <= 0.0 {
             return Ok(Loop::default());
         }
-        let used = after.proxies_since(&before);
-        let busy_share = used.and_then(|(_, hops_cpu_ns)| {
-            busy_share(arm, &hops_cpu_ns, seconds, (self.setting.placement, self.link.is_some()))
-        });
+        let used = after.since(&before);
+        let busy_share =
+            used.and_then(|used| busy_share((&*subject, arm), &used, seconds, self.setting, self.link));
         Ok(Loop { rate: answered / seconds, busy_share })
     }
-}
-
-/// The share of `seconds` for which the proxies of an arm kept the processors busy that they can use: those at the end of
-/// a link where it is larger. None without a proxy.
-fn busy_share(
-    arm: &Arm,
-    hops_cpu_ns: &[u64],
-    seconds: f64,
-    (placement, has_link): (&Placement, bool),
-) -> Option<f64> {
-    let at_end = |is_at_near: bool| {
-        let processors = if is_at_near { &placement.generator } else { &placement.proxy }.len();
-        let is_there = |(number, _): &(usize, &u64)| (has_link && arm.chain.is_near(*number)) == is_at_near;
-        let hops = || hops_cpu_ns.iter().enumerate().filter(is_there);
-        let workers_of =
-            |number| arm.chain.hops.get(number).and_then(|hop| arm.workers(hop)).unwrap_or(processors);
-        let workers: usize = hops().map(|(number, _)| workers_of(number)).sum();
-        let usable = workers.min(processors);
-        let cpu_ns: u64 = hops().map(|(_, cpu_ns)| cpu_ns).sum();
-        (usable > 0).then(|| cpu_ns as f64 / 1e9 / seconds / usable as f64)
-    };
-    [true, false].into_iter().filter_map(at_end).reduce(f64::max)
 }
 
 /// Adds the arms without a proxy, each with the capacity of the arm that it is compared with, or that is compared with
@@ -230,23 +207,5 @@ mod tests {
         // closed loop, which keeps the proxy busy for half of the time, and 125 us in the open loop.
         assert_eq!(capacity((6_400.0, Some(0.512)), (3_200.0, Some(0.4))), 6_400);
         assert_eq!(capacity((6_400.0, Some(0.512)), (3_200.0, Some(0.64))), 5_000);
-    }
-
-    #[test]
-    fn proxies_at_one_end_of_a_link_share_its_processors() {
-        let text = "name: test\narms: [baseline, {subject: {position: direct}}, {subject: {position: both}}]\nloads: [{name: a, loop: closed}]\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let arm = |hops: usize| plan.arms.iter().find(|arm| arm.chain.hops.len() == hops).unwrap();
-        let placement = |proxy: &[u32]| Placement { proxy: proxy.to_vec(), generator: vec![0] };
-        let of = |hops_cpu_ns: &[u64], proxy: &[u32], has_link: bool| {
-            busy_share(arm(hops_cpu_ns.len()), hops_cpu_ns, 2.0, (&placement(proxy), has_link))
-        };
-        assert_eq!(of(&[1_000_000_000], &[1], false), Some(0.5));
-        assert_eq!(of(&[1_000_000_000], &[1, 2], false), Some(0.25));
-        assert_eq!(of(&[1_000_000_000, 500_000_000], &[1], false), Some(0.75));
-        // The first proxy is at the callers' end, on a processor of its own.
-        assert_eq!(of(&[1_000_000_000, 500_000_000], &[1], true), Some(0.5));
-        assert_eq!(busy_share(arm(1), &[], 2.0, (&placement(&[1]), false)), None);
     }
 }

@@ -14,6 +14,7 @@ use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 use hoptax_result::{Answer, Capacity, RoundProfile};
 use hoptax_subject::envoy::process::Proxy;
 
+use super::busy::busy_share;
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
@@ -207,17 +208,8 @@ impl<'a> Meter<'a> {
         let load = self.plan.loads.get(block.load).ok_or_else(not_planned)?;
         let subject = subjects.all.get_mut(number).ok_or_else(not_planned)?;
         self.record.waited_ns += waited.time.as_nanos() as u64;
-        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-        self.freezer.thaw(&proxies)?;
-        if !proxies.is_empty() {
-            thread::sleep(AFTER_THAW);
-        }
-        if subject.account.is_some() {
-            // Its processes may have changed since.
-            let arm = self.plan.arms.get(arm).ok_or_else(not_planned)?;
-            subject.account = external::account(arm)?;
-        }
         let planned = self.plan.arms.get(arm).ok_or_else(not_planned)?;
+        let proxies = self.wake(subject, planned)?;
         self.open(subject, (planned, block.load), stop)?;
         self.recording.clear();
         if load.expect.len() > 1 {
@@ -228,14 +220,14 @@ impl<'a> Meter<'a> {
         self.keep_late(number, &before);
         let planned_rate = self.rate(load, arm);
         let run = self.run_of((planned, load), block, planned_rate);
-        let record_from_ns = run.record_from_ns;
+        let (start_ns, record_from_ns) = (run.start_ns, run.record_from_ns);
         let used = if let Some(other) = &load.caller {
             let target = subject.target.as_ref().ok_or_else(not_planned)?;
             caller::call(other, target, load, self.setting, record_from_ns, (&mut self.recording, stop))?
         } else {
             subject.send(block.load, run, &mut self.recording, stop)?.ok_or_else(not_planned)?
         };
-        thread::sleep(settle(self.plan.arms.get(arm)));
+        thread::sleep(settle(Some(planned)));
         let after = self.read(subject)?;
         let closed = self.close(subject, block.load)?;
         self.freezer.freeze(&proxies)?;
@@ -244,7 +236,12 @@ impl<'a> Meter<'a> {
         let wall_ns = after.at_ns - before.at_ns;
         let used_by_processes = after.since(&before);
         let is_incomplete = used_by_processes.is_none();
-        let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns } =
+        // Without the time to settle, which differs by protocol.
+        let loaded_s = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
+        let busy_share = used_by_processes
+            .as_ref()
+            .and_then(|used| busy_share((&*subject, planned), used, loaded_s, self.setting, self.link));
+        let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns, .. } =
             used_by_processes.unwrap_or_default();
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
         let theirs = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.proxy);
@@ -269,6 +266,7 @@ impl<'a> Meter<'a> {
             is_incomplete,
             proxy_cpu_ns: proxies.cpu_ns,
             hops_cpu_ns,
+            busy_share,
             late_hops_cpu_ns: Vec::new(),
             parts: after
                 .counts_since(&before, self.recording.book.answered + self.recording.warmup_responses)
@@ -304,6 +302,20 @@ impl<'a> Meter<'a> {
             *last = Some((closed.unwrap_or(after), Some(place)));
         }
         Ok(slice)
+    }
+
+    /// Thaws the proxies of a subject, and finds the processes of a server that already ran. Returns the ids of the proxies.
+    fn wake(&mut self, subject: &mut Subject, arm: &Arm) -> Result<Vec<u32>, RunError> {
+        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
+        self.freezer.thaw(&proxies)?;
+        if !proxies.is_empty() {
+            thread::sleep(AFTER_THAW);
+        }
+        if subject.account.is_some() {
+            // They may have changed since.
+            subject.account = external::account(arm)?;
+        }
+        Ok(proxies)
     }
 
     /// Completes the record of the round while all processes are still alive.

@@ -40,6 +40,8 @@ pub(super) struct Used {
     pub(super) proxies: TaskUse,
     /// By each proxy, in the order in which a request passes them.
     pub(super) hops_cpu_ns: Vec<u64>,
+    /// By the thread of a proxy that used most.
+    pub(super) busiest_thread_ns: u64,
     /// By all origins.
     pub(super) origin_cpu_ns: u64,
     /// By the companion; 0 for a subject that does not call it.
@@ -84,12 +86,14 @@ impl Reading {
     /// did not: what it used is then unknown.
     pub(super) fn since(&self, earlier: &Self) -> Option<Used> {
         let (proxies, hops_cpu_ns) = self.proxies_since(earlier)?;
+        let threads = self.hops.iter().zip(&earlier.hops).map(|(hop, earlier)| hop.busiest_since(earlier));
+        let busiest_thread_ns = threads.max().unwrap_or(0);
         let mut origin_cpu_ns = 0;
         for (origin, earlier) in self.origins.iter().zip(&earlier.origins) {
             origin_cpu_ns += origin.since(earlier)?.cpu_ns;
         }
         let companion_cpu_ns = self.companion.since(&earlier.companion)?.cpu_ns;
-        Some(Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns })
+        Some(Used { proxies, hops_cpu_ns, busiest_thread_ns, origin_cpu_ns, companion_cpu_ns })
     }
 
     /// The same for the proxies alone: all of them, and each.
@@ -160,6 +164,7 @@ mod tests {
         let after = reading(&at(110), [(11, 8), (12, 7)], (20, 9));
         let used = after.since(&before).unwrap();
         assert_eq!(used.hops_cpu_ns, [10, 20, 30, 40, 50]);
+        assert_eq!(used.busiest_thread_ns, 50);
         assert_eq!((used.proxies.cpu_ns, used.origin_cpu_ns, used.companion_cpu_ns), (150, 4, 2));
     }
 

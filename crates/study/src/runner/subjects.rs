@@ -384,7 +384,7 @@ pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
 }
 
 /// The processors of a proxy. The two ends of a link are two machines.
-fn processors_of(
+pub(super) fn processors_of(
     setting: &Setting<'_>,
     link: Option<&Link>,
     (hop, is_near): (&Hop, bool),

@@ -25,7 +25,7 @@ pub fn fill(result: &mut StudyResult) {
     result.plan.rounds_completed = rounds.len() as u32;
     // The courses of a timeline have evidence of their own.
     let loads = result.plan.loads.iter().filter(|_| result.plan.timeline.is_none());
-    result.generator = loads.map(|load| generator(&all, load)).collect();
+    result.generator = loads.map(|load| generator(&all, None, load)).collect();
     result.host = host(&all, result);
     let proxied: BTreeSet<String> =
         result.arms.iter().filter(|arm| !arm.hops.is_empty()).map(|arm| arm.id.clone()).collect();
@@ -99,8 +99,10 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let unproven: BTreeSet<String> = rounds_of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
     arm.capacity = rounds_of_arm().find_map(|round| round.capacity);
-    let core_share = of(&rate_load).and_then(|load| load.proxy_core_share);
-    arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, idle_us_per_second: None });
+    arm.proxy_use = of(&rate_load).and_then(|load| {
+        let (core_share, busy_share) = (load.proxy_core_share?, load.proxy_busy_share);
+        Some(ProxyUse { core_share, busy_share, idle_us_per_second: None })
+    });
     let hop = |(number, hop): (usize, &HopUse)| HopUse {
         name: hop.name.clone(),
         cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measure::hop_cpu(number)),
@@ -148,7 +150,9 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         connections_per_second: new_connections(&measure::CONNECTED),
         full_handshakes_per_second: handshakes(&measure::FULL_HANDSHAKES),
         resumed_handshakes_per_second: handshakes(&measure::RESUMED_HANDSHAKES),
-        proxy_core_share: proxy_use(rounds, id, name).filter(|_| has_proxy),
+        proxy_core_share: clean_mean(rounds, (id, name), &measure::PROXY_CORE).filter(|_| has_proxy),
+        proxy_busy_share: clean_mean(rounds, (id, name), &measure::PROXY_BUSY).filter(|_| has_proxy),
+        generator: Some(generator(rounds, Some(id), load)),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
         parts: parts::level(rounds, id, name),
         added_parts: other.and_then(|other| parts::added(rounds, (id, other), name)),
@@ -225,24 +229,23 @@ fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
     slices
 }
 
-/// The share of their processors that an arm's proxies used under a load, in the slices that count. None without any.
-fn proxy_use(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<f64> {
+/// The mean of a measure of an arm under a load over the slices that count for all measures. None without any.
+fn clean_mean(rounds: &Rounds<'_>, (arm, load): (&str, &str), measure: &Measure) -> Option<f64> {
     let shares: Vec<f64> = rounds
         .samples(arm, load)
         .flat_map(|(_, sample)| {
-            let values = super::samples::column(sample, &measure::PROXY_CORE).zip(&sample.set_aside);
+            let values = super::samples::column(sample, measure).zip(&sample.set_aside);
             values.filter(|(_, by)| by.is_empty()).filter_map(|(value, _)| value).collect::<Vec<f64>>()
         })
         .collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// Resource use and lag of the generator under a load.
-fn generator(rounds: &Rounds<'_>, load: &LoadSpec) -> GeneratorUse {
-    let share = |measure: &Measure| rounds.share(&load.name, measure).unwrap_or(0.0);
+/// Resource use and lag of the generator under a load, for one arm or for all.
+fn generator(rounds: &Rounds<'_>, arm: Option<&str>, load: &LoadSpec) -> GeneratorUse {
+    let share = |measure: &Measure| rounds.share(arm, &load.name, measure).unwrap_or(0.0);
     let mut own_lag = hoptax_load::histogram();
-    for sample in rounds.all.iter().flat_map(|round| &round.samples).filter(|sample| sample.load == load.name)
-    {
+    for sample in rounds.of_load(arm, &load.name) {
         for (value, count) in histogram::counts(sample.own_lag.as_ref()) {
             own_lag.saturating_record_n(value, count);
         }
@@ -267,7 +270,7 @@ fn host(rounds: &Rounds<'_>, result: &StudyResult) -> HostUse {
         .plan
         .loads
         .iter()
-        .filter_map(|load| rounds.share(&load.name, &measure::PROXY_RUN_DELAY))
+        .filter_map(|load| rounds.share(None, &load.name, &measure::PROXY_RUN_DELAY))
         .collect();
     HostUse {
         steal_share: if total == 0 { 0.0 } else { steal as f64 / total as f64 },

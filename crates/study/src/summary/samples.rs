@@ -102,8 +102,9 @@ impl<'a> Rounds<'a> {
         own.iter().zip(&others).map(pairs).collect()
     }
 
-    /// The mean of a share over all slices of a load that count, weighted by their duration; none without any.
-    pub(super) fn share(&self, load: &str, measure: &Measure) -> Option<f64> {
+    /// The mean of a share over all slices of a load that count, of one arm or of all, weighted by their duration; none without
+    /// any.
+    pub(super) fn share(&self, arm: Option<&str>, load: &str, measure: &Measure) -> Option<f64> {
         let of = |samples: &mut dyn Iterator<Item = &Sample>| {
             let (mut sum, mut seconds) = (0.0, 0.0);
             for sample in samples {
@@ -117,7 +118,13 @@ impl<'a> Rounds<'a> {
             }
             (seconds > 0.0).then(|| sum / seconds)
         };
-        of(&mut self.all.iter().flat_map(|round| &round.samples).filter(|sample| sample.load == load))
+        of(&mut self.of_load(arm, load))
+    }
+
+    /// The samples under a load, of one arm or of all.
+    pub(super) fn of_load(&self, arm: Option<&str>, load: &str) -> impl Iterator<Item = &'a Sample> {
+        let is_it = move |sample: &&Sample| sample.load == load && arm.is_none_or(|arm| sample.arm == arm);
+        self.all.iter().flat_map(|round| &round.samples).filter(is_it)
     }
 
     /// All values of a measure in slices that count.

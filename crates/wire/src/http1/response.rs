@@ -39,6 +39,8 @@ pub struct Truncated;
 #[derive(Debug, Default)]
 pub struct ResponseReader {
     state: State,
+    /// Whether the last bytes fed include the first of what is, as far as they tell, the final response.
+    begins: bool,
     /// The head so far, if it arrived in more than one piece.
     head: Vec<u8>,
     /// Whether the request was a `HEAD`, whose response has no body regardless of its headers.
@@ -127,17 +129,25 @@ impl ResponseReader {
         matches!(self.state, State::Head) && self.head.is_empty()
     }
 
+    /// Whether the last bytes fed include the first byte of a response that they do not prove to be interim. If later bytes do
+    /// prove it, those with the first byte after the interim response begin again.
+    pub fn begins(&self) -> bool {
+        self.begins
+    }
+
     /// Processes the bytes of one read.
     ///
     /// # Errors
     /// When they cannot be a response; the connection is then unusable.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Progress, Malformed> {
+        self.begins = self.is_idle() && !bytes.is_empty();
         loop {
             match &mut self.state {
                 State::Head => {
                     let Some(head) = self.feed_head(&mut bytes)? else { return Ok(Progress::Partial) };
                     if head.interim {
                         // 1xx is an interim response; the final one follows.
+                        self.begins = !bytes.is_empty();
                         continue;
                     }
                     match head.body {

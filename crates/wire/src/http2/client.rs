@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fields::{FieldReader, Fields};
 use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
-use super::frame::{put_head, put_number, put_settings};
+use super::frame::{put_block, put_head, put_number, put_settings};
 use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE};
@@ -224,35 +224,13 @@ impl State {
         let id = self.next_id;
         self.next_id += 2;
         let end = if body.is_empty() { flag::END_STREAM } else { 0 };
-        // The length of the frame is filled in once the block is written.
-        let from = output.len();
-        put_head(output, 0, kind::HEADERS, flag::END_HEADERS | end, id);
-        let block_from = output.len();
-        self.table.put(request, bytes, output);
-        if let Some(cookies) = self.fields.cookies() {
-            put_cookies(cookies, output);
-        }
-        let length = output.len() - block_from;
-        if length <= MAX_PAYLOAD_BYTES {
-            output[from..from + 3].copy_from_slice(&(length as u32).to_be_bytes()[1..]);
-        } else {
-            let block = output.split_off(block_from);
-            output.truncate(from);
-            Self::put_long_block(&block, id, end, output);
-        }
+        put_block(output, end, id, |output| {
+            self.table.put(request, bytes, output);
+            if let Some(cookies) = self.fields.cookies() {
+                put_cookies(cookies, output);
+            }
+        });
         self.send_body(slot, Some(body), output);
-    }
-
-    fn put_long_block(block: &[u8], id: u32, end: u8, output: &mut Vec<u8>) {
-        let pieces = block.chunks(MAX_PAYLOAD_BYTES);
-        let last = pieces.len() - 1;
-        for (number, piece) in pieces.enumerate() {
-            let done = if number == last { flag::END_HEADERS } else { 0 };
-            let (kind, flags) =
-                if number == 0 { (kind::HEADERS, done | end) } else { (kind::CONTINUATION, done) };
-            put_head(output, piece.len(), kind, flags, id);
-            output.extend_from_slice(piece);
-        }
     }
 
     /// Sends as much of a body as flow control allows. `body` is a new body; None continues the unsent rest.

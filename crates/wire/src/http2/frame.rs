@@ -67,6 +67,37 @@ pub(crate) fn put_head(output: &mut Vec<u8>, length: usize, kind: u8, flags: u8,
     output.extend_from_slice(&stream.to_be_bytes());
 }
 
+/// Appends the header block that `put` appends: a HEADERS frame with these flags, and CONTINUATION frames for what exceeds the
+/// maximum size of a payload, which every peer accepts. No other frame may come between them.
+#[inline]
+pub(crate) fn put_block(output: &mut Vec<u8>, flags: u8, stream: u32, put: impl FnOnce(&mut Vec<u8>)) {
+    // The length of the frame is filled in once the block is written.
+    let from = output.len();
+    put_head(output, 0, kind::HEADERS, flag::END_HEADERS | flags, stream);
+    let block_from = output.len();
+    put(output);
+    let length = output.len() - block_from;
+    if length <= MAX_PAYLOAD_BYTES {
+        output[from..from + 3].copy_from_slice(&(length as u32).to_be_bytes()[1..]);
+    } else {
+        let block = output.split_off(block_from);
+        output.truncate(from);
+        put_long_block(output, flags, stream, &block);
+    }
+}
+
+fn put_long_block(output: &mut Vec<u8>, flags: u8, stream: u32, block: &[u8]) {
+    let pieces = block.chunks(MAX_PAYLOAD_BYTES);
+    let last = pieces.len() - 1;
+    for (number, piece) in pieces.enumerate() {
+        let done = if number == last { flag::END_HEADERS } else { 0 };
+        let (kind, flags) =
+            if number == 0 { (kind::HEADERS, done | flags) } else { (kind::CONTINUATION, done) };
+        put_head(output, piece.len(), kind, flags, stream);
+        output.extend_from_slice(piece);
+    }
+}
+
 /// Appends a frame whose payload is a single number.
 pub(crate) fn put_number(output: &mut Vec<u8>, kind: u8, stream: u32, number: u32) {
     put_head(output, 4, kind, 0, stream);

@@ -2,7 +2,7 @@
 //! allows.
 
 use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
-use super::frame::{put_head, put_number, put_settings};
+use super::frame::{put_block, put_head, put_number, put_settings};
 use super::hpack::{Decoder, put_field};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, NO_ERROR, PREFACE};
@@ -216,16 +216,12 @@ impl Server {
 }
 
 fn put_fields(fields: &[(&str, &str)], id: u32, ends: bool, output: &mut Vec<u8>) {
-    let from = output.len();
     let end = if ends { flag::END_STREAM } else { 0 };
-    put_head(output, 0, kind::HEADERS, flag::END_HEADERS | end, id);
-    let block_from = output.len();
-    for (name, value) in fields {
-        put_field(output, name, value);
-    }
-    // The origin's own fields and a few echoed ones, far below the maximum frame size.
-    let length = (output.len() - block_from) as u32;
-    output[from..from + 3].copy_from_slice(&length.to_be_bytes()[1..]);
+    put_block(output, end, id, |output| {
+        for (name, value) in fields {
+            put_field(output, name, value);
+        }
+    });
 }
 
 impl Stream {
@@ -252,8 +248,7 @@ impl Stream {
             return false;
         }
         if !trailers.is_empty() {
-            put_head(output, trailers.len(), kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, self.id);
-            output.extend_from_slice(trailers);
+            put_block(output, flag::END_STREAM, self.id, |output| output.extend_from_slice(trailers));
         }
         true
     }

@@ -11,7 +11,7 @@ use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
 use hoptax_report::terminal;
-use hoptax_result::{Environment, FindArmsResult, FindEnd, FindEvidence, FindState, FoundArm};
+use hoptax_result::{Environment, FindArmsResult, FindEnd, FindState, FoundArm};
 use hoptax_search::{Goal, Limits, Repetition, Search};
 use hoptax_study::configurations::Configurations;
 use hoptax_study::file;
@@ -20,7 +20,8 @@ use hoptax_study::runner::{self, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
-use super::{ABOVE_CLOSED_LOOP, LOWEST_RATE, LOWEST_SHARE, Settings, seconds};
+use super::common::{self, ABOVE_CLOSED_LOOP, LOWEST_RATE, LOWEST_SHARE};
+use super::{Settings, seconds};
 use crate::arguments::{FindArguments, Given};
 use crate::command::study::{self, estimate, library, requirements};
 use crate::command::{functions, load, never_halt};
@@ -234,13 +235,6 @@ fn result(
     environment: Environment,
 ) -> FindArmsResult {
     let load = plan.loads.first();
-    let evidence = |goal: &Goal| FindEvidence {
-        preset: arguments.preset.as_str().to_owned(),
-        final_trial_s: goal.final_trial.as_secs_f64(),
-        duration_sum_s: goal.duration_sum.as_secs_f64(),
-        exceed_ratio: goal.exceed_ratio,
-        width: goal.width,
-    };
     let judgement = ratio::Judgement {
         objectives: &arguments.objectives,
         final_trial_s: settings.goal.final_trial.as_secs_f64(),
@@ -256,8 +250,8 @@ fn result(
         objectives: arguments.objectives.iter().map(ToString::to_string).collect(),
         rounds: searched.arms.first().map_or(0, |arm| arm.round_rates.len() as u32),
         arms: ratio::with_ratios(searched.arms, &judgement),
-        evidence: evidence(&settings.goal),
-        round_evidence: evidence(&settings.goal.of_repetition()),
+        evidence: common::evidence(arguments.preset, &settings.goal),
+        round_evidence: common::evidence(arguments.preset, &settings.goal.of_repetition()),
         rounds_planned: ROUNDS,
         confidence: CONFIDENCE,
         seed: plan.seed,
@@ -271,17 +265,9 @@ fn result(
 fn code(result: &FindArmsResult) -> Code {
     let any = |is: fn(&FoundArm) -> bool| result.arms.iter().any(is);
     let has_no_ratio = |arm: &FoundArm| arm.found.state == FindState::Found && arm.no_ratio.is_some();
-    let is_unknown =
-        |arm: &FoundArm| matches!(arm.found.state, FindState::GeneratorLimited | FindState::Unfinished);
-    if result.ended_by == FindEnd::Interrupt {
-        Code::Interrupted
-    } else if any(is_unknown) {
-        Code::Void
-    } else if any(|arm| arm.found.state == FindState::MinimumFailed) {
-        Code::ConditionFailed
-    } else if any(has_no_ratio) && !any(|arm| arm.found.state == FindState::MaximumHeld) {
-        Code::Void
-    } else {
-        Code::Success
+    let holds_at_maximum = |arm: &FoundArm| arm.found.state == FindState::MaximumHeld;
+    match common::code(result.ended_by, result.arms.iter().map(|arm| arm.found.state)) {
+        Code::Success if any(has_no_ratio) && !any(holds_at_maximum) => Code::Void,
+        code => code,
     }
 }

@@ -9,10 +9,11 @@ use hoptax_checks::objective::{Objective, generator_limits, unaccounted};
 use hoptax_checks::thresholds;
 use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
-use hoptax_result::{EndedBy, Environment, FindTrial, LoadPlan, LoadResult, TriedObjective};
+use hoptax_result::{Environment, FindTrial, LoadPlan, LoadResult, TriedObjective};
 use hoptax_search::Planned;
 
 use super::Settings;
+use super::common::{limits_processes, unless_interrupted};
 use crate::arguments::FindArguments;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -121,11 +122,7 @@ impl<'a> Trials<'a> {
         }
         self.number += 1;
         let result = trial::run(spec, self.environment.clone(), self.interrupt.flag(), None);
-        if self.interrupt.is_requested() {
-            return Ok(None);
-        }
-        let result = result.map_err(Failure::environment)?;
-        Ok(Some(result).filter(|result| result.ended_by != EndedBy::Interrupt))
+        unless_interrupted(result, self.interrupt)
     }
 
     /// Waits until the server has emptied its queues.
@@ -158,8 +155,7 @@ pub(super) fn judged(
     let (planned_requests, answered, answered_rate) =
         (result.book.planned, result.book.answered, answered_rate(&result));
     judge_load(&mut result, limits);
-    let limits_processes = objectives.iter().any(Objective::needs_account);
-    let unknown = unaccounted(&result).filter(|_| limits_processes);
+    let unknown = unaccounted(&result).filter(|_| limits_processes(objectives));
     // What holds in spite of the generator counts.
     let failed = objectives.iter().zip(&tried).filter(|(_, tried)| !tried.holds);
     let mut limits_of_failed: Vec<String> =

@@ -2,7 +2,7 @@
 //! thread, so that no worker waits for a disk or a pipe.
 
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -15,6 +15,7 @@ use hoptax_result::{LoadInterval, LoadResult, Verdict};
 use crate::arguments::LoadArguments;
 use crate::command::judgement::Judgement;
 use crate::exit::Failure;
+use crate::print;
 
 /// Interval length of the histogram log; one second is usual for such logs.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
@@ -111,7 +112,7 @@ fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
 }
 
 /// Prints a line for each interval. If the reader of stdout is slow, the queue holds lines, which are smaller than histograms.
-/// A closed pipe (`| head`) is not an error.
+/// A closed pipe (`| head`) is not an error, nor is a closed terminal.
 fn print_lines(parts: Receiver<Part>, judgement: &Receiver<Judgement>) -> io::Result<()> {
     let (sender, lines) = channel::<LoadInterval>();
     let printer = thread::spawn(move || {
@@ -132,7 +133,7 @@ fn print_lines(parts: Receiver<Part>, judgement: &Receiver<Judgement>) -> io::Re
     });
     drop(sender);
     match printer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked"))) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if print::is_unread(&error) => Ok(()),
         printed => printed,
     }
 }

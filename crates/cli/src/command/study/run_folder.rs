@@ -81,6 +81,9 @@ pub(crate) struct Manifest {
     pub(crate) started_at: String,
     /// Number of complete rounds each time the study was resumed.
     pub(crate) resumed_after_rounds: Vec<u32>,
+    /// Numbers of rounds after which it looked whether its intervals are narrow enough. Those of a session that was killed are missing.
+    #[serde(default)]
+    pub(crate) looks: Vec<u32>,
     /// Values of the thresholds that were set, by name.
     #[serde(default)]
     pub(crate) thresholds: BTreeMap<String, f64>,
@@ -110,11 +113,12 @@ pub(crate) struct Programs<'a> {
     pub(crate) others: BTreeMap<String, Build>,
 }
 
-/// The complete rounds of earlier sessions, and the end of each, seconds since the start of the study.
+/// The complete rounds of earlier sessions, the end of each, seconds since the start of the study, and the looks at them.
 #[derive(Debug, Default)]
 pub(crate) struct CompleteRounds {
     pub(crate) earlier: Earlier,
     pub(crate) ended_s: Vec<f64>,
+    pub(crate) looks: Vec<u32>,
 }
 
 impl Manifest {
@@ -152,6 +156,7 @@ impl Manifest {
             never_halted,
             started_at: environment.started_at.clone(),
             resumed_after_rounds: Vec::new(),
+            looks: Vec::new(),
             thresholds: BTreeMap::new(),
         })
     }
@@ -357,7 +362,7 @@ impl RunFolder {
             )));
         }
         let folder = Self::locked(path)?;
-        let mut complete = CompleteRounds::default();
+        let mut complete = CompleteRounds { looks: then.looks.clone(), ..CompleteRounds::default() };
         // Stop at the first missing round, and at an incomplete one, which was being written.
         while let Ok(text) = fs::read_to_string(round_file(path, complete.ended_s.len() as u32)) {
             let Ok(round) = serde_json::from_str::<StoredRound>(&text) else { break };
@@ -382,6 +387,14 @@ impl RunFolder {
     pub(crate) fn write(&self, manifest: &Manifest) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(manifest).map_err(Failure::environment)?;
         replace(&self.path.join(RUN), &text).map_err(|error| unusable(&self.path, &error))
+    }
+
+    /// Writes `run.json` again if the study has looked meanwhile, so that these looks count when it is resumed.
+    pub(crate) fn record_looks(&self, manifest: &Manifest, looks: &[u32]) -> Result<(), Failure> {
+        if manifest.looks == looks {
+            return Ok(());
+        }
+        self.write(&Manifest { looks: looks.to_vec(), ..manifest.clone() })
     }
 
     /// Stores a complete round, and removes the result of a resumed study, which is not about this round. Until then it is about
@@ -413,17 +426,35 @@ fn round_file(path: &Path, round: u32) -> PathBuf {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_result_is_removed_by_a_further_round_and_by_a_new_study() {
-        let folder = tempfile::tempdir().unwrap();
-        let (at, result) = (folder.path(), folder.path().join(RESULT));
-        let manifest: Manifest = serde_json::from_value(serde_json::json!({
+    /// A manifest as it was written before studies recorded their looks.
+    fn manifest() -> Manifest {
+        serde_json::from_value(serde_json::json!({
             "format": FORMAT, "file_name": "", "hoptax_version": "", "envoy_version": "", "rounds": 2,
             "seed": 1, "study": "", "plan_hash": "", "hoptax_hash": "", "envoy_hash": "", "cpu_model": "",
             "cpus": 1, "memory_bytes": 1, "kernel": "", "machine": MachineProbe::default(),
             "never_halted": false, "started_at": "", "resumed_after_rounds": [],
         }))
-        .unwrap();
+        .unwrap()
+    }
+
+    #[test]
+    fn the_looks_of_a_session_are_known_when_the_study_is_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let first = RunFolder::create(at, "name: a\n", &manifest()).unwrap();
+        first.store_round(0, &RoundRecord::default(), 1.0).unwrap();
+        first.record_looks(&manifest(), &[1]).unwrap();
+        drop(first);
+        let (_, then) = read(at).unwrap();
+        let (_resumed, complete) = RunFolder::resume(at, &then, &manifest()).unwrap();
+        assert_eq!((then.looks.as_slice(), complete.looks.as_slice()), (&[1][..], &[1][..]));
+    }
+
+    #[test]
+    fn a_result_is_removed_by_a_further_round_and_by_a_new_study() {
+        let folder = tempfile::tempdir().unwrap();
+        let (at, result) = (folder.path(), folder.path().join(RESULT));
+        let manifest = manifest();
         fs::write(&result, "{}").unwrap();
         let first = RunFolder::create(at, "name: a\n", &manifest).unwrap();
         assert!(!result.exists(), "it was that of another study");

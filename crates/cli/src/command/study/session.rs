@@ -109,7 +109,7 @@ impl<'a> Session<'a> {
         let measured = complete.ended_s.len() as u32;
         Self {
             plan,
-            course: Course::new(length, complete.ended_s.clone()),
+            course: Course::new(length, complete.ended_s.clone(), &complete.looks),
             began: Instant::now(),
             earlier_s: complete.earlier.elapsed_s,
             next_forecast: measured.max(2),
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_resumed_study_keeps_its_length_unless_the_arguments_change_it() {
         let earlier = Earlier { elapsed_s: 100.0, ..Earlier::default() };
-        let complete = CompleteRounds { earlier, ended_s: vec![10.0, 55.0, 100.0] };
+        let complete = CompleteRounds { earlier, ended_s: vec![10.0, 55.0, 100.0], looks: Vec::new() };
         let of = |line: &str, length: &Length| more(&study(line), length.clone(), &complete);
         let fixed = length(&study("quick"), 16);
         let sequential = length(&study("quick --until 1%"), 16);

@@ -2,26 +2,30 @@
 
 use std::time::{Duration, Instant};
 
-use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits as Thresholds;
 use hoptax_load::trial::TrialSpec;
 use hoptax_load::{MAX_RATE, Pace};
 use hoptax_report::terminal;
-use hoptax_result::{ArmTrial, EndedBy, Environment, FindEnd, FindTrial, FoundArm, FoundGoal, LoadResult};
+use hoptax_result::{ArmTrial, Environment, FindEnd, FindTrial, FoundArm, FoundGoal, LoadResult};
 use hoptax_search::{
     Ending, GoalResult, Limits, Measured, Planned, Repetition, Search, SearchError, State, Step,
 };
 use hoptax_study::plan::{Draws, Plan};
 use hoptax_study::runner::Live;
 
+use super::super::Settings;
+use super::super::common::{
+    found, limits_processes, measured, range_of, recording, refusal, unless_interrupted,
+};
 use super::super::trials::{CLOSED_LOOP, answered_rate, hold, judged, silence, try_all};
-use super::super::{ABOVE_CLOSED_LOOP, LOWEST_RATE, LOWEST_SHARE, Settings, found, measured};
 use super::{ROUNDS, arrivals};
 use crate::arguments::FindArguments;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::print;
 
+/// What the budget leaves no time for if a search cannot begin.
+const NO_TIME: &str = "half of --budget is for the searches, and leaves no time for one trial of each arm";
 /// The share of the time limit that the searches may use; the rest is for the rounds.
 const SHARE_OF_SEARCHES: f64 = 0.5;
 /// How long the last trial may wait for its last responses.
@@ -197,10 +201,9 @@ impl<'a> Turns<'a> {
         let left = self.budget.mul_f64(SHARE_OF_SEARCHES).saturating_sub(self.begun.elapsed());
         let budget = left / rates.len().max(1) as u32;
         for rate in rates {
-            let max = self.arguments.max_rate.unwrap_or((rate * ABOVE_CLOSED_LOOP).min(MAX_RATE));
-            let min = self.arguments.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE));
-            let limits = Limits { min, max, start: rate.min(max), budget, overhead: self.settings.warmup };
-            let search = Search::new(&[self.settings.goal], limits).map_err(|error| refusal(&error))?;
+            let limits = range_of(self.arguments, self.settings, rate, budget);
+            let search =
+                Search::new(&[self.settings.goal], limits).map_err(|error| refusal(&error, NO_TIME))?;
             let searching = Searching::Whole(search);
             self.searches.push(ArmSearch { searching, tried: Vec::new(), limits, closed_loop_rate: rate });
         }
@@ -232,7 +235,7 @@ impl<'a> Turns<'a> {
                 match near.map(begin).transpose() {
                     Ok(search) => searches.push(search),
                     Err(SearchError::Budget { .. }) => return Ok(FindEnd::Budget),
-                    Err(error) => return Err(refusal(&error)),
+                    Err(error) => return Err(refusal(&error, NO_TIME)),
                 }
             }
             let mut all: Vec<Option<&mut ArmSearch>> = searches.iter_mut().map(Option::as_mut).collect();
@@ -307,15 +310,16 @@ impl<'a> Turns<'a> {
         }
         let objectives = &self.arguments.objectives;
         let arrivals = arrivals(self.plan);
-        let spec = |spec: TrialSpec| TrialSpec {
-            open: rate.map(|rate| (Pace::Constant(rate), arrivals)),
-            duration,
-            warmup: self.settings.warmup,
-            seed: self.plan.seed.wrapping_add(self.number),
-            account: spec.account.filter(|_| limits_processes(objectives)),
-            percentiles: objectives.iter().filter_map(Objective::percentile).collect(),
-            limits_us: objectives.iter().filter_map(Objective::limit_us).collect(),
-            ..spec
+        let spec = |spec: TrialSpec| {
+            let spec = recording(spec, objectives);
+            TrialSpec {
+                open: rate.map(|rate| (Pace::Constant(rate), arrivals)),
+                duration,
+                warmup: self.settings.warmup,
+                seed: self.plan.seed.wrapping_add(self.number),
+                account: spec.account.filter(|_| limits_processes(objectives)),
+                ..spec
+            }
         };
         // After a closed loop and a trial that failed, the arm may still be busy.
         let settle = |result: &LoadResult| {
@@ -324,32 +328,10 @@ impl<'a> Turns<'a> {
         };
         let result = live.load(arm, spec, settle, self.environment.clone(), self.interrupt.flag());
         self.number += 1;
-        if self.interrupt.is_requested() {
-            return Ok(None);
-        }
-        let result = result.map_err(Failure::environment)?;
-        Ok(Some(result).filter(|result| result.ended_by != EndedBy::Interrupt))
+        unless_interrupted(result, self.interrupt)
     }
 
     fn name_of(&self, arm: usize) -> &'a str {
         self.plan.arms.get(arm).map_or("", |arm| arm.id.as_str())
     }
-}
-
-fn limits_processes(objectives: &[Objective]) -> bool {
-    objectives.iter().any(Objective::needs_account)
-}
-
-/// The error of a search that cannot begin.
-fn refusal(error: &SearchError) -> Failure {
-    Failure::bad_input(match error {
-        SearchError::Range { min, max } => format!(
-            "the lowest rate, {min}/s, must be below the highest, {max}/s: set --min-rate and --max-rate"
-        ),
-        SearchError::Budget { .. } => format!(
-            "half of --budget is for the searches, and leaves no time for one trial of each arm: {error}; raise it, or choose a \
-             shorter --preset"
-        ),
-        other => other.to_string(),
-    })
 }
