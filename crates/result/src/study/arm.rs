@@ -198,7 +198,8 @@ pub struct ArmLoad {
     #[serde(default)]
     pub proxy_core_share: Option<f64>,
     /// How busy the proxies were, 0 to 1: their CPU time as a share of what the processors that they may use can give while
-    /// requests are under way; of several proxies, those with the highest share. Null without a proxy, if not known, and in
+    /// requests are under way; of several proxies, those with the highest share. Where they may use all processors of the study,
+    /// generator and origin are counted with them. Null without a proxy, if not known, and in
     /// results of earlier versions.
     #[serde(default)]
     pub proxy_busy_share: Option<f64>,

@@ -28,12 +28,14 @@ impl Claim {
     }
 }
 
-/// The share of `seconds` for which the proxies of an arm were busy, 0 to 1; see [`of_claims`]. A server that already ran is
+/// The share of `seconds` for which the proxies of an arm kept the processors that they may use busy, 0 to 1; see [`of_claims`].
+/// Where these are all processors of the study, generator and origin, which used `generator_cpu_ns` and what `used` states, limit the
+/// proxies and are counted with them. A server that already ran is
 /// as busy as its busiest thread, or as the processors that it may use: how many threads it works with is not known, and some
 /// servers spread work over more threads than processors. None without a proxy, and if the processes are not known.
 pub(super) fn busy_share(
     (subject, arm): (&Subject, &Arm),
-    used: &Used,
+    (used, generator_cpu_ns): (&Used, u64),
     seconds: f64,
     setting: &Setting<'_>,
     link: Option<&Link>,
@@ -50,16 +52,27 @@ pub(super) fn busy_share(
         Some(Claim { processors: processors.into_iter().collect(), workers, cpu_ns: *cpu_ns })
     };
     let claims: Option<Vec<Claim>> = used.hops_cpu_ns.iter().enumerate().map(claim).collect();
-    of_claims(&claims?, seconds)
+    // The two ends of a link are two machines.
+    let own = if link.is_some() { [].as_slice() } else { setting.placement.generator.as_slice() };
+    let others = Claim {
+        processors: own.iter().copied().collect(),
+        workers: own.len(),
+        cpu_ns: generator_cpu_ns + used.origin_cpu_ns + used.companion_cpu_ns,
+    };
+    of_claims(&claims?, &others, seconds)
 }
 
 /// The share of `seconds` for which the busiest proxies were busy: a single one, as a share of what its workers can use, or all
-/// that may only use certain processors, as a share of these. One of them limits the rate, while others may idle. None without a
-/// proxy.
-fn of_claims(claims: &[Claim], seconds: f64) -> Option<f64> {
+/// that may only use certain processors, as a share of these. One of them limits the rate, while the rest may idle. `others` is the use
+/// of generator and origin, of which proxies that may use their processors get less. None without a proxy.
+fn of_claims(claims: &[Claim], others: &Claim, seconds: f64) -> Option<f64> {
     let alone = claims.iter().map(|claim| share(claim.cpu_ns, seconds, claim.most() as f64));
     let together = claims.iter().map(|Claim { processors, .. }| {
-        let within = || claims.iter().filter(|other| other.processors.is_subset(processors));
+        let shares = !others.processors.is_empty() && others.processors.is_subset(processors);
+        let within = || {
+            let proxies = claims.iter().filter(|other| other.processors.is_subset(processors));
+            proxies.chain(shares.then_some(others))
+        };
         let workers: usize = within().map(Claim::most).sum();
         let cpu_ns = within().map(|claim| claim.cpu_ns).sum();
         share(cpu_ns, seconds, workers.min(processors.len()) as f64)
@@ -80,15 +93,17 @@ mod tests {
 
     /// The busy share over 2 s of proxies: processors, workers and CPU time in milliseconds of each.
     fn busy(claims: &[(&[u32], usize, u64)]) -> Option<f64> {
-        let claims: Vec<Claim> = claims
-            .iter()
-            .map(|(processors, workers, cpu_ms)| Claim {
-                processors: processors.iter().copied().collect(),
-                workers: *workers,
-                cpu_ns: cpu_ms * 1_000_000,
-            })
-            .collect();
-        of_claims(&claims, 2.0)
+        beside(claims, (&[], 0, 0))
+    }
+
+    /// The same beside generator and origin.
+    fn beside(claims: &[(&[u32], usize, u64)], others: (&[u32], usize, u64)) -> Option<f64> {
+        let claim = |(processors, workers, cpu_ms): &(&[u32], usize, u64)| Claim {
+            processors: processors.iter().copied().collect(),
+            workers: *workers,
+            cpu_ns: cpu_ms * 1_000_000,
+        };
+        of_claims(&claims.iter().map(claim).collect::<Vec<_>>(), &claim(&others), 2.0)
     }
 
     #[test]
@@ -119,5 +134,17 @@ mod tests {
         assert_eq!(busy(&pinned(1_900)), Some(0.95), "the pinned one");
         let many: Vec<(&[u32], usize, u64)> = vec![(&[0, 1], 1, 800); 4];
         assert_eq!(busy(&many), Some(0.8), "all processors");
+    }
+
+    #[test]
+    fn generator_and_origin_count_where_proxies_may_use_their_processors() {
+        let generator: (&[u32], usize, u64) = (&[0], 1, 800);
+        assert_eq!(beside(&[(&[1], 1, 1_000)], generator), Some(0.5), "apart");
+        let unpinned: [(&[u32], usize, u64); 2] = [(&[0, 1], 1, 1_200), (&[0, 1], 1, 1_600)];
+        assert_eq!(beside(&unpinned, generator), Some(0.9));
+        assert_eq!(busy(&unpinned), Some(0.8), "the second proxy alone");
+        // A machine with one processor, which all share.
+        assert_eq!(beside(&[(&[0], 1, 1_000)], generator), Some(0.9));
+        assert_eq!(beside(&[], generator), None);
     }
 }

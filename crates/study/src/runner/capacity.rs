@@ -84,7 +84,7 @@ impl Meter<'_> {
         let start_ns = now_ns();
         let drain_ns = self.plan.drain_ns(arm, load);
         let run = Run::new(release, start_ns, start_ns + self.plan.capacity_loop.as_nanos() as u64, drain_ns);
-        subject.send(load, run, &mut self.recording, stop)?;
+        let generator = subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;
         let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
@@ -93,8 +93,10 @@ impl Meter<'_> {
             return Ok(Loop::default());
         }
         let used = after.since(&before);
-        let busy_share =
-            used.and_then(|used| busy_share((&*subject, arm), &used, seconds, self.setting, self.link));
+        let generator_cpu_ns = generator.map_or(0, |used| used.cpu_ns);
+        let busy_share = used.and_then(|used| {
+            busy_share((&*subject, arm), (&used, generator_cpu_ns), seconds, self.setting, self.link)
+        });
         Ok(Loop { rate: answered / seconds, busy_share })
     }
 }

@@ -238,9 +238,10 @@ impl<'a> Meter<'a> {
         let is_incomplete = used_by_processes.is_none();
         // Without the time to settle, which differs by protocol.
         let loaded_s = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
-        let busy_share = used_by_processes
-            .as_ref()
-            .and_then(|used| busy_share((&*subject, planned), used, loaded_s, self.setting, self.link));
+        let busy_share = used_by_processes.as_ref().and_then(|of_processes| {
+            let used = (of_processes, used.cpu_ns);
+            busy_share((&*subject, planned), used, loaded_s, self.setting, self.link)
+        });
         let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns, .. } =
             used_by_processes.unwrap_or_default();
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
