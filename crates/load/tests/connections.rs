@@ -2,14 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use hoptax_load::{Arrivals, Connect, Pace};
+use hoptax_load::{Arrivals, Connect, Pace, Recording, Release, Run, Worker, WorkerSpec, now_ns};
 
 use crate::support::http2::{Http2Peer, PREFACE};
 use crate::support::{OK, answering, http2_spec, only_failure, read_request, run, server, spec, wait_until};
@@ -103,6 +104,60 @@ fn a_draining_connection_closes_when_its_last_stream_times_out() {
     let result = run(&spec);
     assert_eq!((result.book.planned, result.book.timed_out), (3, 3), "{:?}", result.book);
     wait_until("a connection for each request", || goaways.load(Ordering::Relaxed) == 3);
+}
+
+#[test]
+fn a_connection_that_gets_two_goaways_counts_as_drained_once() {
+    let address = server(|stream| {
+        let Some(mut peer) = Http2Peer::accept(stream) else { return };
+        while let Some(stream) = peer.request() {
+            // A graceful end (RFC 9113, section 6.8): first without a limit, then with the last stream that is processed.
+            peer.go_away(u32::MAX >> 1);
+            peer.go_away(stream);
+            peer.respond(stream);
+        }
+    });
+    let mut spec = http2_spec(address, 1, 1);
+    (spec.requests, spec.duration) = (Some(3), Duration::from_secs(20));
+    let result = run(&spec);
+    assert_eq!(result.book.answered, 3, "{:?}", result.book);
+    // Each request has a connection of its own.
+    assert_eq!(result.drained, BTreeMap::from([("no-error".to_owned(), 3)]));
+}
+
+#[test]
+fn a_connection_that_closes_while_another_one_opens_loses_no_request() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let (count, first_is_closed) = (Arc::clone(&accepted), Barrier::new(2));
+    let address = server(move |stream| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        if number == 0 {
+            // The connection is ready for requests, and then closed.
+            if let Some(mut peer) = Http2Peer::accept(stream) {
+                peer.acknowledged();
+            }
+            first_is_closed.wait();
+            return;
+        }
+        if number == 1 {
+            first_is_closed.wait();
+        }
+        let Some(mut peer) = Http2Peer::accept(stream) else { return };
+        while let Some(stream) = peer.request()
+            && peer.respond(stream).is_some()
+        {}
+    });
+    // Without a ramp-up, both are opened at once.
+    let traffic = http2_spec(address, 1, 1).traffic;
+    let mut worker = Worker::connect(&WorkerSpec::single(traffic, 2, Duration::from_secs(5), 1)).unwrap();
+    // Until the first request, the worker looks at what came meanwhile.
+    let start_ns = now_ns() + 300_000_000;
+    let run = Run::new(Release::Closed, start_ns, start_ns + 100_000_000, 5_000_000_000);
+    let mut recording = Recording::new();
+    worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
+    assert!(recording.book.answered > 0 && recording.book.failed == 0, "{:?}", recording.book);
+    // The first request of the closed one opened another.
+    assert_eq!(accepted.load(Ordering::Relaxed), 3);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,7 +22,9 @@ use hoptax_load::{
     WorkerSpec, now_ns,
 };
 use hoptax_result::{EndedBy, Environment};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+use rustix::time::Timespec;
 
 use crate::support;
 use crate::support::{OK, answering, read_request, run, server, spec};
@@ -197,11 +200,17 @@ fn addresses_that_a_name_has_later_are_used_and_those_that_it_lost_are_drained()
     assert_eq!(result.plan.network.resolve_every_s, Some(0.02));
 }
 
-/// A Unix socket that responds, with a queue of one connection, and accepts slowly.
-fn unix_server(path: &Path) -> Arc<AtomicUsize> {
+/// A Unix socket that listens. The kernel queues one connection more than `backlog`.
+fn unix_listener(path: &Path, backlog: i32) -> OwnedFd {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
     rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
-    rustix::net::listen(&socket, 1).unwrap();
+    rustix::net::listen(&socket, backlog).unwrap();
+    socket
+}
+
+/// A Unix socket that responds, with a queue of two connections, and accepts slowly.
+fn unix_server(path: &Path) -> Arc<AtomicUsize> {
+    let socket = unix_listener(path, 1);
     let accepted = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&accepted);
     thread::spawn(move || {
@@ -238,6 +247,33 @@ fn a_unix_socket_takes_the_place_of_every_host_also_while_its_queue_is_full() {
     spec.traffic.dial.unix_socket = Some(folder.path().join("nobody.sock"));
     let error = trial::run(&spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
     assert!(error.to_string().contains("nobody.sock`"), "{error}");
+}
+
+#[test]
+fn an_interrupt_while_the_queue_of_a_unix_socket_is_full_ends_the_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.sock");
+    // Its queue holds one connection, and nobody accepts.
+    let socket = unix_listener(&path, 0);
+    let mut traffic = spec(SocketAddr::from(([127, 0, 0, 1], 1))).traffic;
+    traffic.dial.unix_socket = Some(path);
+    let spec = WorkerSpec::single(traffic, 2, Duration::from_mins(1), 1);
+    let stop = AtomicBool::new(false);
+    let mut worker = thread::scope(|scope| {
+        let connecting = scope.spawn(|| Worker::connect_until(&spec, &stop).unwrap());
+        // The worker tries the second connection, which is held up, before it looks at the interrupt.
+        support::wait_until("a connection in the queue", || {
+            poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&Timespec::default())).unwrap() == 1
+        });
+        stop.store(true, Ordering::Relaxed);
+        connecting.join().unwrap()
+    });
+    // Several workers go on for a moment after an interrupt, so that they end together. No request is due in it.
+    let end_ns = now_ns() + 50_000_000;
+    let run = Run::new(Release::Closed, end_ns, end_ns, 0);
+    let mut recording = Recording::new();
+    worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
+    assert_eq!(recording.book.planned, 0);
 }
 
 #[test]

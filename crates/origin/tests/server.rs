@@ -2,18 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hoptax_origin::{Origin, OriginError, OriginOptions, OriginReport};
+use hoptax_origin::{CallingOptions, CallingOrigin, Calls, Origin, OriginError, OriginOptions, OriginReport};
 use hoptax_wire::grpc::framed;
 use hoptax_wire::http2::{Http2, Settings};
 use hoptax_wire::{Encoded, Event, ExpectedHeader};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
 
 struct Running {
     address: SocketAddr,
@@ -69,10 +73,17 @@ fn start(options: &OriginOptions) -> Running {
 }
 
 fn serve(origin: Origin) -> Running {
-    let (address, stop) = (origin.local_address(), Arc::new(AtomicBool::new(false)));
+    run_at(origin.local_address(), |stop| origin.run(stop))
+}
+
+fn run_at(
+    address: SocketAddr,
+    run: impl FnOnce(&AtomicBool) -> Result<OriginReport, OriginError> + Send + 'static,
+) -> Running {
+    let stop = Arc::new(AtomicBool::new(false));
     let thread = std::thread::spawn({
         let stop = Arc::clone(&stop);
-        move || origin.run(&stop)
+        move || run(&stop)
     });
     Running { address, stop, thread: Some(thread) }
 }
@@ -230,6 +241,58 @@ fn several_workers_share_a_port_and_two_origins_do_not() {
     let taken = Origin::bind(&OriginOptions { listen: first.address, ..options() }).unwrap_err().to_string();
     assert!(taken.contains("another process listens there"), "{taken}");
     assert_eq!(origin.end().connections, 50);
+}
+
+#[test]
+fn an_origin_without_file_descriptors_sleeps_and_accepts_when_it_has_one() {
+    // In a process of its own, as concurrent tests need descriptors.
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["origins_in_a_process_without_file_descriptors", "--exact", "--ignored"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "run by the test above"]
+fn origins_in_a_process_without_file_descriptors() {
+    let few = Rlimit { current: Some(64), maximum: getrlimit(Resource::Nofile).maximum };
+    setrlimit(Resource::Nofile, few).unwrap();
+    let options_of_calling = CallingOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        default_query: String::new(),
+        calls: Calls::default(),
+        seed: 1,
+    };
+    let calling = CallingOrigin::bind(&options_of_calling).unwrap();
+    let calling = run_at(calling.local_address(), |stop| calling.run(stop));
+    for origin in [start(&options()), calling] {
+        assert!(origin.get("/").starts_with("HTTP/1.1 200 "));
+        let open = || File::open("/dev/null");
+        let mut held: Vec<File> = std::iter::from_fn(|| open().ok()).collect();
+        held.pop();
+        // The client gets the last descriptor, and the origin none for its end.
+        let mut client = origin.connect();
+        assert!(open().is_err());
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+        let (began, used_before) = (Instant::now(), cpu_time());
+        std::thread::sleep(Duration::from_millis(200));
+        let (used, took) = (cpu_time().saturating_sub(used_before), began.elapsed());
+        assert!(used < took / 2, "{used:?} of {took:?}");
+        drop(held);
+        let mut response = String::new();
+        client.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+        let report = origin.end();
+        assert_eq!((report.connections, report.answered, report.broken), (2, 2, 0));
+    }
+}
+
+/// CPU time of this process.
+fn cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
 #[test]

@@ -169,7 +169,14 @@ impl fmt::Display for Caller {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::process::Command;
+    use std::thread;
+
     use super::*;
+    use crate::named_proxy::NamedProxy;
 
     #[test]
     fn a_command_gets_url_duration_processes_and_authority() {
@@ -185,6 +192,42 @@ mod tests {
         assert_eq!(arguments, ["http://127.0.0.1:80/", "--for=1.5", "3", "", "/study/data"]);
         let error = Caller::of_command(&["./call", "{url}"].map(str::to_owned)).unwrap_err();
         assert!(error.contains("`{seconds}`"), "{error}");
+    }
+
+    #[test]
+    fn no_call_goes_through_a_proxy_that_the_environment_names() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let response = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                if matches!(stream.read(&mut [0; 4096]), Ok(1..)) {
+                    stream.write_all(response).unwrap();
+                }
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        for known in ALL {
+            let caller = Caller::named(known.name).unwrap();
+            let program = caller.program(folder.path()).filter(|program| caller.has_extensions(program));
+            let Some(program) = program else {
+                eprintln!("not tested: {} ({})", caller.name(), caller.remedy());
+                continue;
+            };
+            let (name, text) = known.script;
+            let script = folder.path().join(name);
+            fs::write(&script, text).unwrap();
+            let calls =
+                Calls { url: &url, duration: Duration::from_millis(50), processes: 1, authority: None };
+            let proxy = NamedProxy::new();
+            let mut command = Command::new(program);
+            command.args(caller.arguments(&calls, folder.path(), &script));
+            proxy.set(&mut command);
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains("\nend ") && !said.contains("failed"), "{}: {said}", caller.name());
+            proxy.assert_unused();
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub mod caller;
 pub mod envoy;
 pub mod front;
 pub mod lab;
+#[cfg(test)]
+mod named_proxy;
 pub mod origin;
 mod placeholders;
 pub mod program;

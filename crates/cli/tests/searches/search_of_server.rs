@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -56,20 +57,29 @@ fn objectives_that_never_hold_and_a_generator_that_is_the_limit_are_told_apart()
     assert!(stderr.contains("does not count (send-lag: "), "{stderr}");
 }
 
-#[test]
-fn a_sweep_visits_rates_up_to_the_one_found_and_keeps_its_trials_when_interrupted() {
-    let (_origin, url) = origin(&["--default", "delay=2ms"]);
-    let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("found.json");
+/// Starts a search that writes its result to `json`. Returns it with the lines of its stderr.
+fn begin(options: &[&str], json: &Path, url: &str) -> (Guarded, impl Iterator<Item = String> + use<>) {
     let finding = hoptax()
-        .args(["find", "--slo", "p50<1s", "--min-rate", "500", "--max-rate", "505", "--sweep", "--json"])
-        .args([json.to_str().unwrap(), &url])
+        .arg("find")
+        .args(options)
+        .arg("--json")
+        .args([json.to_str().unwrap(), url])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn();
     let mut finding = Guarded(finding.unwrap());
-    let mut lines = BufReader::new(finding.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let lines = BufReader::new(finding.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    (finding, lines)
+}
+
+#[test]
+fn a_sweep_visits_rates_up_to_the_one_found_and_keeps_its_trials_when_interrupted() {
+    let (_origin, url) = origin(&["--default", "delay=2ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("found.json");
+    let options = ["--slo", "p50<1s", "--min-rate", "500", "--max-rate", "505", "--sweep"];
+    let (mut finding, mut lines) = begin(&options, &json, &url);
     assert!(lines.any(|line| line == "sweep up to 505 requests/s: about 1m 18s"));
     assert_eq!(lines.by_ref().filter(|line| line.contains("/s: p50 ")).take(12).count(), 12);
     finding.signal("INT");
@@ -149,15 +159,8 @@ fn a_server_that_ends_during_a_search_leaves_what_was_known_by_then() {
     let (server, url) = origin(&["--default", "service=2ms"]);
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("found.json");
-    let finding = hoptax()
-        .args(["find", "--slo", "p90<20ms", "--min-rate", "100", "--max-rate", "2000", "--json"])
-        .args([json.to_str().unwrap(), &url])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut finding = Guarded(finding.unwrap());
-    let mut lines = BufReader::new(finding.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let options = ["--slo", "p90<20ms", "--min-rate", "100", "--max-rate", "2000"];
+    let (mut finding, mut lines) = begin(&options, &json, &url);
     assert_eq!(lines.by_ref().filter(|line| line.contains("p90<20ms: ")).take(3).count(), 3);
     drop(server);
     let last = lines.last().unwrap();

@@ -390,6 +390,13 @@ proptest! {
     }
 }
 
+impl Connections {
+    /// At least as many actions as were ever queued at once, as a queue never shrinks.
+    pub(crate) fn longest_queue(&self) -> usize {
+        self.actions.capacity()
+    }
+}
+
 fn machine(lanes: u32, streams: u32) -> Connections {
     Connections::new(Layout { lanes, streams }, true)
 }

@@ -92,3 +92,39 @@ impl Worker {
         current.recordings().for_each(crate::recording::Recording::flush_recent_status);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::WorkerSpec;
+    use crate::recording::Recording;
+    use crate::run::{Release, Run};
+    use crate::target::Target;
+
+    #[test]
+    fn of_many_requests_that_time_out_together_none_searches_the_actions_of_the_others() {
+        const REQUESTS: usize = 100;
+        // The kernel accepts the connections, and nobody responds.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let target = Target::new(&url, "GET", Vec::new(), Vec::new()).unwrap();
+        let spec = WorkerSpec::single(target, REQUESTS, Duration::from_mins(1), 1);
+        let mut worker = Worker::connect(&spec).unwrap();
+        let mut recording = Recording::new();
+        let now = now_ns();
+        let run = Run {
+            requests: Some(REQUESTS as u64),
+            ..Run::new(Release::Closed, now, now + 3_600_000_000_000, 0)
+        };
+        let mut current = Current::new(run, &mut recording, &mut []);
+        worker.release(&mut current, now_ns());
+        assert_eq!(worker.connections.in_flight(), REQUESTS);
+        worker.scan_timeouts(&mut current, now_ns() + worker.timeout_ns);
+        assert_eq!(current.first().book.timed_out, REQUESTS as u64);
+        // Each time-out searches the queue of actions, to which it adds two.
+        assert!(worker.connections.longest_queue() < REQUESTS, "{}", worker.connections.longest_queue());
+    }
+}

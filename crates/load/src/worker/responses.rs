@@ -167,8 +167,8 @@ impl Worker {
     ) {
         for event in events {
             if let ProtocolEvent::Draining { code } = event {
-                // A server that ends gracefully sends two.
-                if !matches!(self.connections.state(connection), State::Draining { .. }) {
+                // A server that ends gracefully sends two. The first closes an idle connection.
+                if !matches!(self.connections.state(connection), State::Draining { .. } | State::Closed) {
                     current.record_goaway(now, *code);
                 }
                 self.connections.handle(Event::Drain(connection));

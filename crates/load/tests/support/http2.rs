@@ -9,6 +9,8 @@ pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const GO_AWAY: u8 = 7;
+/// The flag of SETTINGS that acknowledges those of the peer.
+const ACK: u8 = 1;
 
 /// One accepted connection.
 pub struct Http2Peer {
@@ -38,14 +40,30 @@ impl Http2Peer {
     /// The stream of the next request; None at the end of the connection.
     pub fn request(&mut self) -> Option<u32> {
         loop {
-            let mut head = [0; 9];
-            self.stream.read_exact(&mut head).ok()?;
-            let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
-            self.stream.read_exact(&mut payload).ok()?;
+            let head = self.next_head()?;
             if head[3] == HEADERS {
                 return Some(u32::from_be_bytes([head[5], head[6], head[7], head[8]]));
             }
         }
+    }
+
+    /// Waits until the client has acknowledged the SETTINGS; None at the end of the connection.
+    pub fn acknowledged(&mut self) -> Option<()> {
+        loop {
+            let head = self.next_head()?;
+            if head[3] == SETTINGS && head[4] & ACK != 0 {
+                return Some(());
+            }
+        }
+    }
+
+    /// Reads a frame, and returns its head.
+    fn next_head(&mut self) -> Option<[u8; 9]> {
+        let mut head = [0; 9];
+        self.stream.read_exact(&mut head).ok()?;
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        self.stream.read_exact(&mut payload).ok()?;
+        Some(head)
     }
 
     /// Responds to a request with status 200 and no body.

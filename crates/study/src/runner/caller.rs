@@ -92,7 +92,63 @@ fn responses(text: &str) -> Option<(Vec<Option<u64>>, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::thread;
+
+    use hoptax_host::processors::Placement;
+    use hoptax_subject::envoy::chosen::Envoys;
+    use hoptax_subject::envoy::release::Envoy;
+
     use super::*;
+    use crate::runner::KERNEL_TICKS;
+
+    #[test]
+    fn an_interrupt_ends_the_callers_in_the_middle_of_their_slice() {
+        let folder = tempfile::tempdir().unwrap();
+        // It writes its process id, and does not end by itself.
+        let command = ["sh", "-c", "echo $$ > {folder}/started; exec sleep 1000", "{url}", "{seconds}"];
+        let caller = Caller::of_command(&command.map(str::to_owned)).unwrap();
+        let load = Load {
+            name: "callers".to_owned(),
+            open: None,
+            connections: 1,
+            requests_per_connection: None,
+            resumption: None,
+            expect: Vec::new(),
+            caller: None,
+            blocks: 1,
+            slice: Duration::from_millis(100),
+        };
+        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
+        let placement = Placement { proxy: Vec::new(), generator: Vec::new() };
+        let setting = Setting {
+            program: Path::new("hoptax"),
+            envoys: &envoys,
+            directory: folder.path(),
+            folder: folder.path(),
+            placement: &placement,
+            awake: None,
+            ticks: KERNEL_TICKS,
+        };
+        let target = ("http://127.0.0.1:1/".to_owned(), None);
+        let started = || fs::read_to_string(folder.path().join("started")).unwrap_or_default();
+        let (stop, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let mut recording = Recording::new();
+        let called = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !started().ends_with('\n') && !is_over.load(Ordering::Relaxed) {
+                    thread::sleep(POLL);
+                }
+                stop.store(true, Ordering::Relaxed);
+            });
+            let called = call(&caller, &target, &load, &setting, 0, (&mut recording, &stop));
+            is_over.store(true, Ordering::Relaxed);
+            called
+        });
+        called.unwrap();
+        assert!(!Path::new("/proc").join(started().trim()).exists());
+        assert_eq!(recording.book.planned, 0);
+    }
 
     #[test]
     fn output_of_callers_is_complete_or_invalid() {

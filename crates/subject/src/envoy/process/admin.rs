@@ -109,7 +109,41 @@ fn listen_address(listeners: &str, name: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::process::Command;
+    use std::thread;
+
     use super::*;
+    use crate::named_proxy::NamedProxy;
+
+    #[test]
+    fn no_request_goes_through_a_proxy_that_the_environment_names() {
+        let proxy = NamedProxy::new();
+        // In a process of its own, as the environment of this one is that of concurrent tests.
+        let mut own = Command::new(std::env::current_exe().unwrap());
+        own.args(["envoy::process::admin::tests::a_request_to_this_machine", "--exact", "--ignored"]);
+        proxy.set(&mut own);
+        let output = own.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        proxy.assert_unused();
+    }
+
+    #[test]
+    #[ignore = "run by the test above, with a proxy in its environment"]
+    fn a_request_to_this_machine() {
+        let admin = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = admin.local_addr().unwrap();
+        let serving = thread::spawn(move || {
+            let (mut stream, _) = admin.accept().unwrap();
+            let count = stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nLIVE\n").unwrap();
+            count
+        });
+        assert_eq!(get(address, "/ready"), Ok("LIVE\n".to_owned()));
+        assert!(serving.join().unwrap() > 0);
+    }
 
     #[test]
     fn statistics_are_found_by_patterns() {

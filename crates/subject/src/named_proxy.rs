@@ -1,0 +1,34 @@
+//! A proxy that tests name in the environment of a process, and that no connection may go through.
+
+use std::io;
+use std::net::TcpListener;
+use std::process::Command;
+
+/// The variables that programs take their proxy from.
+const NAMES: [&str; 6] = ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+/// Those that name servers without one.
+const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+/// A listening socket, which never accepts.
+pub(crate) struct NamedProxy(TcpListener);
+
+impl NamedProxy {
+    pub(crate) fn new() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// Names it in the environment of `command`, for all servers.
+    pub(crate) fn set(&self, command: &mut Command) {
+        let url = format!("http://{}", self.0.local_addr().unwrap());
+        command.envs(NAMES.map(|name| (name, url.as_str())));
+        for name in EXCEPTIONS {
+            command.env_remove(name);
+        }
+    }
+
+    pub(crate) fn assert_unused(&self) {
+        self.0.set_nonblocking(true).unwrap();
+        let accepted = self.0.accept().map(|(_, client)| client).map_err(|error| error.kind());
+        assert_eq!(accepted, Err(io::ErrorKind::WouldBlock));
+    }
+}
