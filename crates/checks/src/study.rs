@@ -158,7 +158,11 @@ pub(crate) mod tests {
             responses: 40_000,
             known_answer: None,
             hops: vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }],
-            proxy_use: Some(ProxyUse { core_share: 0.97, busy_share: None, idle_us_per_second: None }),
+            proxy_use: Some(ProxyUse {
+                core_share: 0.97,
+                processors_busy_share: None,
+                idle_us_per_second: None,
+            }),
             capacity: None,
             layers: Vec::new(),
             top_down: Vec::new(),

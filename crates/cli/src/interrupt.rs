@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP, which comes when the terminal is closed: the first requests a clean end, a second Ctrl-C or SIGTERM
-//! exits immediately.
+//! Ctrl-C, SIGTERM and SIGHUP, which comes when the terminal is closed: the first requests a clean end. Two of Ctrl-C and SIGTERM
+//! exit immediately.
 
 use std::fs;
 use std::io;

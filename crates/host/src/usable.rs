@@ -17,18 +17,28 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 /// # Errors
 /// If a process has ended.
 pub fn usable_processors(ids: &BTreeSet<u32>) -> io::Result<f64> {
-    let mut permitted = BTreeSet::new();
-    for id in ids {
-        let pid = i32::try_from(*id).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
-        let set = sched_getaffinity(Some(pid))?;
-        permitted.extend((0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number)));
-    }
+    let permitted = permitted_processors(ids)?;
     let groups = ids.iter().map(|id| {
         let text = fs::read_to_string(format!("/proc/{id}/cgroup")).unwrap_or_default();
         text.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/").to_owned()
     });
     let limits = groups.map(|group| tightest(Path::new(CGROUPS), Path::new(&group)));
     Ok(limited(permitted.len() as f64, limits))
+}
+
+/// The processors that the affinity of any of these processes permits.
+///
+/// # Errors
+/// If a process has ended.
+pub fn permitted_processors(ids: &BTreeSet<u32>) -> io::Result<BTreeSet<u32>> {
+    let mut permitted = BTreeSet::new();
+    for id in ids {
+        let pid = i32::try_from(*id).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+        let set = sched_getaffinity(Some(pid))?;
+        permitted
+            .extend((0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number)).map(|number| number as u32));
+    }
+    Ok(permitted)
 }
 
 /// A number of processors under the limits of each process. Processes under one limit share it.

@@ -99,7 +99,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         },
         proxy_use: has_proxy.then_some(ProxyUse {
             core_share: 0.98,
-            busy_share: None,
+            processors_busy_share: None,
             idle_us_per_second: None,
         }),
         capacity: None,
@@ -249,7 +249,7 @@ fn findings() -> Vec<Finding> {
                 "not-saturated",
                 Severity::Info,
                 Measured::count(12.0, 90.0, "%"),
-                "the proxy was busy 12 % of the time under the closed loop".to_owned(),
+                "its processors were busy 12 % of the time under the closed loop".to_owned(),
                 "raise the connections",
             )
         },

@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn many_identical_arms_summarise_the_coverage() {
         let mut result = fixture::study();
-        // Its rounds are one of those that it states.
+        // The fixture has the evidence of one round. Without it, the ten rounds that it states count.
         result.rounds.clear();
         assert!(null(&result).is_none());
         let same = result.arms.iter().find(|arm| arm.kind == ArmKind::Same).cloned().unwrap();

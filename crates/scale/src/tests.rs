@@ -184,6 +184,20 @@ fn clones_without_enough_connections_are_left_out() {
 }
 
 #[test]
+fn proxies_that_share_full_processors_with_the_generator_are_left_out() {
+    let mut study = clones(&[1, 2, 5, 10, 100]);
+    let load = &mut study.arms.last_mut().unwrap().loads[0];
+    (load.proxy_busy_share, load.proxy_processors_busy_share) = (Some(0.6), Some(1.0));
+    let left_out = &only(&study, ScaleDimension::Clones).left_out;
+    assert_eq!(left_out[0].arm, "clones-100");
+    assert!(
+        left_out[0].reason.starts_with("the proxies were busy 60 % of the time"),
+        "{}",
+        left_out[0].reason
+    );
+}
+
+#[test]
 fn a_size_is_in_the_fit_once() {
     let mut study = clones(&[1, 2, 5, 10, 10]);
     study.arms.last_mut().unwrap().id = "unpinned-10".to_owned();

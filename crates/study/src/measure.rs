@@ -96,8 +96,12 @@ pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.record
 pub const PROXY_CORE: Measure =
     counted("proxy_core_share", |_, slice| share_of_wall(slice, slice.proxy_cpu_ns));
 
-/// How busy the proxies kept the processors that they may use until the last response, 0 to 1.
+/// How busy the proxies were under load, as a share of the processors that they may use.
 pub const PROXY_BUSY: Measure = counted("proxy_busy_share", |_, slice| slice.busy_share);
+
+/// How busy the processors that the proxies may use were under load.
+pub const PROXY_PROCESSORS: Measure =
+    counted("proxy_processors_busy_share", |_, slice| slice.processors_share);
 
 /// Share of `wall_s` that the proxy waited for a processor.
 pub const PROXY_RUN_DELAY: Measure =
@@ -157,6 +161,7 @@ pub const ALL: &[Measure] = &[
     RECORDED,
     PROXY_CORE,
     PROXY_BUSY,
+    PROXY_PROCESSORS,
     PROXY_RUN_DELAY,
     GENERATOR_CORE,
     GENERATOR_RUN_DELAY,

@@ -41,10 +41,13 @@ pub struct SliceRecord {
     pub proxy_cpu_ns: u64,
     /// CPU time of each proxy, in the order in which a request passes them.
     pub hops_cpu_ns: Vec<u64>,
-    /// How busy the proxies kept the processors that they may use until the last response, 0 to 1; none without a proxy, and if
-    /// that is not known.
+    /// How busy the proxies were, as a share of the processors that they may use, 0 to 1; none without a proxy, and if that is not
+    /// known.
     #[serde(default)]
     pub busy_share: Option<f64>,
+    /// How busy these processors were with proxies, generator and origin, 0 to 1; none likewise.
+    #[serde(default)]
+    pub processors_share: Option<f64>,
     /// CPU time that each proxy used after the slice and before the next one of the same copy, on work that the slice
     /// left: timers that fired, buffers that were sent. The proxy is stopped in between.
     pub late_hops_cpu_ns: Vec<u64>,

@@ -143,12 +143,12 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
     source: "own; a closed loop of N connections cannot exceed N / response time",
     judge: |result, limits| {
         let found = result.arms.iter().filter_map(|arm| {
-            let share = arm.proxy_use?.busy_share();
+            let share = arm.proxy_use?.processors_busy_share();
             if share >= limits.of(&thresholds::SATURATED_SHARE) || arm.max_rate.is_none() {
                 return None;
             }
             let message =
-                format!("the proxy was busy {:.0} % of the time under the closed loop", share * 100.0);
+                format!("its processors were busy {:.0} % of the time under the closed loop", share * 100.0);
             let measured = Measured::percent(share, limits.of(&thresholds::SATURATED_SHARE));
             let advice = "raise the number of connections: it limited the rate, not the proxy; the CPU cost is that of a partly idle proxy, which \
                           handles fewer events per wake-up";
@@ -175,7 +175,7 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
         let limit_of_costs = limits.of(&thresholds::UNEQUALLY_BUSY_FAIL);
         let load = result.plan.rate_load().map(|load| load.name.clone());
         let busy_share =
-            |id: &str| Some(result.arms.iter().find(|arm| arm.id == id)?.proxy_use?.busy_share());
+            |id: &str| Some(result.arms.iter().find(|arm| arm.id == id)?.proxy_use?.processors_busy_share());
         let found = result.arms.iter().filter_map(|arm| {
             let other = arm.compared_with.as_deref()?;
             let (own_share, other_share) = (busy_share(&arm.id)?, busy_share(other)?);
@@ -187,7 +187,7 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
             let withholds = difference > limit_of_costs;
             let measured = Measured::percent(difference, if withholds { limit_of_costs } else { limit });
             let message = format!(
-                "its proxy was busy {:.0} % of the time under the closed loop, that of `{other}` {:.0} %",
+                "its processors were busy {:.0} % of the time under the closed loop, those of `{other}` {:.0} %",
                 own_share * 100.0,
                 other_share * 100.0
             );
@@ -219,7 +219,7 @@ pub(super) const CAPACITY: Check<StudyResult> = Check {
             let capacity = arm.capacity?;
             let share = capacity.closed_busy_share.filter(|share| *share < limit)?;
             let message = format!(
-                "the closed loop that measured its capacity kept the proxy busy {:.0} % of the time: its connections, or the \
+                "the closed loop that measured its capacity kept its processors busy {:.0} % of the time: its connections, or the \
                  generator, limited the loop",
                 share * 100.0
             );
@@ -369,13 +369,13 @@ mod tests {
     fn a_proxy_of_two_processors_that_uses_one_idles() {
         let half = |result: &mut StudyResult| {
             let used = result.arms[2].proxy_use.as_mut().unwrap();
-            (used.core_share, used.busy_share) = (0.97, Some(0.485));
+            (used.core_share, used.processors_busy_share) = (0.97, Some(0.485));
         };
         assert_eq!(fired("not-saturated", half).0, Some(Severity::Info));
         // Two proxies on two processors, which both are saturated, and one on one.
         let full = |result: &mut StudyResult| {
             let used = result.arms[2].proxy_use.as_mut().unwrap();
-            (used.core_share, used.busy_share) = (1.94, Some(0.97));
+            (used.core_share, used.processors_busy_share) = (1.94, Some(0.97));
         };
         assert_eq!([fired("not-saturated", full).0, fired("unequally-busy", full).0], [None; 2]);
     }

@@ -130,8 +130,8 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The findings about the generator under each load: about each arm for which it was not good enough, or one about the load if
-/// that concerns all of its arms. Arms with a more severe finding than that of the load then have theirs as well.
+/// The findings about the generator under each load. If it was good enough for some arms, there is one about each of the others. If it
+/// was not good enough for any arm, there is one about the load, and one about each arm for which it is more severe.
 fn each<F: IntoIterator<Item = Finding>>(
     result: &StudyResult,
     judge: impl Fn(&GeneratorUse) -> F,

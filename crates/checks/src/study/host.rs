@@ -36,19 +36,19 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
             format!("the proxies waited for their processor for {:.1} % of their slices", share * 100.0);
         let advice = "CPU costs are valid, and include the cost of switching to other tasks and back; for rates and response \
                       times, stop other work on the machine";
-        let of_slices = |slices: &Slices, whose: Whose<'_>| {
+        let of_slices = |slices: &Slices, whose: Whose| {
             let delayed = share_of(slices.delayed, slices.used + slices.delayed);
             let (severity, threshold) = severity_above(
                 delayed,
                 limits.of(&thresholds::DELAYED),
                 limits.of(&thresholds::DELAYED_FAIL),
             )?;
-            let waited = whose.map_or_else(|| format!("{waited}; "), |_| String::new());
-            let message = format!(
-                "{waited}{:.0} % of the slices{} count only for CPU time",
-                delayed * 100.0,
-                of_arm(whose)
-            );
+            let message = match whose {
+                Whose::All => {
+                    format!("{waited}; {:.0} % of the slices count only for CPU time", delayed * 100.0)
+                }
+                Whose::OfArm => format!("{:.0} % of its slices count only for CPU time", delayed * 100.0),
+            };
             let measured = Measured::percent(delayed, threshold);
             let one = Finding::new("proxy-run-delay", severity, measured, message, advice);
             Some(Finding { measures: Measure::TIMED.to_vec(), ..one })
@@ -71,63 +71,73 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     protects_from: "a result based on a selection of slices from a busy machine",
     source: "own",
     judge: |result, limits| {
-        all_and_each(result, |slices, whose| {
+        let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
+        let missing = all_and_each(result, |slices, whose| {
             // A slice of which only the CPU time counts is not missing.
-            let (lost, set_aside) = (slices.lost, slices.set_aside);
-            let (planned, measured) = (slices.used + slices.delayed + lost, slices.used + set_aside);
-            let (lost_share, aside_share) = (share_of(lost, planned), share_of(set_aside, measured));
-            // Repeated slices are not missing, but they show that the machine was busy.
-            let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
-            if whose.is_none() && lost_share <= warn && aside_share > warn {
-                let message = format!(
-                    "{:.0} % of the slices ({set_aside} of {measured}) were set aside as disturbed by the host; {lost} were \
-                     not replaced",
-                    aside_share * 100.0
-                );
-                let measured = Measured::percent(aside_share, warn);
-                let advice = "costs are valid; on a quieter machine, intervals are narrower";
-                return Some(Finding::new("set-aside", Severity::Warn, measured, message, advice));
-            }
+            let lost = slices.lost;
+            let planned = slices.used + slices.delayed + lost;
+            let lost_share = share_of(lost, planned);
             let (severity, threshold) = severity_above(lost_share, warn, fail)?;
+            let slices = match whose {
+                Whose::All => "the planned slices",
+                Whose::OfArm => "its planned slices",
+            };
             let message = format!(
-                "{:.0} % of the planned slices{} ({lost} of {planned}) are missing because the host disturbed them",
-                lost_share * 100.0,
-                of_arm(whose)
+                "{:.0} % of {slices} ({lost} of {planned}) are missing because the host disturbed them",
+                lost_share * 100.0
             );
             let advice = "run again when the host is quieter";
             let measured = Measured::percent(lost_share, threshold);
             Some(Finding::new("set-aside", severity, measured, message, advice))
-        })
+        });
+        let Slices { used, set_aside, lost, .. } = of_all(result);
+        let measured = used + set_aside;
+        let share = share_of(set_aside, measured);
+        if share <= warn || missing.iter().any(|finding| finding.arm.is_none()) {
+            return missing;
+        }
+        // Repeated slices are not missing, but they show that the machine was busy.
+        let message = format!(
+            "{:.0} % of the slices ({set_aside} of {measured}) were set aside as disturbed by the host; {lost} were not replaced",
+            share * 100.0
+        );
+        let measured = Measured::percent(share, warn);
+        let advice = "costs are valid; on a quieter machine, intervals are narrower";
+        let repeated = Finding::new("set-aside", Severity::Warn, measured, message, advice);
+        missing.into_iter().chain([repeated]).collect()
     },
     withhold: None,
 };
 
-/// The arm that slices are of; none for those of all arms.
-type Whose<'a> = Option<&'a ArmResult>;
+/// Whose slices are judged.
+#[derive(Clone, Copy, Debug)]
+enum Whose {
+    All,
+    OfArm,
+}
 
 /// The finding about the slices of all arms, and those about arms for which it is more severe: one of twenty arms may have lost
 /// most of its slices when few are missing in all.
-fn all_and_each(result: &StudyResult, judge: impl Fn(&Slices, Whose<'_>) -> Option<Finding>) -> Vec<Finding> {
+fn all_and_each(result: &StudyResult, judge: impl Fn(&Slices, Whose) -> Option<Finding>) -> Vec<Finding> {
+    let about_all = judge(&of_all(result), Whose::All);
+    let severity = about_all.as_ref().map(|finding| finding.severity);
+    let each = result.arms.iter().filter_map(|arm| {
+        let one = judge(&arm.slices, Whose::OfArm).filter(|one| Some(one.severity) > severity)?;
+        Some(Finding { arm: Some(arm.id.clone()), ..one })
+    });
+    about_all.into_iter().chain(each).collect()
+}
+
+/// The slices of all arms together.
+fn of_all(result: &StudyResult) -> Slices {
     let sum = |of: fn(&Slices) -> u64| result.arms.iter().map(|arm| of(&arm.slices)).sum::<u64>();
-    let all = Slices {
+    Slices {
         used: sum(|slices| slices.used),
         delayed: sum(|slices| slices.delayed),
         lost: sum(|slices| slices.lost),
         set_aside: sum(|slices| slices.set_aside),
         ..Slices::default()
-    };
-    let of_all = judge(&all, None);
-    let severity = of_all.as_ref().map(|finding| finding.severity);
-    let each = result.arms.iter().filter_map(|arm| {
-        let one = judge(&arm.slices, Some(arm)).filter(|one| Some(one.severity) > severity)?;
-        Some(Finding { arm: Some(arm.id.clone()), ..one })
-    });
-    of_all.into_iter().chain(each).collect()
-}
-
-/// Whose slices a message is about: nothing for those of all arms.
-fn of_arm(whose: Whose<'_>) -> String {
-    whose.map_or_else(String::new, |arm| format!(" of `{}`", arm.id))
+    }
 }
 
 fn share_of(part: u64, all: u64) -> f64 {

@@ -25,7 +25,7 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
             let of_load = |load: &&str| -> Option<Finding> {
                 let busy = |arm: &ArmResult| {
                     let under = |one: &&ArmLoad| one.load == **load;
-                    arm.loads.iter().find(under)?.proxy_busy_share
+                    arm.loads.iter().find(under)?.proxy_processors_busy_share
                 };
                 let (own, others) = (busy(arm)?, busy(other)?);
                 let difference = (own - others).abs();
@@ -34,7 +34,7 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
                 }
                 let withholds = difference > limit_of_costs;
                 let message = format!(
-                    "its proxy was busy {:.0} % of the time, that of `{}` {:.0} %",
+                    "its processors were busy {:.0} % of the time, those of `{}` {:.0} %",
                     own * 100.0,
                     other.id,
                     others * 100.0
@@ -71,9 +71,9 @@ mod tests {
                 let load = &mut result.plan.loads[1];
                 (load.rate, load.utilisation) = (load.rate.xor(utilisation), utilisation);
                 for arm in &mut result.arms {
-                    arm.loads[1].proxy_busy_share = Some(0.5);
+                    arm.loads[1].proxy_processors_busy_share = Some(0.5);
                 }
-                result.arms[2].loads[1].proxy_busy_share = Some(share);
+                result.arms[2].loads[1].proxy_processors_busy_share = Some(share);
             }
         };
         let id = "unequal-utilisation";

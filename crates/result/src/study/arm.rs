@@ -198,11 +198,14 @@ pub struct ArmLoad {
     #[serde(default)]
     pub proxy_core_share: Option<f64>,
     /// How busy the proxies were, 0 to 1: their CPU time as a share of what the processors that they may use can give while
-    /// requests are under way; of several proxies, those with the highest share. Where they may use all processors of the study,
-    /// generator and origin are counted with them. Null without a proxy, if not known, and in
-    /// results of earlier versions.
+    /// requests are under way. Of several proxies, it is the highest share: that of the one which limits the rate. Null without a
+    /// proxy, if not known, and in results of earlier versions.
     #[serde(default)]
     pub proxy_busy_share: Option<f64>,
+    /// How busy these processors were with everything of the study that runs on them, 0 to 1. It is above `proxy_busy_share` where
+    /// proxies share processors with the generator or the origin. Null likewise.
+    #[serde(default)]
+    pub proxy_processors_busy_share: Option<f64>,
     /// Use of the generator for this arm; null in results of earlier versions.
     #[serde(default)]
     pub generator: Option<GeneratorUse>,
@@ -389,9 +392,9 @@ pub struct ProxyUse {
     /// CPU time of the proxies under the closed loop as a share of the slice's time between the readings of counters
     /// (`wall_s`), summed over threads.
     pub core_share: f64,
-    /// See `proxy_busy_share` of a load.
+    /// See `proxy_processors_busy_share` of a load.
     #[serde(default)]
-    pub busy_share: Option<f64>,
+    pub processors_busy_share: Option<f64>,
     /// CPU time that the proxy used without load, us per second. Only in results of `hoptax.study/1`, which subtracted it
     /// from CPU times. Later versions stop proxies between slices and subtract nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -399,8 +402,8 @@ pub struct ProxyUse {
 }
 
 impl ProxyUse {
-    /// See [`ArmLoad::busy_share`].
-    pub fn busy_share(&self) -> f64 {
-        self.busy_share.unwrap_or(self.core_share)
+    /// How busy the processors that the proxies may use were, 0 to 1; see [`ArmLoad::busy_share`] for results of earlier versions.
+    pub fn processors_busy_share(&self) -> f64 {
+        self.processors_busy_share.unwrap_or(self.core_share)
     }
 }

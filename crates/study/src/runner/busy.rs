@@ -1,83 +1,105 @@
-//! How busy a load kept the processors that the proxies of an arm may use.
+//! How busy a load kept the proxies of an arm, and the processors that they may use.
 
 use std::collections::BTreeSet;
 
 use hoptax_host::link::Link;
-use hoptax_host::usable::usable_processors;
+use hoptax_host::usable::{permitted_processors, usable_processors};
 
 use super::Setting;
 use super::reading::Used;
 use super::subjects::{Subject, processors_of};
 use crate::plan::Arm;
 
-/// What one proxy may use, and what it used.
+/// How busy an arm was under a load, each from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Busy {
+    /// CPU time of the proxies, as a share of what the processors that they may use can give: of a single proxy, or of all that may
+    /// only use certain processors, whichever is more. That one limits the rate, while the rest may idle.
+    pub(super) proxies: f64,
+    /// How busy these processors were with everything that runs on them: the proxies, the generator and the origin. A proxy that
+    /// shares its processors with them is at its limit before it fills them itself.
+    pub(super) processors: f64,
+}
+
+/// What one process may use, and what it used.
 #[derive(Clone, Debug)]
 struct Claim {
     /// The processors that it may use.
     processors: BTreeSet<u32>,
-    /// Its worker threads.
+    /// The number of threads that it works with.
     workers: usize,
     /// CPU time that it used, nanoseconds.
     cpu_ns: u64,
 }
 
 impl Claim {
+    fn new(processors: &[u32], workers: usize, cpu_ns: u64) -> Self {
+        Self { processors: processors.iter().copied().collect(), workers, cpu_ns }
+    }
+
     /// The processors that it can keep busy at once.
     fn most(&self) -> usize {
         self.workers.min(self.processors.len())
     }
 }
 
-/// The share of `seconds` for which the proxies of an arm kept the processors that they may use busy, 0 to 1; see [`of_claims`].
-/// Where these are all processors of the study, generator and origin, which used `generator_cpu_ns` and what `used` states, limit the
-/// proxies and are counted with them. A server that already ran is
-/// as busy as its busiest thread, or as the processors that it may use: how many threads it works with is not known, and some
-/// servers spread work over more threads than processors. None without a proxy, and if the processes are not known.
-pub(super) fn busy_share(
+/// How busy an arm was in the `seconds` under load. `used` is what its processes used meanwhile, and `generator_share` the share of
+/// the time that the generator's thread was on its processor.
+///
+/// A server that already ran is as busy as its busiest thread, or as the processors that it may use: how many threads it works with
+/// is not known, and some servers spread work over more threads than processors.
+///
+/// None without a proxy, and if the processes are not known.
+pub(super) fn busy(
     (subject, arm): (&Subject, &Arm),
-    (used, generator_cpu_ns): (&Used, u64),
-    seconds: f64,
+    used: &Used,
+    (seconds, generator_share): (f64, f64),
     setting: &Setting<'_>,
     link: Option<&Link>,
-) -> Option<f64> {
+) -> Option<Busy> {
+    let placement = setting.placement;
+    // The two ends of a link are two machines: origins run on the processors of the proxies.
+    let of_origins = if link.is_some() { placement.proxy.as_slice() } else { placement.origin() };
+    let generator_cpu_ns = (generator_share * seconds * 1e9) as u64;
+    let others = [
+        Claim::new(placement.caller(), 1, generator_cpu_ns),
+        Claim::new(of_origins, of_origins.len(), used.origin_cpu_ns + used.companion_cpu_ns),
+    ];
     if arm.external.is_some() {
-        let usable = usable_processors(subject.account.as_ref()?).ok().filter(|usable| *usable > 0.0)?;
-        let all = share(used.proxies.cpu_ns, seconds, usable)?;
-        return Some(share(used.busiest_thread_ns, seconds, 1.0)?.max(all));
+        let processes = subject.account.as_ref()?;
+        let usable = usable_processors(processes).ok()?;
+        let processors: Vec<u32> = permitted_processors(processes).ok()?.into_iter().collect();
+        let claim = Claim::new(&processors, processors.len(), used.proxies.cpu_ns);
+        let proxies = share(used.busiest_thread_ns, seconds, 1.0)?.max(share(claim.cpu_ns, seconds, usable)?);
+        let all = together(&[claim], &others, seconds)?;
+        return Some(Busy { proxies, processors: proxies.max(all) });
     }
     let claim = |(number, cpu_ns): (usize, &u64)| {
         let hop = arm.chain.hops.get(number)?;
         let processors = processors_of(setting, link, (hop, arm.chain.is_near(number))).ok()?;
         let workers = arm.workers(hop).unwrap_or(processors.len());
-        Some(Claim { processors: processors.into_iter().collect(), workers, cpu_ns: *cpu_ns })
+        Some(Claim::new(&processors, workers, *cpu_ns))
     };
     let claims: Option<Vec<Claim>> = used.hops_cpu_ns.iter().enumerate().map(claim).collect();
-    // The two ends of a link are two machines.
-    let own = if link.is_some() { [].as_slice() } else { setting.placement.generator.as_slice() };
-    let others = Claim {
-        processors: own.iter().copied().collect(),
-        workers: own.len(),
-        cpu_ns: generator_cpu_ns + used.origin_cpu_ns + used.companion_cpu_ns,
-    };
     of_claims(&claims?, &others, seconds)
 }
 
-/// The share of `seconds` for which the busiest proxies were busy: a single one, as a share of what its workers can use, or all
-/// that may only use certain processors, as a share of these. One of them limits the rate, while the rest may idle. `others` is the use
-/// of generator and origin, of which proxies that may use their processors get less. None without a proxy.
-fn of_claims(claims: &[Claim], others: &Claim, seconds: f64) -> Option<f64> {
-    let alone = claims.iter().map(|claim| share(claim.cpu_ns, seconds, claim.most() as f64));
-    let together = claims.iter().map(|Claim { processors, .. }| {
-        let shares = !others.processors.is_empty() && others.processors.is_subset(processors);
-        let within = || {
-            let proxies = claims.iter().filter(|other| other.processors.is_subset(processors));
-            proxies.chain(shares.then_some(others))
-        };
-        let workers: usize = within().map(Claim::most).sum();
-        let cpu_ns = within().map(|claim| claim.cpu_ns).sum();
-        share(cpu_ns, seconds, workers.min(processors.len()) as f64)
-    });
-    alone.chain(together).flatten().reduce(f64::max)
+/// How busy proxies were beside others; see [`Busy`]. None without a proxy.
+fn of_claims(proxies: &[Claim], others: &[Claim], seconds: f64) -> Option<Busy> {
+    let alone = proxies.iter().filter_map(|claim| share(claim.cpu_ns, seconds, claim.most() as f64));
+    let proxies_share = alone.chain(together(proxies, &[], seconds)).reduce(f64::max)?;
+    Some(Busy { proxies: proxies_share, processors: proxies_share.max(together(proxies, others, seconds)?) })
+}
+
+/// The largest share of `seconds` for which the processors that some proxy may use were busy with the proxies and others that may use
+/// no further ones. None without a proxy.
+fn together(proxies: &[Claim], others: &[Claim], seconds: f64) -> Option<f64> {
+    let of_processors = |Claim { processors, .. }: &Claim| {
+        let within = || proxies.iter().chain(others).filter(|claim| claim.processors.is_subset(processors));
+        let most: usize = within().map(Claim::most).sum();
+        share(within().map(|claim| claim.cpu_ns).sum(), seconds, most.min(processors.len()) as f64)
+    };
+    proxies.iter().filter_map(of_processors).reduce(f64::max)
 }
 
 /// CPU time as a share of what processors can give in `seconds`. At most 1, although proxies work on after the last response.
@@ -91,19 +113,23 @@ fn share(cpu_ns: u64, seconds: f64, processors: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// The busy share over 2 s of proxies: processors, workers and CPU time in milliseconds of each.
-    fn busy(claims: &[(&[u32], usize, u64)]) -> Option<f64> {
-        beside(claims, (&[], 0, 0))
+    /// Processors, workers and CPU time in milliseconds.
+    type Process<'a> = (&'a [u32], usize, u64);
+
+    /// How busy proxies were over 2 s beside others: the proxies, and their processors.
+    fn beside(proxies: &[Process<'_>], others: &[Process<'_>]) -> Option<[f64; 2]> {
+        let claims = |all: &[Process<'_>]| -> Vec<Claim> {
+            all.iter()
+                .map(|(processors, workers, ms)| Claim::new(processors, *workers, ms * 1_000_000))
+                .collect()
+        };
+        let Busy { proxies, processors } = of_claims(&claims(proxies), &claims(others), 2.0)?;
+        Some([proxies, processors])
     }
 
-    /// The same beside generator and origin.
-    fn beside(claims: &[(&[u32], usize, u64)], others: (&[u32], usize, u64)) -> Option<f64> {
-        let claim = |(processors, workers, cpu_ms): &(&[u32], usize, u64)| Claim {
-            processors: processors.iter().copied().collect(),
-            workers: *workers,
-            cpu_ns: cpu_ms * 1_000_000,
-        };
-        of_claims(&claims.iter().map(claim).collect::<Vec<_>>(), &claim(&others), 2.0)
+    /// How busy proxies were over 2 s.
+    fn busy(proxies: &[Process<'_>]) -> Option<f64> {
+        beside(proxies, &[]).map(|[busy, _]| busy)
     }
 
     #[test]
@@ -128,23 +154,25 @@ mod tests {
         // Two proxies with a worker each, on two processors: the first is saturated.
         assert_eq!(busy(&[(&[1, 2], 1, 2_000), (&[1, 2], 1, 600)]), Some(1.0));
         // A pinned proxy in front of clones that may use all processors.
-        let clones: [(&[u32], usize, u64); 2] = [(&[0, 1], 1, 400), (&[0, 1], 1, 400)];
+        let clones: [Process<'_>; 2] = [(&[0, 1], 1, 400), (&[0, 1], 1, 400)];
         let pinned = |cpu_ms| [&[(&[1][..], 1, cpu_ms)], &clones[..]].concat();
         assert_eq!(busy(&pinned(1_000)), Some(0.5), "the pinned one");
         assert_eq!(busy(&pinned(1_900)), Some(0.95), "the pinned one");
-        let many: Vec<(&[u32], usize, u64)> = vec![(&[0, 1], 1, 800); 4];
+        let many: Vec<Process<'_>> = vec![(&[0, 1], 1, 800); 4];
         assert_eq!(busy(&many), Some(0.8), "all processors");
     }
 
     #[test]
-    fn generator_and_origin_count_where_proxies_may_use_their_processors() {
-        let generator: (&[u32], usize, u64) = (&[0], 1, 800);
-        assert_eq!(beside(&[(&[1], 1, 1_000)], generator), Some(0.5), "apart");
-        let unpinned: [(&[u32], usize, u64); 2] = [(&[0, 1], 1, 1_200), (&[0, 1], 1, 1_600)];
-        assert_eq!(beside(&unpinned, generator), Some(0.9));
-        assert_eq!(busy(&unpinned), Some(0.8), "the second proxy alone");
+    fn processors_that_proxies_share_with_others_are_busier_than_the_proxies() {
+        let caller: Process<'_> = (&[0], 1, 800);
+        assert_eq!(beside(&[(&[1], 1, 1_000)], &[caller]), Some([0.5, 0.5]), "apart");
+        let unpinned: [Process<'_>; 2] = [(&[0, 1], 1, 1_200), (&[0, 1], 1, 1_600)];
+        assert_eq!(beside(&unpinned, &[caller]), Some([0.8, 0.9]));
+        // Four processors, of which the proxy may use its own and that of the caller. The origin has others.
+        let two: Process<'_> = (&[0, 3], 2, 2_800);
+        assert_eq!(beside(&[two], &[caller, (&[1, 2], 2, 3_000)]), Some([0.7, 0.9]));
         // A machine with one processor, which all share.
-        assert_eq!(beside(&[(&[0], 1, 1_000)], generator), Some(0.9));
-        assert_eq!(beside(&[], generator), None);
+        assert_eq!(beside(&[(&[0], 1, 1_000)], &[caller]), Some([0.5, 0.9]));
+        assert_eq!(beside(&[], &[caller]), None);
     }
 }

@@ -11,8 +11,8 @@ use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::RunError;
-use super::busy::busy_share;
-use super::measure::{AFTER_THAW, Meter, SETTLE};
+use super::busy::busy;
+use super::measure::{AFTER_THAW, Meter, SETTLE, loaded_s, share};
 use super::subjects::{Subject, Subjects};
 use crate::plan::{self, Arm, Load, Plan};
 
@@ -24,7 +24,7 @@ const IN_USE: f64 = 0.5;
 struct Loop {
     /// Requests answered per second; 0 if none was.
     rate: f64,
-    /// See [`busy_share`]; none if it is not known.
+    /// How busy the processors were that the proxies may use; none if it is not known.
     busy_share: Option<f64>,
 }
 
@@ -83,7 +83,8 @@ impl Meter<'_> {
         self.recording.clear();
         let start_ns = now_ns();
         let drain_ns = self.plan.drain_ns(arm, load);
-        let run = Run::new(release, start_ns, start_ns + self.plan.capacity_loop.as_nanos() as u64, drain_ns);
+        let end_ns = start_ns + self.plan.capacity_loop.as_nanos() as u64;
+        let run = Run::new(release, start_ns, end_ns, drain_ns);
         let generator = subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;
@@ -92,11 +93,12 @@ impl Meter<'_> {
         if seconds <= 0.0 || answered <= 0.0 {
             return Ok(Loop::default());
         }
-        let used = after.since(&before);
-        let generator_cpu_ns = generator.map_or(0, |used| used.cpu_ns);
-        let busy_share = used.and_then(|used| {
-            busy_share((&*subject, arm), (&used, generator_cpu_ns), seconds, self.setting, self.link)
-        });
+        let generator_share = generator.map_or(0.0, |used| share(used.cpu_ns, seconds));
+        // The end of a thread of an origin does not concern the proxies.
+        let used = after.since(&before).or_else(|| after.proxies_since(&before));
+        let spans = (loaded_s(start_ns..end_ns, &self.recording), generator_share);
+        let busy = used.and_then(|used| busy((&*subject, arm), &used, spans, self.setting, self.link));
+        let busy_share = busy.map(|busy| busy.processors);
         Ok(Loop { rate: answered / seconds, busy_share })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 use hoptax_result::{Answer, Capacity, RoundProfile};
 use hoptax_subject::envoy::process::Proxy;
 
-use super::busy::busy_share;
+use super::busy::busy;
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
@@ -163,7 +164,7 @@ impl<'a> Meter<'a> {
         loop {
             thread::sleep(CLOSING_STEP);
             let now = self.read(subject)?;
-            let is_idle = now.proxies_since(&last).is_none_or(|(all, _)| all.cpu_ns < IDLE_CPU_NS);
+            let is_idle = now.proxies_since(&last).is_none_or(|used| used.proxies.cpu_ns < IDLE_CPU_NS);
             if is_idle || began.elapsed() >= LONGEST_CLOSING {
                 return Ok(Some(now));
             }
@@ -220,7 +221,7 @@ impl<'a> Meter<'a> {
         self.keep_late(number, &before);
         let planned_rate = self.rate(load, arm);
         let run = self.run_of((planned, load), block, planned_rate);
-        let (start_ns, record_from_ns) = (run.start_ns, run.record_from_ns);
+        let (start_ns, record_from_ns, end_ns) = (run.start_ns, run.record_from_ns, run.end_ns);
         let used = if let Some(other) = &load.caller {
             let target = subject.target.as_ref().ok_or_else(not_planned)?;
             caller::call(other, target, load, self.setting, record_from_ns, (&mut self.recording, stop))?
@@ -236,12 +237,12 @@ impl<'a> Meter<'a> {
         let wall_ns = after.at_ns - before.at_ns;
         let used_by_processes = after.since(&before);
         let is_incomplete = used_by_processes.is_none();
-        // Without the time to settle, which differs by protocol.
-        let loaded_s = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
-        let busy_share = used_by_processes.as_ref().and_then(|of_processes| {
-            let used = (of_processes, used.cpu_ns);
-            busy_share((&*subject, planned), used, loaded_s, self.setting, self.link)
-        });
+        // Requests in flight at the end are waited for and counted, so the time until then counts too.
+        let recorded_s = self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9;
+        let spans = (loaded_s(start_ns..end_ns, &self.recording), share(used.cpu_ns, recorded_s));
+        let busy = used_by_processes
+            .as_ref()
+            .and_then(|used| busy((&*subject, planned), used, spans, self.setting, self.link));
         let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns, .. } =
             used_by_processes.unwrap_or_default();
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
@@ -260,14 +261,14 @@ impl<'a> Meter<'a> {
             began_s,
             wall_s,
             planned_rate,
-            // Requests in flight at the end are waited for and counted, so the time until then counts too.
-            recorded_s: self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9,
+            recorded_s,
             book: self.recording.book,
             answered: self.recording.book.answered + self.recording.warmup_responses,
             is_incomplete,
             proxy_cpu_ns: proxies.cpu_ns,
             hops_cpu_ns,
-            busy_share,
+            busy_share: busy.map(|busy| busy.proxies),
+            processors_share: busy.map(|busy| busy.processors),
             late_hops_cpu_ns: Vec::new(),
             parts: after
                 .counts_since(&before, self.recording.book.answered + self.recording.warmup_responses)
@@ -410,8 +411,8 @@ impl<'a> Meter<'a> {
         let Some(Some((last, Some(place)))) = self.last.get(number) else { return };
         let Some(slice) = self.record.slices.get_mut(*place) else { return };
         match now.proxies_since(last) {
-            Some((_, late_hops_cpu_ns)) => {
-                slice.late_hops_cpu_ns = late_hops_cpu_ns;
+            Some(late) => {
+                slice.late_hops_cpu_ns = late.hops_cpu_ns;
                 slice.parts =
                     slice.parts.zip(now.counts_since(last, 0)).map(|(in_time, late)| in_time + late);
             }
@@ -423,6 +424,20 @@ impl<'a> Meter<'a> {
 /// Time for the proxies of an arm to go to sleep after a slice.
 fn settle(arm: Option<&Arm>) -> Duration {
     if arm.is_some_and(Arm::uses_quic) { SETTLE_QUIC } else { SETTLE }
+}
+
+/// The time from the start of a run until its end or its last response, seconds: without the time to settle after it, which differs
+/// by protocol. 0 if nothing was answered.
+pub(super) fn loaded_s(run: Range<u64>, recording: &Recording) -> f64 {
+    if recording.last_response_ns == 0 {
+        return 0.0;
+    }
+    recording.last_response_ns.max(run.end).saturating_sub(run.start) as f64 / 1e9
+}
+
+/// CPU time of one thread as a share of the time; 0 without time.
+pub(super) fn share(cpu_ns: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { cpu_ns as f64 / 1e9 / seconds } else { 0.0 }
 }
 
 /// Adds the values of one copy to the sums of an arm.

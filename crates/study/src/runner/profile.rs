@@ -141,7 +141,7 @@ impl Meter<'_> {
         subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
         let after = self.read(subject)?;
-        let used = after.proxies_since(&before).map_or(0, |(all, _)| all.cpu_ns);
+        let used = after.proxies_since(&before).map_or(0, |used| used.proxies.cpu_ns);
         self.end_unmeasured(number, after);
         let responses = self.recording.book.answered;
         self.recording.clear();

@@ -85,19 +85,17 @@ impl Reading {
     /// What was used since an earlier reading. None if a process did not last from one to the other, or a thread of one
     /// did not: what it used is then unknown.
     pub(super) fn since(&self, earlier: &Self) -> Option<Used> {
-        let (proxies, hops_cpu_ns) = self.proxies_since(earlier)?;
-        let threads = self.hops.iter().zip(&earlier.hops).map(|(hop, earlier)| hop.busiest_since(earlier));
-        let busiest_thread_ns = threads.max().unwrap_or(0);
+        let of_proxies = self.proxies_since(earlier)?;
         let mut origin_cpu_ns = 0;
         for (origin, earlier) in self.origins.iter().zip(&earlier.origins) {
             origin_cpu_ns += origin.since(earlier)?.cpu_ns;
         }
         let companion_cpu_ns = self.companion.since(&earlier.companion)?.cpu_ns;
-        Some(Used { proxies, hops_cpu_ns, busiest_thread_ns, origin_cpu_ns, companion_cpu_ns })
+        Some(Used { origin_cpu_ns, companion_cpu_ns, ..of_proxies })
     }
 
-    /// The same for the proxies alone: all of them, and each.
-    pub(super) fn proxies_since(&self, earlier: &Self) -> Option<(TaskUse, Vec<u64>)> {
+    /// The same of the proxies alone. What others used is 0.
+    pub(super) fn proxies_since(&self, earlier: &Self) -> Option<Used> {
         let mut hops_cpu_ns = Vec::with_capacity(self.hops.len());
         let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());
         for (hop, earlier) in self.hops.iter().zip(&earlier.hops) {
@@ -105,7 +103,9 @@ impl Reading {
             now.join(hop);
             before.join(earlier);
         }
-        Some((now.since(&before)?, hops_cpu_ns))
+        let threads = self.hops.iter().zip(&earlier.hops).map(|(hop, earlier)| hop.busiest_since(earlier));
+        let busiest_thread_ns = threads.max().unwrap_or(0);
+        Some(Used { proxies: now.since(&before)?, hops_cpu_ns, busiest_thread_ns, ..Used::default() })
     }
 
     /// Activity of the proxies since an earlier reading, with the number of requests; none without a proxy, and where

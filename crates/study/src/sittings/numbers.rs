@@ -202,9 +202,9 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
     let unproven: BTreeSet<String> = all.iter().flat_map(|other| other.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
     let core_share = mean(all.iter().filter_map(|other| Some(other.proxy_use?.core_share)));
-    let busy_share = mean(all.iter().filter_map(|other| other.proxy_use?.busy_share));
+    let processors_busy_share = mean(all.iter().filter_map(|other| other.proxy_use?.processors_busy_share));
     arm.proxy_use =
-        core_share.map(|core_share| ProxyUse { core_share, busy_share, idle_us_per_second: None });
+        core_share.map(|core_share| ProxyUse { core_share, processors_busy_share, idle_us_per_second: None });
     let of =
         |of: fn(&Capacity) -> Option<f64>| mean(all.iter().filter_map(|other| of(other.capacity.as_ref()?)));
     arm.capacity =
@@ -219,6 +219,8 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
         load.planned_rate = mean(under.iter().filter_map(|one| one.planned_rate));
         load.proxy_core_share = mean(under.iter().filter_map(|one| one.proxy_core_share));
         load.proxy_busy_share = mean(under.iter().filter_map(|one| one.proxy_busy_share));
+        load.proxy_processors_busy_share =
+            mean(under.iter().filter_map(|one| one.proxy_processors_busy_share));
         // The findings of the sittings say what the generator spoilt.
         load.generator = None;
         // It is about the rounds of one sitting.

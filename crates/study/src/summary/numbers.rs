@@ -6,7 +6,7 @@ use hoptax_result::{
     ArmLoad, ArmResult, Book, Cost, GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, ResponseCost,
     Sample, Slices, StudyResult,
 };
-use hoptax_stats::median;
+use hoptax_stats::{median, quantile_supported};
 
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
@@ -100,8 +100,8 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     arm.unproven = unproven.into_iter().collect();
     arm.capacity = rounds_of_arm().find_map(|round| round.capacity);
     arm.proxy_use = of(&rate_load).and_then(|load| {
-        let (core_share, busy_share) = (load.proxy_core_share?, load.proxy_busy_share);
-        Some(ProxyUse { core_share, busy_share, idle_us_per_second: None })
+        let (core_share, processors_busy_share) = (load.proxy_core_share?, load.proxy_processors_busy_share);
+        Some(ProxyUse { core_share, processors_busy_share, idle_us_per_second: None })
     });
     let hop = |(number, hop): (usize, &HopUse)| HopUse {
         name: hop.name.clone(),
@@ -152,6 +152,8 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         resumed_handshakes_per_second: handshakes(&measure::RESUMED_HANDSHAKES),
         proxy_core_share: clean_mean(rounds, (id, name), &measure::PROXY_CORE).filter(|_| has_proxy),
         proxy_busy_share: clean_mean(rounds, (id, name), &measure::PROXY_BUSY).filter(|_| has_proxy),
+        proxy_processors_busy_share: clean_mean(rounds, (id, name), &measure::PROXY_PROCESSORS)
+            .filter(|_| has_proxy),
         generator: Some(generator(rounds, Some(id), load)),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
         parts: parts::level(rounds, id, name),
@@ -250,8 +252,13 @@ fn generator(rounds: &Rounds<'_>, arm: Option<&str>, load: &LoadSpec) -> Generat
             own_lag.saturating_record_n(value, count);
         }
     }
+    // An arm with fewer requests has no such quantile of response time to judge either.
+    let is_known = |quantile: f64| {
+        let count = own_lag.len();
+        if arm.is_some() { quantile_supported(count, quantile) } else { count > 0 }
+    };
     let [p50, p99] =
-        LAGS.map(|quantile| (!own_lag.is_empty()).then(|| own_lag.value_at_quantile(quantile) as f64 / 1e3));
+        LAGS.map(|quantile| is_known(quantile).then(|| own_lag.value_at_quantile(quantile) as f64 / 1e3));
     GeneratorUse {
         load: load.name.clone(),
         own_lag_p50_us: p50,

@@ -129,8 +129,8 @@ impl ResponseReader {
         matches!(self.state, State::Head) && self.head.is_empty()
     }
 
-    /// Whether the last bytes fed include the first byte of a response that they do not prove to be interim. If later bytes do
-    /// prove it, those with the first byte after the interim response begin again.
+    /// Whether the last bytes fed include the first byte of the final response, as far as is known. If that response turns out to be
+    /// interim, this is true once more, for the bytes that follow it.
     pub fn begins(&self) -> bool {
         self.begins
     }

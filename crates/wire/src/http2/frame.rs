@@ -67,8 +67,8 @@ pub(crate) fn put_head(output: &mut Vec<u8>, length: usize, kind: u8, flags: u8,
     output.extend_from_slice(&stream.to_be_bytes());
 }
 
-/// Appends the header block that `put` appends: a HEADERS frame with these flags, and CONTINUATION frames for what exceeds the
-/// maximum size of a payload, which every peer accepts. No other frame may come between them.
+/// Appends the header block that `put` appends: a HEADERS frame with these flags, and CONTINUATION frames for the rest. Each has at most
+/// the payload that every peer must accept. No other frame may come between them.
 #[inline]
 pub(crate) fn put_block(output: &mut Vec<u8>, flags: u8, stream: u32, put: impl FnOnce(&mut Vec<u8>)) {
     // The length of the frame is filled in once the block is written.
