@@ -59,6 +59,9 @@ const ATTEMPTS: usize = 3;
 const PRECISE_US: f64 = 150.0;
 const CLEAR_US: f64 = 20.0;
 
+/// The parts that interact: removing either one saves the work that the script does for the header.
+const BOTH: [&str; 2] = ["HTTP filter script", "HTTP filter header"];
+
 /// One part costs most, and two of them interact: a script that does more if the filter before it adds a header.
 #[test]
 fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
@@ -101,7 +104,10 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
         let of_parts = &bill["sum"]["interaction_us"];
         let ends_us = of_parts["low"].as_f64().zip(of_parts["high"].as_f64());
         let says_enough = |(low, high): (f64, f64)| high - low < PRECISE_US || low > CLEAR_US;
-        bill["interactions"]["pairs"].is_array() && ends_us.is_some_and(says_enough)
+        // Pairs are measured in a study of their own, which may withhold numbers too.
+        let pairs = bill["interactions"]["pairs"].as_array();
+        let is_known = |pair: &Value| pair["parts"] == json!(BOTH) && !pair["sum"].is_null();
+        pairs.is_some_and(|pairs| pairs.iter().any(is_known)) && ends_us.is_some_and(says_enough)
     };
     let (ran, out) =
         attempts.find(|(ran, _)| is_precise(ran)).expect("precise numbers in one of the attempts");
@@ -128,7 +134,7 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     assert!(bill["sum"]["interaction_us"]["low"].as_f64() > Some(0.0), "{}", bill["sum"]);
     let pairs = bill["interactions"]["pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), 3, "{pairs:?}");
-    let both = pairs.iter().find(|pair| pair["parts"] == json!(["HTTP filter script", "HTTP filter header"]));
+    let both = pairs.iter().find(|pair| pair["parts"] == json!(BOTH));
     assert_eq!(both.unwrap()["sum"]["decision"], "different", "{both:?}");
     assert!(both.unwrap()["sum"]["interaction_us"]["low"].as_f64() > Some(CLEAR_US), "{both:?}");
     // The proxy passes requests and responses on, and adds headers to them.
