@@ -83,10 +83,10 @@ thresholds! {
     ROUNDS_FAIL = min("rounds-fail", 2.0, "Minimum number of rounds for an interval.");
     SET_ASIDE = max("set-aside", 0.25, "Share of slices set aside, above which the machine was not quiet.");
     SET_ASIDE_FAIL = max("set-aside-fail", 0.50, "As set-aside; above it, the remaining slices are a selection.");
-    SATURATED_SHARE = min("saturated-share", 0.90, "Share of its processors that a proxy must use under a closed loop for the rate to be the proxy's limit.");
-    UNEQUALLY_BUSY = max("unequally-busy", 0.02, "Difference of the busy shares of two proxies under a closed loop, above which the CPU cost may contain that of idling.");
+    SATURATED_SHARE = min("saturated-share", 0.90, "Busy share of the processors that a proxy may use under a closed loop, for the rate to be their limit. Where it shares them with generator and origin, these count too.");
+    UNEQUALLY_BUSY = max("unequally-busy", 0.02, "Difference of the busy shares of the processors of two arms under a closed loop, above which the CPU cost may contain that of idling.");
     UNEQUALLY_BUSY_FAIL = max("unequally-busy-fail", 0.05, "As unequally-busy; above it, the CPU cost is withheld.");
-    UNEQUAL_UTILISATION = max("unequal-utilisation", 0.05, "Difference of the busy shares of two proxies under a load that is a share of each one's capacity. From 50 to 55 %, the mean time in an M/M/1 queue grows by a ninth.");
+    UNEQUAL_UTILISATION = max("unequal-utilisation", 0.05, "Difference of the busy shares of the processors of two arms under a load that is a share of each one's capacity. From 50 to 55 %, the mean time in an M/M/1 queue grows by a ninth.");
     UNEQUAL_UTILISATION_FAIL = max("unequal-utilisation-fail", 0.1, "As unequal-utilisation; above it, differences of response times are withheld.");
     PROCESSORS_BUSY = max("processors-busy", 0.95, "Busy share of the processors of generator and origin, above which they may limit the proxy.");
     CALLERS_BUSY = max("callers-busy", 0.85, "Busy share of the processors of callers in another language, above which the callers limit the rate.");
