@@ -49,6 +49,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     rounds::TOO_FEW_ROUNDS,
     rounds::ENDED_EARLY,
     external::NOT_RESTARTED,
+    external::NO_ACCOUNT,
     counters::TOP_DOWN_ABSENT,
 ];
 

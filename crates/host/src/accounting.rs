@@ -14,6 +14,8 @@ use std::os::unix::fs::FileExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::freeze::children;
+
 /// CPU time and run delay of tasks, since they started or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskUse {
@@ -121,6 +123,24 @@ pub fn joint_use(process_ids: &BTreeSet<u32>) -> ProcessUse {
         all.join(&process_use(*id).unwrap_or_default());
     }
     all
+}
+
+/// Reads the same of a process and all its descendants, as if they were one. The threads of a descendant that has ended are missing,
+/// which [`ProcessUse::since`] notices.
+///
+/// Where the kernel does not list children (`CONFIG_PROC_CHILDREN`), descendants are left out.
+///
+/// # Errors
+/// As [`process_use`].
+pub fn tree_use(process_id: u32) -> io::Result<ProcessUse> {
+    let mut all = process_use(process_id)?;
+    let mut descendants = children(process_id)?;
+    while let Some(id) = descendants.pop() {
+        // It may have ended meanwhile.
+        all.join(&process_use(id).unwrap_or_default());
+        descendants.extend(children(id).unwrap_or_default());
+    }
+    Ok(all)
 }
 
 /// Resident memory of a process, bytes.
@@ -272,6 +292,8 @@ pub fn ended_children_cpu_ns() -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufRead as _;
+
     use super::*;
 
     #[test]
@@ -358,6 +380,30 @@ mod tests {
             assert_eq!(joint_use(&ids).since(&earlier), None);
         }
         assert!(lasted && earlier.threads.keys().eq(&ids), "{earlier:?}");
+    }
+
+    #[test]
+    fn a_process_is_read_with_its_descendants_and_their_end_is_noticed() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 1000 & echo $!; wait; read -r _"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let child: u32 = line.trim().parse().unwrap();
+        let earlier = tree_use(shell.id()).unwrap();
+        let lasted = tree_use(shell.id()).unwrap().since(&earlier).is_some();
+        let pid = rustix::process::Pid::from_raw(child.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        assert!(lasted && earlier.threads.len() == 2 && earlier.threads.contains_key(&child), "{earlier:?}");
+        // Until the shell has waited for it.
+        while tree_use(shell.id()).unwrap().since(&earlier).is_some() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
     }
 
     #[test]

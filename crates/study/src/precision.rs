@@ -39,7 +39,7 @@ pub struct Forecast {
 /// The half-widths of all costs in CPU time, each as a share of the CPU time of the arm that its arm is compared with:
 /// 0.01 for 1 %. One for each arm that has such a cost; infinite where it could not be computed. A study that compares arms
 /// with others than a plain proxy asks for these costs, so only they count. The cost of the A/A arm is known, so it counts only if
-/// there is no other.
+/// there is no other. An arm with several equal ones has subjects among them, which all count.
 ///
 /// Those of costs that are large enough for [`Precision::of_cost_share`] are scaled down to `target_share`. Otherwise the estimates
 /// of the costs are not used, so a study that stops by these half-widths favours neither small nor large costs.
@@ -49,12 +49,17 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
     let with_other: Vec<(&ArmResult, &ArmResult)> =
         compared.filter_map(|arm| Some((arm, proxied(arm.compared_with.as_ref()?)?))).collect();
     let is_asked = |(_, other): &(&ArmResult, &ArmResult)| other.kind != ArmKind::Baseline;
-    let is_same = |(arm, _): &(&ArmResult, &ArmResult)| arm.kind == ArmKind::Same;
-    let asks = with_other.iter().any(|pair| is_asked(pair) && !is_same(pair));
-    let has_others = with_other.iter().any(|pair| !is_same(pair));
+    let equals = |id: &str| {
+        let of = with_other.iter().filter(|(arm, other)| arm.kind == ArmKind::Same && other.id == id);
+        of.count()
+    };
+    let is_known =
+        |(arm, other): &(&ArmResult, &ArmResult)| arm.kind == ArmKind::Same && equals(&other.id) == 1;
+    let asks = with_other.iter().any(|pair| is_asked(pair) && !is_known(pair));
+    let has_others = with_other.iter().any(|pair| !is_known(pair));
     with_other
-        .into_iter()
-        .filter(|pair| (!asks || is_asked(pair)) && (!has_others || !is_same(pair)))
+        .iter()
+        .filter(|pair| (!asks || is_asked(pair)) && (!has_others || !is_known(pair)))
         .map(|(arm, other)| {
             let share = arm.cost.cpu_us_per_request.zip(other.cpu_us_per_request);
             let share = share.map(|(cost, level)| {
@@ -102,7 +107,7 @@ pub fn forecast_of_more(result: &StudyResult, planned: u32) -> Option<Forecast> 
 }
 
 /// The ratio between the widths of an interval over `rounds` rounds at the confidence of looks and at `confidence`.
-fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
+pub(crate) fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
     let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
     Some(standard_error(&one, rounds, confidence)? / standard_error(&one, rounds, LOOK_CONFIDENCE)?)
 }

@@ -1,6 +1,6 @@
-//! Servers that already ran: what their intervals do not cover.
+//! Servers that already ran: what their intervals do not cover, and that some have no CPU time.
 
-use hoptax_result::{ArmResult, Finding, Measured, Severity, StudyResult};
+use hoptax_result::{ArmResult, Finding, Measured, PlannedSubject, Severity, StudyResult};
 
 use crate::Check;
 
@@ -10,9 +10,7 @@ pub(super) const NOT_RESTARTED: Check<StudyResult> = Check {
     protects_from: "an interval over one start read as one over many",
     source: "hysteresis: Treadmill (ISCA 2016); the level of CPU time of a process stays the same until it exits",
     judge: |result, _| {
-        let is_external =
-            |arm: &&ArmResult| arm.subject.as_ref().is_some_and(|subject| subject.application == "external");
-        let found = result.arms.iter().filter(is_external).map(|arm| {
+        let found = external(result).map(|(arm, _)| {
             let message = format!(
                 "the server of `{}` already ran and was not restarted: its intervals do not cover the variation between starts",
                 arm.id
@@ -20,12 +18,38 @@ pub(super) const NOT_RESTARTED: Check<StudyResult> = Check {
             let advice = "restart the server, measure again, and compare the two results";
             let measured = Measured::count(0.0, f64::from(result.plan.rounds_completed), "restarts");
             let one = Finding::new("not-restarted", Severity::Info, measured, message, advice);
-            hoptax_result::Finding { arm: Some(arm.id.clone()), ..one }
+            Finding { arm: Some(arm.id.clone()), ..one }
         });
         found.collect()
     },
     withhold: None,
 };
+
+/// A server whose processes are not named.
+pub(super) const NO_ACCOUNT: Check<StudyResult> = Check {
+    id: "no-account",
+    protects_from: "a missing cost in CPU time read as no cost",
+    source: "CPU time and memory of a server that already runs are those of the processes that `account` names",
+    judge: |result, _| {
+        let unknown = external(result).filter(|(_, subject)| subject.account.is_none());
+        let found = unknown.map(|(arm, _)| {
+            let message = "the study does not name the processes of the server: it has no CPU time and no memory, and no cost in \
+                           them against another arm or of another arm against it";
+            let advice = "name its processes, as `account: {pid: NUMBER}`, `{process: NAME}`, `{cgroup: PATH}` or `{unit: NAME}`";
+            let measured = Measured::count(arm.responses as f64, 0.0, "requests without CPU time");
+            let one = Finding::new("no-account", Severity::Info, measured, message.to_owned(), advice);
+            Finding { arm: Some(arm.id.clone()), ..one }
+        });
+        found.collect()
+    },
+    withhold: None,
+};
+
+/// The arms that are servers which already ran.
+fn external(result: &StudyResult) -> impl Iterator<Item = (&ArmResult, &PlannedSubject)> {
+    let planned = result.arms.iter().filter_map(|arm| Some((arm, arm.subject.as_ref()?)));
+    planned.filter(|(_, subject)| subject.application == "external")
+}
 
 #[cfg(test)]
 mod tests {
@@ -48,5 +72,26 @@ mod tests {
         assert_eq!(found.arm.as_deref(), Some(result.arms[2].id.as_str()));
         assert!(!found.withholds && result.arms[2].cost.cpu_us_per_request.is_some());
         assert_eq!(application("origin").0, None);
+    }
+
+    #[test]
+    fn a_server_whose_processes_are_not_named_says_that_it_has_no_costs_in_cpu_time() {
+        let with = |application: &str, account: Option<&str>| {
+            let subject = PlannedSubject {
+                application: application.to_owned(),
+                account: account.map(str::to_owned),
+                ..PlannedSubject::default()
+            };
+            fired("no-account", |result| result.arms[2].subject = Some(subject))
+        };
+        let (severity, result) = with("external", None);
+        assert_eq!(severity, Some(Severity::Info));
+        let found = result.findings.iter().find(|one| one.id == "no-account").unwrap();
+        assert_eq!(found.arm.as_deref(), Some(result.arms[2].id.as_str()));
+        assert!(found.message.contains("no CPU time and no memory"), "{}", found.message);
+        assert!(found.advice.contains("`account: {pid: NUMBER}`"), "{}", found.advice);
+        assert!(!found.withholds);
+        assert_eq!(with("external", Some("pid 7")).0, None);
+        assert_eq!(with("origin", None).0, None);
     }
 }

@@ -77,7 +77,10 @@ pub(super) fn busy(
     let claim = |(number, cpu_ns): (usize, &u64)| {
         let hop = arm.chain.hops.get(number)?;
         let processors = processors_of(setting, link, (hop, arm.chain.is_near(number))).ok()?;
-        let workers = arm.workers(hop).unwrap_or(processors.len());
+        let workers = match hop.proxy.front() {
+            Some(front) => front.threads as usize,
+            None => arm.workers(hop).unwrap_or(processors.len()),
+        };
         Some(Claim::new(&processors, workers, *cpu_ns))
     };
     let claims: Option<Vec<Claim>> = used.hops_cpu_ns.iter().enumerate().map(claim).collect();
@@ -111,7 +114,15 @@ fn share(cpu_ns: u64, seconds: f64, processors: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_host::processors::Placement;
+    use hoptax_subject::envoy::chosen::Envoys;
+    use hoptax_subject::envoy::release::Envoy;
+
     use super::*;
+    use crate::file;
+    use crate::plan::Plan;
+    use crate::runner::KERNEL_TICKS;
 
     /// Processors, workers and CPU time in milliseconds.
     type Process<'a> = (&'a [u32], usize, u64);
@@ -140,6 +151,30 @@ mod tests {
         assert_eq!(busy(&[(&[1], 4, 1_000)]), Some(0.5), "four workers share a processor");
         assert_eq!(busy(&[(&[1], 1, 2_010)]), Some(1.0), "it works on after the last response");
         assert_eq!(busy(&[]), None);
+    }
+
+    #[test]
+    fn a_proxy_other_than_envoy_is_busy_as_its_threads() {
+        let text = "name: test\narms: [baseline, {name: front, hops: [{proxy: haproxy}]}]\nloads: [{name: a, loop: closed}]\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
+        let placement = Placement { proxy: vec![1, 2], generator: vec![0] };
+        let setting = Setting {
+            program: "hoptax".as_ref(),
+            envoys: &envoys,
+            directory: "/".as_ref(),
+            folder: "/".as_ref(),
+            placement: &placement,
+            awake: None,
+            ticks: KERNEL_TICKS,
+        };
+        let used = Used { hops_cpu_ns: vec![1_000_000_000], ..Used::default() };
+        let of = |arm: &Arm| {
+            let busy = super::busy((&Subject::default(), arm), &used, (2.0, 0.0), &setting, None);
+            busy.map(|busy| busy.proxies)
+        };
+        assert_eq!(plan.arms.iter().map(of).collect::<Vec<_>>(), [Some(0.25), Some(0.5)]);
     }
 
     #[test]

@@ -335,10 +335,12 @@ impl<'a> Meter<'a> {
         for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
             *copies.entry(planned.arm).or_default() += 1;
             let memory = subject.processes().map(memory_bytes);
-            let mut memory: Vec<u64> = memory.collect::<Result<_, _>>()?;
-            if subject.account.is_some() {
-                memory = vec![memory.iter().sum()];
-            }
+            let memory: Vec<u64> = if subject.account.is_some() {
+                // Servers that already ran end processes of theirs, as they like.
+                vec![memory.filter_map(Result::ok).sum()]
+            } else {
+                memory.collect::<Result<_, _>>()?
+            };
             add(self.record.memory_bytes.entry(planned.arm).or_default(), &memory);
             add(self.record.start_cpu_us.entry(planned.arm).or_default(), &subject.start_cpu_us);
             if planned.copy == 0 {
@@ -406,8 +408,12 @@ impl<'a> Meter<'a> {
     }
 
     /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in
-    /// between and have caught up now.
+    /// between and have caught up now. A server that already ran is never frozen: what it did in between was for others.
     pub(super) fn keep_late(&mut self, number: usize, now: &Reading) {
+        let arm = self.plan.subjects.get(number).and_then(|subject| self.plan.arms.get(subject.arm));
+        if arm.is_some_and(|arm| arm.external.is_some()) {
+            return;
+        }
         let Some(Some((last, Some(place)))) = self.last.get(number) else { return };
         let Some(slice) = self.record.slices.get_mut(*place) else { return };
         match now.proxies_since(last) {
@@ -449,45 +455,4 @@ fn add(sums: &mut Vec<u64>, values: &[u64]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use hoptax_functions::Catalogue;
-    use hoptax_host::processors::Placement;
-    use hoptax_subject::envoy::chosen::Envoys;
-    use hoptax_subject::envoy::release::Envoy;
-
-    use super::*;
-    use crate::file;
-    use crate::runner::KERNEL_TICKS;
-
-    #[test]
-    fn a_companion_that_ends_concerns_only_the_arms_that_call_it() {
-        let text = "name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed}]\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
-        let placement = Placement { proxy: vec![0], generator: vec![0] };
-        let setting = Setting {
-            program: "hoptax".as_ref(),
-            envoys: &envoys,
-            directory: "/".as_ref(),
-            folder: "/".as_ref(),
-            placement: &placement,
-            awake: None,
-            ticks: KERNEL_TICKS,
-        };
-        let mut meter = Meter::new(&plan, &setting, None, &Subjects::default(), Instant::now(), 0);
-        let mut companion = Command::new("sleep").arg("600").spawn().unwrap();
-        meter.companion = Some(companion.id());
-        let [calling, other] =
-            [true, false].map(|asks_companion| Subject { asks_companion, ..Subject::default() });
-        let before = [&calling, &other].map(|subject| meter.read(subject).unwrap());
-        assert!(meter.read(&calling).unwrap().since(&before[0]).is_some());
-        companion.kill().unwrap();
-        companion.wait().unwrap();
-        assert!(meter.read(&calling).ok().and_then(|now| now.since(&before[0])).is_none());
-        let used = meter.read(&other).unwrap().since(&before[1]);
-        assert_eq!(used.map(|used| used.companion_cpu_ns), Some(0));
-    }
-}
+mod tests;

@@ -26,6 +26,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
 /// is never quiet cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
 const LOST_SHARE: f64 = 1.0;
+/// Largest allowance. A host that becomes worse for good after an hour would otherwise hold one slice for as long as it was quiet.
+const MAX_ALLOWANCE: Duration = Duration::from_secs(20);
 
 /// Number of slices with a delayed proxy that are always repeated.
 const MAX_DELAYED_REPEATS: u32 = 8;
@@ -104,7 +106,7 @@ impl Quiet {
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
         let is_disturbed = is_apart || is_lost(slice);
         if !is_disturbed && !self.is_seldom_delayed(slice) {
-            self.allowance += length.mul_f64(LOST_SHARE);
+            self.allowance = MAX_ALLOWANCE.min(self.allowance + length.mul_f64(LOST_SHARE));
             return false;
         }
         let has_time = self.allowance > length;
@@ -171,6 +173,15 @@ mod tests {
         assert!((49..=50).contains(&again), "{again}");
         assert!(!repeats(&mut quiet, 60.0, 0) && !repeats(&mut quiet, 60.0, 0));
         assert!(repeats(&mut quiet, 60.0, 1), "slices that count earn time for others");
+    }
+
+    #[test]
+    fn a_long_quiet_time_earns_no_more_than_a_short_one() {
+        let mut quiet = quiet(&[]);
+        assert!((0..10_000).all(|_| !repeats(&mut quiet, 60.0, 0)));
+        let again = (0..10_000).take_while(|_| repeats(&mut quiet, 60.0, 1)).count();
+        // Twenty seconds of slices of 100 ms.
+        assert!((199..=200).contains(&again), "{again}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, joint_use, process_use};
+use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, joint_use, process_use, tree_use};
 use hoptax_host::awake::Awake;
 use hoptax_host::link::Link;
 use hoptax_host::network::Network;
@@ -17,7 +17,7 @@ use super::subjects::Subject;
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) at_ns: u64,
-    /// CPU time of each origin.
+    /// CPU time of each origin, with its descendants: the command of an application may be a script, or a server with worker processes.
     origins: Vec<ProcessUse>,
     /// CPU time of the companion; empty for a subject that does not call it.
     companion: ProcessUse,
@@ -67,7 +67,7 @@ impl Reading {
         }
         Ok(Self {
             at_ns: now_ns(),
-            origins: origins.iter().map(|id| process_use(*id)).collect::<io::Result<_>>()?,
+            origins: origins.iter().map(|id| tree_use(*id)).collect::<io::Result<_>>()?,
             companion: companion.map(process_use).transpose()?.unwrap_or_default(),
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
             received_packets: subject
@@ -138,7 +138,15 @@ fn hops(subject: &Subject) -> io::Result<Vec<ProcessUse>> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+
+    use hoptax_host::processors::Placement;
+    use hoptax_subject::envoy::chosen::Envoys;
+    use hoptax_subject::envoy::release::Envoy;
+
     use super::*;
+    use crate::runner::KERNEL_TICKS;
 
     /// A process with one thread.
     fn process(id: u32, cpu_ns: u64) -> ProcessUse {
@@ -166,6 +174,49 @@ mod tests {
         assert_eq!(used.hops_cpu_ns, [10, 20, 30, 40, 50]);
         assert_eq!(used.busiest_thread_ns, 50);
         assert_eq!((used.proxies.cpu_ns, used.origin_cpu_ns, used.companion_cpu_ns), (150, 4, 2));
+    }
+
+    /// Takes a reading of an origin alone.
+    fn of_origin(id: u32) -> Reading {
+        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
+        let placement = Placement { proxy: vec![0], generator: vec![0] };
+        let setting = Setting {
+            program: "hoptax".as_ref(),
+            envoys: &envoys,
+            directory: "/".as_ref(),
+            folder: "/".as_ref(),
+            placement: &placement,
+            awake: None,
+            ticks: KERNEL_TICKS,
+        };
+        Reading::take(&Subject::default(), (&[id], None), &setting, None).unwrap()
+    }
+
+    #[test]
+    fn what_the_worker_of_an_application_uses_is_used_by_the_application() {
+        // The shell waits for a process that it started, which works between two lines of its input and then lasts until its end.
+        let script = "exec 3<&0; (echo ready; read -r _ <&3; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo done; \
+                      read -r _ <&3) & wait";
+        let mut wrapper = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(wrapper.stdout.take().unwrap()).lines();
+        let mut next_line = || said.next().unwrap().unwrap();
+        assert_eq!(next_line(), "ready");
+        let (before, alone_before) = (of_origin(wrapper.id()), process_use(wrapper.id()).unwrap());
+        wrapper.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        assert_eq!(next_line(), "done");
+        let (after, alone) = (of_origin(wrapper.id()), process_use(wrapper.id()).unwrap());
+        // It ends with its input.
+        drop(wrapper.stdin.take());
+        wrapper.wait().unwrap();
+        let used = after.since(&before).unwrap().origin_cpu_ns;
+        let alone = alone.since(&alone_before).unwrap().cpu_ns;
+        // A step takes more than 5 ns on every machine, and the shell does nothing meanwhile.
+        assert!(used > 1_000_000 && alone < used / 2, "{used} {alone}");
     }
 
     #[test]

@@ -143,16 +143,19 @@ pub(super) fn column<'a>(
     (0..sample.block.len()).map(|place| values.get(place).copied().flatten())
 }
 
-/// The values of a sample that count, each divided by the factor of its index.
+/// The values of a sample that count, each divided by the factor of its index. Of a slice that was repeated, the last measurement that
+/// counts: only the host's readings decide how often a slice is repeated, so which one is the last says nothing about its value, and
+/// each block keeps its weight.
 fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Counted> {
-    let mut values = Vec::new();
+    let mut values = BTreeMap::new();
     let columns = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
     for (index, (value, ((block, copy), by))) in column(sample, measure).zip(columns).enumerate() {
         if let Some(value) = value.filter(|_| !measure.is_invalidated_by(by)) {
-            values.push(Counted { block: *block, copy: *copy, value: value / factor(index) });
+            let counted = Counted { block: *block, copy: *copy, value: value / factor(index) };
+            values.insert((*block, *copy), counted);
         }
     }
-    values
+    values.into_values().collect()
 }
 
 /// The recorded time of the slices of a sample that count for all measures, seconds.

@@ -119,7 +119,7 @@ fn planned_hop(plan: &Plan, arm: &Arm, hop: &Hop, programs: &Proxies<'_>) -> Pla
         processors: hop.processors,
         workers: match hop.proxy {
             ProxyWord::Envoy => arm.workers(hop).map(|workers| workers as u32),
-            ProxyWord::Front(_) => Some(1),
+            ProxyWord::Front(front) => Some(front.threads),
         },
         flags: hop.flags.clone(),
         environment: arm.environment(hop),

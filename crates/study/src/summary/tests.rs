@@ -133,6 +133,17 @@ fn a_slice_that_was_measured_again_is_not_lost() {
     assert_eq!((lost(&never).set_aside, lost(&never).lost), (12, 12));
 }
 
+#[test]
+fn a_repeated_slice_counts_once_with_its_last_measurement() {
+    let lua = index("lua");
+    // The repetitions of the baseline are 2 us higher.
+    let rounds = with_a_copy(rounds(lua, [5.0; 3]), |slice| {
+        slice.proxy_cpu_ns += (8_000_000.0 * SLOWER[slice.block as usize]) as u64;
+    });
+    let cost = summarised(&rounds).arms[lua].cost.cpu_us_per_request.unwrap();
+    assert!((cost.estimate - 3.0).abs() < 1e-9, "{cost:?}");
+}
+
 fn index(id: &str) -> usize {
     plan().arms.iter().position(|arm| arm.id == id).unwrap()
 }
@@ -317,6 +328,24 @@ fn half_widths_are_those_of_the_comparisons_that_a_study_asks_for() {
     let found = precision::half_widths(&result, &Precision::default());
     assert!(result.arms[lua].cost.cpu_us_per_request.is_some());
     assert!(found.len() == 1 && found[0] < 1e-9, "{found:?}");
+}
+
+#[test]
+fn an_arm_that_equals_its_reference_besides_the_same_arm_is_a_subject() {
+    let mut result = summarised(&rounds(index("lua"), [4.0, 5.0, 7.0]));
+    let widths = |result: &StudyResult| precision::half_widths(result, &Precision::default()).len();
+    for arm in result.arms.iter_mut().filter(|arm| ["rbac", "cors"].contains(&arm.id.as_str())) {
+        arm.compared_with = Some("lua".to_owned());
+    }
+    assert_eq!(widths(&result), 2);
+    // Of an arm with one equal, that is the A/A arm: its cost is known.
+    let kind = |result: &mut StudyResult, id: &str| {
+        result.arms.iter_mut().find(|arm| arm.id == id).unwrap().kind = hoptax_result::ArmKind::Same;
+    };
+    kind(&mut result, "rbac");
+    assert_eq!(widths(&result), 1);
+    kind(&mut result, "cors");
+    assert_eq!(widths(&result), 2, "one of the two is a subject");
 }
 
 #[test]

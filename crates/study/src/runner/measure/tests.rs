@@ -1,0 +1,67 @@
+use std::process::Command;
+
+use hoptax_functions::Catalogue;
+use hoptax_host::processors::Placement;
+use hoptax_subject::envoy::chosen::Envoys;
+use hoptax_subject::envoy::release::Envoy;
+
+use super::*;
+use crate::file;
+use crate::runner::KERNEL_TICKS;
+
+/// A meter for a study of the arms in `text`, with the same setting as the others.
+fn with_meter(arms: &str, test: impl FnOnce(&Plan, Meter<'_>)) {
+    let text = format!("name: test\narms: [{arms}]\nloads: [{{name: a, loop: closed}}]\n");
+    let (file, positions) = file::read("test.yaml", &text).unwrap();
+    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
+    let placement = Placement { proxy: vec![0], generator: vec![0] };
+    let setting = Setting {
+        program: "hoptax".as_ref(),
+        envoys: &envoys,
+        directory: "/".as_ref(),
+        folder: "/".as_ref(),
+        placement: &placement,
+        awake: None,
+        ticks: KERNEL_TICKS,
+    };
+    test(&plan, Meter::new(&plan, &setting, None, &Subjects::default(), Instant::now(), 0));
+}
+
+#[test]
+fn a_companion_that_ends_concerns_only_the_arms_that_call_it() {
+    with_meter("baseline, lua", |_, mut meter| {
+        let mut companion = Command::new("sleep").arg("600").spawn().unwrap();
+        meter.companion = Some(companion.id());
+        let [calling, other] =
+            [true, false].map(|asks_companion| Subject { asks_companion, ..Subject::default() });
+        let before = [&calling, &other].map(|subject| meter.read(subject).unwrap());
+        assert!(meter.read(&calling).unwrap().since(&before[0]).is_some());
+        companion.kill().unwrap();
+        companion.wait().unwrap();
+        assert!(meter.read(&calling).ok().and_then(|now| now.since(&before[0])).is_none());
+        let used = meter.read(&other).unwrap().since(&before[1]);
+        assert_eq!(used.map(|used| used.companion_cpu_ns), Some(0));
+    });
+}
+
+#[test]
+fn what_a_server_that_already_ran_does_between_slices_is_in_no_slice() {
+    with_meter("baseline, {name: ours, url: 'http://127.0.0.1:1/'}", |plan, mut meter| {
+        for (number, planned) in plan.subjects.iter().enumerate() {
+            let place = meter.record.slices.len();
+            meter.record.slices.push(SliceRecord::default());
+            let now =
+                meter.read(&Subject { account: Some([std::process::id()].into()), ..Subject::default() });
+            meter.last[number] = Some((now.unwrap(), Some(place)));
+            let later =
+                meter.read(&Subject { account: Some([std::process::id()].into()), ..Subject::default() });
+            meter.keep_late(number, &later.unwrap());
+            let is_external = plan.arms[planned.arm].external.is_some();
+            let slice = &meter.record.slices[place];
+            // A thread of another test may have ended in between: what it used is unknown.
+            let is_kept = !slice.late_hops_cpu_ns.is_empty() || slice.is_incomplete;
+            assert_eq!(is_kept, !is_external, "{}", plan.arms[planned.arm].id);
+        }
+    });
+}
