@@ -1,7 +1,7 @@
 //! Comparison of the arms of a study with a reference: one sentence per subject, what differs between configurations, and a table of all measures.
 
 use hoptax_result::{
-    ArmKeyDifference, ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval,
+    ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval, KeyDifference,
     PartDifference, SubjectName,
 };
 
@@ -58,17 +58,14 @@ fn without_unit(measure: CostMeasure) -> String {
     measure.words().split(',').next().unwrap_or_default().to_owned()
 }
 
-/// What differs between the reference and each subject, in `keys` of their entries in study files and in their configurations: a
-/// heading, then a line for each difference.
-pub(crate) fn differences(
-    result: &ComparisonResult,
-    keys: &[ArmKeyDifference],
-) -> Vec<(String, Vec<String>)> {
+/// What differs between the reference and each subject, in the words of study files and in their configurations: a heading, then a
+/// line for each difference.
+pub(crate) fn differences(result: &ComparisonResult) -> Vec<(String, Vec<String>)> {
     let reference = &result.reference.name;
     let of = |subject: &ComparedSubject| {
         let name = &subject.subject.name;
-        let of_arm = keys.iter().filter(|key| key.arm == subject.subject.arm);
-        let mut lines: Vec<String> = of_arm.map(|key| key_in_words(key, reference, name)).collect();
+        let mut lines: Vec<String> =
+            subject.keys.iter().map(|key| key_in_words(key, reference, name)).collect();
         let what = if lines.is_empty() { "the configurations of " } else { "" };
         match &subject.differences {
             None if lines.is_empty() => return None,
@@ -93,7 +90,7 @@ pub(crate) fn differences(
     result.subjects.iter().filter_map(of).collect()
 }
 
-fn key_in_words(found: &ArmKeyDifference, reference: &str, name: &str) -> String {
+fn key_in_words(found: &KeyDifference, reference: &str, name: &str) -> String {
     let key = &found.key;
     match (&found.reference, &found.value) {
         (Some(one), Some(other)) => format!("`{key}`: `{one}` in {reference}, `{other}` in {name}"),
@@ -145,6 +142,10 @@ fn sentence(result: &ComparisonResult, subject: &ComparedSubject) -> String {
         return format!("A/A arm ({name}, identical to {reference}): {share} CPU time per request; {found}");
     }
     match cpu.decision {
+        Decision::Equivalent if cpu.difference.low > 0.0 || cpu.difference.high < 0.0 => format!(
+            "{name} {} {reference}, but by less than the margin of {margin}: CPU time per request is equivalent ({share})",
+            costs_more_or_less(cpu)
+        ),
         Decision::Equivalent => format!(
             "{name} costs as much as {reference}: CPU time per request is equivalent within {margin} ({share})"
         ),
@@ -156,10 +157,14 @@ fn sentence(result: &ComparisonResult, subject: &ComparedSubject) -> String {
     }
 }
 
+fn costs_more_or_less(cpu: &ComparedMeasure) -> &'static str {
+    if cpu.difference.estimate < 0.0 { "is cheaper than" } else { "costs more than" }
+}
+
 /// Which of two subjects with different CPU time is cheaper.
 fn different(cpu: &ComparedMeasure, (name, reference): (&str, &str), margin_share: f64) -> String {
-    let (word, less) =
-        if cpu.difference.estimate < 0.0 { ("is cheaper than", "less") } else { ("costs more than", "more") };
+    let less = if cpu.difference.estimate < 0.0 { "less" } else { "more" };
+    let word = costs_more_or_less(cpu);
     let share = cpu.difference_share;
     let size = share.estimate.abs();
     let half_width = share.half_width();
@@ -168,16 +173,11 @@ fn different(cpu: &ComparedMeasure, (name, reference): (&str, &str), margin_shar
     let size = size.trim_start_matches('+');
     let decimals = decimals(cpu.difference.half_width());
     let level = |us: f64| grouped(us, decimals);
-    let margin = percent(margin_share);
-    let within = if share.low.abs().max(share.high.abs()) <= margin_share {
-        format!("different, but within the margin of {margin}")
-    } else {
-        format!("different, margin {margin}")
-    };
     format!(
-        "{name} {word} {reference}: {size} {less} CPU time per request, {} instead of {} us ({within})",
+        "{name} {word} {reference}: {size} {less} CPU time per request, {} instead of {} us (different, margin {})",
         level(cpu.reference + cpu.difference.estimate),
-        level(cpu.reference)
+        level(cpu.reference),
+        percent(margin_share)
     )
 }
 
@@ -279,10 +279,11 @@ pub(crate) fn method(result: &ComparisonResult) -> String {
     let confidence = 100.0 * result.confidence;
     format!(
         "equivalent: the difference is within the margin of {} of the reference (two one-sided tests at {:.0} %); different: \
-         the {confidence:.0} % interval excludes zero; undecided: neither. {} rounds; decisions hold for this sitting",
+         the {confidence:.0} % interval excludes zero; undecided: neither. {} rounds of {} s; decisions hold for this sitting",
         percent(result.margin_share),
         100.0 - confidence,
         result.rounds,
+        grouped(result.wall_seconds / f64::from(result.rounds.max(1)), 0),
     )
 }
 
@@ -325,6 +326,7 @@ pub(crate) mod fixture {
         let subject = |subject: SubjectName, measures: Vec<ComparedMeasure>| ComparedSubject {
             is_same: subject.arm == "A-again",
             subject,
+            keys: Vec::new(),
             differences: None,
             measures,
         };
@@ -421,34 +423,46 @@ pub(crate) mod fixture {
         }
         edge.subjects[1].subject.name = "edge of old again".to_owned();
         inner.subjects[0].differences = None;
-        let key = |arm: &str, key: &str, values: [Option<&str>; 2]| ArmKeyDifference {
-            arm: format!("{arm}.B"),
+        let key = |key: &str, values: [Option<&str>; 2]| KeyDifference {
             key: key.to_owned(),
             reference: values[0].map(str::to_owned),
             value: values[1].map(str::to_owned),
         };
+        edge.subjects[0].keys = vec![
+            key("hops[0].config", [Some("old.yaml"), Some("new.yaml")]),
+            key("hops[0].replace", [None, None]),
+        ];
+        inner.subjects[0].keys =
+            vec![key("envoy", [None, Some("1.39.3")]), key("flags", [Some("--disable-extensions a"), None])];
         StudiesComparison {
             format: StudiesComparison::FORMAT.to_owned(),
             studies: vec!["old.yaml".to_owned(), "new.yaml".to_owned()],
             arms: vec![
-                ComparedArms {
-                    arm: "edge".to_owned(),
-                    keys: vec![
-                        key("edge", "hops[0].config", [Some("old.yaml"), Some("new.yaml")]),
-                        key("edge", "hops[0].replace", [None, None]),
-                    ],
-                    comparison: edge,
-                },
-                ComparedArms {
-                    arm: "inner".to_owned(),
-                    keys: vec![
-                        key("inner", "envoy", [None, Some("1.39.3")]),
-                        key("inner", "flags", [Some("--disable-extensions a"), None]),
-                    ],
-                    comparison: inner,
-                },
+                ComparedArms { arm: "edge".to_owned(), comparison: edge },
+                ComparedArms { arm: "inner".to_owned(), comparison: inner },
             ],
             left_out: vec![ArmLeftOut { arm: "lua".to_owned(), reason: "does not differ".to_owned() }],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certain_difference_within_the_margin_is_equivalent_and_says_which_is_cheaper() {
+        let result = fixture::comparison();
+        let mut subject = result.subjects[0].clone();
+        let share = Interval { estimate: 0.011, low: 0.008, high: 0.014 };
+        let cpu = &mut subject.measures[0];
+        let of = |share: f64| share * cpu.reference;
+        cpu.difference = Interval { estimate: of(share.estimate), low: of(share.low), high: of(share.high) };
+        cpu.difference_share = share;
+        cpu.decision = Decision::Equivalent;
+        assert_eq!(
+            sentence(&result, &subject),
+            "new costs more than old, but by less than the margin of 2 %: CPU time per request is equivalent (+1.10 ±0.30 %)"
+        );
     }
 }

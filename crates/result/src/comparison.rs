@@ -59,23 +59,20 @@ impl StudiesComparison {
 pub struct ComparedArms {
     /// The arm, as the first study names it.
     pub arm: String,
-    /// What differs in the entries of the arms.
-    pub keys: Vec<ArmKeyDifference>,
     /// The comparison.
     pub comparison: ComparisonResult,
 }
 
-/// A key in the entries of two arms whose values differ.
+/// A key of a study file whose values differ between two subjects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ArmKeyDifference {
-    /// Id of the arm that differs from the reference.
-    pub arm: String,
-    /// The path of the key, for example `hops[0].functions`.
+pub struct KeyDifference {
+    /// Its path in the entry of an arm, for example `hops[0].functions`; without `hops[0]` for a subject with one proxy.
     pub key: String,
-    /// The value of the reference; null if it states none, and for nodes of configurations, which may be secret.
+    /// The value of the reference; null if it states none. Nodes of configurations, and variables whose names look like those of
+    /// secrets, have no values here.
     pub reference: Option<String>,
-    /// The value of the other arm.
+    /// The value of the other subject.
     pub value: Option<String>,
 }
 
@@ -116,6 +113,8 @@ pub struct ComparedSubject {
     pub subject: SubjectName,
     /// Whether it is identical to the reference: the A/A arm.
     pub is_same: bool,
+    /// What differs between the reference and this subject in the words of study files: functions, release, flags and so on.
+    pub keys: Vec<KeyDifference>,
     /// What differs between the configurations of the reference and of this subject; null unless both are files whose
     /// routes give a request.
     pub differences: Option<ConfigurationDifferences>,

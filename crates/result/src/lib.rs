@@ -39,8 +39,8 @@ pub use calibration::{
     RateError, RateTried, Recorder,
 };
 pub use comparison::{
-    ArmKeyDifference, ArmLeftOut, ComparedArms, ComparedMeasure, ComparedSubject, ComparisonResult,
-    ConfigurationDifferences, Decision, PartDifference, StudiesComparison, SubjectName,
+    ArmLeftOut, ComparedArms, ComparedMeasure, ComparedSubject, ComparisonResult, ConfigurationDifferences,
+    Decision, KeyDifference, PartDifference, StudiesComparison, SubjectName,
 };
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
 pub use digits::grouped;

@@ -1,5 +1,6 @@
 //! Decides which arms of a study differ from a reference arm, measure by measure.
 
+mod configurations;
 mod keys;
 mod of_studies;
 
@@ -9,7 +10,8 @@ use hoptax_result::{
 };
 use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error, sum_of_dependent};
 
-pub use keys::{KeyDifference, key_differences};
+pub use configurations::{ArmIn, configuration_differences};
+pub use keys::key_differences;
 pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
 
 /// The compared measures of slices; all measures of rounds that are decided on follow. CPU time is compared once, in us and as a
@@ -44,6 +46,7 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
     let subject = |arm: &ArmResult| ComparedSubject {
         subject: SubjectName::of_arm(&arm.id),
         is_same: arm.kind == ArmKind::Same,
+        keys: Vec::new(),
         differences: None,
         measures: of.map_or_else(Vec::new, |of| {
             OF_SLICES
@@ -94,7 +97,8 @@ fn compared(
         let error = standard_error(&difference_share, rounds, confidence)?;
         let unit = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
         let half_width = error / standard_error(&unit, rounds, LOOK_CONFIDENCE)?;
-        rounds_needed(half_width, rounds, DECISIVE * margin_share)
+        let needed = rounds_needed(half_width, rounds, DECISIVE * margin_share)?;
+        Some(rounds_to_complete(result, needed, rounds))
     };
     Some(ComparedMeasure {
         measure,
@@ -105,6 +109,14 @@ fn compared(
         decision,
         rounds_until_decided: if decision == Decision::Undecided { needed() } else { None },
     })
+}
+
+/// How many rounds must be completed so that `needed` of them count for a measure, if as many are lost as now: `counting` of those
+/// that are completed count.
+pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u32) -> u32 {
+    let completed = u64::from(result.plan.rounds_completed.max(counting));
+    let rounds = (u64::from(needed) * completed).div_ceil(u64::from(counting.max(1)));
+    u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
 /// The level of an arm in the unit of `measure`. Measures of rounds, such as memory, add up over several hops, which may depend on
@@ -172,6 +184,15 @@ mod tests {
         let needed = same.rounds_until_decided.unwrap();
         // A quarter of the half-width takes sixteen times as many rounds, and fewer as Student's quantile shrinks.
         assert!((100..=160).contains(&needed), "{needed}");
+    }
+
+    #[test]
+    fn rounds_that_do_not_count_are_made_up_for() {
+        let mut result = result(None, None);
+        result.plan.rounds_completed = 12;
+        assert_eq!(rounds_to_complete(&result, 10, 6), 20, "half of the rounds count");
+        assert_eq!(rounds_to_complete(&result, 25, 12), 25);
+        assert_eq!(rounds_to_complete(&result, u32::MAX, 1), u32::MAX);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use hoptax_result::{ComparedMeasure, GateLimit, GateOutcome, GateResult, StudyResult};
 use hoptax_stats::{rounds_needed, simultaneous, standard_error};
 
-use crate::comparison::{USUAL_MARGIN_SHARE, compare};
+use crate::comparison::{USUAL_MARGIN_SHARE, compare, rounds_to_complete};
 pub use limit::Limit;
 pub use side_by_side::{Pair, SideBySide, side_by_side};
 pub use stored::{Earlier, judge_by_stored};
@@ -129,7 +129,8 @@ fn judged(
     let needed = |change: hoptax_result::Interval| {
         standard_error(&change, rounds, confidence)?;
         // If the estimate is right, the interval excludes the limit once it is as narrow as their distance.
-        rounds_needed(change.half_width(), rounds, (change.estimate - limit.share).abs())
+        let needed = rounds_needed(change.half_width(), rounds, (change.estimate - limit.share).abs())?;
+        Some(rounds_to_complete(result, needed, rounds))
     };
     GateLimit {
         arm: arm.to_owned(),

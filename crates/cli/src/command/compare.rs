@@ -1,6 +1,5 @@
 //! `hoptax compare`: measures subjects side by side and decides whether they differ.
 
-mod differences;
 mod names;
 mod studies;
 mod subject;
@@ -8,9 +7,11 @@ mod subject;
 use std::path::Path;
 
 use hoptax_report::terminal;
-use hoptax_result::{ComparisonResult, StudyResult, Verdict};
+use hoptax_result::{
+    ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, StudyResult, Verdict,
+};
 use hoptax_stats::DECISIVE;
-use hoptax_study::comparison::compare;
+use hoptax_study::comparison::{ArmIn, compare, configuration_differences, key_differences};
 use hoptax_study::file::ArmEntry;
 use hoptax_study::plan::BASELINE;
 use serde_json::json;
@@ -47,21 +48,31 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     if let Some(studies) = studies::read(&arguments.subjects, &subjects)? {
         return studies::run(arguments, &studies);
     }
-    for (given, subject) in arguments.subjects.iter().zip(&subjects) {
-        if let Subject::Server { account: None, .. } = subject {
+    let shown: Vec<String> = arguments.subjects.iter().map(|given| names::shown(given)).collect();
+    let has_cpu_time = |subject: &Subject| !matches!(subject, Subject::Server { account: None, .. });
+    for (given, subject) in shown.iter().zip(&subjects) {
+        if !has_cpu_time(subject) {
             print::note(&format!(
                 "the CPU time and memory of {given} are not compared: name its processes, as `'{given}+pid=ID'` or \
                  `'{given}+process=NAME'`"
             ));
         }
     }
-    let text = study_file(&arguments.subjects, &subjects)?;
+    // Each difference is one from the first.
+    let is_known = subjects.first().is_some_and(has_cpu_time) && subjects.iter().skip(1).any(has_cpu_time);
+    if arguments.until_decided.is_some() && !is_known {
+        return Err(Failure::bad_input(
+            "`--until-decided` waits for differences of CPU time, and none is measured: name the processes of the servers, or give \
+             `--rounds`",
+        ));
+    }
+    let text = study_file(&shown, &subjects)?;
     let folder = study::run_folder_path(arguments.out.as_deref(), NAME);
     let result = match measure(&text, &std::env::temp_dir(), (arguments, ROUNDS), &folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),
     };
-    let comparison = comparison(&result, arguments, &subjects);
+    let comparison = comparison(&result, arguments.margin, &shown, &subjects);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
     print::table_or_json(arguments.json.as_deref(), &comparison, || {
         terminal::comparison(&comparison, print::style())
@@ -82,7 +93,8 @@ fn measure(
         Some(budget) => Length::Until { half_width_share: DECISIVE * arguments.margin, budget },
         None => Length::Rounds(arguments.rounds.unwrap_or(rounds)),
     };
-    let mut options = own_study::options(Some(length), arguments.envoy.as_deref(), arguments.never_halt);
+    let (envoy, never_halt) = (arguments.envoy.as_deref(), arguments.never_halt);
+    let mut options = own_study::options(Some(length), envoy, never_halt, &arguments.thresholds);
     options.push(file.path().display().to_string());
     own_study::run(&options, folder)
 }
@@ -92,9 +104,14 @@ fn code(result: &StudyResult) -> Code {
 }
 
 /// The comparison of the subjects, named by what the user gave.
-fn comparison(result: &StudyResult, arguments: &CompareArguments, subjects: &[Subject]) -> ComparisonResult {
-    let mut comparison = compare(result, &arm_name(0), arguments.margin);
-    let mut all = names::names(&arguments.subjects, arm_name);
+fn comparison(
+    result: &StudyResult,
+    margin_share: f64,
+    given: &[String],
+    subjects: &[Subject],
+) -> ComparisonResult {
+    let mut comparison = compare(result, &arm_name(0), margin_share);
+    let mut all = names::names(given, arm_name);
     let again_names = all.first().map(|first| names::again(first, again()));
     all.extend(again_names);
     for one in &mut comparison.subjects {
@@ -103,13 +120,37 @@ fn comparison(result: &StudyResult, arguments: &CompareArguments, subjects: &[Su
         }
         let number = (0..subjects.len()).find(|number| arm_name(*number) == one.subject.arm);
         let subject = number.and_then(|number| subjects.get(number));
-        one.differences =
-            subjects.first().zip(subject).and_then(|(first, subject)| differences::between(first, subject));
+        if let Some((first, subject)) = subjects.first().zip(subject) {
+            add_differences(one, first, subject);
+        }
     }
     if let Some(first) = all.into_iter().next() {
         comparison.reference = first;
     }
     comparison
+}
+
+/// Adds what differs between two proxies.
+fn add_differences(compared: &mut ComparedSubject, first: &Subject, subject: &Subject) {
+    let [Some(one), Some(other)] = [first, subject].map(Subject::proxy) else { return };
+    compared.differences = configuration_differences_or_note((&one, Path::new("")), (&other, Path::new("")));
+    // A subject is one proxy, and its configuration is compared by filter.
+    let keys = key_differences(&one, &other).into_iter().map(|found| KeyDifference {
+        key: found.key.strip_prefix("hops[0].").unwrap_or(&found.key).to_owned(),
+        ..found
+    });
+    compared.keys = keys.filter(|found| found.key != "config" || compared.differences.is_none()).collect();
+}
+
+/// What differs between the configurations of two arms. Why it cannot be shown is a note: the numbers do not depend on it.
+fn configuration_differences_or_note(
+    reference: ArmIn<'_>,
+    other: ArmIn<'_>,
+) -> Option<ConfigurationDifferences> {
+    configuration_differences(reference, other).unwrap_or_else(|why| {
+        print::note(&format!("what differs between configurations cannot be shown: {why}"));
+        None
+    })
 }
 
 /// The id of an arm: `A` for the first subject.
@@ -216,6 +257,34 @@ mod tests {
         let catalogue = super::super::functions::load().unwrap();
         let error = Plan::new(&file, &positions, &catalogue).unwrap_err().to_string();
         assert!(error.contains("hoptax sets `--concurrency` itself: set `workers`"), "{error}");
+    }
+
+    #[test]
+    fn what_differs_between_proxies_is_named_in_the_words_of_study_files() {
+        let keys = |one: &str, other: &str| {
+            let [first, subject] = [one, other].map(|given| Subject::parse(given).unwrap());
+            let mut compared = ComparedSubject {
+                subject: hoptax_result::SubjectName::of_arm("B"),
+                is_same: false,
+                keys: Vec::new(),
+                differences: None,
+                measures: Vec::new(),
+            };
+            add_differences(&mut compared, &first, &subject);
+            let keys = compared.keys.into_iter();
+            let keys = keys.map(|found| {
+                let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
+                format!("{}: {}, {}", found.key, or_none(found.reference), or_none(found.value))
+            });
+            keys.collect::<Vec<_>>()
+        };
+        assert_eq!(keys("1.39.3", "1.40.0"), ["envoy: 1.39.3, 1.40.0"]);
+        assert_eq!(keys("jwt", "jwt+workers=2"), ["workers: none, 2"]);
+        assert_eq!(
+            keys("jwt", "jwt+lua+env=API_TOKEN=x"),
+            ["env.API_TOKEN: none, none", "functions: jwt, jwt, lua"]
+        );
+        assert_eq!(keys("jwt", "http://127.0.0.1:1/"), [""; 0]);
     }
 
     #[test]

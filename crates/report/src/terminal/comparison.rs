@@ -1,6 +1,6 @@
 //! Comparison with a reference.
 
-use hoptax_result::{ArmKeyDifference, ComparisonResult, StudiesComparison};
+use hoptax_result::{ComparisonResult, StudiesComparison};
 
 use super::rows::Rows;
 use super::{Paint, Style};
@@ -8,40 +8,38 @@ use crate::comparison::{self, differences, legend, method, missing, sentences, t
 
 /// One sentence per subject, then what differs between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult, style: Style) -> String {
-    text(&[(result, &[])], None, style)
+    text(&[result], None, style)
 }
 
 /// The same for the arms of several studies, and which of them were not measured.
 pub fn studies_comparison(result: &StudiesComparison, style: Style) -> String {
-    let all: Vec<(&ComparisonResult, &[ArmKeyDifference])> =
-        result.arms.iter().map(|arm| (&arm.comparison, arm.keys.as_slice())).collect();
+    let all: Vec<&ComparisonResult> = result.arms.iter().map(|arm| &arm.comparison).collect();
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
     text(&all, left_out, style)
 }
 
-fn text(all: &[(&ComparisonResult, &[ArmKeyDifference])], left_out: Option<String>, style: Style) -> String {
-    let results: Vec<&ComparisonResult> = all.iter().map(|(result, _)| *result).collect();
+fn text(results: &[&ComparisonResult], left_out: Option<String>, style: Style) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut text = String::from("\n");
     if let Some(warning) = warning(first) {
         text += &format!("{}\n\n", style.paint(Style::of_verdict(first.verdict), warning));
     }
-    for sentence in sentences(&results) {
+    for sentence in sentences(results) {
         text += &format!("{}\n", style.wrap(&style.paint(Paint::Bold, &sentence), 2));
     }
     let indented = Style { width: style.width.saturating_sub(2), ..style };
-    for (heading, lines) in all.iter().flat_map(|(result, keys)| differences(result, keys)) {
+    for (heading, lines) in results.iter().flat_map(|result| differences(result)) {
         text += &format!("\n{}\n", style.wrap(&heading, 2));
         text.extend(lines.iter().map(|line| format!("  {}\n", indented.wrap(line, 4))));
     }
-    let notes: Vec<String> = legend(&results).into_iter().chain(missing(&results)).chain(left_out).collect();
+    let notes: Vec<String> = legend(results).into_iter().chain(missing(results)).chain(left_out).collect();
     if !notes.is_empty() {
         text += "\n";
         text.extend(notes.iter().map(|line| format!("{}\n", style.wrap(line, 2))));
     }
-    let table = table(&results);
+    let table = table(results);
     let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
     let mut rows = Rows::new(&header);
     for (name, cells) in table.rows {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use hoptax_result::KeyDifference;
 use serde_json::{Map, Value};
 
 use crate::file::ArmEntry;
@@ -10,17 +11,8 @@ use crate::file::ArmEntry;
 const NAMES: [&str; 2] = ["name", "compared_with"];
 /// The key whose values are not shown: they are nodes of configurations, which may be secret.
 const REPLACE: &str = "replace";
-
-/// A key of two arms whose values differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyDifference {
-    /// Its path, for example `hops[0].functions`.
-    pub key: String,
-    /// The value in the reference; none if it is not stated there, or not shown.
-    pub reference: Option<String>,
-    /// The value in the other arm.
-    pub value: Option<String>,
-}
+/// The key whose value maps variables, which may be secret, too.
+const ENV: &str = "env";
 
 /// The keys of two arms whose values differ, in the order of their paths.
 pub fn key_differences(reference: &ArmEntry, other: &ArmEntry) -> Vec<KeyDifference> {
@@ -40,8 +32,13 @@ fn compare(path: String, one: Option<&Value>, other: Option<&Value>, found: &mut
     if one == other {
         return;
     }
-    if path.rsplit('.').next() == Some(REPLACE) {
+    let key = path.rsplit('.').next().unwrap_or_default();
+    if key == REPLACE {
         found.push(KeyDifference { key: path, reference: None, value: None });
+        return;
+    }
+    if key == ENV {
+        variables(&path, [one, other], found);
         return;
     }
     match (one, other) {
@@ -58,6 +55,22 @@ fn compare(path: String, one: Option<&Value>, other: Option<&Value>, found: &mut
             let separator = if path.ends_with("flags") { " " } else { ", " };
             let [reference, value] = [one, other].map(|value| value.map(|value| text(value, separator)));
             found.push(KeyDifference { key: path, reference, value });
+        }
+    }
+}
+
+/// Environment variables, each with a key of its own. Those whose names look like secrets have no values.
+fn variables(path: &str, both: [Option<&Value>; 2], found: &mut Vec<KeyDifference>) {
+    let [one, other] = both.map(|value| value.and_then(Value::as_object));
+    let names: BTreeSet<&String> = [one, other].into_iter().flatten().flat_map(Map::keys).collect();
+    for name in names {
+        let [reference, value] = [one, other].map(|all| all.and_then(|all| all.get(name)));
+        if reference != value {
+            let shown = |value: Option<&Value>| {
+                value.filter(|_| !hoptax_secrets::is_name(name)).map(|value| text(value, ""))
+            };
+            let (reference, value) = (shown(reference), shown(value));
+            found.push(KeyDifference { key: format!("{path}.{name}"), reference, value });
         }
     }
 }
@@ -111,7 +124,7 @@ mod tests {
                 "{name: b, functions: [jwt, lua], envoy: 1.39.3}"
             ),
             [
-                key("env", [Some("{\"A\":\"b\"}"), None]),
+                key("env.A", [Some("b"), None]),
                 key("envoy", [None, Some("1.39.3")]),
                 key("flags", [Some("-l info"), None]),
                 key("functions", [Some("jwt"), Some("jwt, lua")]),
@@ -126,6 +139,21 @@ mod tests {
             [key("hops", [Some("x"), Some("x, z")])]
         );
         assert_eq!(of("{name: a, hops: [x]}", "{name: b, hops: [x]}"), []);
+    }
+
+    #[test]
+    fn variables_whose_names_look_like_secrets_have_no_values() {
+        assert_eq!(
+            of(
+                "{name: a, functions: [jwt], env: {API_TOKEN: hunter2, SAME: x, LEVEL: '1'}}",
+                "{name: a, functions: [jwt], env: {API_TOKEN: hunter3, SAME: x, LEVEL: '2', DB_PASSWORD: hunter4}}"
+            ),
+            [
+                key("env.API_TOKEN", [None, None]),
+                key("env.DB_PASSWORD", [None, None]),
+                key("env.LEVEL", [Some("1"), Some("2")]),
+            ]
+        );
     }
 
     #[test]

@@ -35,6 +35,11 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// The names of all measures that can be limited.
+    pub fn measure_names() -> Vec<&'static str> {
+        measures().into_iter().map(|(name, _)| name).collect()
+    }
+
     /// The outcome for a change with this interval.
     pub fn judge(&self, change: &Interval) -> GateOutcome {
         let (nearest, farthest) =
@@ -58,9 +63,8 @@ impl FromStr for Limit {
         let place = text.find(['<', '>']).ok_or("write it as `cpu>+3%` or `rate<-2%`")?;
         let (name, rest) = text.split_at(place);
         let name = name.trim();
-        let measures = measures();
-        let (_, measure) = measures.iter().copied().find(|(known, _)| *known == name).ok_or_else(|| {
-            let names: Vec<&str> = measures.iter().map(|(name, _)| *name).collect();
+        let (_, measure) = measures().into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let names = Self::measure_names();
             let hint = hint(name, names.iter().copied());
             format!("there is no measure `{name}`{hint}; measures are `{}`", names.join("`, `"))
         })?;

@@ -6,8 +6,30 @@ use hoptax_result::SubjectName;
 
 use super::subject::{is_config, is_url};
 
+/// What stands for a secret in the text of a subject.
+const HIDDEN: &str = "...";
+
 /// Longest short name, in characters. Longer ones would make the table too wide, so the subjects are then called by their arms.
 pub(super) const LONGEST: usize = 24;
+
+/// A subject as outputs may show it: without user information, and without values of variables whose names look like those of secrets.
+pub(super) fn shown(subject: &str) -> String {
+    if is_url(subject) {
+        let mut shown = subject.to_owned();
+        for user in hoptax_secrets::users_of_urls(subject).into_iter().rev() {
+            shown.replace_range(user, HIDDEN);
+        }
+        return shown;
+    }
+    let part = |part: &str| {
+        let name = part.trim().strip_prefix("env=").and_then(|variable| variable.split_once('='));
+        match name.filter(|(name, _)| hoptax_secrets::is_name(name)) {
+            Some((name, _)) => format!("env={name}={HIDDEN}"),
+            None => part.to_owned(),
+        }
+    };
+    subject.split('+').map(part).collect::<Vec<_>>().join("+")
+}
 
 /// The names of the subjects: the stem of a file, a release, functions, an address. Subjects that share a short name are called
 /// as they were given, and equal subjects are numbered. If one name is too long, all subjects are called by their arms.
@@ -53,6 +75,14 @@ fn short(subject: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_of_subjects_are_not_shown() {
+        assert_eq!(shown("jwt+env=API_TOKEN=hunter2+workers=2"), "jwt+env=API_TOKEN=...+workers=2");
+        assert_eq!(shown("jwt + env=LEVEL=2"), "jwt + env=LEVEL=2");
+        assert_eq!(shown("http://joe:hunter2@127.0.0.1:80/a+b"), "http://...@127.0.0.1:80/a+b");
+        assert_eq!(shown("http://127.0.0.1:80/a@b"), "http://127.0.0.1:80/a@b");
+    }
 
     fn of(subjects: &[&str]) -> Vec<String> {
         let subjects: Vec<String> = subjects.iter().map(ToString::to_string).collect();

@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 
 use hoptax_report::terminal;
 use hoptax_result::{
-    ArmKeyDifference, ArmLeftOut, ComparedArms, ComparedSubject, ComparisonResult, ConfigurationDifferences,
-    StudiesComparison, StudyResult, SubjectName,
+    ArmLeftOut, ComparedArms, ComparedSubject, ComparisonResult, StudiesComparison, StudyResult, SubjectName,
 };
 use hoptax_study::comparison::{
-    ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
+    ArmIn, ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
 };
-use hoptax_study::file::{self, ArmEntry, HopEntry};
+use hoptax_study::file;
 
 use super::names::{LONGEST, again, names};
 use super::subject::Subject;
-use super::{FILE, NAME, ROUNDS, code, differences, measure};
+use super::{FILE, NAME, ROUNDS, code, configuration_differences_or_note, measure};
 use crate::arguments::CompareArguments;
 use crate::command::study::{self, library};
 use crate::exit::{Code, Failure};
@@ -110,7 +109,7 @@ impl Named<'_> {
         let id = &comparison.reference.arm;
         let arm = all.iter().find(|arm| conditions(id, &arm.reference.measured_as).is_some())?;
         let reference = self.name(&arm.reference, id);
-        let (mut keys, mut subjects) = (Vec::new(), Vec::new());
+        let mut subjects = Vec::new();
         for subject in comparison.subjects {
             let id = subject.subject.arm.clone();
             let other = arm.others.iter().find(|other| conditions(&id, &other.measured_as).is_some());
@@ -118,19 +117,13 @@ impl Named<'_> {
                 subjects.push(ComparedSubject { subject: again(&reference, id), ..subject });
                 continue;
             };
-            keys.extend(key_differences(&arm.reference.entry, &other.entry).into_iter().map(|found| {
-                ArmKeyDifference {
-                    arm: id.clone(),
-                    key: found.key,
-                    reference: found.reference,
-                    value: found.value,
-                }
-            }));
-            let differences = self.differences(&arm.reference, other);
-            subjects.push(ComparedSubject { subject: self.name(other, &id), differences, ..subject });
+            let keys = key_differences(&arm.reference.entry, &other.entry);
+            let differences =
+                configuration_differences_or_note(self.entry_in(&arm.reference), self.entry_in(other));
+            subjects.push(ComparedSubject { subject: self.name(other, &id), keys, differences, ..subject });
         }
         let comparison = ComparisonResult { reference, subjects, ..comparison };
-        Some(ComparedArms { arm: arm.reference.name.clone(), keys, comparison })
+        Some(ComparedArms { arm: arm.reference.name.clone(), comparison })
     }
 
     /// The names of an arm, whose id in the study that was measured is `id`.
@@ -145,23 +138,10 @@ impl Named<'_> {
         }
     }
 
-    /// What differs between the configurations of two arms whose only proxy has one.
-    fn differences(&self, reference: &ArmOfStudy, other: &ArmOfStudy) -> Option<ConfigurationDifferences> {
-        let [one, other] = [reference, other].map(|arm| {
-            let study = Path::new(self.given.get(arm.study)?);
-            // As the user would name it.
-            Some(study.parent().unwrap_or(Path::new("")).join(config(&arm.entry)?).display().to_string())
-        });
-        differences::of_files(&one?, &other?)
-    }
-}
-
-/// The configuration of the only proxy of an arm.
-fn config(entry: &ArmEntry) -> Option<&str> {
-    let ArmEntry::Chain(chain) = entry else { return None };
-    match chain.hops.as_deref() {
-        Some([HopEntry::Hop(hop)]) => hop.config.as_deref(),
-        _ => None,
+    /// An arm with the folder of its study, as the user would name it.
+    fn entry_in<'a>(&'a self, arm: &'a ArmOfStudy) -> ArmIn<'a> {
+        let study = Path::new(self.given.get(arm.study).map_or("", String::as_str));
+        (&arm.entry, study.parent().unwrap_or(Path::new("")))
     }
 }
 

@@ -42,6 +42,14 @@ impl Subject {
         }
     }
 
+    /// The proxy as an arm of a study file in the current folder. None for a server that already runs.
+    pub(super) fn proxy(&self) -> Option<ArmEntry> {
+        match self {
+            Self::Proxy(hop) => Some(chain(PROXY.to_owned(), (**hop).clone(), None)),
+            Self::Server { .. } => None,
+        }
+    }
+
     /// It as an arm of a study file.
     pub(super) fn arm(&self, name: &str, compared_with: Option<&str>) -> ArmEntry {
         let (name, compared_with) = (name.to_owned(), compared_with.map(str::to_owned));
@@ -51,9 +59,7 @@ impl Subject {
                 let absolute =
                     |config: &String| path::absolute(config).unwrap_or_else(|_| PathBuf::from(config));
                 let config = hop.config.as_ref().map(|config| absolute(config).display().to_string());
-                let hop = HopSection { config, ..(**hop).clone() };
-                let hops = Some(vec![HopEntry::Hop(Box::new(hop))]);
-                ArmEntry::Chain(ChainEntry { name, hops, compared_with, ..ChainEntry::default() })
+                chain(name, HopSection { config, ..(**hop).clone() }, compared_with)
             }
             Self::Server { url, account } => ArmEntry::External(ExternalEntry {
                 name,
@@ -66,6 +72,12 @@ impl Subject {
             }),
         }
     }
+}
+
+/// An arm of one proxy.
+fn chain(name: String, hop: HopSection, compared_with: Option<String>) -> ArmEntry {
+    let hops = Some(vec![HopEntry::Hop(Box::new(hop))]);
+    ArmEntry::Chain(ChainEntry { name, hops, compared_with, ..ChainEntry::default() })
 }
 
 fn proxy(given: &str) -> Result<Subject, String> {
