@@ -5,6 +5,8 @@
 
 mod addresses;
 mod clusters;
+mod credentials;
+mod environment;
 mod expressions;
 mod extensions;
 mod files;
@@ -20,35 +22,42 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use hoptax_certs::KeyKind;
 use hoptax_secrets::users_of_urls;
 use serde_json::{Value, json};
 
 use crate::assemble::{Configuration, Origins};
-use crate::outside::outside_addresses;
+use crate::outside::{Code, addresses_of_code, outside_addresses};
 use crate::place::{Place, Problem, Problems};
 use crate::tree;
 
 use self::masks::{Masks, Syntax};
 
+pub(crate) use credentials::BASIC_USER;
 pub(crate) use extensions::find as extensions;
 pub use extensions::missing_extension;
 pub use listeners::Listener;
-pub(crate) use secrets::{API_KEY, BASIC_USER};
 
 /// The passes, in their order. The last ones replace what the others left.
-const PASSES: [fn(&mut Context<'_>); 10] = [
+const PASSES: [fn(&mut Context<'_>); 12] = [
     extensions::adapt,
     listeners::adapt,
     clusters::adapt,
     tls::adapt,
     key_sets::adapt,
+    credentials::adapt,
     secrets::adapt,
+    environment::adapt,
     limits::adapt,
     files::adapt,
     process::adapt,
     addresses::adapt,
 ];
+
+/// What Envoy writes instead of secrets into a dump.
+const REDACTED: &[u8] = b"[redacted]";
 
 /// The machine that a configuration is adapted to.
 #[derive(Clone, Debug)]
@@ -74,8 +83,13 @@ pub struct Replacement {
     pub what: String,
     /// What stands for it; `removed` and why if nothing does.
     pub with: String,
+    /// Whether it is an extension that was removed because it cannot run in a lab, so that no number contains it.
+    pub cannot_run: bool,
 }
 
+/// What is wrong with a server in the settings of code that is not Envoy's.
+const SERVER_OF_CODE: &str = "code that is not Envoy's may connect to this server, and only that code knows what can stand for it: \
+     change it to a loopback address, or leave the extension out of the file";
 /// What stands for an extension that Envoy lacks.
 const LACKING: &str = "removed: this Envoy has no such extension; leave it out of the file, or measure with an Envoy that has it: `--envoy PATH`";
 
@@ -146,7 +160,7 @@ pub struct Copied {
 struct Context<'a> {
     lab: &'a Lab,
     configuration: &'a Configuration,
-    /// Reads a certificate or a key set of the user, for its kind; none if it cannot.
+    /// Reads a certificate, a key set or a secret of the user, for its kind or its length; none if it cannot.
     read: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     tree: Value,
     replacements: Vec<Replacement>,
@@ -158,7 +172,7 @@ struct Context<'a> {
 
 impl Configuration {
     /// Adapts it to a lab. `read` gives the contents of a file that it names, or none; only certificates and
-    /// key sets are read, for their kinds.
+    /// key sets are read, for their kinds, and secrets, for their lengths.
     ///
     /// # Errors
     /// All nodes that can be neither replaced nor removed.
@@ -183,6 +197,11 @@ impl Configuration {
             let message = "this address would lead out of the lab; remove it from the configuration";
             context.problems.push(Problem { place: self.place(&pointer), message: message.to_owned() });
         }
+        for pointer in addresses_of_code(&context.tree, Code::Loaded) {
+            context
+                .problems
+                .push(Problem { place: self.place(&pointer), message: SERVER_OF_CODE.to_owned() });
+        }
         context.sweep_lists();
         let Context { tree, replacements, problems, files, listeners, masks, .. } = context;
         if !problems.is_empty() {
@@ -193,6 +212,18 @@ impl Configuration {
 }
 
 impl Adapted {
+    /// Checks the settings of extensions that do not come with Envoy, once those that this Envoy lacks are removed.
+    ///
+    /// # Errors
+    /// Servers on other machines that they name.
+    pub fn check_extensions(&self) -> Result<(), Problems> {
+        let found = addresses_of_code(&self.tree, Code::Extension).into_iter();
+        let problem =
+            |pointer: String| Problem { place: self.place(&pointer), message: SERVER_OF_CODE.to_owned() };
+        let problems: Vec<Problem> = found.map(problem).collect();
+        if problems.is_empty() { Ok(()) } else { Err(Problems::new(problems)) }
+    }
+
     /// The whole as a bootstrap of Envoy.
     pub fn bootstrap(&self) -> Value {
         tree::compact(&self.tree)
@@ -220,11 +251,14 @@ impl Adapted {
         self.origins.place(pointer)
     }
 
-    /// A file to copy without the secrets that it states beside their names, or that the configuration states, too. Files that
-    /// are no text stay as they are.
+    /// A file to copy without the secrets that it states beside their names, or that the configuration states, too, and without
+    /// commands for variables of the environment. Files that are no text stay as they are.
     pub fn without_secrets(&self, bytes: Vec<u8>) -> Vec<u8> {
         match String::from_utf8(bytes) {
-            Ok(text) => self.masks.clone().text(&text, Syntax::Code).unwrap_or(text).into_bytes(),
+            Ok(text) => {
+                let masked = self.masks.clone().text(&text, Syntax::Code).unwrap_or(text);
+                environment::without_variables(&masked).into_owned().into_bytes()
+            }
             Err(error) => error.into_bytes(),
         }
     }
@@ -242,7 +276,7 @@ impl Adapted {
             let what = extensions::described(&self.tree, pointer);
             tree::remove(&mut self.tree, pointer);
             let (place, with) = (self.place(pointer), LACKING.to_owned());
-            self.replacements.push(Replacement { place, what, with });
+            self.replacements.push(Replacement { place, what, with, cannot_run: false });
         }
         !found.is_empty()
     }
@@ -270,7 +304,30 @@ impl Context<'_> {
 
     fn list(&mut self, pointer: &str, what: &str, with: &str) {
         let place = self.configuration.place(pointer);
-        self.replacements.push(Replacement { place, what: what.to_owned(), with: with.to_owned() });
+        let (what, with) = (what.to_owned(), with.to_owned());
+        self.replacements.push(Replacement { place, what, with, cannot_run: false });
+    }
+
+    /// Removes an extension that cannot run in a lab.
+    fn remove_extension(&mut self, pointer: &str, why: &str) {
+        let what = extensions::described(&self.tree, pointer);
+        tree::remove(&mut self.tree, pointer);
+        self.list(pointer, &what, &format!("removed: {why}"));
+        if let Some(last) = self.replacements.last_mut() {
+            last.cannot_run = true;
+        }
+    }
+
+    /// What a data source of the user holds; none if it cannot be read.
+    fn content(&self, source: &Value) -> Option<Vec<u8>> {
+        let of = |key: &str| source.get(key).and_then(Value::as_str);
+        let content = match (of("filename"), of("inline_string"), of("inline_bytes")) {
+            (Some(path), ..) => (self.read)(path)?,
+            (_, Some(text), _) => text.as_bytes().to_vec(),
+            (.., Some(bytes)) => BASE64_STANDARD.decode(bytes).ok()?,
+            _ => return None,
+        };
+        (content != REDACTED).then_some(content)
     }
 
     fn problem(&mut self, pointer: &str, message: &str) {
@@ -289,7 +346,7 @@ impl Context<'_> {
         });
     }
 
-    /// Removes secrets from the lists, which quote paths, names and addresses.
+    /// Removes secrets from the lists, which quote paths, names and addresses. Pointers have keys of mappings.
     fn sweep_lists(&mut self) {
         let masks = &mut self.masks;
         let mut swept = |text: &mut String| {
@@ -300,8 +357,12 @@ impl Context<'_> {
         for one in &mut self.replacements {
             swept(&mut one.what);
             swept(&mut one.with);
+            swept(&mut one.place.pointer);
         }
-        self.problems.iter_mut().for_each(|problem| swept(&mut problem.message));
+        for problem in &mut self.problems {
+            swept(&mut problem.message);
+            swept(&mut problem.place.pointer);
+        }
         self.listeners.iter_mut().for_each(|listener| swept(&mut listener.address));
     }
 
@@ -336,7 +397,10 @@ fn described_address(address: &Value) -> String {
     let text = |pointer| tree::text(address, pointer);
     let port = address.pointer("/socket_address/port_value").map(Value::to_string);
     match (text("/socket_address/address"), text("/pipe/path"), port) {
-        ("", "", _) => "an address".to_owned(),
+        ("", "", _) => match text("/envoy_internal_address/server_listener_name") {
+            "" => "no address".to_owned(),
+            name => format!("internal listener `{name}`"),
+        },
         ("", path, _) => path.to_owned(),
         (host, _, Some(port)) => format!("{host}:{port}"),
         (host, _, None) => host.to_owned(),

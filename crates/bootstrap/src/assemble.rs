@@ -5,10 +5,12 @@ mod files;
 mod origins;
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use serde_json::Value;
 
 pub(crate) use self::origins::Origins;
+use crate::adapt::Lab;
 use crate::document::Document;
 use crate::place::{Place, Problem, Problems};
 use crate::tree::{self, join};
@@ -17,7 +19,7 @@ use crate::tree::{self, join};
 #[derive(Clone, Debug)]
 pub struct Configuration {
     pub(crate) tree: Value,
-    /// Secrets by name. They are read for their kind only.
+    /// Secrets by name. They are read for their kind and their length only.
     pub(crate) secrets: BTreeMap<String, Value>,
     pub(crate) origins: Origins,
 }
@@ -35,8 +37,8 @@ pub struct Loaded {
 /// names for listeners, clusters, routes, endpoints and secrets, and gives the reason if it cannot.
 ///
 /// # Errors
-/// All problems: a file is not YAML or JSON or cannot be loaded, or resources come from a control plane and are not in the
-/// file.
+/// All problems: a file is not YAML or JSON, is no configuration of Envoy or cannot be loaded, or resources come from a control
+/// plane and are not in the file; then also those of [`Configuration::adapt`] with what could be read.
 pub fn read(
     name: &str,
     text: &str,
@@ -45,8 +47,14 @@ pub fn read(
     let mut document = Document::parse(name, text).map_err(|problem| Problems::new(vec![problem]))?;
     let is_dump = document.value.get("configs").is_some_and(Value::is_array);
     let content = document.value.take();
-    if !content.is_object() {
-        let message = "neither an Envoy bootstrap nor a /config_dump: it is not a mapping".to_owned();
+    let has = |key: &&str| content.get(*key).is_some_and(|node| !node.is_null());
+    let why = match (content.is_object(), is_dump || RESOURCES.iter().any(has)) {
+        (false, _) => Some("it is not a mapping".to_owned()),
+        (true, false) => Some(format!("it has none of `configs`, `{}`", RESOURCES.join("`, `"))),
+        (true, true) => None,
+    };
+    if let Some(why) = why {
+        let message = format!("neither an Envoy bootstrap nor a /config_dump: {why}");
         return Err(Problems::new(vec![Problem { place: document.place(""), message }]));
     }
     let mut configuration =
@@ -59,8 +67,20 @@ pub fn read(
         Resources::default()
     };
     configuration.join_files(resources, is_dump, load, &mut problems);
-    if problems.is_empty() { Ok(configuration) } else { Err(Problems::new(problems)) }
+    if problems.is_empty() {
+        return Ok(configuration);
+    }
+    // What cannot be adapted is the same in every lab.
+    let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let (origin, companion, folder) = (server, server, "/lab".into());
+    let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder };
+    let is_read = configuration.tree.is_object();
+    let more = is_read.then(|| configuration.adapt(&lab, &|_| None).err()).flatten();
+    Err(Problems::new(problems).joined(more))
 }
+
+/// What a bootstrap has its listeners in.
+const RESOURCES: [&str; 2] = ["static_resources", "dynamic_resources"];
 
 /// Resources by name, each with its document and its pointer there.
 #[derive(Debug, Default)]
@@ -71,7 +91,7 @@ struct Resources {
 }
 
 /// A resource that is to be placed into the bootstrap.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Found {
     document: usize,
     pointer: String,

@@ -44,7 +44,14 @@ fn parse_yaml(name: &str, text: &str) -> Result<Placed, Problem> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let line = error.location().map_or(0, |place| place.line());
         let place = Place { file: name.to_owned(), line, pointer: String::new() };
-        Problem { place, message: format!("neither YAML nor JSON: {}", hoptax_yaml::message(&error)) }
+        let is_several = matches!(error.without_snippet(), serde_saphyr::Error::MultipleDocuments { .. });
+        let message = if is_several {
+            "a second document begins here; a file has one, so give each document a file of its own"
+                .to_owned()
+        } else {
+            format!("neither YAML nor JSON: {}", hoptax_yaml::message(&error))
+        };
+        Problem { place, message }
     })
 }
 
@@ -61,6 +68,9 @@ mod tests {
         assert_eq!(json.place("/admin/address").to_string(), "a.json /admin/address");
         let lines = Document::parse("a.json", "{\"admin\": {\n  \"address\": \"x\"}}").unwrap();
         assert_eq!(lines.place("/admin/address").to_string(), "a.json:2");
+        let problem = Document::parse("a.yaml", "admin: {}\n---\nadmin: {}\n").unwrap_err();
+        assert!(problem.place.line > 0 && problem.message.contains("a file has one"), "{problem:?}");
+        assert!(!problem.message.contains("from_str"), "{}", problem.message);
         let problem = Document::parse("a.yaml", "a: 1\nb: [1\nsecret: hunter2").unwrap_err();
         assert!(!problem.message.contains("hunter2"), "{}", problem.message);
     }

@@ -1,19 +1,40 @@
 //! Field names: protocol buffers in JSON may be written `socketAddress` or `socket_address`, and parsers of Envoy accept a
 //! single value where a list is meant. Everything behind this module sees the first form only.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// Mappings whose keys belong to the user.
-const FREE: [&str; 5] = ["metadata", "filter_metadata", "static_layer", "json_format", "node"];
+use crate::tree::{message, message_type};
+
+/// Mappings whose keys belong to the user, as does all that is below them.
+const FREE: [&str; 9] = [
+    FILTER_METADATA,
+    "static_layer",
+    "json_format",
+    "typed_json_format",
+    "node",
+    "key_values",
+    "context_extensions",
+    "default_subset",
+    "record",
+];
 
 /// Mappings whose keys are names that the user chose, with messages of Envoy below them.
-const NAMED: [&str; 5] = [
+const NAMED: [&str; 9] = [
     "providers",
     "requirement_map",
     "policies",
+    "source_codes",
+    "map",
+    "plugins_config",
+    TYPED_FILTER_METADATA,
     "typed_per_filter_config",
     "typed_extension_protocol_options",
 ];
+
+/// A field that holds the two below. In some messages it holds what the user chose.
+const METADATA: &str = "metadata";
+const FILTER_METADATA: &str = "filter_metadata";
+const TYPED_FILTER_METADATA: &str = "typed_filter_metadata";
 
 /// Lists for which a single value may be given.
 const LISTS: [&str; 8] = [
@@ -29,29 +50,58 @@ const LISTS: [&str; 8] = [
 
 /// Renames the fields of a tree and wraps single values.
 pub(crate) fn normalise(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(normalise),
-        Value::Object(entries) => {
-            let is_camel = |key: &String| is_camel_case(key);
-            if entries.keys().any(is_camel) {
-                let own = std::mem::take(entries);
-                entries.extend(own.into_iter().map(|(key, value)| (snake_case(key), value)));
-            }
-            for (key, value) in entries {
-                if FREE.contains(&key.as_str()) {
-                    continue;
-                }
-                if let Some(named) = value.as_object_mut().filter(|_| NAMED.contains(&key.as_str())) {
-                    named.values_mut().for_each(normalise);
-                    continue;
-                }
-                normalise(value);
-                if LISTS.contains(&key.as_str()) && value.is_object() {
-                    *value = Value::Array(vec![value.take()]);
-                }
-            }
+    if let Some(items) = value.as_array_mut() {
+        items.iter_mut().for_each(normalise);
+        return;
+    }
+    if let Some(entries) = value.as_object_mut() {
+        rename(entries, is_camel_case);
+    }
+    let has_users_value = has_users_value(value);
+    let Some(entries) = value.as_object_mut() else { return };
+    for (key, value) in entries {
+        let key = key.as_str();
+        if FREE.contains(&key) || key == "value" && has_users_value {
+            continue;
         }
-        _ => {}
+        if key == METADATA {
+            normalise_metadata(value);
+            continue;
+        }
+        if let Some(named) = value.as_object_mut().filter(|_| NAMED.contains(&key)) {
+            named.values_mut().for_each(normalise);
+            continue;
+        }
+        normalise(value);
+        if LISTS.contains(&key) && value.is_object() {
+            *value = Value::Array(vec![value.take()]);
+        }
+    }
+}
+
+/// Renames the keys of a mapping for which `is_field` holds.
+fn rename(entries: &mut Map<String, Value>, is_field: impl Fn(&str) -> bool) {
+    if entries.keys().any(|key| is_field(key)) {
+        let own = std::mem::take(entries);
+        let renamed = |key: String| if is_field(&key) { snake_case(key) } else { key };
+        entries.extend(own.into_iter().map(|(key, value)| (renamed(key), value)));
+    }
+}
+
+/// Whether the field `value` of a message is the user's own: a structure, or the settings of an extension that is not Envoy's.
+fn has_users_value(value: &Value) -> bool {
+    let is_structure = ["google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"]
+        .contains(&message_type(value));
+    let message = message(value);
+    is_structure || !message.at.is_empty() && !message.of.starts_with("envoy.")
+}
+
+/// Renames the fields that a message of metadata has. Envoy reads addresses in the typed ones.
+fn normalise_metadata(value: &mut Value) {
+    let Some(entries) = value.as_object_mut() else { return };
+    rename(entries, |key| is_field(key, FILTER_METADATA) || is_field(key, TYPED_FILTER_METADATA));
+    if let Some(typed) = entries.get_mut(TYPED_FILTER_METADATA).and_then(Value::as_object_mut) {
+        typed.values_mut().for_each(normalise);
     }
 }
 
@@ -100,5 +150,57 @@ mod tests {
             "providers": {"ourIdp": {"local_jwks": {}}},
         });
         assert_eq!(value, wanted);
+    }
+
+    fn normalised(mut value: Value) -> Value {
+        normalise(&mut value);
+        value
+    }
+
+    #[test]
+    fn metadata_has_two_fields_with_messages_of_envoy_in_the_typed_one() {
+        let given = json!({"metadata": {
+            "filterMetadata": {"envoy.lb": {"userKey": 1}},
+            "typedFilterMetadata": {"ourName": {"socketAddress": {"portValue": 1}}},
+        }});
+        let wanted = json!({"metadata": {
+            "filter_metadata": {"envoy.lb": {"userKey": 1}},
+            "typed_filter_metadata": {"ourName": {"socket_address": {"port_value": 1}}},
+        }});
+        assert_eq!(normalised(given), wanted);
+    }
+
+    #[test]
+    fn keys_of_structures_and_of_environments_stay() {
+        for key in ["key_values", "context_extensions"] {
+            let given = json!({key: {"dbPassword": {"userKey": 1}}});
+            assert_eq!(normalised(given.clone()), given);
+        }
+        let structure =
+            |of: &str| json!({"@type": format!("type.googleapis.com/{of}"), "value": {"userKey": 1}});
+        for of in ["google.protobuf.Struct", "xds.type.v3.TypedStruct"] {
+            assert_eq!(normalised(structure(of)), structure(of));
+        }
+    }
+
+    #[test]
+    fn names_of_scripts_and_values_that_are_compared_stay_and_messages_below_them_are_renamed() {
+        for key in ["source_codes", "map"] {
+            let given = json!({key: {"myScript": {"inlineString": "", "typedConfig": {"perRoute": 1}}}});
+            let wanted = json!({key: {"myScript": {"inline_string": "", "typed_config": {"per_route": 1}}}});
+            assert_eq!(normalised(given), wanted);
+        }
+    }
+
+    #[test]
+    fn wrapped_settings_are_renamed_if_they_are_those_of_envoy() {
+        let wrapped = |of: &str, value: Value| {
+            let of = format!("type.googleapis.com/{of}");
+            json!({"@type": "type.googleapis.com/xds.type.v3.TypedStruct", "type_url": of, "value": value})
+        };
+        let (given, own) = (json!({"localJwks": {"userKey": 1}}), json!({"local_jwks": {"user_key": 1}}));
+        let of_envoy = "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication";
+        assert_eq!(normalised(wrapped(of_envoy, given.clone())), wrapped(of_envoy, own));
+        assert_eq!(normalised(wrapped("corp.Own", given.clone())), wrapped("corp.Own", given));
     }
 }

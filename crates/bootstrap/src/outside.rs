@@ -1,12 +1,16 @@
 //! Finds addresses that lead out of the machine. It checks what the passes of `adapt` left, and knows
 //! nothing of them.
 
+mod code;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::tree::{self, COMPARED, last_step};
+use crate::tree::{self, COMPARED, last_name, last_step};
+
+pub(crate) use self::code::{Code, addresses_of_code};
 
 /// Fields of free text besides [`COMPARED`], in which something that looks like a URI leads nowhere.
 const TEXT: [&str; 13] = [
@@ -53,15 +57,18 @@ pub fn leads_to(bootstrap: &Value, address: SocketAddr) -> bool {
     is_found
 }
 
+/// Fields with the port of a socket address. Both spellings occur in settings of the user, which keep theirs.
+const PORTS: [&str; 4] = ["port_value", "named_port", "portValue", "namedPort"];
+
 /// Whether a node is a socket address or has a pipe.
 pub(crate) fn is_address(node: &Value) -> bool {
-    let has = |key| node.get(key).is_some_and(|value| !value.is_null());
+    let has = |key: &str| node.get(key).is_some_and(|value| !value.is_null());
     let has_host = node.get("address").is_some_and(Value::is_string);
-    has_host && (has("port_value") || has("named_port")) || has("pipe")
+    has_host && PORTS.iter().any(|key| has(key)) || has("pipe")
 }
 
 /// Whether an address stays on this machine.
-pub(crate) fn is_local(node: &Value, folder: &Path) -> bool {
+fn is_local(node: &Value, folder: &Path) -> bool {
     if let Some(pipe) = node.get("pipe").filter(|pipe| !pipe.is_null()) {
         return Path::new(tree::text(pipe, "/path")).starts_with(folder);
     }
@@ -73,27 +80,35 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Whether a text is a URI with a host other than this machine, in a field that may be connected to.
-pub(crate) fn is_outside_uri(pointer: &str, node: &Value) -> bool {
-    let Some((scheme, rest)) = node.as_str().and_then(|text| text.split_once("://")) else { return false };
+fn is_outside_uri(pointer: &str, node: &Value) -> bool {
+    server_in_field(pointer, node).is_some_and(|server| !is_loopback(host_of(server)))
+}
+
+/// The server that a URI names, in a field that may be connected to; none if the node is no such URI.
+pub(crate) fn server_in_field<'a>(pointer: &str, node: &'a Value) -> Option<&'a str> {
+    let server = server_of_uri(node.as_str()?)?;
+    let is_text = TEXT.contains(&last_name(pointer)) || COMPARED.contains(&last_name(pointer));
+    let is_passed_on = pointer.split('/').any(|step| PASSED_ON.contains(&step));
+    (!is_text && !is_passed_on && last_step(pointer) != "@type").then_some(server)
+}
+
+/// The server that a URI names, as a host with or without a port; none if the text is no URI.
+fn server_of_uri(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
     // Host and path of redirects are formatted from the request.
     let is_scheme =
         !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     if !is_scheme || scheme == "spiffe" {
-        return false;
-    }
-    let steps = || pointer.split('/');
-    let is_text = steps()
-        .rev()
-        .find(|step| step.parse::<usize>().is_err())
-        .is_some_and(|step| TEXT.contains(&step) || COMPARED.contains(&step));
-    if is_text || steps().any(|step| PASSED_ON.contains(&step)) || last_step(pointer) == "@type" {
-        return false;
+        return None;
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = match host.rsplit_once(':') {
+    authority.rsplit('@').next()
+}
+
+/// The host of a server.
+fn host_of(server: &str) -> &str {
+    match server.rsplit_once(':') {
         Some((host, port)) if port.parse::<u16>().is_ok() => host,
-        _ => host,
-    };
-    !is_loopback(host)
+        _ => server,
+    }
 }

@@ -15,7 +15,7 @@ use crate::adapt::{Adapted, Listener};
 use crate::place::Place;
 use crate::request::{DerivedRequest, connection_manager};
 use crate::statistics::is_matched;
-use crate::tree::{extension_type, is_tls, is_within, items, join, sockets, text};
+use crate::tree::{extension_type, is_tls, is_within, items, join, message, sockets, text};
 
 /// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,8 +81,8 @@ pub struct Part {
     pub form: Option<Form>,
     /// The nodes to remove, for [`Adapted::without`].
     pub pointers: Vec<String>,
-    /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. None if it has no
-    /// statistic of its own.
+    /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. Other parts may move them,
+    /// too. None if no statistic tells.
     pub proof: Vec<String>,
     /// What makes it act, for a part that did not or whose statistics do not tell: the object of `exercised by`. None for a
     /// type that is not known.
@@ -102,7 +102,7 @@ pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -
     let mut finder = Finder { adapted, found: Vec::new() };
     finder.listener_filters(listener);
     finder.downstream_tls(listener, request);
-    finder.access_logs(&listener.pointer, "");
+    finder.access_logs(&join(&listener.pointer, "access_log"));
     finder.filters(request);
     for cluster in &request.clusters {
         finder.cluster(cluster);
@@ -114,6 +114,21 @@ pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -
 /// The last key of a pointer that is no index.
 fn key_of(pointer: &str) -> &str {
     pointer.rsplit('/').find(|token| token.parse::<usize>().is_err()).unwrap_or_default()
+}
+
+/// Where a cluster holds its options of HTTP.
+const OPTIONS: &str =
+    "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+
+/// The pointer of the upstream HTTP filters of a cluster.
+fn upstream_list(cluster: &str) -> String {
+    format!("{cluster}{OPTIONS}/http_filters")
+}
+
+/// The cluster of this name, with its pointer.
+fn cluster_of<'a>(adapted: &'a Adapted, name: &str) -> Option<(String, &'a Value)> {
+    let clusters = items(&adapted.tree, "/static_resources/clusters");
+    clusters.into_iter().find(|(_, cluster)| text(cluster, "/name") == name)
 }
 
 struct Finder<'a> {
@@ -141,12 +156,12 @@ impl Finder<'_> {
     }
 
     /// A part that is one extension in a list.
-    fn extension(&mut self, kind: PartKind, pointer: String, node: &Value, prefix: &str) {
+    fn extension(&mut self, kind: PartKind, pointer: String, node: &Value, scope: &str) {
         let name = match text(node, "/name") {
             "" => extension_type(node),
             name => name,
         };
-        self.add(kind, name, vec![pointer], proof::of_extension(node, prefix));
+        self.add(kind, name, vec![pointer], proof::of_extension(node, scope));
     }
 
     fn listener_filters(&mut self, listener: &Listener) {
@@ -193,10 +208,22 @@ impl Finder<'_> {
         }
     }
 
-    fn access_logs(&mut self, owner: &str, prefix: &str) {
+    /// The access logs of a list.
+    fn access_logs(&mut self, list: &str) {
         let adapted = self.adapted;
-        for (pointer, log) in items(&adapted.tree, &join(owner, "access_log")) {
-            self.extension(PartKind::AccessLog, pointer, log, prefix);
+        for (pointer, log) in items(&adapted.tree, list) {
+            self.extension(PartKind::AccessLog, pointer, log, "");
+        }
+    }
+
+    /// The filters of a list on the way to a cluster. The last one is the codec, without which no request gets there.
+    fn upstream_filters(&mut self, list: &str) {
+        let adapted = self.adapted;
+        let filters = items(&adapted.tree, list);
+        if let Some((_, others)) = filters.split_last() {
+            for (pointer, filter) in others {
+                self.extension(PartKind::UpstreamFilter, pointer.clone(), filter, proof::SCOPE_OF_UPSTREAM);
+            }
         }
     }
 
@@ -209,25 +236,41 @@ impl Finder<'_> {
             self.extension(PartKind::NetworkFilter, pointer.clone(), filter, "");
         }
         let Some(manager) = connection_manager(&adapted.tree, &request.chain) else {
-            self.access_logs(&join(last, "typed_config"), "");
+            self.access_logs(&format!("{last}/typed_config/access_log"));
             return;
         };
         let node = &adapted.tree.pointer(&manager).unwrap_or(&Value::Null);
-        let prefix = text(node, "/stat_prefix");
+        let scope = proof::scope_of_manager(text(node, "/stat_prefix"));
         let http = items(&adapted.tree, &join(&manager, "http_filters"));
-        if let Some((_, others)) = http.split_last() {
+        if let Some(((pointer, router), others)) = http.split_last() {
             for (pointer, filter) in others {
-                self.extension(PartKind::HttpFilter, pointer.clone(), filter, prefix);
+                self.extension(PartKind::HttpFilter, pointer.clone(), filter, &scope);
             }
+            let at = router.get("typed_config").map_or("", |held| message(held).at);
+            self.router(&format!("{pointer}/typed_config{at}"), request);
         }
-        self.access_logs(&manager, prefix);
+        self.access_logs(&join(&manager, "access_log"));
         let tracing = join(&manager, "tracing");
         if let Some(node) = adapted.tree.pointer(&tracing).filter(|node| node.is_object()) {
             let own = text(node, "/provider/name");
             let name = if own.is_empty() { text(&adapted.tree, "/tracing/http/name") } else { own };
-            self.add(PartKind::Tracer, name, vec![tracing], proof::of_tracer(prefix));
+            self.add(PartKind::Tracer, name, vec![tracing], proof::of_tracer(&scope));
         }
         self.other_routes(&manager, request);
+    }
+
+    /// What the configuration of a router has besides routing.
+    fn router(&mut self, router: &str, request: &DerivedRequest) {
+        // Filters of a cluster stand for those of the router.
+        let has_own = |cluster: &String| {
+            let found = cluster_of(self.adapted, cluster);
+            found.is_some_and(|(pointer, _)| self.adapted.has(&upstream_list(&pointer)))
+        };
+        let are_replaced = !request.clusters.is_empty() && request.clusters.iter().all(has_own);
+        if !are_replaced {
+            self.upstream_filters(&join(router, "upstream_http_filters"));
+        }
+        self.access_logs(&join(router, "upstream_log"));
     }
 
     fn other_routes(&mut self, manager: &str, request: &DerivedRequest) {
@@ -236,6 +279,10 @@ impl Finder<'_> {
         for (host, _) in items(&self.adapted.tree, &join(&table, "virtual_hosts")) {
             if !is_within(&request.route, &host) {
                 others.push(host);
+                continue;
+            }
+            // Each of its routes may be that of the request.
+            if request.route == host {
                 continue;
             }
             let routes = items(&self.adapted.tree, &join(&host, "routes"));
@@ -248,15 +295,9 @@ impl Finder<'_> {
     /// TLS and filters of a cluster.
     fn cluster(&mut self, name: &str) {
         let adapted = self.adapted;
-        let clusters = items(&adapted.tree, "/static_resources/clusters");
-        let Some((pointer, node)) = clusters.into_iter().find(|(_, cluster)| text(cluster, "/name") == name)
-        else {
-            return;
-        };
-        let options =
-            "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+        let Some((pointer, node)) = cluster_of(adapted, name) else { return };
         // A cluster that negotiates its protocol needs TLS.
-        let negotiates = node.pointer(options).is_some_and(|options| options.get("auto_config").is_some());
+        let negotiates = node.pointer(OPTIONS).is_some_and(|options| options.get("auto_config").is_some());
         let sockets = sockets(node, &pointer);
         self.transport_sockets(&sockets);
         let mut tls: Vec<String> =
@@ -266,12 +307,7 @@ impl Finder<'_> {
         if !negotiates {
             self.add(PartKind::UpstreamTls, name, tls, proof::of_upstream_tls(name));
         }
-        let filters = items(&adapted.tree, &format!("{pointer}{options}/http_filters"));
-        if let Some((_, others)) = filters.split_last() {
-            for (pointer, filter) in others {
-                self.extension(PartKind::UpstreamFilter, pointer.clone(), filter, &format!("cluster.{name}"));
-            }
-        }
+        self.upstream_filters(&upstream_list(&pointer));
     }
 
     fn statistics(&mut self) {

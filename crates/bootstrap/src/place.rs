@@ -43,6 +43,11 @@ impl Problems {
         problems.dedup();
         Self(problems)
     }
+
+    /// These problems and further ones.
+    pub(crate) fn joined(self, more: Option<Self>) -> Self {
+        Self::new(self.0.into_iter().chain(more.into_iter().flat_map(|more| more.0)).collect())
+    }
 }
 
 impl fmt::Display for Problems {

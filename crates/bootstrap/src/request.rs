@@ -1,6 +1,7 @@
 //! Derives a request that a listener forwards, from its filter chains and routes.
 
 mod authorization;
+mod causes;
 mod credentials;
 mod matching;
 pub(crate) mod sample;
@@ -35,10 +36,13 @@ pub struct DerivedRequest {
     pub is_tcp: bool,
     /// Pointer of the filter chain that it takes.
     pub chain: String,
-    /// Pointer of the route that it takes; empty for bytes.
+    /// Pointer of the route that it takes, or of its virtual host if only the running proxy knows which of its routes that is.
+    /// Empty for bytes, and if it takes none.
     pub route: String,
-    /// The clusters that the route leads to.
+    /// The clusters that it may be forwarded to.
     pub clusters: Vec<String>,
+    /// Whether it is forwarded, and only the running proxy knows by which route or to which cluster.
+    pub is_decided_later: bool,
 }
 
 /// TLS of a request.
@@ -53,6 +57,11 @@ pub struct RequestTls {
 }
 
 impl DerivedRequest {
+    /// Whether the listener forwards it, instead of answering it itself.
+    pub fn is_forwarded(&self) -> bool {
+        !self.clusters.is_empty() || self.is_decided_later
+    }
+
     /// Whether it needs HTTP/2, as gRPC does.
     pub fn is_http2(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"))
@@ -71,15 +80,24 @@ impl DerivedRequest {
 /// Derives a request that goes through a listener to a cluster, or, if no route leads to one, that the listener answers.
 ///
 /// # Errors
-/// When no filter chain and no route gives one.
+/// When no filter chain and no route gives one, with the reason and what to do.
 pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, Problem> {
     let chains = chains(adapted, listener)?;
-    // A chain of HTTP has more parts than one of bytes.
-    let http = chains.iter().find_map(|(pointer, chain)| through_http(adapted, pointer, chain));
-    http.or_else(|| chains.iter().find_map(|(pointer, chain)| through_tcp(adapted, pointer, chain))).ok_or_else(|| {
-        let message = "no request can be derived from its routes: none leads to a cluster, or the conditions depend on what only runs";
-        Problem { place: adapted.place(&listener.pointer), message: message.to_owned() }
-    })
+    // A chain of HTTP has more parts than one of bytes, and a request that is forwarded passes more than one that is answered.
+    let mut answered = None;
+    for (pointer, chain) in &chains {
+        match through_http(adapted, pointer, chain) {
+            Some(request) if request.is_forwarded() => return Ok(request),
+            other => answered = answered.or(other),
+        }
+    }
+    let bytes = chains.iter().find_map(|(pointer, chain)| through_tcp(adapted, pointer, chain));
+    bytes.or(answered).ok_or_else(|| no_request(adapted, listener, &causes::of_chains(adapted, &chains)))
+}
+
+/// That no request goes through a listener, with the reason.
+fn no_request(adapted: &Adapted, listener: &Listener, message: &str) -> Problem {
+    Problem { place: adapted.place(&listener.pointer), message: message.to_owned() }
 }
 
 /// The TLS of a request where nodes were removed after it was derived.
@@ -89,13 +107,8 @@ pub fn tls_of(adapted: &Adapted, request: &DerivedRequest) -> Option<RequestTls>
 
 /// The filter chains of a listener, with their pointers.
 fn chains<'a>(adapted: &'a Adapted, listener: &Listener) -> Result<Vec<(String, &'a Value)>, Problem> {
-    let problem =
-        |message: &str| Problem { place: adapted.place(&listener.pointer), message: message.to_owned() };
-    if listener.is_udp {
-        return Err(problem("requests over UDP cannot be derived; measure another listener"));
-    }
-    if listener.is_internal {
-        return Err(problem("only other listeners connect to it; measure the listener in front of it"));
+    if let Some(message) = causes::of_listener(adapted, listener) {
+        return Err(no_request(adapted, listener, &message));
     }
     let mut chains = items(&adapted.tree, &join(&listener.pointer, "filter_chains"));
     let default = join(&listener.pointer, "default_filter_chain");
@@ -134,9 +147,10 @@ fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Deriv
     for (host_pointer, host) in &hosts {
         let routes = items(&adapted.tree, &join(host_pointer, "routes"));
         for (route_pointer, route) in &routes {
-            let clusters = route.get("route").map(cluster_names).unwrap_or_default();
-            let is_answered = route.get("direct_response").is_some();
-            if clusters.is_empty() && !is_answered {
+            let has = |key: &str| route.get(key).is_some_and(Value::is_object);
+            let is_answered = has("direct_response") || has("redirect");
+            // One that the listener answers suffices.
+            if !has("route") && (!is_answered || answered.is_some()) {
                 continue;
             }
             let mut request = DerivedRequest {
@@ -145,11 +159,14 @@ fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Deriv
                 tls: tls(chain),
                 chain: pointer.to_owned(),
                 route: route_pointer.clone(),
-                clusters,
                 ..DerivedRequest::default()
             };
             let Some(matching) = route.get("match") else { continue };
             if matching::satisfy(matching, &mut request).is_none() {
+                continue;
+            }
+            lead(route, &mut request);
+            if !request.is_forwarded() && !is_answered {
                 continue;
             }
             credentials::add(adapted, &manager, (host, route), &[], &mut request);
@@ -162,7 +179,7 @@ fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Deriv
             if first.is_none_or(|(first, _)| first != route_pointer) {
                 continue;
             }
-            if !request.clusters.is_empty() {
+            if request.is_forwarded() {
                 return Some(request);
             }
             answered.get_or_insert(request);
@@ -179,6 +196,17 @@ pub(crate) fn connection_manager(tree: &Value, chain: &str) -> Option<String> {
     };
     let (pointer, _) = filters.into_iter().find(|(_, filter)| is_manager(filter))?;
     Some(join(&pointer, "typed_config"))
+}
+
+/// Notes where a route forwards a request to.
+fn lead(route: &Value, request: &mut DerivedRequest) {
+    let Some(action) = route.get("route").filter(|action| action.is_object()) else { return };
+    request.clusters = cluster_names(action);
+    let of_header = action.get("cluster_header").and_then(Value::as_str);
+    let named = of_header.and_then(|header| matching::value_of(header, request).map(str::to_owned));
+    request.clusters.extend(named);
+    // Without the header, the listener answers; else an extension of Envoy chooses the cluster.
+    request.is_decided_later = request.clusters.is_empty() && of_header.is_none();
 }
 
 /// The clusters that a route action or a TCP proxy leads to.

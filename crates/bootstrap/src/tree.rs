@@ -37,6 +37,11 @@ pub(crate) fn last_step(pointer: &str) -> &str {
     pointer.rsplit('/').next().unwrap_or_default()
 }
 
+/// The last step of a pointer that is no index: the name of the field that the node, or the list around it, stands in.
+pub(crate) fn last_name(pointer: &str) -> &str {
+    pointer.rsplit('/').find(|step| step.parse::<usize>().is_err()).unwrap_or_default()
+}
+
 /// Whether `pointer` is `root` or leads through it.
 pub(crate) fn is_within(pointer: &str, root: &str) -> bool {
     pointer.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -143,14 +148,33 @@ pub(crate) fn message_type(node: &Value) -> &str {
     last_step(node.get("@type").and_then(Value::as_str).unwrap_or_default())
 }
 
+/// A message that a typed configuration holds: itself, or, where Istio and others wrap a configuration without its own type, the one
+/// inside of the `TypedStruct`.
+pub(crate) struct Message<'a> {
+    /// Its type, without the part before the slash; empty if it has none.
+    pub(crate) of: &'a str,
+    /// Its JSON pointer below the typed configuration.
+    pub(crate) at: &'static str,
+    /// Its fields.
+    pub(crate) fields: &'a Value,
+}
+
+/// The message of a typed configuration.
+pub(crate) fn message(configuration: &Value) -> Message<'_> {
+    match message_type(configuration) {
+        "xds.type.v3.TypedStruct" | "udpa.type.v1.TypedStruct" => Message {
+            of: last_step(text(configuration, "/type_url")),
+            at: "/value",
+            fields: configuration.get("value").unwrap_or(&Value::Null),
+        },
+        of => Message { of, at: "", fields: configuration },
+    }
+}
+
 /// The message type of the configuration of an extension: of its `typed_config`, or its name if it has none.
 pub(crate) fn extension_type(extension: &Value) -> &str {
-    match extension.get("typed_config").map(message_type) {
+    match extension.get("typed_config").map(|configuration| message(configuration).of) {
         None | Some("") => text(extension, "/name"),
-        // Istio and others wrap a configuration without its own type.
-        Some("xds.type.v3.TypedStruct" | "udpa.type.v1.TypedStruct") => {
-            last_step(text(extension, "/typed_config/type_url"))
-        }
         Some(of) => of,
     }
 }

@@ -1,6 +1,8 @@
 //! The bill of a configuration: what the whole costs, which part costs most, a table with a row for each part, and whether the
 //! parts add up.
 
+use std::collections::BTreeSet;
+
 use hoptax_result::{
     Activity, BillResult, BilledInteractions, BilledPair, BilledPart, BilledSum, Charge, Decision, Interval,
     ResponseCost, Verdict,
@@ -179,16 +181,17 @@ fn activity(activity: &Activity) -> String {
     match activity {
         Activity::Exercised { .. } => "exercised",
         Activity::NotExercised { .. } => "not exercised",
-        Activity::Unknown => "no statistic",
+        Activity::Unknown { .. } => "no statistic",
     }
     .to_owned()
 }
 
-/// Whether the parts add up, the A/A arm, parts and changes that did nothing, and those that were not measured.
+/// Whether the parts add up, the A/A arm, parts and changes that did nothing or may have, and those that were not measured.
 pub(crate) fn notes(bill: &BillResult) -> Vec<String> {
     let idle = idle(bill).into_iter().map(|line| format!("not exercised: {line}"));
+    let untold = untold(bill).into_iter().map(|line| format!("no statistic: {line}"));
     let not_measured = not_measured(bill).into_iter().map(|line| format!("not measured: {line}"));
-    adds_up(bill).into_iter().chain(idle).chain(not_measured).collect()
+    adds_up(bill).into_iter().chain(idle).chain(untold).chain(not_measured).collect()
 }
 
 /// Whether the parts add up, which of them interact, and the A/A arm.
@@ -198,7 +201,8 @@ pub(crate) fn adds_up(bill: &BillResult) -> Vec<String> {
         [one, other] => format!("{} and {}", named(one), named(other)),
         _ => "the parts".to_owned(),
     };
-    let mut lines: Vec<String> = bill.sum.as_ref().map(|one| sum(&whose, one)).into_iter().collect();
+    let mut lines: Vec<String> =
+        bill.sum.as_ref().map(|one| sum(&whose, one, bill.rounds)).into_iter().collect();
     lines.extend(bill.interactions.iter().flat_map(interactions));
     lines.extend(bill.same_us.as_ref().map(same));
     lines
@@ -214,6 +218,15 @@ pub(crate) fn idle(bill: &BillResult) -> Vec<String> {
     parts.chain(changes).collect()
 }
 
+/// Parts of which no statistic tells whether they acted, with what exercises them.
+pub(crate) fn untold(bill: &BillResult) -> Vec<String> {
+    let told = bill.parts.iter().filter_map(|part| {
+        let Activity::Unknown { exercised_by: Some(by) } = &part.activity else { return None };
+        Some(format!("{} ({}): exercised by {by}", named(part), part.place))
+    });
+    told.collect()
+}
+
 /// Parts, changes and extensions that were not measured, with the reason.
 pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
     let parts = bill.parts.iter().filter_map(|part| {
@@ -227,7 +240,12 @@ pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
     let lacking = bill.lacking.iter().map(|what| {
         format!("{what}: this Envoy has no such extension, so no number contains it; --envoy PATH measures with one that has it")
     });
-    parts.chain(changes).chain(lacking).collect()
+    let cannot_run = bill.replacements.iter().filter(|replacement| replacement.cannot_run);
+    // Each listener of a dump may have the same one.
+    let cannot_run: BTreeSet<String> = cannot_run
+        .map(|replacement| format!("{}: no number contains it; {}", replacement.what, replacement.with))
+        .collect();
+    parts.chain(changes).chain(lacking).chain(cannot_run).collect()
 }
 
 /// What the study of the pairs says about each of them.
@@ -238,7 +256,7 @@ fn interactions(found: &BilledInteractions) -> Vec<String> {
                 .to_owned(),
         ];
     }
-    let mut lines: Vec<String> = found.pairs.iter().map(pair).collect();
+    let mut lines: Vec<String> = found.pairs.iter().map(|one| pair(one, found.rounds)).collect();
     if let Some(pairs_us) = &found.pairs_us {
         lines.push(format!(
             "all these pairs: {} us of the difference between one by one and together, by a study of their own of {} rounds",
@@ -249,7 +267,7 @@ fn interactions(found: &BilledInteractions) -> Vec<String> {
     lines
 }
 
-fn pair(pair: &BilledPair) -> String {
+fn pair(pair: &BilledPair, rounds: u32) -> String {
     let [one, other] = &pair.parts;
     let Some(sum) = &pair.sum else {
         let reason = pair.not_measured.as_deref().unwrap_or("its numbers are withheld");
@@ -270,15 +288,31 @@ fn pair(pair: &BilledPair) -> String {
         (Decision::Different, false) => format!("together {by} us more than apart: they share work"),
         (Decision::Undecided, _) => {
             format!(
-                "difference {} us: more rounds are needed to say whether they add up",
-                difference(&sum.interaction_us)
+                "difference {} us: more rounds are needed to say whether they add up{}",
+                difference(&sum.interaction_us),
+                remedy(sum, rounds)
             )
         }
     };
     format!("{costs}: {meaning}")
 }
 
-fn sum(whose: &str, sum: &BilledSum) -> String {
+/// Most rounds that a bill can be asked to have.
+const MOST_ROUNDS: u32 = 1_000;
+
+/// What decides whether parts add up, to continue a sentence; `rounds` are measured.
+fn remedy(sum: &BilledSum, rounds: u32) -> String {
+    match sum.rounds_until_decided.filter(|needed| *needed <= MOST_ROUNDS) {
+        Some(needed) => {
+            format!(
+                ", about {needed} in all: `--rounds {needed}`, and `--resume` keeps the {rounds} that are measured"
+            )
+        }
+        None => format!(", more than the {MOST_ROUNDS} that a bill can have: use a quieter machine"),
+    }
+}
+
+fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
     let costs = format!(
         "{whose} cost {} us one by one and {} us together; difference {} us, {} of the whole",
         difference(&sum.parts_us),
@@ -294,7 +328,10 @@ fn sum(whose: &str, sum: &BilledSum) -> String {
             "an interaction: parts share work, which is left if only one of them is removed".to_owned()
         }
         (Decision::Undecided, _) => {
-            format!("more rounds are needed to say whether they add up within {margin:.0} % of the whole")
+            let remedy = remedy(sum, rounds);
+            format!(
+                "more rounds are needed to say whether they add up within {margin:.0} % of the whole{remedy}"
+            )
         }
     };
     format!("{costs}: {meaning}")
@@ -312,7 +349,10 @@ fn same(same: &Interval) -> String {
 fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
     let Activity::NotExercised { statistics, exercised_by } = activity else { return None };
     let by = exercised_by.as_ref().map_or_else(String::new, |by| format!("; exercised by {by}"));
-    Some(format!("{what}: no change of {}{by}; its cost is that of an idle part", statistics.join(", ")))
+    Some(format!(
+        "{what}: it changes none of {}{by}; its cost is that of an idle part",
+        statistics.join(", ")
+    ))
 }
 
 /// How the numbers are defined, and what they hold for.
@@ -373,3 +413,5 @@ pub(crate) fn warning(bill: &BillResult) -> Option<&'static str> {
 
 #[cfg(test)]
 pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;

@@ -136,20 +136,23 @@ pub struct BilledPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", tag = "state", deny_unknown_fields)]
 pub enum Activity {
-    /// One of its statistics changed.
+    /// One of its statistics changed, more than it does without the part.
     Exercised {
         /// The statistic.
         statistic: String,
     },
-    /// None of its statistics changed.
+    /// None of its statistics changed, or each as much as without the part: parts may share statistics.
     NotExercised {
         /// The statistics; `*` is a wildcard.
         statistics: Vec<String>,
         /// What would exercise it; null if unknown.
         exercised_by: Option<String>,
     },
-    /// It has no statistic of its own.
-    Unknown,
+    /// No statistic tells.
+    Unknown {
+        /// What exercises it; null if unknown.
+        exercised_by: Option<String>,
+    },
 }
 
 /// A change of the configuration that was measured beside the whole.
@@ -178,6 +181,9 @@ pub struct BilledReplacement {
     pub what: String,
     /// What stands for it; `removed` and why if nothing does.
     pub with: String,
+    /// Whether it is an extension that was removed because it cannot run on this machine, so that no number contains it.
+    #[serde(default)]
+    pub cannot_run: bool,
 }
 
 /// Pairs of parts, each measured together and one by one in a study of its own, after the first study had found that the parts
@@ -225,6 +231,8 @@ pub struct BilledSum {
     /// `equivalent` if the parts add up within [`BilledSum::MARGIN_SHARE`] of the whole, `different` if the interaction is
     /// certain, `undecided` if more rounds are needed to say.
     pub decision: Decision,
+    /// Total number of rounds after which it is probably decided; null if it is decided, or out of reach.
+    pub rounds_until_decided: Option<u32>,
 }
 
 impl BilledSum {

@@ -2,9 +2,10 @@
 //! configurations and printed requests mask by the same rules.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Parts of names whose values are secret; `_` stands for `_`, `-` or nothing, and case does not matter.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 16] = [
     "password",
     "passwd",
     "passphrase",
@@ -16,20 +17,30 @@ pub const NAMES: [&str; 12] = [
     "access_key",
     "private_key",
     "signing_key",
+    "auth_key",
+    "license_key",
+    "hmac",
+    "signature",
     "credential",
 ];
+/// Whole names whose values are secret, written as in [`NAMES`]. As parts they would be in names of other things: `author`, `design`.
+pub const WHOLE_NAMES: [&str; 5] = ["auth", "x_auth", "sig", "pwd", "x_honeycomb_team"];
+/// The same without the places for `-` and `_`.
+static PLAIN_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| NAMES.map(plain).into());
+static PLAIN_WHOLE_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| WHOLE_NAMES.map(plain).into());
 /// What begins a private key in PEM.
 const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 
 /// Whether the value of a header, a variable, a flag or a field with this name is secret. `-` and `_` are ignored, so that
 /// `x-api-key`, `api_key` and `apiKey` are alike.
 pub fn is_name(name: &str) -> bool {
-    let plain = |name: &str| -> String {
-        let letters = name.chars().filter(|letter| !matches!(letter, '-' | '_'));
-        letters.map(|letter| letter.to_ascii_lowercase()).collect()
-    };
     let name = plain(name);
-    NAMES.iter().any(|part| name.contains(&plain(part)))
+    PLAIN_NAMES.iter().any(|part| name.contains(part)) || PLAIN_WHOLE_NAMES.contains(&name)
+}
+
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(|letter| !matches!(letter, '-' | '_'));
+    letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
 /// Where the user information of URLs is in a text: what is between `://` and the last `@` of the authority.
@@ -73,7 +84,16 @@ mod tests {
         {
             assert!(is_name(name), "{name}");
         }
+        for name in ["x-auth-key", "licenseKey", "NEW_RELIC_LICENSE_KEY", "hmac_key", "x-hub-signature-256"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["auth", "X-Auth", "sig", "PWD", "x-honeycomb-team"] {
+            assert!(is_name(name), "{name}");
+        }
         for name in ["accept", "x-key", "host", "x-forwarded-for", "kid"] {
+            assert!(!is_name(name), "{name}");
+        }
+        for name in ["author", "authority", "design", "signal", "ext-authz", "team"] {
             assert!(!is_name(name), "{name}");
         }
     }

@@ -5,10 +5,12 @@ pub mod pairs;
 
 use hoptax_result::{
     ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum, Charge,
-    Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
+    Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
 };
-use hoptax_stats::decide;
+use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
+use crate::comparison::rounds_to_complete;
+use crate::precision::at_looks;
 use crate::summary::{rounds_of_sum, sum_of_cpu_costs};
 
 /// What a bill states besides the numbers of its study.
@@ -160,12 +162,19 @@ fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum>
     let interaction_us = sum_of_cpu_costs(result, &terms)?;
     let interaction_share = interaction_us.times(1.0 / whole.estimate);
     let (rounds, confidence) = (rounds_of_sum(result, &terms)?, result.plan.quantile_confidence());
+    let decision = decide(&interaction_share, rounds, confidence, BilledSum::MARGIN_SHARE)?;
+    let until_decided = || {
+        let half_width = interaction_share.half_width() * at_looks(rounds, confidence)?;
+        let needed = rounds_needed(half_width, rounds, DECISIVE * BilledSum::MARGIN_SHARE)?;
+        Some(rounds_to_complete(result, needed, rounds))
+    };
     Some(BilledSum {
         parts_us,
         together_us: sum_of_cpu_costs(result, &[together])?.times(-1.0),
         interaction_us,
         interaction_share,
-        decision: decide(&interaction_share, rounds, confidence, BilledSum::MARGIN_SHARE)?,
+        decision,
+        rounds_until_decided: if decision == Decision::Undecided { until_decided() } else { None },
     })
 }
 

@@ -4,6 +4,7 @@
 //! `hoptax_bootstrap` decides what the configuration becomes, and `hoptax_subject` reads the user's files and runs Envoy.
 //! `hoptax_study::bill` computes the bill from the result of the study.
 
+mod activity;
 mod change;
 mod lab;
 mod named;
@@ -11,6 +12,7 @@ pub mod study_file;
 mod trial;
 mod variant;
 
+pub use activity::activity;
 pub use change::{Change, Changed};
 pub use lab::{LabError, make_folders, write_files};
 pub use named::{NameError, named};

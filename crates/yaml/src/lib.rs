@@ -54,7 +54,7 @@ pub fn find<'a>(root: &'a Placed, pointer: &str) -> &'a Placed {
 
 /// The parser's message without the position, which is reported separately, and without its advice to programmers.
 pub fn message(error: &serde_saphyr::Error) -> String {
-    const ENDS: [&str; 3] = [" at line ", ", set DuplicateKeyPolicy", "; use Option"];
+    const ENDS: [&str; 4] = [" at line ", ", set DuplicateKeyPolicy", "; use Option", "; use from_str"];
     let whole = error.without_snippet().to_string();
     let message = whole.strip_prefix("error: ").unwrap_or(&whole);
     let end = ENDS.iter().filter_map(|end| message.find(end)).min();
@@ -122,6 +122,13 @@ impl<'de> Visitor<'de> for NodeVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_have_no_advice_to_programmers() {
+        let message_of = |text: &str| message(&serde_saphyr::from_str::<Placed>(text).unwrap_err());
+        assert_eq!(message_of("a: 1\n---\nb: 2\n"), "multiple YAML documents detected");
+        assert_eq!(message_of("a: 1\na: 2\n"), "duplicate mapping key: a");
+    }
 
     #[test]
     fn a_pointer_leads_to_its_node_or_to_the_nearest_one_around_it() {

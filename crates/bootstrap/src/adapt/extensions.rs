@@ -3,30 +3,48 @@
 use serde_json::Value;
 
 use super::{Context, find as find_nodes};
-use crate::tree::{extension_type, last_step, message_type, remove, text};
+use crate::tree::{extension_type, last_step, message_type, text};
 
-/// Types of extensions that are removed, each with the reason. An entry matches the part of a type after `envoy.`.
-const REMOVED: [(&str, &str); 10] = [
-    (
-        "extensions.filters.listener.original_dst.",
-        "it needs connections that the kernel redirected; the lab connects to each listener by its own port",
-    ),
-    ("extensions.filters.listener.original_src.", "it needs the kernel's transparent proxying"),
-    ("extensions.filters.http.original_src.", "it needs the kernel's transparent proxying"),
-    ("extensions.filters.http.dynamic_forward_proxy.", "it connects to addresses that requests name"),
-    ("extensions.filters.network.sni_dynamic_forward_proxy.", "it connects to addresses that clients name"),
-    ("extensions.filters.http.aws_", "it asks services outside of the lab for credentials"),
-    ("extensions.filters.http.gcp_authn.", "it asks services outside of the lab for credentials"),
+/// Types of extensions that are removed, each with the reason and what to do. An entry matches the part of a type after `envoy.`.
+const REMOVED: [(&str, &str); 11] = [
+    ("extensions.filters.listener.original_dst.", REDIRECTED),
+    ("extensions.filters.listener.original_src.", TRANSPARENT),
+    ("extensions.filters.http.original_src.", TRANSPARENT),
+    ("extensions.filters.http.dynamic_forward_proxy.", NAMED_BY_REQUESTS),
+    ("extensions.filters.network.sni_dynamic_forward_proxy.", NAMED_BY_REQUESTS),
+    ("extensions.filters.http.aws_lambda.", CREDENTIALS),
+    ("extensions.filters.http.aws_request_signing.", CREDENTIALS),
+    ("extensions.filters.http.gcp_authn.", CREDENTIALS),
     (
         "extensions.transport_sockets.proxy_protocol.",
-        "the origin expects no PROXY header; what it wraps stays",
+        "the origin expects no PROXY header, and what it wraps stays; measure it where it runs, as an arm with a `url`",
     ),
-    ("extensions.transport_sockets.alts.", "its handshaker is a service outside of the lab"),
-    ("extensions.clusters.dynamic_forward_proxy.", "it connects to addresses that requests name"),
+    (
+        "extensions.transport_sockets.alts.",
+        "its handshaker is a service outside of the lab; measure it where it runs, as an arm with a `url`",
+    ),
+    ("extensions.clusters.dynamic_forward_proxy.", NAMED_BY_REQUESTS),
 ];
 
+const REDIRECTED: &str = "it needs connections that the kernel redirected; the lab connects to each listener by its own port: choose one with `--listener`";
+const TRANSPARENT: &str =
+    "it needs the kernel's transparent proxying; measure it where it runs, as an arm with a `url`";
+const NAMED_BY_REQUESTS: &str =
+    "it connects to addresses that requests name; measure it where it runs, as an arm with a `url`";
+const CREDENTIALS: &str =
+    "it asks services outside of the lab for credentials; measure it where it runs, as an arm with a `url`";
+
 /// Names of the same extensions, for configurations that give no type.
-const NAMES: [&str; 2] = ["envoy.filters.listener.original_dst", "envoy.filters.listener.original_src"];
+const NAMES: [(&str, &str); 2] = [
+    ("envoy.filters.listener.original_dst", REDIRECTED),
+    ("envoy.filters.listener.original_src", TRANSPARENT),
+];
+
+/// Code that extensions load over the network: the setting, what it is, and the setting for a file instead.
+const REMOTE: [(&str, &str, &str); 2] = [
+    ("/code/remote", "WebAssembly code", "code.local.filename"),
+    ("/module/remote", "module", "module.local.filename"),
+];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
     loop {
@@ -37,14 +55,32 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         for pointer in found {
             // A transport socket that was removed may have left another one of these, which is found in the next turn.
             let Some(why) = context.tree.pointer(&pointer).and_then(why_removed) else { continue };
-            let what = described(&context.tree, &pointer);
-            remove(&mut context.tree, &pointer);
-            context.list(&pointer, &what, &format!("removed: {why}"));
+            context.remove_extension(&pointer, why);
         }
     }
-    for pointer in context.find(&|_, node| node.pointer("/code/remote").is_some()) {
-        let message = "WebAssembly code is loaded over the network; download it and name the file in `code.local.filename`";
-        context.problem(&pointer, message);
+    for pointer in context.find(&|_, node| node.get("aws_iam").is_some()) {
+        context.remove_key(&pointer, "aws_iam", CREDENTIALS);
+    }
+    for (setting, what, instead) in REMOTE {
+        for pointer in context.find(&|_, node| node.pointer(setting).is_some_and(Value::is_object)) {
+            let around = around(&context.tree, &pointer);
+            let message = format!(
+                "{around} loads its {what} over the network; download it and name the file in `{instead}`"
+            );
+            context.problem(&pointer, &message);
+        }
+    }
+}
+
+/// The extension that a node is in, for a message.
+fn around(root: &Value, pointer: &str) -> String {
+    let mut at = pointer;
+    loop {
+        if root.pointer(at).is_some_and(|node| node.get("typed_config").is_some()) {
+            return described(root, at);
+        }
+        let Some((parent, _)) = at.rsplit_once('/') else { return "an extension".to_owned() };
+        at = parent;
     }
 }
 
@@ -53,8 +89,9 @@ fn why_removed(node: &Value) -> Option<&'static str> {
         return None;
     }
     // A name of metadata has a kind beside it.
-    if NAMES.contains(&text(node, "/name")) && node.get("kind").is_none() {
-        return Some(REMOVED[0].1);
+    let named = NAMES.iter().find(|(name, _)| text(node, "/name") == *name);
+    if let Some((_, why)) = named.filter(|_| node.get("kind").is_none()) {
+        return Some(*why);
     }
     node.get("typed_config")?;
     let of = extension_type(node).strip_prefix("envoy.")?;
@@ -104,4 +141,100 @@ pub(super) fn described(root: &Value, pointer: &str) -> String {
         name => name,
     };
     format!("{kind} `{name}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{adapted, configuration, lab};
+
+    /// A proxy with these filters of requests, from line 8 on, and this cluster in the line behind them.
+    fn proxy(filters: &[String], cluster: &str) -> String {
+        let filters: String =
+            filters.iter().map(|filter| format!("                  - {filter}\n")).collect();
+        format!(
+            "static_resources:
+  listeners:
+    - name: a
+      filter_chains:
+        - filters:
+            - typed_config:
+                http_filters:
+{filters}  clusters: [{cluster}]"
+        )
+    }
+
+    fn filter(name: &str, of: &str) -> String {
+        format!(
+            "{{name: {name}, typed_config: {{'@type': type.googleapis.com/envoy.extensions.filters.http.{of}}}}}"
+        )
+    }
+
+    #[test]
+    fn extensions_that_cannot_run_here_are_removed_with_their_line_and_what_to_do() {
+        let types = [
+            "dynamic_forward_proxy.v3.FilterConfig",
+            "original_src.v3.OriginalSrc",
+            "aws_lambda.v3.Config",
+            "aws_request_signing.v3.AwsRequestSigning",
+            "gcp_authn.v3.GcpAuthnFilterConfig",
+        ];
+        let filters: Vec<String> =
+            types.iter().enumerate().map(|(index, of)| filter(&format!("own-{index}"), of)).collect();
+        let cluster = "{name: c, cluster_type: {name: own-5, typed_config: {'@type': type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig}}}";
+        let adapted = adapted(&proxy(&filters, cluster));
+        let removed: Vec<_> = adapted.replacements.iter().filter(|one| one.cannot_run).collect();
+        assert_eq!(removed.len(), 6, "{removed:?}");
+        for (index, one) in removed.iter().enumerate() {
+            assert_eq!(one.place.line, 8 + index as u64, "{one:?}");
+            assert!(one.what.ends_with(&format!(" `own-{index}`")), "{one:?}");
+            assert!(
+                one.with.starts_with("removed: ") && one.with.contains("as an arm with a `url`"),
+                "{one:?}"
+            );
+        }
+        let left = adapted.bootstrap().to_string();
+        assert!(!left.contains("own-"), "{left}");
+    }
+
+    #[test]
+    fn an_extension_that_is_told_by_its_name_has_the_reason_of_its_type() {
+        let text = "static_resources: {listeners: [{name: a, listener_filters: [{name: envoy.filters.listener.original_src}]}]}";
+        let removed = adapted(text).replacements.into_iter().find(|one| one.cannot_run).unwrap();
+        assert!(removed.with.contains("transparent proxying"), "{removed:?}");
+    }
+
+    #[test]
+    fn a_parser_of_events_of_aws_asks_nobody_and_stays() {
+        let parser = filter("events", "aws_eventstream_parser.v3.AwsEventstreamParser");
+        let left = adapted(&proxy(&[parser], "{name: c}")).bootstrap().to_string();
+        assert!(left.contains("AwsEventstreamParser"), "{left}");
+    }
+
+    #[test]
+    fn credentials_that_redis_would_get_from_aws_are_removed_and_listed() {
+        let cluster = "{name: c, typed_extension_protocol_options: {envoy.filters.network.redis_proxy: {auth_password: {inline_string: a}, aws_iam: {region: us-east-1}}}}";
+        let adapted = adapted(&proxy(&[], cluster));
+        let one = adapted.replacements.iter().find(|one| one.what == "`aws_iam`").unwrap();
+        assert!(one.place.line == 8 && one.with.contains("for credentials"), "{one:?}");
+        let left = adapted.bootstrap().to_string();
+        assert!(!left.contains("us-east-1") && left.contains("auth_password"), "{left}");
+    }
+
+    #[test]
+    fn code_from_the_network_is_refused_with_its_extension_and_the_setting_for_a_file() {
+        let filters = [
+            "{name: w, typed_config: {config: {vm_config: {code: {remote: {sha256: a}}}}}}",
+            "{name: m, typed_config: {dynamic_module_config: {module: {remote: {sha256: a}}}}}",
+        ];
+        let text = proxy(&filters.map(str::to_owned), "{name: c}");
+        let error = configuration(&text).unwrap().adapt(&lab(), &|_| None).unwrap_err().to_string();
+        let lines: Vec<&str> = error.lines().collect();
+        assert_eq!(lines.len(), 2, "{error}");
+        for (line, (number, name, setting)) in
+            lines.iter().zip([(8, "`w`", "`code.local.filename`"), (9, "`m`", "`module.local.filename`")])
+        {
+            let is_placed = line.starts_with(&format!("envoy.yaml:{number}: "));
+            assert!(is_placed && line.contains(name) && line.contains(setting), "{error}");
+        }
+    }
 }

@@ -1,14 +1,12 @@
 //! Key sets of tokens get keys of the lab of the same kinds, so that requests can present valid tokens.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use hoptax_certs::KeyKind;
 use serde_json::{Value, json};
 
 use super::Context;
 use super::tls::kind;
 use crate::lab_keys::LabKey;
-use crate::tree::{join, text};
+use crate::tree::join;
 
 /// What most issuers sign with.
 const USUAL: LabKey = LabKey::Certified(KeyKind::Rsa2048);
@@ -53,13 +51,7 @@ fn name(kind: Option<LabKey>, is_known: bool) -> String {
 
 /// The kinds of the keys of a set, each with its key; none if the set cannot be read, or has no keys.
 fn read(context: &Context<'_>, source: &Value) -> Option<Vec<(Option<LabKey>, Value)>> {
-    let bytes =
-        match (text(source, "/filename"), text(source, "/inline_string"), text(source, "/inline_bytes")) {
-            ("", "", bytes) => BASE64_STANDARD.decode(bytes).ok()?,
-            ("", inline, _) => inline.as_bytes().to_vec(),
-            (path, ..) => (context.read)(path)?,
-        };
-    let set: Value = serde_json::from_slice(&bytes).ok()?;
+    let set: Value = serde_json::from_slice(&context.content(source)?).ok()?;
     let keys: Vec<(Option<LabKey>, Value)> = match set.get("keys").and_then(Value::as_array) {
         Some(keys) => keys.iter().map(|key| (LabKey::of(key), key.clone())).collect(),
         // Envoy also accepts certificates in PEM by the identifiers of their keys.
@@ -75,10 +67,12 @@ fn read(context: &Context<'_>, source: &Value) -> Option<Vec<(Option<LabKey>, Va
 
 #[cfg(test)]
 mod tests {
-    use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+    use base64::Engine;
+    use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 
     use super::*;
     use crate::fixture::{configuration, lab};
+    use crate::tree::text;
 
     /// The keys of a provider, and what the list of replacements says.
     fn keys(provider: &str, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> (Vec<Value>, Vec<String>, Value) {

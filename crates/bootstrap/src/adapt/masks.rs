@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use hoptax_secrets::{NAMES, is_name, users_of_urls};
+use hoptax_secrets::{NAMES, WHOLE_NAMES, is_name, users_of_urls};
 use regex::Regex;
 use serde_json::Value;
 
@@ -15,10 +15,14 @@ const PLAIN: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "none",
 /// Members of a JSON Web Key that are secret (RFC 7518, section 6).
 const MEMBERS: [&str; 7] = ["k", "d", "p", "q", "dp", "dq", "qi"];
 
-/// A name of a secret within a text.
+/// A command that Envoy replaces in formats and in values of headers.
+const COMMAND: &str = r"%[A-Z][A-Z0-9_]*(?:\([^)]*\))?(?::[0-9]+)?%";
+
+/// A name of a secret within a text. What separates it from its value follows, so a whole name ends there.
 static NAME: LazyLock<String> = LazyLock::new(|| {
-    let names = NAMES.map(|name| name.replace('_', "[_-]?")).join("|");
-    format!("[A-Za-z0-9_-]*(?i:{names})[A-Za-z0-9_-]*")
+    let any = |names: &[&str]| names.join("|").replace('_', "[_-]?");
+    let (parts, whole) = (any(&NAMES), any(&WHOLE_NAMES));
+    format!("(?:[A-Za-z0-9_-]*(?i:{parts})[A-Za-z0-9_-]*|(?:^|[^A-Za-z0-9_-])(?i:{whole}))")
 });
 /// A name, what separates it from its value, and the value in quotes.
 static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -27,14 +31,14 @@ static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 /// The same with a value without quotes, to its end or that of the line.
 static SETTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let value = r#"((?i:(?:bearer|basic)[ \t]+)?[^\s"',;&{}\[\]()]+)"#;
+    let value = format!(r#"((?i:(?:bearer|basic)[ \t]+)?(?:{COMMAND}|[^\s"',;&{{}}\[\]()])+)"#);
     Regex::new(&format!(r"{}[ \t]*[:=][ \t]*{value}", *NAME)).ok()
 });
 static PEM: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"-----BEGIN [A-Z0-9 ]+-----((?s:.)+?)-----END").ok());
 /// What is kept of a value: the scheme of credentials, and commands that Envoy replaces.
 static KEPT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)^(?:bearer|basic|digest|negotiate)(?:\s+|$)|%[A-Z_]+(?:\([^)]*\))?(?::[0-9]+)?%").ok()
+    Regex::new(&format!(r"(?i:^(?:bearer|basic|digest|negotiate)(?:\s+|$))|{COMMAND}")).ok()
 });
 
 /// How a text writes names and values.
@@ -69,6 +73,26 @@ impl Masks {
             rest = kept.end();
         }
         masked + &self.literal(value.get(rest..).unwrap_or_default())
+    }
+
+    /// What stands for a secret that need not be text. The line break at the end of a file is kept.
+    pub(super) fn bytes(&mut self, secret: &[u8]) -> String {
+        let Ok(text) = std::str::from_utf8(secret) else { return "x".repeat(secret.len()) };
+        let word = text.trim_end();
+        self.value(word) + text.get(word.len()..).unwrap_or_default()
+    }
+
+    /// What stands for a secret that must differ from others. It is longer than the secret if the mask is taken, as in a dump, in which
+    /// Envoy writes one word for all secrets.
+    pub(super) fn distinct(&mut self, secret: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
+        let mask = self.value(secret);
+        let mut distinct = mask.clone();
+        let mut number = 0;
+        while is_taken(&distinct) {
+            number += 1;
+            distinct = format!("{mask}-{number}");
+        }
+        distinct
     }
 
     fn literal(&mut self, secret: &str) -> String {
@@ -244,6 +268,36 @@ handle:respond({[":status"] = "401"}, "no token")"#;
             "{masked}"
         );
         assert_eq!(masked.len(), json.len(), "the form of the text stays");
+    }
+
+    #[test]
+    fn a_short_name_of_a_secret_is_a_whole_name_and_commands_beside_names_stay() {
+        for (settings, kept) in [
+            ("sig=hunter2-a&n=1", "sig=xxxxxxxxx&n=1"),
+            ("?n=1&auth=hunter2-a", "?n=1&auth=xxxxxxxxx"),
+            ("pwd: 'hunter2-a'", "pwd: 'xxxxxxxxx'"),
+            ("design=oak author: ann my-auth=open", "design=oak author: ann my-auth=open"),
+            (
+                "token=%REQ(X-TOKEN):8% hmac=%AN_ENTRY%hunter2-a",
+                "token=%REQ(X-TOKEN):8% hmac=%AN_ENTRY%xxxxxxxxx",
+            ),
+        ] {
+            assert_eq!(masked(settings, Syntax::Settings), kept);
+        }
+        assert_eq!(Masks::default().value("a%41%42"), "xxxxxxx");
+    }
+
+    #[test]
+    fn secrets_that_must_differ_do_so_although_a_dump_has_one_word_for_all() {
+        let mut masks = Masks::default();
+        let mut keys: Vec<String> = Vec::new();
+        for secret in ["[redacted]", "[redacted]", "hunter2-ab"] {
+            let key = masks.distinct(secret, &|key| keys.iter().any(|known| known == key));
+            keys.push(key);
+        }
+        assert_eq!(keys, ["xxxxxxxxxx", "xxxxxxxxxx-1", "xxxxxxxxx1"]);
+        assert_eq!(masks.bytes(b"hunter2-ab\n"), format!("{}\n", keys[2]));
+        assert_eq!(masks.bytes(&[0xff; 3]), "xxx");
     }
 
     #[test]

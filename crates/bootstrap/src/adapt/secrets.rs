@@ -1,20 +1,20 @@
 //! Secrets become texts of the lab of the same length, which requests then present where a filter asks for them.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hoptax_secrets::is_name;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Context;
 use super::masks::Syntax;
-use crate::tree::{self, COMPARED, items, join, last_step, message_type, text};
+use crate::tree::{self, COMPARED, items, join, last_name, last_step, message, text};
 
-/// The user of the lab, `lab` with the password `lab`, as basic authentication stores it.
-const USER: &str = "lab:{SHA}OVP53fl1q1CX7kaNmVVcW0QRab8=";
-/// The header with which that user authenticates.
-pub(crate) const BASIC_USER: &str = "Basic bGFiOmxhYg==";
-/// The key of the lab for authentication by key.
-pub(crate) const API_KEY: &str = "lab-key";
+/// Letters of a secret whose length is not known: as many as 16 bytes in hexadecimal have.
+const USUAL: usize = 32;
 
 /// Fields that hold secrets: text, or a data source.
 const SECRET: [&str; 15] = [
@@ -40,7 +40,7 @@ const ENDINGS: [&str; 7] =
     ["password", "passwd", "passphrase", "secret", "api_key", "access_key", "private_key"];
 
 /// Steps of pointers behind which names are the user's own, or those of code of the user.
-const OWN: [&str; 9] = [
+const OWN: [&str; 11] = [
     "configuration",
     "filter_config",
     "plugin_config",
@@ -49,6 +49,8 @@ const OWN: [&str; 9] = [
     "metadata",
     "filter_metadata",
     "static_layer",
+    "json_format",
+    "typed_json_format",
     "value",
 ];
 
@@ -56,33 +58,50 @@ const OWN: [&str; 9] = [
 const CODE: [&str; 3] = ["default_source_code", "source_codes", "inline_code"];
 
 pub(super) fn adapt(context: &mut Context<'_>) {
-    replace_credentials(context);
-    discovered_secrets(context);
+    generic_secrets(context);
+    let certificates = context.lab.folder.join("certificates");
+    // Certificates of the lab have their keys in files of the lab.
+    let is_of_the_lab = |node: &Value| Path::new(text(node, "/filename")).starts_with(&certificates);
     let found = context.find(&|pointer, node| {
-        is_secret_field(pointer) && (node.is_string() || is_source(node)) && !is_of_the_lab(node)
+        (node.is_string() || is_source(node))
+            && is_secret_field(&context.tree, pointer)
+            && !is_of_the_lab(node)
     });
     for pointer in found {
-        let what = format!("the secret `{}`", last_step(&pointer));
+        let what = format!("the secret `{}`", last_name(&pointer));
         let Some(node) = context.tree.pointer(&pointer).cloned() else { continue };
         let hidden = hidden(context, &node);
-        let hidden = if node.is_string() { hidden } else { json!({"inline_string": hidden}) };
         if hidden != node {
             context.replace(&pointer, hidden, &what, "a text of the lab");
         }
     }
     headers(context);
     compared_values(context);
+    compared_keys(context);
     texts(context);
 }
 
 /// The name of a field, or of the user's own setting, by the last step that is no index.
-fn is_secret_field(pointer: &str) -> bool {
-    let name = pointer.rsplit('/').find(|step| step.parse::<usize>().is_err()).unwrap_or_default();
-    if SECRET.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-        return true;
-    }
-    let is_own = pointer.split('/').any(|step| OWN.contains(&step));
-    is_own && is_name(name)
+fn is_secret_field(tree: &Value, pointer: &str) -> bool {
+    let name = last_name(pointer);
+    SECRET.contains(&name)
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || is_own(tree, pointer) && is_name(name)
+}
+
+/// Whether the names in a pointer are the user's own, or those of code of the user. A `value` that wraps a message of Envoy has fields
+/// of Envoy.
+fn is_own(tree: &Value, pointer: &str) -> bool {
+    let wraps = |before: &str| {
+        let message = tree.pointer(before).map(message);
+        message.is_some_and(|message| !message.at.is_empty() && message.of.starts_with("envoy."))
+    };
+    let mut at = 0;
+    pointer.split('/').skip(1).any(|step| {
+        let before = pointer.get(..at).unwrap_or_default();
+        at += 1 + step.len();
+        OWN.contains(&step) && !(step == "value" && wraps(before))
+    })
 }
 
 /// Values of headers with names of secrets.
@@ -105,13 +124,19 @@ fn headers(context: &mut Context<'_>) {
 /// What is replaced in matchers of secret values.
 const COMPARED_WITH: &str = "what the value of a secret header or parameter is compared with";
 
+/// Whether a matcher looks at the value of a header or a parameter with the name of a secret.
+fn has_secret_input(node: &Value) -> bool {
+    ["header_name", "query_param"]
+        .iter()
+        .any(|key| is_name(text(node, &format!("/input/typed_config/{key}"))))
+}
+
 /// What matchers compare the values of such headers and parameters with. Requests present the same texts of the lab.
 fn compared_values(context: &mut Context<'_>) {
     let is_meant = |node: &Value| {
-        is_name(text(node, "/name")) && COMPARED.iter().any(|key| node.get(key).is_some())
-            || is_name(text(node, "/name"))
-                && ["string_match", "safe_regex_match"].iter().any(|key| node.get(key).is_some())
-            || is_name(text(node, "/input/typed_config/header_name")) && node.get("value_match").is_some()
+        let has = |keys: &[&str]| keys.iter().any(|key| node.get(key).is_some());
+        (has(&COMPARED) || has(&["string_match", "safe_regex_match"])) && is_name(text(node, "/name"))
+            || has(&["value_match"]) && has_secret_input(node)
     };
     for pointer in context.find(&|_, node| is_meant(node)) {
         for matcher in ["", "/string_match", "/value_match"] {
@@ -126,6 +151,29 @@ fn compared_values(context: &mut Context<'_>) {
                 }
             }
             compared_expressions(context, &format!("{pointer}{matcher}"));
+        }
+    }
+}
+
+/// Keys of mappings in which matchers look such values up.
+fn compared_keys(context: &mut Context<'_>) {
+    let mut found = context.find(&|_, node| node.get("input").is_some() && has_secret_input(node));
+    // A mapping may hold another matcher, whose pointer changes with the keys around it.
+    found.sort_by_key(|pointer| Reverse(pointer.len()));
+    for pointer in found {
+        for kind in ["exact_match_map", "prefix_match_map"] {
+            let at = format!("{pointer}/{kind}/map");
+            let Some(entries) = context.tree.pointer(&at).and_then(Value::as_object).cloned() else {
+                continue;
+            };
+            let mut hidden = Map::new();
+            for (key, value) in &entries {
+                let key = context.masks.distinct(key, &|key| hidden.contains_key(key));
+                hidden.insert(key, value.clone());
+            }
+            if hidden != entries {
+                context.replace(&at, hidden.into(), COMPARED_WITH, "texts of the lab of the same length");
+            }
         }
     }
 }
@@ -153,11 +201,10 @@ fn texts(context: &mut Context<'_>) {
         let Some(value) = context.tree.pointer(&pointer).and_then(Value::as_str).map(str::to_owned) else {
             continue;
         };
-        let has_step = |steps: &[&str]| pointer.split('/').any(|step| steps.contains(&step));
         let key = last_step(&pointer);
-        let syntax = if has_step(&CODE) {
+        let syntax = if pointer.split('/').any(|step| CODE.contains(&step)) {
             Syntax::Code
-        } else if key == "inline_string" || key == "inline_bytes" || has_step(&OWN) {
+        } else if key == "inline_string" || key == "inline_bytes" || is_own(&context.tree, &pointer) {
             Syntax::Settings
         } else {
             Syntax::Other
@@ -184,85 +231,198 @@ fn is_source(node: &Value) -> bool {
         .any(|key| node.get(key).is_some())
 }
 
-/// Certificates of the lab have their keys in files of the lab.
-fn is_of_the_lab(node: &Value) -> bool {
-    node.get("filename").and_then(Value::as_str).is_some_and(|path| path.contains("/certificates/"))
-}
-
-/// As many letters as a text has; a secret that is not a text becomes a word.
+/// As many letters as a secret has, which is a text or a data source.
 fn hidden(context: &mut Context<'_>, node: &Value) -> Value {
-    let text =
-        node.as_str().or_else(|| node.get("inline_string").and_then(Value::as_str)).unwrap_or("secret");
-    context.masks.value(text).into()
-}
-
-/// Users of basic authentication, and keys of authentication by key: as many as there were.
-fn replace_credentials(context: &mut Context<'_>) {
-    let found = context
-        .find(&|_, node| message_type(node).contains(".basic_auth.v3.") && node.get("users").is_some());
-    for pointer in found {
-        let at = join(&pointer, "users");
-        let number =
-            context.tree.pointer(&at).map_or(1, |users| text(users, "/inline_string").lines().count().max(1));
-        let more =
-            (1..number).map(|number| format!("\n{}", USER.replacen("lab", &format!("lab{number}"), 1)));
-        let users = std::iter::once(USER.to_owned()).chain(more).collect::<String>();
-        context.replace(
-            &at,
-            json!({"inline_string": users}),
-            "users and hashed passwords",
-            "users of the lab, as many",
-        );
+    if let Some(text) = node.as_str() {
+        return context.masks.value(text).into();
     }
-    let found = context.find(&|_, node| {
-        message_type(node).contains(".api_key_auth.v3.") && node.get("credentials").is_some()
-    });
-    for pointer in found {
-        let at = join(&pointer, "credentials");
-        let number = items(&context.tree, &at).len();
-        let key = |index: usize| if index == 0 { API_KEY.to_owned() } else { format!("{API_KEY}-{index}") };
-        let keys: Vec<Value> = (0..number)
-            .map(|index| json!({"key": key(index), "client": format!("client-{index}")}))
-            .collect();
-        context.replace(&at, keys.into(), "keys of clients", "keys of the lab, as many");
-    }
+    let hidden = match context.content(node) {
+        Some(content) => context.masks.bytes(&content),
+        None => "x".repeat(USUAL),
+    };
+    json!({"inline_string": hidden})
 }
 
 /// Secrets that filters name, other than those of TLS, which have files: they become static secrets.
-fn discovered_secrets(context: &mut Context<'_>) {
-    let mut names = Vec::new();
+fn generic_secrets(context: &mut Context<'_>) {
+    let mut secrets: BTreeMap<String, Value> = BTreeMap::new();
     for pointer in context.find(&|pointer, node| last_step(pointer) == "sds_config" && node.is_object()) {
         let Some((parent, _)) = pointer.rsplit_once('/') else { continue };
-        let parent = parent.to_owned();
-        if let Some(node) = context.tree.pointer(&parent) {
-            names.push(text(node, "/name").to_owned());
-        }
-        context.replace(&pointer, Value::Null, "a secret that is discovered", "a static secret of the lab");
+        let name = context.tree.pointer(parent).map_or("", |node| text(node, "/name")).to_owned();
+        let (secret, with) = generic_secret(context, &name);
+        context.replace(&pointer, Value::Null, "a secret that is discovered", with);
+        secrets.insert(name, secret);
     }
-    let at = "/static_resources/secrets";
-    let secrets: Vec<(String, String, bool)> = items(&context.tree, at)
+    let statics: Vec<(String, String, bool)> = items(&context.tree, "/static_resources/secrets")
         .into_iter()
         .map(|(pointer, secret)| {
             (pointer, text(secret, "/name").to_owned(), secret.get("generic_secret").is_some())
         })
         .collect();
-    for (pointer, name, is_generic) in secrets {
+    for (pointer, name, is_generic) in statics {
         tree::remove(&mut context.tree, &pointer);
-        let with =
-            if is_generic { "a static secret of the lab" } else { "files of the lab, where it is used" };
-        context.list(&pointer, "a static secret", with);
         if is_generic {
-            names.push(name);
+            let (secret, with) = generic_secret(context, &name);
+            context.list(&pointer, "a static secret", with);
+            secrets.insert(name, secret);
+        } else {
+            context.list(&pointer, "a static secret", "files of the lab, where it is used");
         }
     }
-    names.sort();
-    names.dedup();
-    for name in names {
-        let secret = json!({"name": name, "generic_secret": {"secret": {"inline_string": "x".repeat(32)}}});
+    for secret in secrets.into_values() {
         let statics = &mut context.tree["static_resources"]["secrets"];
         match statics.as_array_mut() {
             Some(secrets) => secrets.push(secret),
             None => *statics = json!([secret]),
         }
+    }
+}
+
+/// The secret of the lab with this name, and its description.
+fn generic_secret(context: &mut Context<'_>, name: &str) -> (Value, &'static str) {
+    let given = context.configuration.secrets.get(name);
+    let source =
+        given.and_then(|given| given.pointer("/generic_secret/secret")).unwrap_or(&Value::Null).clone();
+    let with = if context.content(&source).is_some() {
+        "a static secret of the lab of the same length"
+    } else {
+        "a static secret of the lab (32 letters; the length of the original is not known)"
+    };
+    (json!({"name": name, "generic_secret": {"secret": hidden(context, &source)}}), with)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{adapted, configuration, lab};
+
+    use super::*;
+
+    /// A configuration with these settings of a filter.
+    fn with_filter(typed_config: &Value) -> String {
+        json!({"static_resources": {"listeners": [{"name": "a", "filter_chains": [{"filters": [{"typed_config": typed_config}]}]}]}})
+            .to_string()
+    }
+
+    /// The settings of the filter once adapted, and what was replaced.
+    fn settings(typed_config: &Value) -> (Value, Vec<String>) {
+        let adapted = adapted(&with_filter(typed_config));
+        let pointer = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
+        let settings = adapted.bootstrap().pointer(pointer).unwrap().clone();
+        (settings, adapted.replacements.into_iter().map(|one| one.what).collect())
+    }
+
+    /// The generic secret that stands for one, and its description.
+    fn generic(secret: &Value, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> (Value, String) {
+        let statics = json!([{"name": "s", "generic_secret": {"secret": secret}}]);
+        let text =
+            json!({"static_resources": {"listeners": [{"name": "a"}], "secrets": statics}}).to_string();
+        let adapted = configuration(&text).unwrap().adapt(&lab(), read).unwrap();
+        let secret =
+            adapted.bootstrap().pointer("/static_resources/secrets/0/generic_secret/secret").unwrap().clone();
+        let list = adapted.replacements.into_iter().find(|one| one.what == "a static secret");
+        (secret, list.unwrap().with)
+    }
+
+    #[test]
+    fn a_generic_secret_has_the_length_of_the_original_wherever_that_is() {
+        let read = |path: &str| (path == "/etc/secret").then(|| b"hunter2-a\n".to_vec());
+        for (source, masked) in [
+            (json!({"inline_string": "Basic hunter2-a"}), "Basic xxxxxxxxx"),
+            (json!({"inline_bytes": BASE64_STANDARD.encode("hunter2-a")}), "xxxxxxxxx"),
+            (json!({"filename": "/etc/secret"}), "xxxxxxxxx\n"),
+        ] {
+            let (secret, with) = generic(&source, &read);
+            assert_eq!(secret, json!({"inline_string": masked}));
+            assert!(with.ends_with("of the same length"), "{with}");
+        }
+        for unknown in [
+            json!({"filename": "/etc/missing"}),
+            json!({"environment_variable": "SECRET"}),
+            json!({"inline_string": "[redacted]"}),
+        ] {
+            let (secret, with) = generic(&unknown, &read);
+            assert_eq!(secret, json!({"inline_string": "x".repeat(USUAL)}));
+            assert!(with.contains(&format!("({USUAL} letters;")), "{with}");
+        }
+    }
+
+    #[test]
+    fn the_list_names_the_field_of_a_list_of_secrets() {
+        let passwords = json!([{"inline_string": "hunter2-a"}, {"inline_string": "hunter2-bc"}]);
+        let (settings, list) = settings(&json!({"downstream_auth_passwords": passwords}));
+        let masked = json!([{"inline_string": "xxxxxxxxx"}, {"inline_string": "xxxxxxxxxx"}]);
+        assert_eq!(settings["downstream_auth_passwords"], masked);
+        assert_eq!(
+            list.iter().filter(|what| *what == "the secret `downstream_auth_passwords`").count(),
+            2,
+            "{list:?}"
+        );
+    }
+
+    #[test]
+    fn keys_of_mappings_that_secret_headers_are_looked_up_in_are_masked_also_in_each_other() {
+        let tree = |input: &str, name: &str, entries: &Value| {
+            let input = json!({"name": "i", "typed_config": {input: name}});
+            json!({"matcher_tree": {"input": input, "exact_match_map": {"map": entries}}})
+        };
+        let inner = tree("query_param", "sig", &json!({"hunter2/c": {"action": {"name": "skip"}}}));
+        let matcher =
+            tree("header_name", "x-api-key", &json!({"hunter2a": {"matcher": inner}, "hunter2b": {}}));
+        let (settings, list) = settings(&json!({"xds_matcher": matcher}));
+        let inner = tree("query_param", "sig", &json!({"xxxxxxxxx": {"action": {"name": "skip"}}}));
+        let wanted =
+            tree("header_name", "x-api-key", &json!({"xxxxxxxx": {"matcher": inner}, "xxxxxxx1": {}}));
+        assert_eq!(settings["xds_matcher"], wanted);
+        assert_eq!(list.iter().filter(|what| *what == COMPARED_WITH).count(), 2, "{list:?}");
+        let other = tree("header_name", "x-shop", &json!({"north": {}}));
+        assert_eq!(self::settings(&json!({"xds_matcher": other})).0["xds_matcher"], other);
+    }
+
+    #[test]
+    fn headers_parameters_and_settings_with_less_common_names_are_masked() {
+        let matching = json!({
+            "headers": [{"name": "x-auth", "string_match": {"exact": "hunter2-a"}}],
+            "query_parameters": [{"name": "sig", "string_match": {"exact": "hunter2-b"}}],
+        });
+        let header = |key: &str| json!({"header": {"key": key, "value": "hunter2-c"}});
+        let headers = ["x-auth-key", "x-hub-signature", "X-Honeycomb-Team"].map(header);
+        let format = json!({"json_format": {"apiToken": "hunter2-d", "hmac": "%REQ(X-HMAC)%"}});
+        let given = json!({"match": matching, "add": headers, "log_format": format, "plugin_config": {"license_key": "hunter2-e"}});
+        let (settings, _) = settings(&given);
+        let text = settings.to_string();
+        assert!(!text.contains("hunter2"), "{text}");
+        assert_eq!(settings["log_format"]["json_format"]["hmac"], "%REQ(X-HMAC)%");
+        let others = json!({"plugin_config": {"author": "ann", "design": "oak", "signal": "on"}});
+        assert_eq!(self::settings(&others).0, others);
+    }
+
+    #[test]
+    fn a_message_of_envoy_that_is_wrapped_keeps_its_fields_and_settings_of_others_do_not() {
+        let wrapped = |of: &str| {
+            let value = json!({"authorization_endpoint": "endpoint-a"});
+            json!({"@type": "type.googleapis.com/udpa.type.v1.TypedStruct", "type_url": format!("type.googleapis.com/{of}"), "value": value})
+        };
+        let is_kept = |of: &str| settings(&wrapped(of)).0["value"] == wrapped(of)["value"];
+        assert!(is_kept("envoy.extensions.filters.http.oauth2.v3.OAuth2Config"));
+        assert!(!is_kept("corp.example.Settings"));
+    }
+
+    #[test]
+    fn a_key_of_the_user_is_replaced_although_its_folder_is_called_as_that_of_the_lab() {
+        let (settings, _) = settings(&json!({"private_key": {"filename": "/etc/certificates/hunter2.pem"}}));
+        assert_eq!(settings["private_key"], json!({"inline_string": "x".repeat(USUAL)}));
+    }
+
+    #[test]
+    fn no_secret_is_in_the_places_of_the_list() {
+        let text = json!({"static_resources": {"listeners": [{"name": "a", "metadata": {"filter_metadata": {
+            "own": {"password": "hunter2-ab", "by_key": {"hunter2-ab": {"token": "hunter2-c"}}},
+        }}}]}});
+        let replacements = adapted(&text.to_string()).replacements;
+        assert!(
+            replacements.iter().any(|one| one.place.pointer.ends_with("/by_key/xxxxxxxxxx/token")),
+            "{replacements:?}"
+        );
+        assert!(!format!("{replacements:?}").contains("hunter2"), "{replacements:?}");
     }
 }

@@ -43,6 +43,18 @@ fn a_cluster_keeps_the_number_of_its_endpoints() {
 }
 
 #[test]
+fn a_listener_says_which_address_it_has_and_that_it_has_none() {
+    let address = |more: &str| {
+        let adapted = adapted(&format!("static_resources: {{listeners: [{{name: a{more}}}]}}"));
+        adapted.listeners[0].address.clone()
+    };
+    assert_eq!(address(""), "no address");
+    let inside = ", address: {envoy_internal_address: {server_listener_name: b}}";
+    assert_eq!(address(inside), "internal listener `b`");
+    assert_eq!(address(", address: {pipe: {path: /run/a.sock}}"), "/run/a.sock");
+}
+
+#[test]
 fn what_needs_the_kernel_is_removed_with_the_reason() {
     let adapted = adapted(
         "static_resources:
@@ -86,6 +98,24 @@ fn the_chain_for_the_port_of_a_redirecting_listener_is_not_the_one_that_is_measu
     };
     assert_eq!(chains(true), ["rest"]);
     assert_eq!(chains(false), ["loop"], "all connections are to this port");
+}
+
+#[test]
+fn a_matcher_of_filter_chains_is_removed_with_its_line_and_the_first_chain_stays() {
+    let adapted = adapted(
+        "static_resources:
+  listeners:
+    - name: a
+      filter_chains: [{name: first, filters: []}, {name: second, filters: []}]
+      filter_chain_matcher:
+        matcher_tree: {input: {typed_config: {'@type': type.googleapis.com/envoy.extensions.matching.common_inputs.network.v3.DestinationPortInput}}}",
+    );
+    let removed: Vec<(u64, &str)> =
+        adapted.replacements.iter().map(|one| (one.place.line, one.what.as_str())).collect();
+    assert_eq!(removed[1..], [(5, "`filter_chain_matcher`"), (4, "filter chain `second`")]);
+    let listener = &adapted.bootstrap()["static_resources"]["listeners"][0];
+    assert_eq!(listener.get("filter_chain_matcher"), None);
+    assert_eq!(listener["filter_chains"], json!([{"name": "first", "filters": []}]));
 }
 
 /// Sockets of a cluster that wrap each other, from the outermost.
@@ -157,19 +187,6 @@ fn limits_of_the_proxy_itself_admit_every_request() {
 }
 
 #[test]
-fn code_from_the_network_is_refused_with_its_line() {
-    let text = "static_resources:
-  listeners:
-    - name: a
-      filter_chains:
-        - filters:
-            - typed_config:
-                http_filters: [{name: w, typed_config: {config: {vm_config: {code: {remote: {}}}}}}]";
-    let error = configuration(text).unwrap().adapt(&lab(), &|_| None).unwrap_err().to_string();
-    assert!(error.starts_with("envoy.yaml:7: ") && error.contains("code.local.filename"), "{error}");
-}
-
-#[test]
 fn an_extension_that_envoy_lacks_is_removed_and_named() {
     let messages = [
         ("Didn't find a registered implementation for name: 'cors'", Some("cors")),
@@ -190,7 +207,7 @@ fn an_extension_that_envoy_lacks_is_removed_and_named() {
 }
 
 /// Places where an address can stand, each a function that puts it there.
-const PLACES: [fn(&mut Value, Value, &str); 14] = [
+const PLACES: [fn(&mut Value, Value, &str); 15] = [
     |root, address, _| root["static_resources"]["listeners"][0]["address"] = address,
     |root, address, _| {
         root["static_resources"]["listeners"][0]["additional_addresses"] = json!([{"address": address}]);
@@ -201,6 +218,14 @@ const PLACES: [fn(&mut Value, Value, &str); 14] = [
             "additional_addresses": [{"address": address}],
             "health_check_config": {"address": address, "port_value": 1},
         }}]}]});
+    },
+    |root, address, _| {
+        root["static_resources"]["clusters"][0]["load_assignment"] = json!({"endpoints": [{
+            "lb_endpoints": [{"endpoint": {"address": address}}],
+            "metadata": {"typed_filter_metadata": {
+                "envoy.http11_proxy_transport_socket.proxy_address": address,
+            }},
+        }]});
     },
     |root, address, _| {
         root["static_resources"]["clusters"][0]["upstream_bind_config"] = json!({"source_address": address});

@@ -29,7 +29,7 @@ impl Configuration {
         load: &dyn Fn(&str) -> Result<Loaded, String>,
         problems: &mut Vec<Problem>,
     ) {
-        let Resources { mut routes, mut endpoints, mut filters } = resources;
+        let Resources { routes, mut endpoints, filters } = resources;
         let mut files = Files { load, numbers: BTreeMap::new(), problems };
         if !is_dump {
             for (source, list) in [("lds_config", "listeners"), ("cds_config", "clusters")] {
@@ -42,24 +42,33 @@ impl Configuration {
                 }
             }
         }
-        self.place_filters(&mut filters, &mut files);
-        self.place_routes(&mut routes, &mut files);
+        self.place_filters(&filters, &mut files);
+        self.place_routes(&routes, &mut files);
         self.place_endpoints(&mut endpoints, &mut files);
         self.read_secrets(&mut files);
     }
 
     /// Filters that are discovered on their own.
-    fn place_filters(&mut self, filters: &mut BTreeMap<String, Found>, files: &mut Files<'_>) {
+    fn place_filters(&mut self, filters: &BTreeMap<String, Found>, files: &mut Files<'_>) {
         for pointer in self.nodes_with("config_discovery") {
             let Some(node) = self.tree.pointer(&pointer) else { continue };
+            let name = text(node, "/name").to_owned();
             let default = node.pointer("/config_discovery/default_config").cloned();
-            let at = join(&pointer, "typed_config");
-            match (filters.remove(text(node, "/name")), default) {
+            let source = format!("{pointer}/config_discovery/config_source");
+            let is_in_file = self.path_of(&source).is_some();
+            // Several listeners may share one filter.
+            let found = match filters.get(&name).cloned() {
+                None if is_in_file => self.named_at(&source, files, ("filter", "filters"), &name),
+                of_dump => of_dump,
+            };
+            match (found, default) {
                 (Some(mut found), _) => {
                     found.pointer += "/typed_config";
                     found.value = found.value["typed_config"].take();
-                    self.graft_typed(&at, found);
+                    self.graft_typed(&join(&pointer, "typed_config"), found);
                 }
+                // What is wrong with the file is a problem already.
+                (None, _) if is_in_file => {}
                 (None, Some(value)) => {
                     if let Some(node) = self.tree.pointer_mut(&pointer) {
                         node["typed_config"] = value;
@@ -73,6 +82,24 @@ impl Configuration {
         }
     }
 
+    /// The resource of this name in the file that a `ConfigSource` at a pointer names; what one and several of the kind are called
+    /// in problems.
+    fn named_at(
+        &mut self,
+        source: &str,
+        files: &mut Files<'_>,
+        (one, several): (&str, &str),
+        name: &str,
+    ) -> Option<Found> {
+        let before = files.problems.len();
+        let all = self.resources_at(source, files, several);
+        let found = all.into_iter().find(|found| text(&found.value, "/name") == name);
+        if found.is_none() && files.problems.len() == before {
+            files.problems.push(self.problem(source, &format!("the file has no {one} `{name}`")));
+        }
+        found
+    }
+
     /// As `graft`, for a configuration that keeps its type.
     fn graft_typed(&mut self, at: &str, found: Found) {
         let kind = found.value.get("@type").cloned();
@@ -82,7 +109,7 @@ impl Configuration {
         }
     }
 
-    fn place_routes(&mut self, routes: &mut BTreeMap<String, Found>, files: &mut Files<'_>) {
+    fn place_routes(&mut self, routes: &BTreeMap<String, Found>, files: &mut Files<'_>) {
         for pointer in self.nodes_with("scoped_routes") {
             let message = "scoped routes are not supported; give the connection manager one `route_config`";
             files.problems.push(self.problem(&join(&pointer, "scoped_routes"), message));
@@ -94,22 +121,10 @@ impl Configuration {
                 .pointer(&rds)
                 .map(|rds| text(rds, "/route_config_name").to_owned())
                 .unwrap_or_default();
-            let found = if let Some(found) = routes.get(&name) {
-                // Several listeners may share one table.
-                Some(Found {
-                    document: found.document,
-                    pointer: found.pointer.clone(),
-                    value: found.value.clone(),
-                })
-            } else {
-                let before = files.problems.len();
-                let all = self.resources_at(&join(&rds, "config_source"), files, "routes");
-                let found = all.into_iter().find(|found| text(&found.value, "/name") == name);
-                if found.is_none() && files.problems.len() == before {
-                    files.problems.push(self.problem(&rds, &format!("the file has no route table `{name}`")));
-                }
-                found
-            };
+            let source = join(&rds, "config_source");
+            // Several listeners may share one table.
+            let of_dump = routes.get(&name).cloned();
+            let found = of_dump.or_else(|| self.named_at(&source, files, ("route table", "routes"), &name));
             self.remove_key(&pointer, "rds");
             if let Some(found) = found {
                 self.graft(&join(&pointer, "route_config"), found);
@@ -135,23 +150,20 @@ impl Configuration {
         }
     }
 
-    /// Secrets in files; they are only read, if they can be, for their kind.
+    /// Secrets in files; they are only read, if they can be, for their kind and their length.
     fn read_secrets(&mut self, files: &mut Files<'_>) {
         let statics = self.tree.pointer("/static_resources/secrets").and_then(Value::as_array).cloned();
         let mut secrets = statics.unwrap_or_default();
         for pointer in self.nodes_with("sds_config") {
             let Some(path) = self.path_of(&join(&pointer, "sds_config")) else { continue };
-            let text = (files.load)(&path).ok();
-            let document = text.and_then(|loaded| Document::parse(&loaded.name, &loaded.text).ok());
-            secrets.extend(
-                document
-                    .and_then(|mut document| match document.value["resources"].take() {
-                        Value::Array(items) => Some(items),
-                        _ => None,
-                    })
-                    .into_iter()
-                    .flatten(),
-            );
+            let Ok(loaded) = (files.load)(&path) else { continue };
+            match Document::parse(&loaded.name, &loaded.text) {
+                Ok(document) => {
+                    let items = document.value.get("resources").and_then(Value::as_array);
+                    secrets.extend(items.into_iter().flatten().cloned());
+                }
+                Err(problem) => files.problems.push(problem),
+            }
         }
         for secret in secrets {
             self.secrets.entry(text(&secret, "/name").to_owned()).or_insert(secret);

@@ -58,6 +58,55 @@ fn what_a_control_plane_sends_is_asked_for_with_each_line() {
     assert!(lines.iter().all(|line| line.contains("/config_dump")), "{error}");
 }
 
+#[test]
+fn a_filter_that_is_discovered_in_a_file_is_read_from_there() {
+    let with_filter = |name: &str| {
+        let text = format!(
+            "static_resources:
+  listeners:
+    - name: a
+      filter_chains:
+        - filters:
+            - typed_config:
+                http_filters:
+                  - name: {name}
+                    config_discovery: {{config_source: {{path_config_source: {{path: ecds.yaml}}}}}}"
+        );
+        let load = |path: &str| -> Result<Loaded, String> {
+            let filters = "resources:
+  - name: other
+  - name: own
+    typed_config: {'@type': type.googleapis.com/a.B}";
+            Ok(Loaded { name: path.to_owned(), text: filters.to_owned() })
+        };
+        read("envoy.yaml", &text, &load)
+    };
+    let configuration = with_filter("own").unwrap();
+    let filter = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0";
+    let of = configuration.tree.pointer(&format!("{filter}/typed_config/@type"));
+    assert_eq!(of, Some(&json!("type.googleapis.com/a.B")));
+    assert_eq!(configuration.place(&format!("{filter}/typed_config")).to_string(), "ecds.yaml:4");
+    let error = with_filter("missing").unwrap_err().to_string();
+    assert!(error.starts_with("envoy.yaml:9: ") && error.contains("no filter `missing`"), "{error}");
+}
+
+#[test]
+fn problems_of_reading_and_of_adapting_are_reported_together() {
+    let text = "dynamic_resources:
+  lds_config: {ads: {}}
+static_resources:
+  listeners:
+    - name: a
+      filter_chains:
+        - filters:
+            - typed_config:
+                http_filters: [{name: w, typed_config: {config: {vm_config: {code: {remote: {}}}}}}]";
+    let error = configuration(text).unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    let [first, second] = lines.as_slice() else { panic!("{error}") };
+    assert!(first.starts_with("envoy.yaml:2: ") && second.starts_with("envoy.yaml:9: "), "{error}");
+}
+
 /// A dump with as many clusters and routes as asked for.
 fn dump(clusters: usize) -> String {
     let mut text = String::from(
@@ -68,7 +117,8 @@ fn dump(clusters: usize) -> String {
         {"@type": "type.googleapis.com/envoy.admin.v3.ListenersConfigDump", "dynamic_listeners": [{"name": "l",
          "active_state": {"listener": {"@type": "x", "name": "l", "address": {"socket_address": {"address": "10.0.0.1", "port_value": 80}},
           "filter_chains": [{"filters": [{"typed_config": {"rds": {"route_config_name": "r", "config_source": {"ads": {}}},
-           "http_filters": [{"name": "f", "config_discovery": {"config_source": {"ads": {}}}}]}}]}]}}}]},
+           "http_filters": [{"name": "f", "config_discovery": {"config_source": {"ads": {}}}},
+                            {"name": "f", "config_discovery": {"config_source": {"ads": {}}}}]}}]}]}}}]},
         {"@type": "type.googleapis.com/envoy.admin.v3.EcdsConfigDump", "ecds_filters": [{"ecds_filter":
           {"name": "f", "typed_config": {"@type": "type.googleapis.com/a.B"}}}]},
         {"@type": "type.googleapis.com/envoy.admin.v3.SecretsConfigDump", "dynamic_active_secrets": [{"name": "s", "secret":
@@ -105,7 +155,9 @@ fn a_dump_becomes_a_static_bootstrap() {
     let manager =
         &bootstrap["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"];
     assert_eq!(manager["route_config"]["name"], "r");
-    assert_eq!(manager["http_filters"][0]["typed_config"]["@type"], "type.googleapis.com/a.B");
+    for filter in 0..2_usize {
+        assert_eq!(manager["http_filters"][filter]["typed_config"]["@type"], "type.googleapis.com/a.B");
+    }
     assert!(bootstrap.get("dynamic_resources").is_none());
     let place = adapted.place("/static_resources/clusters/1/name").pointer;
     assert_eq!(place, "/configs/5/dynamic_active_clusters/0/cluster/name");
@@ -115,6 +167,33 @@ fn a_dump_becomes_a_static_bootstrap() {
 fn a_file_that_is_no_configuration_is_refused() {
     let error = configuration("- 1").unwrap_err().to_string();
     assert!(error.contains("neither an Envoy bootstrap nor a /config_dump"), "{error}");
+    for text in [r#"{"name": "x", "version": "1"}"#, "admin: {}", "static_resources:"] {
+        let error = configuration(text).unwrap_err().to_string();
+        assert!(error.contains("it has none of `configs`, `static_resources`"), "{text}: {error}");
+    }
     let error = configuration(r#"{"configs": []}"#).unwrap_err().to_string();
     assert!(error.contains("BootstrapConfigDump"), "{error}");
+}
+
+#[test]
+fn a_file_of_secrets_that_cannot_be_parsed_is_refused_with_its_line_and_one_that_is_missing_is_not() {
+    let text = "static_resources:
+  listeners:
+    - name: a
+      filter_chains:
+        - filters: [{typed_config: {secret_of_a_filter: {name: s, sds_config: {path_config_source: {path: sds.yaml}}}}}]";
+    let of = |content: Option<&str>| {
+        let load = |path: &str| match content {
+            Some(text) => Ok(Loaded { name: path.to_owned(), text: text.to_owned() }),
+            None => none(path),
+        };
+        read("envoy.yaml", text, &load)
+    };
+    let error = of(Some("resources:\n  - name: s\n    generic_secret: [hunter2")).unwrap_err().to_string();
+    assert!(error.starts_with("sds.yaml:") && error.contains("neither YAML nor JSON"), "{error}");
+    assert!(!error.contains("hunter2"), "{error}");
+    let sound = Some("resources: [{name: s, generic_secret: {}}]");
+    for (content, has_secret) in [(None, false), (Some("text"), false), (Some("[]"), false), (sound, true)] {
+        assert_eq!(of(content).unwrap().secrets.contains_key("s"), has_secret, "{content:?}");
+    }
 }

@@ -3,11 +3,12 @@
 //! The names are those that Envoy 1.40 shows in `/stats`. A type without statistics has none that tells whether it acted: Envoy
 //! counts nothing for it, or only what it refuses.
 //!
-//! `*` in a name is a wildcard. `{prefix}` is the `stat_prefix` of the connection manager, `{own}` that of the filter.
+//! `*` in a name is a wildcard. `{scope}` is the beginning of the names of the connection manager, `{own}` the `stat_prefix` of
+//! the filter.
 
 use serde_json::Value;
 
-use crate::tree::{extension_type, text};
+use crate::tree::{extension_type, message, text};
 
 /// The beginning of a type's name below its family, the statistics of such extensions, and what exercises them.
 type Known = (&'static str, &'static [&'static str], &'static str);
@@ -20,31 +21,27 @@ const COMPRESSED_TYPES: &str = "text/html, application/json or another text form
 
 /// Types of HTTP filters without `envoy.extensions.filters.http.`.
 const HTTP: [Known; 35] = [
-    ("adaptive_concurrency.", &["http.{prefix}.adaptive_concurrency.*"], "any request"),
-    ("admission_control.", &["http.{prefix}.admission_control.rq_*"], "any request"),
-    ("api_key_auth.", &["http.{prefix}.api_key_auth.*"], "a request with a key"),
+    ("adaptive_concurrency.", &["{scope}adaptive_concurrency.*"], "any request"),
+    ("admission_control.", &["{scope}admission_control.rq_*"], "any request"),
+    ("api_key_auth.", &["{scope}api_key_auth.*"], "a request with a key"),
     ("bandwidth_limit.", &["{own}.http_bandwidth_limit.*"], "a request or a response with a body"),
-    ("basic_auth.", &["http.{prefix}.basic_auth.*"], "a request with user and password"),
+    ("basic_auth.", &["{scope}basic_auth.*"], "a request with user and password"),
     ("buffer.", &[], "a request with a body"),
     ("cdn_loop.", &[], "any request"),
-    (
-        COMPRESSOR,
-        &["http.{prefix}.compressor.*.compressed"],
-        "a request that accepts its encoding, and a response",
-    ),
-    ("cors.", &["http.{prefix}.cors.*"], "a request with an `origin` that a policy of its route allows"),
-    ("csrf.", &["http.{prefix}.csrf.*"], "a request that changes state, such as POST, with an `origin`"),
-    ("decompressor.", &["http.{prefix}.decompressor.*.decompressed"], "a compressed body"),
+    (COMPRESSOR, &["{scope}compressor.*.compressed"], "a request that accepts its encoding, and a response"),
+    ("cors.", &["{scope}cors.*"], "a request with an `origin` that a policy of its route allows"),
+    ("csrf.", &["{scope}csrf.*"], "a request that changes state, such as POST, with an `origin`"),
+    ("decompressor.", &["{scope}decompressor.*.decompressed"], "a compressed body"),
     ("dynamic_modules.", &[], "any request that the code of its module acts on"),
     (
         "ext_authz.",
-        &["cluster.*.ext_authz.*", "http.{prefix}.ext_authz.*"],
+        &["cluster.*.ext_authz.*", "{scope}ext_authz.*"],
         "a request to a route on which it is enabled",
     ),
-    ("ext_proc.", &["http.{prefix}.ext_proc.*"], "a request to a route on which it is enabled"),
+    ("ext_proc.", &["{scope}ext_proc.*"], "a request to a route on which it is enabled"),
     (
         "fault.",
-        &["http.{prefix}.fault.*_injected"],
+        &["{scope}fault.*_injected"],
         "a request that a fault applies to, by its percentage and headers",
     ),
     ("grpc_http1_bridge.", &["cluster.*.grpc.*"], "a gRPC call"),
@@ -53,27 +50,27 @@ const HTTP: [Known; 35] = [
     ("grpc_web.", &["cluster.*.grpc.*"], "a gRPC-Web call"),
     ("header_mutation.", &[], "any request"),
     ("header_to_metadata.", &["http_filter_name.{own}.*"], "a request with a header of its rules"),
-    ("health_check.", &["http.{prefix}.health_check.*"], "a request for the path of its health check"),
-    ("ip_tagging.", &["http.{prefix}.ip_tagging.*"], "a client with an address of its lists"),
+    ("health_check.", &["{scope}health_check.*"], "a request for the path of its health check"),
+    ("ip_tagging.", &["{scope}ip_tagging.*"], "a client with an address of its lists"),
     (
         "json_to_metadata.",
         &["json_to_metadata.rq.success", "json_to_metadata.resp.success"],
         "a request, or a response where it has rules for responses, with a body of JSON",
     ),
-    ("jwt_authn.", &["http.{prefix}.jwt_authn.*"], "a request that one of its rules matches"),
+    ("jwt_authn.", &["{scope}jwt_authn.*"], "a request that one of its rules matches"),
     ("local_ratelimit.", &["{own}.http_local_rate_limit.enabled"], "a route on which it is enabled"),
-    ("lua.", &["http.{prefix}.lua.*executions"], "a script with `envoy_on_request` or `envoy_on_response`"),
-    ("oauth2.", &["http.{prefix}.*oauth_*"], "a request with or without a session"),
+    ("lua.", &["{scope}lua.*executions"], "a script with `envoy_on_request` or `envoy_on_response`"),
+    ("oauth2.", &["{scope}*oauth_*"], "a request with or without a session"),
     ("ratelimit.", &["cluster.*.ratelimit.*"], "a request to a route with rate limit actions"),
-    ("rbac.", &["http.{prefix}.rbac.*"], "a request to a route on which it has rules"),
+    ("rbac.", &["{scope}rbac.*"], "a request to a route on which it has rules"),
     ("set_filter_state.", &[], "any request"),
     ("set_metadata.", &[], "any request"),
     (
         "stateful_session.",
-        &["http.{prefix}.stateful_session.{own}.*"],
+        &["{scope}stateful_session.{own}.*"],
         "a request to a route on which it is enabled; Envoy counts it if the filter has a `stat_prefix`",
     ),
-    ("tap.", &["http.{prefix}.tap.rq_tapped"], "a request that its configuration matches"),
+    ("tap.", &["{scope}tap.rq_tapped"], "a request that its configuration matches"),
     ("wasm.", &[], "any request that its code acts on"),
 ];
 
@@ -129,8 +126,16 @@ pub(super) struct Proof {
     pub(super) exercised_by: Option<String>,
 }
 
-/// The proof of an extension.
-pub(super) fn of_extension(extension: &Value, prefix: &str) -> Proof {
+/// The beginning of the names of statistics of filters in a connection manager.
+pub(super) fn scope_of_manager(stat_prefix: &str) -> String {
+    format!("http.{stat_prefix}.")
+}
+
+/// The beginning of the names of statistics of upstream HTTP filters. Envoy writes none, or the cluster's name in several forms.
+pub(super) const SCOPE_OF_UPSTREAM: &str = "*";
+
+/// The proof of an extension. `scope` is the beginning of the names of its statistics, if they depend on where it is.
+pub(super) fn of_extension(extension: &Value, scope: &str) -> Proof {
     let tables: [(&str, &[Known]); 6] = [
         ("envoy.extensions.filters.http.", &HTTP),
         ("envoy.extensions.filters.network.", &NETWORK),
@@ -140,7 +145,8 @@ pub(super) fn of_extension(extension: &Value, prefix: &str) -> Proof {
         ("envoy.extensions.stat_sinks.", &OTHER_SINKS),
     ];
     let of = extension_type(extension);
-    let own = text(extension, "/typed_config/stat_prefix");
+    let settings = extension.get("typed_config").map_or(&Value::Null, |held| message(held).fields);
+    let own = text(settings, "/stat_prefix");
     let known = tables.iter().find_map(|(family, table)| {
         let of = of.strip_prefix(family)?;
         table.iter().find(|(known, ..)| of.starts_with(known))
@@ -148,10 +154,9 @@ pub(super) fn of_extension(extension: &Value, prefix: &str) -> Proof {
     let Some((known, patterns, exercised_by)) = known else { return Proof::default() };
     // A filter without a name for its own statistics has none.
     let exists = |pattern: &&&str| !(own.is_empty() && pattern.contains("{own}"));
-    let filled = |pattern: &&str| pattern.replace("{prefix}", prefix).replace("{own}", own);
+    let filled = |pattern: &&str| pattern.replace("{scope}", scope).replace("{own}", own);
     let statistics = patterns.iter().filter(exists).map(filled).collect();
-    let compressed =
-        if *known == COMPRESSOR { compressed(&extension["typed_config"]) } else { String::new() };
+    let compressed = if *known == COMPRESSOR { compressed(settings) } else { String::new() };
     Proof { statistics, exercised_by: Some(format!("{exercised_by}{compressed}")) }
 }
 
@@ -169,10 +174,10 @@ fn compressed(compressor: &Value) -> String {
 }
 
 /// The proof of the tracer of a connection manager.
-pub(super) fn of_tracer(prefix: &str) -> Proof {
+pub(super) fn of_tracer(scope: &str) -> Proof {
     let statistics = ["random_sampling", "client_enabled", "service_forced"];
     Proof {
-        statistics: statistics.map(|name| format!("http.{prefix}.tracing.{name}")).into(),
+        statistics: statistics.map(|name| format!("{scope}tracing.{name}")).into(),
         exercised_by: Some("a request that is sampled".to_owned()),
     }
 }

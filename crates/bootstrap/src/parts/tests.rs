@@ -49,6 +49,11 @@ fn statistics_are_matched_with_wildcards() {
 
 /// The parts of a connection manager with this setting.
 fn parts_with(setting: &str) -> Vec<Part> {
+    parts_of(setting, "{name: a}")
+}
+
+/// The parts of a connection manager with this setting, and of this cluster.
+fn parts_of(setting: &str, cluster: &str) -> Vec<Part> {
     let text = format!(
         "static_resources:
   listeners:
@@ -59,7 +64,7 @@ fn parts_with(setting: &str) -> Vec<Part> {
                 stat_prefix: edge
                 {setting}
                 route_config: {{virtual_hosts: [{{name: all, domains: ['*'], routes: [{{match: {{prefix: /}}, route: {{cluster: a}}}}, {{match: {{path: /b}}, route: {{cluster: a}}}}]}}]}}
-  clusters: [{{name: a}}]"
+  clusters: [{cluster}]"
     );
     let adapted = adapted(&text);
     parts(&adapted, &adapted.listeners[0], &derive(&adapted, &adapted.listeners[0]).unwrap())
@@ -68,8 +73,38 @@ fn parts_with(setting: &str) -> Vec<Part> {
 #[test]
 fn a_part_without_a_name_is_called_by_its_key() {
     let parts = parts_with("tracing: {random_sampling: {value: 1}}");
-    let names: Vec<(PartKind, &str)> = parts.iter().map(|part| (part.kind, part.name.as_str())).collect();
-    assert_eq!(names, [(PartKind::Tracer, "tracing"), (PartKind::OtherRoutes, "routes")]);
+    assert_eq!(names(&parts), [(PartKind::Tracer, "tracing"), (PartKind::OtherRoutes, "routes")]);
+}
+
+/// Two filters on the way to a cluster, of which the last one is the codec.
+const UPSTREAM: &str = "[{name: script, typed_config: {'@type': type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua}}, \
+     {name: codec, typed_config: {'@type': type.googleapis.com/envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec}}]";
+
+/// The kinds and names of parts.
+fn names(parts: &[Part]) -> Vec<(PartKind, &str)> {
+    parts.iter().map(|part| (part.kind, part.name.as_str())).collect()
+}
+
+#[test]
+fn the_log_and_the_upstream_filters_of_a_router_are_parts_unless_the_cluster_has_its_own_filters() {
+    let router = format!(
+        "http_filters: [{{name: router, typed_config: {{'@type': type.googleapis.com/envoy.extensions.filters.http.router.v3.Router, \
+         upstream_http_filters: {UPSTREAM}, \
+         upstream_log: [{{name: log, typed_config: {{'@type': type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog}}}}]}}}}]"
+    );
+    let of_router = parts_of(&router, "{name: a}");
+    let log = (PartKind::AccessLog, "log");
+    let routes = (PartKind::OtherRoutes, "routes");
+    assert_eq!(names(&of_router), [(PartKind::UpstreamFilter, "script"), log, routes]);
+    assert!(of_router[0].pointers[0].ends_with("/http_filters/0/typed_config/upstream_http_filters/0"));
+    // Envoy's name of the statistic does not have the prefix of the connection manager.
+    let moved = ["lua.executions".to_owned(), "cluster.a.lua.executions".to_owned()];
+    assert_eq!(of_router[0].moved(&moved).len(), 2);
+    let own = UPSTREAM.replace("script", "own");
+    let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+    let cluster =
+        format!("{{name: a, typed_extension_protocol_options: {{{options}: {{http_filters: {own}}}}}}}");
+    assert_eq!(names(&parts_of(&router, &cluster)), [log, routes, (PartKind::UpstreamFilter, "own")]);
 }
 
 /// The parts of a proxy whose cluster has this transport socket, and its bootstrap without some of them.
@@ -105,9 +140,8 @@ fn each_transport_socket_that_wraps_another_is_a_part_and_leaves_the_other() {
     let (tap, http) = ("tap.v3.Tap", "http_11_proxy.v3.Http11ProxyUpstreamTransport");
     let tls = "tls.v3.UpstreamTlsContext";
     let (adapted, parts) = with_socket(&nested(&[http, tap, tls]));
-    let names: Vec<(PartKind, &str)> = parts.iter().map(|part| (part.kind, part.name.as_str())).collect();
     assert_eq!(
-        names[..3],
+        names(&parts)[..3],
         [(PartKind::TransportSocket, http), (PartKind::TransportSocket, tap), (PartKind::UpstreamTls, "a")]
     );
     let left = |removed: &[usize]| {

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::sample::matched_text;
 use super::{DerivedRequest, authorization, tokens};
-use crate::adapt::{API_KEY, Adapted, BASIC_USER};
-use crate::tree::{extension_type, items, join, message_type, text};
+use crate::adapt::{Adapted, BASIC_USER};
+use crate::tree::{extension_type, items, join, message, message_type, text};
 
 /// Adds the headers that the filters of a connection manager ask for. `stated` are those of the user.
 pub(super) fn add(
@@ -17,20 +17,18 @@ pub(super) fn add(
 ) {
     for (_, filter) in items(&adapted.tree, &join(manager, "http_filters")) {
         let Some(configuration) = filter.get("typed_config") else { continue };
-        let of_filter =
-            |scope: &Value| scope.get("typed_per_filter_config")?.get(text(filter, "/name")).cloned();
+        let configuration = message(configuration).fields;
+        let of_filter = |scope: &Value| {
+            let own = scope.get("typed_per_filter_config")?.get(text(filter, "/name"))?;
+            Some(message(own).fields.clone())
+        };
         let of_scope = || [route, virtual_host].into_iter().find_map(of_filter);
         match extension_type(filter) {
             "envoy.extensions.filters.http.basic_auth.v3.BasicAuth" => {
                 request.set_header("authorization", BASIC_USER);
             }
             "envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth" => {
-                let header = text(configuration, "/key_sources/0/header").to_ascii_lowercase();
-                match header.as_str() {
-                    "" => {}
-                    "authorization" => request.set_header(&header, &format!("Bearer {API_KEY}")),
-                    _ => request.set_header(&header, API_KEY),
-                }
+                add_key(configuration, of_scope().as_ref(), request);
             }
             "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication" => {
                 tokens::add(configuration, of_scope().as_ref(), stated, request);
@@ -61,4 +59,23 @@ pub(super) fn add(
             _ => {}
         }
     }
+}
+
+/// Adds a key that a filter accepts, in the first header in which it looks for one. Lists of the route or the virtual host replace
+/// those of the filter.
+fn add_key(filter: &Value, of_scope: Option<&Value>, request: &mut DerivedRequest) {
+    let list = |name: &str| {
+        let lists = [of_scope, Some(filter)].into_iter().flatten();
+        let list = lists.filter_map(|owner| owner.get(name)?.as_array()).find(|list| !list.is_empty());
+        list.into_iter().flatten()
+    };
+    let allowed = of_scope.and_then(|scope| scope.get("allowed_clients")?.as_array());
+    let is_allowed =
+        |client: &Value| allowed.is_none_or(|clients| clients.is_empty() || clients.contains(client));
+    let key = list("credentials").find(|credential| is_allowed(&credential["client"]));
+    let header = list("key_sources").map(|source| text(source, "/header")).find(|header| !header.is_empty());
+    let (Some(key), Some(header)) = (key, header) else { return };
+    let (key, header) = (text(key, "/key"), header.to_ascii_lowercase());
+    let value = if header == "authorization" { format!("Bearer {key}") } else { key.to_owned() };
+    request.set_header(&header, &value);
 }

@@ -7,12 +7,18 @@ use super::sample::{accepts, matched_text, of_regex, regex_accepts};
 use crate::tree::text;
 
 /// Conditions that cannot be derived from the configuration.
-const UNKNOWN: [&str; 5] =
-    ["connect_matcher", "path_match_policy", "dynamic_metadata", "filter_state", "tls_context"];
+const UNKNOWN: [&str; 5] = [CONNECT, "path_match_policy", "dynamic_metadata", "filter_state", "tls_context"];
+/// The condition that no request without CONNECT meets.
+pub(super) const CONNECT: &str = "connect_matcher";
+
+/// The condition of a match that only the running proxy can evaluate, if it has one.
+pub(super) fn unknown(matching: &Value) -> Option<&'static str> {
+    UNKNOWN.into_iter().find(|key| matching.get(*key).is_some_and(|node| !node.is_null()))
+}
 
 /// Makes a request satisfy a match. None if it cannot.
 pub(super) fn satisfy(matching: &Value, request: &mut DerivedRequest) -> Option<()> {
-    if UNKNOWN.iter().any(|key| matching.get(key).is_some_and(|node| !node.is_null())) {
+    if unknown(matching).is_some() {
         return None;
     }
     let of = |key: &str| matching.get(key).and_then(Value::as_str);
@@ -75,7 +81,7 @@ pub(super) fn satisfy_header(header: &Value, request: &mut DerivedRequest) -> Op
 
 /// Whether a match accepts a request. A match with conditions that cannot be derived accepts none.
 pub(super) fn is_matched(matching: &Value, request: &DerivedRequest) -> bool {
-    if UNKNOWN.iter().any(|key| matching.get(key).is_some_and(|node| !node.is_null())) {
+    if unknown(matching).is_some() {
         return false;
     }
     if matching.pointer("/runtime_fraction/default_value/numerator").and_then(Value::as_u64) == Some(0) {
@@ -106,15 +112,20 @@ pub(super) fn is_matched(matching: &Value, request: &DerivedRequest) -> bool {
         })
 }
 
-pub(super) fn header_matches(header: &Value, request: &DerivedRequest) -> bool {
-    let name = text(header, "/name").to_ascii_lowercase();
-    let value = match name.as_str() {
+/// The value of a header of a request, or of a part of its first line.
+pub(super) fn value_of<'r>(header: &str, request: &'r DerivedRequest) -> Option<&'r str> {
+    let name = header.to_ascii_lowercase();
+    match name.as_str() {
         ":method" => Some(request.method.as_str()),
         ":authority" | "host" => Some(request.host.as_str()),
         ":path" => Some(request.path.as_str()),
         ":scheme" => Some(if request.tls.is_some() { "https" } else { "http" }),
         _ => request.header(&name),
-    };
+    }
+}
+
+pub(super) fn header_matches(header: &Value, request: &DerivedRequest) -> bool {
+    let value = value_of(text(header, "/name"), request);
     let of = |key: &str| header.get(key).and_then(Value::as_str);
     let holds = value.is_some_and(|value| {
         if let Some(matcher) = header.get("string_match") {

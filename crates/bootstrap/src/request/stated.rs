@@ -1,11 +1,16 @@
 //! A request that the user states, in whole or in part, instead of one that is derived from the routes.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::{DerivedRequest, HOST, chains, connection_manager, credentials, derive, matching, tls};
+use super::{
+    DerivedRequest, HOST, causes, chains, cluster_names, connection_manager, credentials, derive, lead,
+    matching, no_request, tls,
+};
 use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
-use crate::tree::{extension_type, items, join};
+use crate::tree::{extension_type, items, join, walk};
 
 /// What the user states of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,10 +51,8 @@ pub fn stated(
     };
     let of_derived = chains.iter().find(|(pointer, _)| *pointer == derived.chain);
     let taken = of_derived.or_else(|| chains.iter().find(is_http)).or_else(|| chains.iter().find(is_tcp));
-    let (chain, node) = taken.ok_or_else(|| Problem {
-        place: adapted.place(&listener.pointer),
-        message: "none of its filter chains forwards requests or bytes; measure another listener".to_owned(),
-    })?;
+    let (chain, node) =
+        taken.ok_or_else(|| no_request(adapted, listener, &causes::of_chains(adapted, &chains)))?;
     let manager = connection_manager(&adapted.tree, chain);
     let or = |stated: &Option<String>, derived: &str, usual: &str| {
         let derived = if derived.is_empty() { usual } else { derived };
@@ -74,17 +77,37 @@ pub fn stated(
         route.get("match").is_some_and(|matching| matching::is_matched(matching, &request))
     };
     let route = routes.iter().find(is_taken);
-    let (host, node) = (host.map(|(_, host)| *host), route.map(|(_, route)| *route));
-    if let Some((pointer, route)) = route {
-        request.route.clone_from(pointer);
-        request.clusters = route.get("route").map(super::cluster_names).unwrap_or_default();
+    match (host, route) {
+        (_, Some((pointer, route))) => {
+            request.route.clone_from(pointer);
+            lead(route, &mut request);
+        }
+        (Some((pointer, host)), None) => take_later(pointer, host, &routes, &mut request),
+        (None, None) => {}
     }
     let none = &Value::Null;
-    let scopes = (host.unwrap_or(none), node.unwrap_or(none));
+    let scopes = (host.map_or(none, |(_, host)| *host), route.map_or(none, |(_, route)| *route));
     credentials::add(adapted, &manager, scopes, &stated.headers, &mut request);
     // The user may state credentials that differ, for example to have requests refused.
     set_headers(&mut request, stated);
     Ok(request)
+}
+
+/// Notes the clusters of a virtual host that only the running proxy can choose between, if there are any: those of its matcher, and
+/// those of routes with conditions that cannot be evaluated here.
+fn take_later(pointer: &str, host: &Value, routes: &[(String, &Value)], request: &mut DerivedRequest) {
+    let matcher = host.get("matcher").filter(|matcher| matcher.is_object());
+    let is_unknown = |route: &&Value| route.get("match").and_then(matching::unknown).is_some();
+    let unknown = routes.iter().map(|(_, route)| *route).filter(is_unknown);
+    let mut clusters = BTreeSet::new();
+    for node in matcher.into_iter().chain(unknown) {
+        walk(node, "", &mut |_, node| {
+            clusters.extend(node.get("route").map(cluster_names).unwrap_or_default());
+        });
+        pointer.clone_into(&mut request.route);
+        request.is_decided_later = true;
+    }
+    request.clusters = clusters.into_iter().collect();
 }
 
 fn set_headers(request: &mut DerivedRequest, stated: &StatedRequest) {

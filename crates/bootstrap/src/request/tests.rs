@@ -65,17 +65,122 @@ fn methods_headers_and_grpc_follow_the_match() {
 #[test]
 fn a_route_that_an_earlier_one_hides_is_not_taken() {
     let hosts = "[{domains: ['*'], routes: [{match: {prefix: /}, redirect: {}}, {match: {prefix: /a}, route: {cluster: c}}]}]";
-    assert!(derived(&with_hosts(hosts)).is_err());
+    let request = derived(&with_hosts(hosts)).unwrap();
+    assert!(request.route.ends_with("/routes/0") && !request.is_forwarded(), "{request:?}");
     let hosts = "[{domains: ['*'], routes: [{match: {prefix: /a}, redirect: {}}, {match: {prefix: /}, route: {cluster: c}}]}]";
-    assert_eq!(derived(&with_hosts(hosts)).unwrap().path, "/");
+    let request = derived(&with_hosts(hosts)).unwrap();
+    assert!(request.path == "/" && request.is_forwarded(), "{request:?}");
 }
 
 #[test]
-fn a_listener_without_a_way_through_says_so_with_its_place() {
-    let hosts = "[{domains: ['*'], routes: [{match: {connect_matcher: {}}, route: {cluster: c}}]}]";
-    let problem = derived(&with_hosts(hosts)).unwrap_err();
-    assert_eq!(problem.place.line, 3);
-    assert!(problem.message.contains("no request can be derived"), "{}", problem.message);
+fn each_cause_without_a_request_is_named_with_its_place_and_what_to_do() {
+    let route = |route: &str| with_hosts(&format!("[{{name: shop, domains: ['*'], routes: [{route}]}}]"));
+    let manager = "http_connection_manager.v3.HttpConnectionManager";
+    let redis = "redis_proxy.v3.RedisProxy";
+    let state = "--request 'GET http://HOST/PATH'`";
+    let another = "`--listener NAME`";
+    for (text, cause, advice) in [
+        (
+            with_hosts("[{name: shop, domains: ['*'], matcher: {matcher_tree: {}}}]"),
+            "the `matcher` of virtual host `shop`",
+            state,
+        ),
+        (
+            route("{match: {prefix: /}, route: {cluster_header: x-cluster}}"),
+            "the header `x-cluster`",
+            "--request 'GET http://HOST/PATH' --header 'x-cluster: CLUSTER'`",
+        ),
+        (
+            route("{match: {prefix: /, dynamic_metadata: [{filter: a}]}, route: {cluster: c}}"),
+            "`dynamic_metadata`",
+            state,
+        ),
+        (route("{match: {safe_regex: {regex: '('}}, route: {cluster: c}}"), "meets the conditions", state),
+        (route("{match: {connect_matcher: {}}, route: {cluster: c}}"), "takes CONNECT", another),
+        (with_hosts("[]"), "no route", another),
+        (with_hosts("[]").replace(manager, redis), redis, another),
+        (with_hosts("[]").replace("typed_config", "config"), "no `typed_config`", another),
+        ("static_resources:\n  listeners:\n    - name: a".to_owned(), "no filter chain", another),
+        ("static_resources:\n  listeners:\n    - api_listener: {}".to_owned(), "`api_listener`", another),
+        (
+            "static_resources:\n  listeners:\n    - internal_listener: {}".to_owned(),
+            "in front of it",
+            another,
+        ),
+        (
+            "static_resources:\n  listeners:\n    - address: {socket_address: {protocol: UDP}}".to_owned(),
+            "QUIC",
+            another,
+        ),
+    ] {
+        let problem = derived(&text).unwrap_err();
+        assert_eq!(problem.place.line, 3, "{cause}");
+        assert!(problem.message.contains(cause), "{cause}: {}", problem.message);
+        assert!(problem.message.ends_with(advice), "{cause}: {}", problem.message);
+    }
+}
+
+#[test]
+fn a_chain_that_forwards_is_taken_before_one_that_answers() {
+    let hosts =
+        |action: &str| format!("[{{name: h, domains: ['*'], routes: [{{match: {{prefix: /}}, {action}}}]}}]");
+    let listener = with_hosts(&hosts("redirect: {https_redirect: true}"));
+    assert!(!derived(&listener).unwrap().is_forwarded());
+    let (_, chain) = listener.split_once("filter_chains:\n").unwrap();
+    // Chains that match the same connections are one.
+    let tls = "- filter_chain_match: {transport_protocol: tls}\n          filters:";
+    let second =
+        chain.replace("redirect: {https_redirect: true}", "route: {cluster: c}").replace("- filters:", tls);
+    let request = derived(&format!("{listener}\n{second}")).unwrap();
+    assert_eq!(request.clusters, ["c"]);
+    assert!(request.chain.ends_with("/filter_chains/1"), "{}", request.chain);
+}
+
+#[test]
+fn a_route_whose_cluster_an_extension_chooses_is_taken_without_one() {
+    let hosts =
+        "[{name: h, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster_specifier_plugin: p}}]}]";
+    let request = derived(&with_hosts(hosts)).unwrap();
+    assert!(request.is_decided_later && request.is_forwarded() && request.clusters.is_empty(), "{request:?}");
+    assert!(request.route.ends_with("/routes/0"), "{}", request.route);
+}
+
+#[test]
+fn a_stated_request_has_the_clusters_that_only_the_running_proxy_chooses_between() {
+    let route = "{match: {prefix: /}, route: {cluster: cart}}";
+    let hosts = format!(
+        "[{{name: other, domains: [other.example], routes: [{route}]}}, {{name: shop, domains: ['*'], \
+         matcher: {{matcher_tree: {{exact_match_map: {{map: {{/cart: {{action: {{typed_config: {route}}}}}}}}}}}}}}}]"
+    );
+    let adapted = adapted(&with_hosts(&hosts));
+    let wanted = StatedRequest {
+        host: Some("shop.example".to_owned()),
+        path: Some("/cart".to_owned()),
+        ..StatedRequest::default()
+    };
+    let request = stated(&adapted, &adapted.listeners[0], &wanted).unwrap();
+    assert!(request.is_decided_later && request.clusters == ["cart"], "{request:?}");
+    assert!(request.route.ends_with("/virtual_hosts/1"), "{}", request.route);
+    // The host that answers is none of the other routes.
+    let parts = crate::parts::parts(&adapted, &adapted.listeners[0], &request);
+    let others: Vec<&String> = parts.iter().flat_map(|part| &part.pointers).collect();
+    assert!(matches!(others.as_slice(), [one] if one.ends_with("/virtual_hosts/0")), "{others:?}");
+}
+
+#[test]
+fn a_stated_header_names_the_cluster_of_a_route_that_takes_it_from_there() {
+    let hosts =
+        "[{name: h, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster_header: X-Cluster}}]}]";
+    let adapted = adapted(&with_hosts(hosts));
+    let clusters = |headers: &[(&str, &str)]| {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let wanted = StatedRequest { path: Some("/".to_owned()), headers, ..StatedRequest::default() };
+        let request = stated(&adapted, &adapted.listeners[0], &wanted).unwrap();
+        assert!(!request.is_decided_later, "without the header, Envoy answers: {request:?}");
+        request.clusters
+    };
+    assert_eq!(clusters(&[("x-cluster", "cart")]), ["cart"]);
+    assert_eq!(clusters(&[]), Vec::<String>::new());
 }
 
 #[test]

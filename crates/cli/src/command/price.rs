@@ -7,12 +7,15 @@ mod laboratory;
 mod order;
 mod pairs;
 mod passed;
+#[cfg(test)]
+mod plans;
 mod text;
 mod tries;
 
 use std::fs;
 use std::path::Path;
 
+use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
 use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{BillResult, StudyResult, Verdict};
@@ -27,7 +30,7 @@ use self::passed::{Passed, passed};
 use self::tries::{Tries, try_variants};
 use super::own_study::{self, Length};
 use super::study::{replaced, run_folder};
-use super::{functions, study};
+use super::{functions, load, study};
 use crate::arguments::PriceArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
@@ -42,6 +45,8 @@ const PAIRS: &str = "pairs";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
+    // Before the tries, which take seconds.
+    load::thresholds(&arguments.thresholds)?;
     let given = Given::read(&arguments.config).map_err(|error| match error {
         GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
     })?;
@@ -50,6 +55,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
         let adapted = adapt(&given, Path::new("FOLDER"))?;
         let passed = passed(&adapted, arguments, (&catalogue, &[]))?;
         print::result(&text::outline(&passed, &adapted.replacements))?;
+        given.check_files(&adapted).map_err(Failure::bad_input)?;
         return Ok(Code::Success);
     }
     if let Some(folder) = &arguments.resume {
@@ -104,9 +110,10 @@ fn try_all(
         Ok(())
     };
     print(&text::outline(&all, &laboratory.adapted.replacements))?;
-    let Some(chosen) = all.iter().position(|one| one.request.is_ok()) else {
+    let forwarding = all.iter().position(|one| one.request.as_ref().is_ok_and(DerivedRequest::is_forwarded));
+    let Some(chosen) = forwarding.or_else(|| all.iter().position(|one| one.request.is_ok())) else {
         return Err(Failure::bad_input(
-            "no request goes through any listener; the reasons are printed above. Give one with --request",
+            "no request goes through any listener; the reasons and what to do are printed above",
         ));
     };
     let passed = all.swap_remove(chosen);
@@ -205,7 +212,7 @@ fn is_same(then: &str, now: &str) -> bool {
 /// Options of a study with this number of rounds, if it is not its own.
 fn options(arguments: &PriceArguments, rounds: Option<u32>) -> Vec<String> {
     let length = arguments.budget.map(Length::Budget).or(rounds.map(Length::Rounds));
-    own_study::options(length, arguments.envoy.as_deref(), arguments.never_halt)
+    own_study::options(length, arguments.envoy.as_deref(), arguments.never_halt, &arguments.thresholds)
 }
 
 /// Writes the bill to the run folder.
@@ -218,4 +225,22 @@ fn write(folder: &Path, bill: &BillResult) -> Result<(), Failure> {
             .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+
+    #[test]
+    fn the_studies_of_a_bill_get_its_thresholds() {
+        let words = ["hoptax", "price", "envoy.yaml", "--threshold", "steal=0.5"];
+        let Command::Price(arguments) = Arguments::try_parse_from(words).unwrap().command else {
+            unreachable!("`price` is a bill")
+        };
+        let options = options(&arguments, None);
+        assert!(options.ends_with(&["--threshold".to_owned(), "steal=0.5".to_owned()]), "{options:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! `hoptax price` on real Envoy: a configuration of the user runs here, whole and without each of its parts.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Command;
@@ -15,8 +16,12 @@ fn edge() -> String {
     root().join("crates/bootstrap/fixtures/edge.yaml").to_str().unwrap().to_owned()
 }
 
+fn fixture(name: &str) -> String {
+    root().join("crates/cli/tests/fixtures").join(name).to_str().unwrap().to_owned()
+}
+
 fn shop() -> String {
-    root().join("crates/cli/tests/fixtures/bill.yaml").to_str().unwrap().to_owned()
+    fixture("bill.yaml")
 }
 
 /// The lines of a section, without their indentation.
@@ -50,6 +55,24 @@ fn the_whole_and_every_variant_answer_and_the_parts_act() {
     }
     let whole = fs::read_to_string(folder.path().join("tries/whole/bootstrap.json")).unwrap();
     assert!(!whole.contains("hunter2") && !whole.contains("192.0.2.9"), "{whole}");
+}
+
+#[test]
+fn an_idle_part_beside_an_active_one_with_the_same_statistics_did_not_act() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let ran = run(["price", &fixture("shared-statistics.yaml"), "--try", "--out", out]);
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    // Of two listeners, the one that forwards is tried.
+    assert_eq!(section(&ran.stdout, "Variants of listener web").len(), 7, "{}", ran.stdout);
+    let activity = section(&ran.stdout, "Activity of the parts");
+    for (part, acts) in
+        [("acts", true), ("rests", false), ("every", true), ("errors", false), ("forwarded", true)]
+    {
+        let line = activity.iter().find(|line| line.contains(&format!("  {part}  ")));
+        let line = line.unwrap_or_else(|| panic!("no {part}: {activity:#?}"));
+        assert_eq!((line.contains('+'), line.contains("not exercised")), (acts, !acts), "{line}");
+    }
 }
 
 /// Runs of a study of which one must have numbers.
@@ -119,6 +142,7 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     assert_eq!(bill["request"]["url"], "http://shop.example/cart/1");
     assert_eq!(bill["request"]["statuses"], json!([200]));
     assert_eq!(bill["rate"], 1_000.0, "CPU time is that at the rate");
+    assert_eq!(bill["response_rate"], 1_000.0, "and so are response times");
     let parts = bill["parts"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
     // Thousands of conversions of numbers cost more than anything else that a proxy does for a request.
@@ -187,8 +211,8 @@ fn a_compressor_acts_on_responses_of_its_length_and_type() {
     assert!(acts.ends_with(".compressed +10"), "{acts}");
 }
 
-/// Where all that leaves the machine passes a link, no packet does: the file names servers, services and a statistics sink by
-/// address and by name, and the resolver is elsewhere.
+/// Where all that leaves the machine passes a link, no packet does: the files name servers, services, statistics sinks, a proxy and
+/// what gives credentials by address and by name, and the resolver is elsewhere. Agents of the machine itself get nothing, either.
 #[test]
 fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
     let spec = LinkSpec { delay: Duration::ZERO, jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
@@ -218,7 +242,28 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
         far.recv(&mut [0]).unwrap();
         link.carried()[0].packets
     };
-    let before = passed();
+    let mut before = passed();
+    let agents = [8125, 2000].map(|port| {
+        let agent = link.near.within(|| UdpSocket::bind(("127.0.0.1", port)).unwrap()).unwrap();
+        agent.set_nonblocking(true).unwrap();
+        agent
+    });
+    for (name, part) in [("leads-out.yaml", "over-proxy"), ("sinks-dump.json", "agent")] {
+        let (config, out) = (fixture(name), folder.path().join(name));
+        let ran = inside(&["price", &config, "--try", "--without", part, "--out", out.to_str().unwrap()]);
+        assert_eq!(ran.code, Some(0), "{name}: {}\n{}", ran.stdout, ran.stderr);
+        let variants = section(&ran.stdout, "Variants of listener web");
+        assert!(!variants.is_empty(), "{name}: {}", ran.stdout);
+        for variant in &variants {
+            assert!(variant.ends_with("10 of status 200"), "{name}: {variants:#?}");
+        }
+        before += 1;
+        assert_eq!(passed(), before, "{name}: {}", ran.stdout);
+    }
+    for agent in &agents {
+        let received = agent.recv(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(received, Err(ErrorKind::WouldBlock), "{agent:?}");
+    }
     let out = folder.path().join("out");
     let ran =
         inside(&["price", &edge(), "--without", "cors", "--rounds", "2", "--out", out.to_str().unwrap()]);
@@ -241,8 +286,22 @@ fn a_dry_run_lists_requests_parts_and_replacements_without_secrets() {
     assert!(section(&ran.stdout, "Replacements").len() > 10);
 }
 
+#[test]
+fn a_dry_run_names_all_files_that_are_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("envoy.yaml");
+    let text = fs::read_to_string(fixture("secrets.yaml")).unwrap();
+    fs::write(&path, text.replace("hoptax_filters.wasm", "missing.wasm")).unwrap();
+    let ran = run(["price", path.to_str().unwrap(), "--dry-run"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    for file in ["missing.wasm", "script.lua"] {
+        assert!(ran.stderr.contains(&format!("file `{file}` does not exist")), "{}", ran.stderr);
+    }
+    assert!(section(&ran.stdout, "Replacements").len() > 10, "{}", ran.stdout);
+}
+
 fn sidecar() -> String {
-    root().join("crates/cli/tests/fixtures/sidecar-dump.json").to_str().unwrap().to_owned()
+    fixture("sidecar-dump.json")
 }
 
 /// A dump as a sidecar of a mesh gives it, with extensions that a release of Envoy lacks.
@@ -361,6 +420,8 @@ fn bad_input_is_refused_with_what_to_do() {
     };
     fails_with("a: [", &["--dry-run"], "neither YAML nor JSON");
     fails_with("dynamic_resources: {lds_config: {ads: {}}}", &["--dry-run"], "/config_dump");
+    fails_with("{name: shop, version: '1'}", &["--dry-run"], "neither an Envoy bootstrap nor a /config_dump");
+    fails_with("static_resources: {}", &["--dry-run"], "has no listener");
     fails_with(
         "static_resources: {listeners: [{name: north}]}",
         &["--dry-run", "--listener", "nort"],

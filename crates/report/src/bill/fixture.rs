@@ -72,7 +72,7 @@ pub(crate) fn bill() -> BillResult {
             part("lua", Some(interval(31.2, 1.3)), exercised("http.edge.lua.executions")),
             part("rbac", Some(interval(4.1, 1.1)), exercised("http.edge.rbac.allowed")),
             part("cors", Some(interval(0.3, 0.9)), idle),
-            part("rewrite", None, Activity::Unknown),
+            part("rewrite", None, Activity::Unknown { exercised_by: None }),
         ],
         rest: Some(Charge { cpu_share: None, ..charge(Some(interval(140.0, 2.4)), 180.0) }),
         sum: Some(BilledSum {
@@ -81,6 +81,7 @@ pub(crate) fn bill() -> BillResult {
             interaction_us: interval(-12.4, 2.1),
             interaction_share: interval(-0.0689, 0.0117),
             decision: Decision::Different,
+            rounds_until_decided: None,
         }),
         interactions: Some(BilledInteractions {
             verdict: Verdict::Sound,
@@ -104,7 +105,7 @@ pub(crate) fn bill() -> BillResult {
                 change: "envoy -> 1.39.3".to_owned(),
                 arm: None,
                 not_measured: Some("Envoy refuses the configuration".to_owned()),
-                activity: Activity::Unknown,
+                activity: Activity::Unknown { exercised_by: None },
                 difference: Charge::default(),
             },
         ],
@@ -114,6 +115,7 @@ pub(crate) fn bill() -> BillResult {
             place: "envoy.yaml:3".to_owned(),
             what: "listener `edge` on 0.0.0.0:443".to_owned(),
             with: "127.0.0.1, a free port".to_owned(),
+            cannot_run: false,
         }],
     }
 }
@@ -126,6 +128,7 @@ fn pair(other: &str, interaction: Option<(Interval, Decision)>) -> BilledPair {
         interaction_us,
         interaction_share: interaction_us.times(1.0 / 180.0),
         decision,
+        rounds_until_decided: None,
     });
     let not_measured = sum.is_none().then(|| "the response is status 404 instead of status 200".to_owned());
     BilledPair { parts: ["HTTP filter lua".to_owned(), format!("HTTP filter {other}")], sum, not_measured }

@@ -90,7 +90,7 @@ fn part(name: &str, arm: Option<&str>) -> BilledPart {
         place: "envoy.yaml:1".to_owned(),
         arm: arm.map(str::to_owned),
         not_measured: arm.is_none().then(|| "it answers otherwise".to_owned()),
-        activity: Activity::Unknown,
+        activity: Activity::Unknown { exercised_by: None },
         cost: Charge::default(),
     }
 }
@@ -150,7 +150,7 @@ fn bytes_are_those_of_the_statistics_of_the_proxy() {
 #[test]
 fn cores_are_rate_times_cpu_time_and_a_month_has_730_hours() {
     let bill = bill(&study(40.0), order(&BOTH));
-    assert_eq!(bill.rate, Some(2_000.0));
+    assert_eq!((bill.rate, bill.response_rate), (Some(2_000.0), Some(2_000.0)));
     for charge in [&bill.whole, &bill.parts[0].cost] {
         let cpu_us = estimate(charge.cpu_us_per_request);
         assert!((estimate(charge.cores) - 2_000.0 * cpu_us / 1e6).abs() < 1e-12);
@@ -174,12 +174,27 @@ fn parts_that_add_up_have_no_interaction_and_others_have_its_size() {
 }
 
 #[test]
+fn a_sum_that_is_undecided_says_how_many_rounds_it_takes() {
+    let mut study = study(40.0);
+    assert_eq!(bill(&study, order(&BOTH)).sum.unwrap().rounds_until_decided, None);
+    for (index, round) in study.rounds.iter_mut().enumerate() {
+        let noise_us = if index % 2 == 0 { 20.0 } else { -20.0 };
+        for sample in round.samples.iter_mut().filter(|sample| sample.arm == "all-off") {
+            sample.values.values_mut().flatten().flatten().for_each(|value| *value += noise_us);
+        }
+    }
+    let sum = bill(&study, order(&BOTH)).sum.unwrap();
+    assert_eq!(sum.decision, Decision::Undecided, "{sum:?}");
+    assert!(sum.rounds_until_decided > Some(20), "{sum:?}");
+}
+
+#[test]
 fn a_change_costs_what_the_changed_proxy_uses_more_than_the_whole() {
     let change = |arm: Option<&str>| BilledChange {
         change: "lua -> nothing".to_owned(),
         arm: arm.map(str::to_owned),
         not_measured: arm.is_none().then(|| "it answers otherwise".to_owned()),
-        activity: Activity::Unknown,
+        activity: Activity::Unknown { exercised_by: None },
         difference: Charge::default(),
     };
     let changes = vec![change(Some("no-lua")), change(None)];

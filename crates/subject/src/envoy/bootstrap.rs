@@ -11,7 +11,7 @@
 //! | no access log, no HTTP filter but the router, one route that matches every path | each is a function |
 //! | the router's `dynamic_stats` at the default | `stats/per-route` depends on it: without it the router counts no status codes, not even for routes. It is part of the cost of plain proxying |
 //! | route timeout 15 s, idle timeouts 5 min and 1 h at the default | a proxy in use has these timers |
-//! | HTTP/1.1 with keep-alive to the origin, no limit of requests per connection | Envoy's defaults, hence not stated |
+//! | HTTP/1.1 with keep-alive to the origin, no limit of requests per connection | Envoy's defaults, hence not stated, but for the protocol beside options that a function sets |
 //! | `lb_policy` at the default | round robin; the function `balance/round-robin` states it and adds the origins |
 //! | `stats_config`, flush interval at the default | statistics are kept as usual; a flush, every 5 s, counts towards the slice in which it happens or after which it fell due |
 //! | watchdogs that check every 10 s | by default they wake every thread ten times a second, and with a hundred proxies at once they disturb the measured one thousands of times a second: an idle proxy uses 484 us of CPU time per second with them and 211 without. They do not affect requests |
@@ -320,12 +320,25 @@ fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
         connect_timeout: "5s",
         circuit_breakers: CircuitBreakers { thresholds: [Thresholds::unlimited()] },
         load_assignment: LoadAssignment { cluster_name: ORIGIN, endpoints },
-        typed_extension_protocol_options: (plan.codec == Codec::Http2).then(messages::http2_upstream),
+        typed_extension_protocol_options: http_options(plan),
         transport_socket: plan.upstream.as_ref().map(|tls| {
             let is_quic = plan.fragment.as_ref().is_some_and(|fragment| fragment.quic_upstream);
             if is_quic { secure::quic_upstream(tls, group) } else { secure::upstream(tls, plan.codec, group) }
         }),
     }
+}
+
+/// The options of HTTP to the origin. Envoy takes one protocol, and demands that it is stated beside all other options.
+fn http_options(plan: &ProxyPlan) -> Option<Value> {
+    let fragment = plan.fragment.as_ref();
+    if fragment.is_some_and(|fragment| fragment.protocol_to_origin().is_some()) {
+        return None;
+    }
+    if plan.codec == Codec::Http2 {
+        return Some(messages::protocol_upstream("http2_protocol_options"));
+    }
+    let has_others = fragment.is_some_and(Fragment::has_http_options);
+    has_others.then(|| messages::protocol_upstream("http_protocol_options"))
 }
 
 #[cfg(test)]

@@ -84,11 +84,28 @@ impl Given {
         self.sources.iter().cloned().chain(copied).collect()
     }
 
+    /// Checks that the files to copy exist.
+    ///
+    /// # Errors
+    /// Those that do not, each with the line that names it.
+    pub fn check_files(&self, adapted: &Adapted) -> Result<(), Problems> {
+        let is_missing = |named: &str| locate(&self.folder, named).is_none();
+        let missing = adapted.files.copies.iter().filter(|copied| is_missing(&copied.from));
+        let problems: Vec<Problem> = missing
+            .map(|copied| Problem {
+                place: copied.place.clone(),
+                message: format!("file `{}` does not exist; place it beside the configuration", copied.from),
+            })
+            .collect();
+        if problems.is_empty() { Ok(()) } else { Err(Problems::new(problems)) }
+    }
+
     /// Writes the files that it needs once adapted: certificates, copies of the user's files, and folders.
     ///
     /// # Errors
     /// When a certificate cannot be made, a file cannot be written, or files to copy do not exist.
     pub fn write_files(&self, adapted: &Adapted, certificates: &Certificates) -> Result<(), FilesError> {
+        self.check_files(adapted).map_err(FilesError::Missing)?;
         if let Some(authority) = &adapted.files.authority {
             write(authority, certificates.authority_pem().as_bytes())?;
         }
@@ -97,14 +114,8 @@ impl Given {
             write(&identity.certificate, signed.certificate.as_bytes())?;
             write(&identity.key, signed.key.as_bytes())?;
         }
-        let mut missing = Vec::new();
         for copied in &adapted.files.copies {
-            let Some(from) = locate(&self.folder, &copied.from) else {
-                let message =
-                    format!("file `{}` does not exist; place it beside the configuration", copied.from);
-                missing.push(Problem { place: copied.place.clone(), message });
-                continue;
-            };
+            let Some(from) = locate(&self.folder, &copied.from) else { continue };
             let bytes = fs::read(&from).map_err(|source| FilesError::File { path: from, source })?;
             write(&copied.to, &adapted.without_secrets(bytes))?;
         }
@@ -112,7 +123,7 @@ impl Given {
             let created = fs::create_dir_all(folder);
             created.map_err(|source| FilesError::File { path: folder.clone(), source })?;
         }
-        if missing.is_empty() { Ok(()) } else { Err(FilesError::Missing(Problems::new(missing))) }
+        Ok(())
     }
 }
 
@@ -155,6 +166,8 @@ fn locate(folder: &Path, named: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
     use super::*;
 
     #[test]
@@ -171,6 +184,29 @@ mod tests {
         assert_eq!(found("/certs/a.pem"), Some("certs/a.pem".into()));
         assert_eq!(found("/var/lib/envoy/cds.yaml"), Some("cds.yaml".into()));
         assert_eq!(found("lds.yaml"), None);
+    }
+
+    #[test]
+    fn all_files_to_copy_that_are_missing_are_named_with_their_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("envoy.yaml");
+        let text = "static_resources: {listeners: [{name: a}]}\nscripts:\n  - {filename: a.lua}\n  - {filename: b.lua}\n  - {filename: c.lua}\n";
+        fs::write(&path, text).unwrap();
+        fs::write(folder.path().join("b.lua"), "").unwrap();
+        let given = Given::read(&path).unwrap();
+        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let lab = Lab {
+            admin_port: 0,
+            listener_ports: Vec::new(),
+            origin: server,
+            companion: server,
+            folder: folder.path().join("lab"),
+        };
+        let error = given.check_files(&given.adapt(&lab).unwrap()).unwrap_err().to_string();
+        let lines: Vec<&str> = error.lines().collect();
+        assert_eq!(lines.len(), 2, "{error}");
+        assert!(lines[0].contains("envoy.yaml:3: file `a.lua` does not exist"), "{error}");
+        assert!(lines[1].contains("envoy.yaml:5: file `c.lua` does not exist"), "{error}");
     }
 
     #[test]

@@ -1,25 +1,15 @@
 //! The kind of key in a certificate of the user.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use hoptax_certs::KeyKind;
 use serde_json::Value;
 use x509_parser::pem::Pem;
 use x509_parser::public_key::PublicKey;
 
 use crate::adapt::Context;
-use crate::tree::text;
 
 /// The kind of key of a `TlsCertificate`; none if its certificate cannot be read, or if the lab has no such key.
 pub(super) fn of(context: &Context<'_>, certificate: &Value) -> Option<KeyKind> {
-    let source = certificate.get("certificate_chain")?;
-    let bytes =
-        match (text(source, "/filename"), text(source, "/inline_string"), text(source, "/inline_bytes")) {
-            ("", "", bytes) => BASE64_STANDARD.decode(bytes).ok()?,
-            ("", inline, _) => inline.as_bytes().to_vec(),
-            (path, _, _) => (context.read)(path)?,
-        };
-    of_pem(&bytes)
+    of_pem(&context.content(certificate.get("certificate_chain")?)?)
 }
 
 /// The kind of key of the first certificate in PEM.

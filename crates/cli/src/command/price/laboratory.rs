@@ -86,7 +86,9 @@ impl Laboratory {
         for _ in 0..MOST_MISSING {
             let bootstrap = self.adapted.bootstrap();
             let validated = self.trial("whole", &self.envoy).validate(bootstrap, interrupt.flag());
-            let Err(error) = validated else { return Ok(()) };
+            let Err(error) = validated else {
+                return self.adapted.check_extensions().map_err(Failure::bad_input);
+            };
             let TrialError::Proxy(ProxyError::Refused { reason, config }) = &error else {
                 return Err(Failure::environment(error));
             };

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use hoptax_bootstrap::Replacement;
-use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::statistics::is_matched;
 use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, BilledRequest, Charge};
 use hoptax_study::bill::Order;
-use hoptax_variants::Answers;
+use hoptax_variants::{Answers, activity};
 
 use super::passed::Passed;
 use super::tries::{TriedChange, Tries};
@@ -23,7 +22,7 @@ pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) 
             place: part.place.to_string(),
             arm: obstacle.is_none().then(|| tried.variant.arm.clone()),
             not_measured: obstacle,
-            activity: activity(part, &tries.answers),
+            activity: activity(part, &tries.answers, tried.outcome.as_ref().ok()),
             cost: Charge::default(),
         }
     });
@@ -53,7 +52,7 @@ fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
     let mut moved = tried.outcome.as_ref().map(|answers| answers.moved.keys()).into_iter().flatten();
     let is_own = |name: &&String| proof.iter().any(|pattern| is_matched(name, pattern));
     let activity = match moved.find(is_own) {
-        _ if proof.is_empty() => Activity::Unknown,
+        _ if proof.is_empty() => Activity::Unknown { exercised_by: None },
         Some(statistic) => Activity::Exercised { statistic: statistic.clone() },
         None => Activity::NotExercised { statistics: proof.clone(), exercised_by: None },
     };
@@ -78,18 +77,6 @@ fn replacement(replacement: &Replacement) -> BilledReplacement {
         place: replacement.place.to_string(),
         what: replacement.what.clone(),
         with: replacement.with.clone(),
-    }
-}
-
-/// Whether a part acted on the requests to the whole.
-pub(super) fn activity(part: &Part, whole: &Answers) -> Activity {
-    if part.proof.is_empty() {
-        return Activity::Unknown;
-    }
-    match part.moved(whole.moved.keys()).first() {
-        Some(statistic) => Activity::Exercised { statistic: (*statistic).clone() },
-        None => {
-            Activity::NotExercised { statistics: part.proof.clone(), exercised_by: part.exercised_by.clone() }
-        }
+        cannot_run: replacement.cannot_run,
     }
 }

@@ -24,6 +24,13 @@ pub(super) fn passed(
     arguments: &PriceArguments,
     (catalogue, headers): (&Catalogue, &[(String, String)]),
 ) -> Result<Vec<Passed>, Failure> {
+    if adapted.listeners.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "`{}` has no listener, so no request goes through it: give the bootstrap of a proxy with one, or the dump of the \
+             running proxy, `curl http://ADMIN/config_dump?include_eds`",
+            arguments.config.display()
+        )));
+    }
     let names: Vec<&str> = adapted.listeners.iter().map(|listener| listener.name.as_str()).collect();
     if let Some(wanted) = &arguments.listener {
         known_listener(wanted, &names)?;

@@ -5,9 +5,10 @@ use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
 use hoptax_secrets::is_name;
-use hoptax_variants::Answers;
+use hoptax_variants::{Answers, activity};
 
-use super::order::{activity, lacking};
+use super::laboratory::Tried;
+use super::order::lacking;
 use super::passed::Passed;
 use super::tries::Tries;
 
@@ -59,12 +60,14 @@ fn request(request: &DerivedRequest) -> String {
         let certificate = if tls.presents_certificate { ", client certificate" } else { "" };
         text += &format!("           TLS{name}{certificate}\n");
     }
-    if request.clusters.is_empty() {
-        text += "           the listener answers it itself\n";
-    } else {
-        text += &format!("           to cluster {}\n", request.clusters.join(", "));
-    }
-    text
+    let clusters = request.clusters.join(", ");
+    let to = match (clusters.as_str(), request.is_decided_later) {
+        ("", false) => "the listener answers it itself".to_owned(),
+        ("", true) => "to a cluster that only the running proxy knows".to_owned(),
+        (one, false) => format!("to cluster {one}"),
+        (some, true) => format!("to one of these, which only the running proxy knows: {some}"),
+    };
+    text + &format!("           {to}\n")
 }
 
 fn part(part: &Part) -> [String; 3] {
@@ -86,7 +89,10 @@ pub(super) fn trials(passed: &Passed, tries: &Tries) -> String {
     let rows: Vec<[String; 3]> = passed
         .parts
         .iter()
-        .map(|part| [part.kind.to_string(), part.name.clone(), described(part, &tries.answers)])
+        .zip(&tries.parts)
+        .map(|(part, tried)| {
+            [part.kind.to_string(), part.name.clone(), described(part, &tries.answers, tried)]
+        })
         .collect();
     text + &table(&rows, 2)
 }
@@ -99,12 +105,13 @@ fn answers(answers: &Answers) -> String {
     if all.is_empty() { "no response".to_owned() } else { all.join(", ") }
 }
 
-fn described(part: &Part, whole: &Answers) -> String {
+/// Whether a part acted; `without` is the whole without it, tried.
+fn described(part: &Part, whole: &Answers, without: &Tried) -> String {
     let by = part.exercised_by.as_ref().map_or_else(String::new, |by| format!("; exercised by {by}"));
-    match activity(part, whole) {
-        Activity::Unknown => format!("has no statistic of its own{by}"),
+    match activity(part, whole, without.outcome.as_ref().ok()) {
+        Activity::Unknown { .. } => format!("has no statistic of its own{by}"),
         Activity::NotExercised { statistics, .. } => {
-            format!("not exercised: no change of {}{by}", statistics.join(", "))
+            format!("not exercised: it changes none of {}{by}", statistics.join(", "))
         }
         Activity::Exercised { statistic } => {
             let by = whole.moved.get(&statistic).copied().unwrap_or_default();
@@ -122,4 +129,25 @@ fn table(rows: &[[String; 3]], indent: usize) -> String {
         format!("{}\n", text.trim_end())
     };
     rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_who_answers_it_and_what_is_not_known() {
+        let to = |clusters: &[&str], is_decided_later: bool| {
+            let clusters = clusters.iter().map(|cluster| (*cluster).to_owned()).collect();
+            request(&DerivedRequest { clusters, is_decided_later, ..DerivedRequest::default() })
+        };
+        for (text, end) in [
+            (to(&[], false), "the listener answers it itself\n"),
+            (to(&["a", "b"], false), "to cluster a, b\n"),
+            (to(&[], true), "to a cluster that only the running proxy knows\n"),
+            (to(&["a", "b"], true), "to one of these, which only the running proxy knows: a, b\n"),
+        ] {
+            assert!(text.ends_with(end), "{text}");
+        }
+    }
 }

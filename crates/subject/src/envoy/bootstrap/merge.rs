@@ -53,8 +53,8 @@ impl<'a> Merge<'a> {
         Self { replaces, replaced: BTreeSet::new() }
     }
 
-    /// Merges `part` into `plain`. Maps are merged key by key; any other value present in both must be equal or
-    /// listed in `replaces`; `null` removes a value.
+    /// Merges `part` into `plain`. Maps are merged key by key, and so are lists of one map each; any other value present in
+    /// both must be equal or listed in `replaces`; `null` removes a value.
     pub(super) fn extend<T: Serialize>(
         &mut self,
         place: &'static str,
@@ -88,18 +88,22 @@ impl<'a> Merge<'a> {
                 (Some(plain), wanted) if plain == wanted => {}
                 (Some(Value::Object(plain)), Value::Object(wanted)) => self.merge(&path, plain, wanted)?,
                 (Some(plain), wanted) => {
-                    let Some(stated) = self.replaces.iter().find(|stated| **stated == path) else {
+                    let stated = self.replaces.iter().find(|stated| **stated == path);
+                    if let Some(stated) = stated {
+                        self.replaced.insert(stated);
+                        if wanted.is_null() {
+                            removed.push(key.clone());
+                        } else {
+                            *plain = wanted.clone();
+                        }
+                    } else if let (Some(plain), Some(wanted)) = (only_map_mut(plain), only_map(wanted)) {
+                        self.merge(&path, plain, wanted)?;
+                    } else {
                         return Err(MergeError::Conflict {
                             path,
                             plain: plain.to_string(),
                             wanted: wanted.to_string(),
                         });
-                    };
-                    self.replaced.insert(stated);
-                    if wanted.is_null() {
-                        removed.push(key.clone());
-                    } else {
-                        *plain = wanted.clone();
                     }
                 }
             }
@@ -108,6 +112,22 @@ impl<'a> Merge<'a> {
             message.remove(&key);
         }
         Ok(())
+    }
+}
+
+/// The map of a list that has no other member; none for other values.
+fn only_map(value: &Value) -> Option<&Map<String, Value>> {
+    match value.as_array()?.as_slice() {
+        [Value::Object(only)] => Some(only),
+        _ => None,
+    }
+}
+
+/// The same, to change it.
+fn only_map_mut(value: &mut Value) -> Option<&mut Map<String, Value>> {
+    match value.as_array_mut()?.as_mut_slice() {
+        [Value::Object(only)] => Some(only),
+        _ => None,
     }
 }
 

@@ -272,12 +272,12 @@ impl TcpProxy {
         "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
 }
 
-/// HTTP/2 to the origin, with Envoy's defaults.
-pub(super) fn http2_upstream() -> Value {
+/// The protocol to the origin, with Envoy's defaults; `options` is the field that chooses it.
+pub(super) fn protocol_upstream(options: &str) -> Value {
     json!({
         "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
             "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-            "explicit_http_config": {"http2_protocol_options": {}},
+            "explicit_http_config": {options: {}},
         },
     })
 }

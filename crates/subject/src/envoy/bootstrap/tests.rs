@@ -157,6 +157,51 @@ fn a_fragment_overwrites_only_the_listed_paths() {
     assert!(error.contains("replaces `cluster.lb_policy`, but nothing"), "{error}");
 }
 
+/// Envoy refuses options of HTTP without a protocol, and with two.
+#[test]
+fn options_of_http_to_the_origin_have_one_protocol() {
+    let protocols = |fragment: &Fragment, codec: Codec| -> Option<Vec<String>> {
+        let plan = ProxyPlan { codec, ..plan(Some(fragment.clone())) };
+        let cluster = json(&plan)["static_resources"]["clusters"][0].take();
+        let of_http = cluster.get("typed_extension_protocol_options")?.as_object()?.values().next()?;
+        let chosen = of_http["explicit_http_config"].as_object();
+        Some(chosen.into_iter().flat_map(|chosen| chosen.keys().cloned()).collect())
+    };
+    let (http1, http2) = (["http_protocol_options".to_owned()], ["http2_protocol_options".to_owned()]);
+    let idle_timeout = rendered("idle-timeout");
+    assert_eq!(protocols(&idle_timeout, Codec::Http1).unwrap(), http1);
+    assert_eq!(protocols(&idle_timeout, Codec::Http2ToHttp1).unwrap(), http1);
+    assert_eq!(protocols(&idle_timeout, Codec::Http2).unwrap(), http2);
+    assert_eq!(protocols(&rendered("grpc-json"), Codec::Http1).unwrap(), http2);
+    assert_eq!(protocols(&rendered("lua"), Codec::Http1), None);
+    let context = Context { directory: "/run/arm".as_ref(), companion: None };
+    for function in Catalogue::load().unwrap().iter() {
+        let fragment = function.render(&function.default_knobs(), &context).unwrap();
+        for codec in [Codec::Http1, Codec::Http2, Codec::Http2ToHttp1, Codec::WebSocket] {
+            let chosen = protocols(&fragment, codec);
+            assert!(chosen.is_none_or(|chosen| chosen.len() == 1), "{} {codec:?}", function.id);
+        }
+    }
+}
+
+#[test]
+fn a_budget_of_retries_stands_beside_the_limits_of_the_plain_proxy() {
+    let limits = |fragment: Fragment| {
+        let cluster = json(&plan(Some(fragment)))["static_resources"]["clusters"][0].take();
+        cluster["circuit_breakers"]["thresholds"].as_array().unwrap().clone()
+    };
+    let with_budget = limits(rendered("retry/budget"));
+    assert_eq!(with_budget.len(), 1);
+    assert_eq!(with_budget[0]["max_requests"], 1_000_000_000);
+    assert_eq!(with_budget[0]["retry_budget"]["min_retry_concurrency"], 3);
+    // The circuit breaker replaces the limits.
+    assert_eq!(limits(rendered("circuit-breaker"))[0]["max_requests"], 4096);
+    let thresholds = serde_json::json!({"circuit_breakers": {"thresholds": [{"max_requests": 5}]}});
+    let fragment = Fragment { cluster: map(thresholds), ..Fragment::default() };
+    let error = bootstrap(&plan(Some(fragment))).unwrap_err().to_string();
+    assert!(error.contains("`cluster.circuit_breakers.thresholds.max_requests` to 5"), "{error}");
+}
+
 #[test]
 fn the_whole_catalogue_fits_the_plain_proxy() {
     for function in Catalogue::load().unwrap().iter() {

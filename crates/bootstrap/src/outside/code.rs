@@ -1,0 +1,223 @@
+//! Servers in the settings of code that is not Envoy's. Only that code knows which of its fields it connects to, so nothing can
+//! stand for them.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use super::{host_of, server_of_uri};
+use crate::tree::{is_within, last_step, message, walk};
+
+/// Packages of messages that belong to Envoy and to what it is built on.
+const KNOWN: [&str; 4] = ["envoy.", "google.", "xds.", "udpa."];
+/// Extensions of Envoy that run code of the user, and hold its settings.
+const RUNNERS: [&str; 2] = [".dynamic_modules.", ".golang."];
+/// Fields with a host, beside one with its port.
+const HOSTS: [&str; 3] = ["host", "hostname", "address"];
+
+/// Code that is not Envoy's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// What an extension of Envoy loads. It runs even when a configuration is only validated.
+    Loaded,
+    /// An extension that does not come with Envoy. The Envoy here may lack it.
+    Extension,
+}
+
+/// The pointers of the servers on other machines that such settings name: `host:port`, hosts beside a port, IP addresses, and
+/// URIs in texts that are settings as a whole.
+pub(crate) fn addresses_of_code(bootstrap: &Value, code: Code) -> Vec<String> {
+    let mut settings = Vec::new();
+    walk(bootstrap, "", &mut |pointer, node| {
+        if is_of(code, node) {
+            settings.push((pointer.to_owned(), node));
+        }
+    });
+    let mut found: Vec<String> = Vec::new();
+    for (pointer, node) in settings {
+        walk(node, &pointer, &mut |pointer, node| {
+            let is_known = found.last().is_some_and(|last| is_within(pointer, last));
+            let is_whole = last_step(pointer) == "value";
+            if !is_known && (names_server(node) || is_whole && is_uri(node)) {
+                found.push(pointer.to_owned());
+            }
+        });
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Whether a node has the settings of such code.
+fn is_of(code: Code, node: &Value) -> bool {
+    let of = message(node).of;
+    match code {
+        Code::Loaded => RUNNERS.iter().any(|runner| of.contains(runner)),
+        Code::Extension => !of.is_empty() && !KNOWN.iter().any(|package| of.starts_with(package)),
+    }
+}
+
+/// Whether a node names a server on another machine.
+fn names_server(node: &Value) -> bool {
+    match node {
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(inner) if inner.is_object() || inner.is_array() => names_server_within(&inner),
+            _ => text.split(|c: char| !is_part_of_word(c)).any(is_server),
+        },
+        Value::Object(entries) => {
+            let has_host = |key: &&str| entries.get(*key).and_then(Value::as_str).is_some_and(is_elsewhere);
+            entries.contains_key("port") && HOSTS.iter().any(has_host)
+        }
+        _ => false,
+    }
+}
+
+/// Whether settings in JSON, which are a text of the configuration, name a server on another machine.
+fn names_server_within(settings: &Value) -> bool {
+    let mut is_found = false;
+    walk(settings, "", &mut |_, node| is_found |= names_server(node) || is_uri(node));
+    is_found
+}
+
+/// Whether a node is a URI with a host other than this machine.
+fn is_uri(node: &Value) -> bool {
+    node.as_str().and_then(server_of_uri).is_some_and(|server| is_elsewhere(host_of(server)))
+}
+
+/// Whether a character is part of hosts, ports, and ranges of addresses.
+fn is_part_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || ".:-_[]/".contains(c)
+}
+
+/// Whether a word is a host with a port or an IP address, of another machine. A range of addresses, which is compared with
+/// others, is not one.
+fn is_server(word: &str) -> bool {
+    let word = word.rsplit("://").next().unwrap_or_default();
+    let (server, path) = word.split_once('/').unwrap_or((word, ""));
+    if let Some(address) = ip_address(server) {
+        return path.parse::<u8>().is_err() && !is_of_this_machine(address);
+    }
+    let port = server.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    port.is_some_and(|port| port > 0) && is_elsewhere(host_of(server))
+}
+
+/// Whether a text is the name or the address of a machine, and not of this one.
+fn is_elsewhere(host: &str) -> bool {
+    if let Some(address) = ip_address(host) {
+        return !is_of_this_machine(address);
+    }
+    let is_name = host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
+        && host.contains(|c: char| c.is_ascii_alphabetic());
+    is_name && !host.eq_ignore_ascii_case("localhost")
+}
+
+fn ip_address(text: &str) -> Option<IpAddr> {
+    text.trim_matches(['[', ']']).parse().ok()
+}
+
+/// Whether an address is on loopback. Connections to the unspecified address are, too.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    address.is_loopback() || address.is_unspecified()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixture::{configuration, lab};
+
+    #[test]
+    fn servers_on_other_machines_are_found_in_every_form() {
+        for setting in [
+            json!("kafka.corp.example:9092"),
+            json!("127.0.0.1:9092,kafka-2:9092"),
+            json!("joe@tcp(db.corp.example:3306)/shop"),
+            json!("url=http://api.corp.example:8080/x"),
+            json!("203.0.113.77"),
+            json!("[2001:db8::7]:80"),
+            json!("2001:db8::7"),
+            json!({"host": "db.corp.example", "port": 5432}),
+            json!({"hostname": "203.0.113.7", "port": "5432"}),
+            json!(r#"{"peers": [{"host": "db", "port": 1}]}"#),
+            json!(r#"["https://api.corp.example/x"]"#),
+        ] {
+            assert!(names_server(&setting), "{setting}");
+        }
+    }
+
+    #[test]
+    fn what_is_on_this_machine_and_what_is_no_server_are_not_found() {
+        for setting in [
+            json!("127.0.0.1:9092"),
+            json!("localhost:9092"),
+            json!("http://127.0.0.1:9002/x"),
+            json!("[::1]:80"),
+            json!("0.0.0.0:80"),
+            json!("10.0.0.0/8, 2001:db8::/32"),
+            json!("12:30:45"),
+            json!("sha256:0123456789abcdef"),
+            json!("std::net::TcpStream"),
+            json!("retries: 3"),
+            json!({"host": "localhost", "port": 5432}),
+            json!({"host": "db.corp.example"}),
+            json!(r#"{"bind": "127.0.0.1:80", "see": "https://localhost/"}"#),
+        ] {
+            assert!(!names_server(&setting), "{setting}");
+        }
+    }
+
+    /// The lines of the problems of a filter with these settings.
+    fn lines(settings: &str) -> Vec<String> {
+        let text = format!(
+            "static_resources:
+  listeners:
+    - name: a
+      filter_chains: [{{filters: [{{typed_config: {{http_filters: [{{name: own, typed_config:
+        {settings}}}]}}}}]}}]"
+        );
+        let adapted = configuration(&text).unwrap().adapt(&lab(), &|_| None);
+        let Err(problems) = adapted.and_then(|adapted| adapted.check_extensions()) else { return Vec::new() };
+        problems.to_string().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_server_in_settings_of_other_code_is_a_problem_with_its_line_and_what_to_do() {
+        let found = lines(
+            "{'@type': type.googleapis.com/corp.filters.v3.Private,
+               bootstrap_servers: 'kafka.corp.example:9092',
+               range: 10.0.0.0/8,
+               db: {host: db.corp.example,
+                    port: 5432}}",
+        );
+        assert_eq!(found.len(), 2, "{found:?}");
+        for (line, problem) in [6, 8].into_iter().zip(&found) {
+            assert!(problem.starts_with(&format!("envoy.yaml:{line}: ")), "{found:?}");
+            assert!(problem.contains("loopback address") && !problem.contains("corp"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn settings_of_modules_are_those_of_other_code_and_settings_of_envoy_are_not() {
+        let module = |config: &str| {
+            format!(
+                "{{'@type': type.googleapis.com/envoy.extensions.filters.http.dynamic_modules.v3.DynamicModuleFilter, filter_config:
+        {config}}}"
+            )
+        };
+        let structure =
+            "{'@type': type.googleapis.com/google.protobuf.Struct, value: {peer: 'db.corp.example:5432'}}";
+        let text =
+            "{'@type': type.googleapis.com/google.protobuf.StringValue, value: 'https://api.corp.example/x'}";
+        for config in [structure, text] {
+            assert!(lines(&module(config))[0].starts_with("envoy.yaml:6: "), "{config}");
+        }
+        let wrapped = |of: &str| {
+            format!(
+                "{{'@type': type.googleapis.com/xds.type.v3.TypedStruct, type_url: type.googleapis.com/{of}, value: {{a: 'db:1'}}}}"
+            )
+        };
+        assert_eq!(lines(&wrapped("corp.filters.v3.Private")).len(), 1);
+        assert_eq!(lines(&wrapped("envoy.extensions.filters.http.lua.v3.Lua")), Vec::<String>::new());
+    }
+}

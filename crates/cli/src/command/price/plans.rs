@@ -1,0 +1,55 @@
+//! Tests of the plans of a bill's studies.
+
+use std::path::Path;
+
+use hoptax_bootstrap::request::DerivedRequest;
+use hoptax_functions::Catalogue;
+use hoptax_study::configurations::Configurations;
+use hoptax_study::file;
+use hoptax_study::plan::{Plan, Rate};
+use hoptax_variants::study_file::{Question, Source, study_file};
+use hoptax_variants::{Change, Variant};
+
+fn request() -> DerivedRequest {
+    DerivedRequest {
+        method: "GET".to_owned(),
+        host: "a.shop.example".to_owned(),
+        path: "/cart".to_owned(),
+        ..DerivedRequest::default()
+    }
+}
+
+/// The plan of the study of a bill with these variants besides the whole.
+fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
+    let configuration = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bootstrap/fixtures/edge.yaml");
+    let configuration = configuration.canonicalize().unwrap();
+    let source = Source { configuration: &configuration, listener: "edge", lacking: &[], statuses: &[200] };
+    let text = study_file(source, Question::Parts, &Variant::whole(&request()), others, rate);
+    let (file, positions) = file::read("price.yaml", &text).unwrap();
+    let configurations = Configurations::read(&file, Path::new("/"));
+    Plan::with_configurations(&file, &positions, &Catalogue::load().unwrap(), configurations).unwrap()
+}
+
+#[test]
+fn a_change_of_the_release_is_an_arm_on_that_envoy() {
+    let change: Change = "envoy -> 1.39.3".parse().unwrap();
+    let changed = change.variant(&[], &request(), &Catalogue::load().unwrap(), 1).unwrap();
+    let plan = plan_of(&[changed.variant], None);
+    let envoy_of = |id: &str| {
+        let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap();
+        arm.envoy(&arm.chain.hops[0]).map(str::to_owned)
+    };
+    assert_eq!(envoy_of("what-if-1").as_deref(), Some("1.39.3"));
+    assert_eq!((envoy_of("whole"), envoy_of("whole-again")), (None, None));
+}
+
+#[test]
+fn the_only_load_at_a_rate_is_an_open_loop_at_this_rate() {
+    let rates = |rate: Option<f64>| {
+        let plan = plan_of(&[], rate);
+        plan.loads.iter().map(|load| load.open.as_ref().map(|open| open.rate)).collect::<Vec<_>>()
+    };
+    assert_eq!(rates(Some(500.0)), [Some(Rate::PerSecond(500.0))]);
+    let without = rates(None);
+    assert!(matches!(without.as_slice(), [None, Some(Rate::OfSlowest(_))]), "{without:?}");
+}

@@ -1,0 +1,60 @@
+use hoptax_result::BilledReplacement;
+
+use super::*;
+use crate::{html, markdown, terminal};
+
+/// A bill in each of its forms.
+fn forms(bill: &BillResult) -> [String; 3] {
+    let style = terminal::Style { width: 1_000, colour: false };
+    [terminal::bill(bill, style), markdown::bill(bill), html::bill(bill).unwrap()]
+}
+
+#[test]
+fn each_form_says_what_exercises_a_part_without_a_statistic() {
+    let mut bill = fixture::bill();
+    bill.parts[0].activity = Activity::Unknown { exercised_by: Some("a request with a body".to_owned()) };
+    for form in forms(&bill) {
+        assert!(form.contains("lua (envoy.yaml:12): exercised by a request with a body"), "{form}");
+    }
+    // Of a part of an unknown type there is nothing to say.
+    bill.parts[0].activity = Activity::Unknown { exercised_by: None };
+    assert_eq!(untold(&bill), Vec::<String>::new());
+}
+
+#[test]
+fn each_form_names_the_extensions_that_no_number_contains_because_they_cannot_run() {
+    let mut bill = fixture::bill();
+    let removed = BilledReplacement {
+        place: "envoy.yaml:42".to_owned(),
+        what: "HTTP filter signing".to_owned(),
+        with: "removed: it asks for credentials".to_owned(),
+        cannot_run: true,
+    };
+    bill.replacements.extend([removed.clone(), removed]);
+    let line = "HTTP filter signing: no number contains it; removed: it asks for credentials";
+    for form in forms(&bill) {
+        assert_eq!(form.matches(line).count(), 1, "{form}");
+    }
+    let named = not_measured(&bill).join("\n");
+    assert!(!named.contains("listener `edge`"), "what was only replaced is measured: {named}");
+}
+
+#[test]
+fn a_sum_that_is_undecided_says_how_many_rounds_decide_it() {
+    let mut bill = fixture::bill();
+    let undecided = |sum: &mut BilledSum, rounds: Option<u32>| {
+        (sum.decision, sum.rounds_until_decided) = (Decision::Undecided, rounds);
+    };
+    undecided(bill.sum.as_mut().unwrap(), Some(40));
+    let interactions = bill.interactions.as_mut().unwrap();
+    undecided(interactions.pairs[0].sum.as_mut().unwrap(), Some(30));
+    let advice = |rounds: u32| format!("about {rounds} in all: `--rounds {rounds}`");
+    let lines = adds_up(&bill);
+    assert!(lines[0].contains(&advice(40)) && lines[0].contains("the 12 that are measured"), "{lines:?}");
+    assert!(lines[1].contains(&advice(30)), "{lines:?}");
+    for rounds in [None, Some(MOST_ROUNDS + 1)] {
+        undecided(bill.sum.as_mut().unwrap(), rounds);
+        let line = &adds_up(&bill)[0];
+        assert!(line.contains("use a quieter machine") && !line.contains("--rounds"), "{line}");
+    }
+}
