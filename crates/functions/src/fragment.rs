@@ -81,13 +81,26 @@ impl Fragment {
         parts.into_iter().find(|(_, is_there)| *is_there).map(|(part, _)| part)
     }
 
+    /// The options of HTTP to the origin.
+    fn http_options(&self) -> Option<&Value> {
+        self.cluster.get("typed_extension_protocol_options")?.get(HTTP_PROTOCOL_OPTIONS)
+    }
+
+    /// Whether it sets options of HTTP to the origin. Envoy demands that they choose the protocol.
+    pub fn has_http_options(&self) -> bool {
+        self.http_options().is_some()
+    }
+
+    /// The field of `explicit_http_config` that chooses the protocol to the origin; none if it leaves the choice to the plain
+    /// proxy.
+    pub fn protocol_to_origin(&self) -> Option<&str> {
+        let chosen = self.http_options()?.get("explicit_http_config")?.as_object()?;
+        chosen.keys().next().map(String::as_str)
+    }
+
     /// Whether the proxy uses HTTP/2 to the origin.
     pub fn uses_http2_to_origin(&self) -> bool {
-        let options = self.cluster.get("typed_extension_protocol_options");
-        options
-            .and_then(|options| options.get(HTTP_PROTOCOL_OPTIONS))
-            .and_then(|http| http.pointer("/explicit_http_config/http2_protocol_options"))
-            .is_some()
+        self.protocol_to_origin() == Some("http2_protocol_options")
     }
 }
 

@@ -35,7 +35,7 @@ struct Service {
 }
 
 /// All services.
-const SERVICES: [Service; 12] = [
+const SERVICES: [Service; 13] = [
     rate_limit::SERVICE,
     authorization::SERVICE,
     processing::SERVICE,
@@ -46,6 +46,7 @@ const SERVICES: [Service; 12] = [
     secret_discovery::REMOVING,
     tasks::ADD_HEADER,
     tasks::CHECK_TOKEN,
+    tasks::ADD_HEADER_AS_AUTHORIZATION,
     tasks::CHECK_TOKEN_AS_AUTHORIZATION,
     tasks::REWRITE_JSON,
 ];

@@ -41,6 +41,7 @@ pub use chain::{Chain, Hop};
 pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
 pub use copies::Subject;
 pub use given::GivenConfig;
+pub(crate) use given::listener_with_request;
 pub use needs::SAMPLING;
 pub use order::{Block, Draws, blocks, courses, shuffled};
 pub use size::Items;
@@ -389,9 +390,9 @@ impl Arm {
         self.chain.hops.iter().any(|hop| uses_quic(fragment(hop)))
     }
 
-    /// Whether a function has the proxy at the origin's end use HTTP/2 to the origin.
+    /// Whether a function of one of its proxies needs HTTP/2 to the origin.
     pub fn uses_http2_to_origin(&self) -> bool {
-        self.chain.hops.last().is_some_and(|hop| fragment(hop).uses_http2_to_origin())
+        self.chain.hops.iter().any(|hop| fragment(hop).uses_http2_to_origin())
     }
 
     /// The lowest limit that its functions enforce: requests per second, and the burst size.

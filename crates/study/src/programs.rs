@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use hoptax_subject::envoy::chosen::Envoys;
@@ -43,44 +44,73 @@ pub fn builds(plan: &Plan, envoys: &Envoys, folder: &Path) -> io::Result<BTreeMa
     Ok(all)
 }
 
+/// A program that a plan needs.
+struct Needed<'a> {
+    /// Its name in commands.
+    name: &'a str,
+    /// Where it is; none if it is missing.
+    program: Option<PathBuf>,
+    /// Arguments with which it prints its version; empty if they are not known.
+    version: &'static [&'static str],
+    /// The files among its arguments.
+    files: Vec<PathBuf>,
+}
+
 fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
-    let mut needed: Vec<(&str, Option<PathBuf>, &[&str])> = Vec::new();
-    for front in plan.fronts() {
-        needed.push((front.program, in_search_path(front.program, search_path), front.version));
-    }
-    for caller in plan.loads.iter().filter_map(|load| load.caller.as_ref()) {
-        let program = caller.program_in(folder, search_path);
-        needed.push((caller.program_name(), program, caller.version().unwrap_or_default()));
-    }
-    if plan.profile {
-        needed.push(("perf", in_search_path("perf", search_path), &["--version"]));
-    }
-    for program in plan.network_needs() {
-        let path = in_search_path(program.program, search_path);
-        needed.push((program.program, path, version_flag(program.program)));
-    }
-    let mut all = BTreeMap::new();
-    for (name, path, arguments) in needed {
-        let Some(path) = path else { continue };
-        let version = if arguments.is_empty() { None } else { version(&path, arguments) };
-        all.insert(name.to_owned(), Build { version, sha256: sha256_of_file(&path)? });
-    }
-    // How an application prints its version is not known.
-    let mut applications: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for application in plan.applications() {
-        let Some(path) = application.program(folder) else { continue };
-        let hashes = applications.entry(application.program_name()).or_default();
-        hashes.push(sha256_of_file(&path)?);
-        for file in application.files(folder) {
-            hashes.push(sha256_of_file(&file)?);
+    // Several commands may start one program: each with its own script, if it is an interpreter.
+    let mut found: BTreeMap<&str, (Option<String>, Vec<PathBuf>)> = BTreeMap::new();
+    for Needed { name, program, version: arguments, files } in needed(plan, folder, search_path) {
+        let Some(program) = program else { continue };
+        let (reported, all) = found.entry(name).or_default();
+        if reported.is_none() && !arguments.is_empty() {
+            *reported = version(&program, arguments);
+        }
+        for file in iter::once(program).chain(files) {
+            if !all.contains(&file) {
+                all.push(file);
+            }
         }
     }
-    for (name, hashes) in applications {
+    let mut builds = BTreeMap::new();
+    for (name, (version, files)) in found {
+        let hashes = files.iter().map(|file| sha256_of_file(file)).collect::<io::Result<Vec<String>>>()?;
         let sha256 =
             if let [one] = hashes.as_slice() { one.clone() } else { sha256(hashes.join("\n").as_bytes()) };
-        all.insert(name.to_owned(), Build { version: None, sha256 });
+        builds.insert(name.to_owned(), Build { version, sha256 });
     }
-    Ok(all)
+    Ok(builds)
+}
+
+/// The programs of all proxies but Envoy, of callers, profiles, networks and applications.
+fn needed<'a>(plan: &'a Plan, folder: &Path, search_path: &OsStr) -> Vec<Needed<'a>> {
+    let installed = |name: &'static str, version: &'static [&'static str]| Needed {
+        name,
+        program: in_search_path(name, search_path),
+        version,
+        files: Vec::new(),
+    };
+    let mut needed: Vec<Needed<'a>> =
+        plan.fronts().map(|front| installed(front.program, front.version)).collect();
+    let callers = plan.loads.iter().filter_map(|load| load.caller.as_ref());
+    needed.extend(callers.map(|caller| Needed {
+        name: caller.program_name(),
+        program: caller.program_in(folder, search_path),
+        version: caller.version().unwrap_or_default(),
+        files: caller.files(folder),
+    }));
+    if plan.profile {
+        needed.push(installed("perf", &["--version"]));
+    }
+    let of_networks = plan.network_needs().into_iter();
+    needed.extend(of_networks.map(|needs| installed(needs.program, version_flag(needs.program))));
+    needed.extend(plan.applications().into_iter().map(|application| Needed {
+        name: application.program_name(),
+        program: application.program_in(folder, search_path),
+        // How an application prints its version is not known.
+        version: &[],
+        files: application.files(folder),
+    }));
+    needed
 }
 
 /// The flag with which a program of a network prints its version.
@@ -166,6 +196,36 @@ mod tests {
         };
         assert_ne!(hash_of("one"), hash_of("other"));
         assert_eq!(hash_of("one"), hash_of("one"));
+    }
+
+    #[test]
+    fn the_script_of_each_caller_is_part_of_the_build_of_its_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        install(folder.path(), "interpreter", "");
+        let load = |script: &str| {
+            let command = format!("[./interpreter, '{{folder}}/{script}', '{{url}}', '{{seconds}}']");
+            format!("{{name: {script}, loop: closed, caller: {{command: {command}}}}}")
+        };
+        let plan = plan_of(&format!(
+            "name: test\narms: [baseline, lua]\nloads: [{}, {}]\n\
+             application: {{command: [./interpreter, '{{folder}}/server', '{{port}}']}}\n",
+            load("one"),
+            load("two")
+        ));
+        let hash = || {
+            let builds = builds_in(&plan, folder.path(), OsStr::new("")).unwrap();
+            builds["./interpreter"].sha256.clone()
+        };
+        for script in ["one", "two", "server"] {
+            fs::write(folder.path().join(script), "first").unwrap();
+        }
+        let first = hash();
+        for script in ["one", "two", "server"] {
+            fs::write(folder.path().join(script), "changed").unwrap();
+            assert_ne!(hash(), first, "{script}");
+            fs::write(folder.path().join(script), "first").unwrap();
+            assert_eq!(hash(), first, "{script}");
+        }
     }
 
     #[test]

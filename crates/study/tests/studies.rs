@@ -3,9 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hoptax_functions::{Catalogue, Tls};
 use hoptax_study::file;
@@ -72,18 +73,40 @@ fn subject_text(arm: &Arm) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-#[test]
-fn plans_of_the_bundled_studies_are_unchanged() {
+/// The built-in studies by their names.
+fn plans(catalogue: &Catalogue) -> Vec<(String, Plan)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
-    let catalogue = Catalogue::load().unwrap();
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     // The folder within it holds graphs.
     paths.retain(|path| path.is_file());
     paths.sort();
-    for path in paths {
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        let (file, positions) = file::read(name, &fs::read_to_string(&path).unwrap()).unwrap();
-        let plan = Plan::new(&file, &positions, &catalogue).unwrap();
+    let plan = |path: &PathBuf| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let (file, positions) = file::read(&name, &fs::read_to_string(path).unwrap()).unwrap();
+        let plan = Plan::new(&file, &positions, catalogue).unwrap();
+        (name, plan)
+    };
+    paths.iter().map(plan).collect()
+}
+
+#[test]
+fn plans_of_the_bundled_studies_are_unchanged() {
+    for (name, plan) in plans(&Catalogue::load().unwrap()) {
         insta::assert_snapshot!(name, shown(&plan));
     }
+}
+
+#[test]
+fn every_function_of_the_catalogue_is_measured_by_a_study() {
+    let catalogue = Catalogue::load().unwrap();
+    let plans = plans(&catalogue);
+    let arms = plans.iter().flat_map(|(_, plan)| &plan.arms);
+    let components = arms.flat_map(|arm| {
+        let of_hops = arm.chain.hops.iter().flat_map(|hop| hop.functions.components());
+        arm.functions.components().iter().chain(of_hops)
+    });
+    let measured: BTreeSet<&str> = components.map(|component| component.function.id.as_str()).collect();
+    let all = catalogue.iter().map(|function| function.id.as_str());
+    let missing: Vec<&str> = all.filter(|id| !measured.contains(id)).collect();
+    assert_eq!(missing, [""; 0], "no study in `studies/` has these functions");
 }

@@ -131,11 +131,9 @@ impl Application {
         built.or_else(|| program::of_command(name, folder, search_path))?.canonicalize().ok()
     }
 
-    /// The files among its arguments: a script is as much a part of it as the interpreter.
+    /// The files among its arguments. `folder` is that of the study file.
     pub fn files(&self, folder: &Path) -> Vec<PathBuf> {
-        let folder = folder.to_string_lossy();
-        let arguments = self.command.iter().skip(1).map(|argument| filled(argument, &[(FOLDER, &*folder)]));
-        arguments.map(PathBuf::from).filter(|path| path.is_file()).collect()
+        program::files_of_command(&self.command, folder)
     }
 
     /// Starts it on `listen` with more flags, and waits until it is ready. Its log is truncated. `folder` is that of the

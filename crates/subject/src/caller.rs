@@ -20,6 +20,8 @@ pub static ALL: [&Known; 1] = [&php::PHP];
 
 /// Placeholders of a command.
 const URL: &str = "{url}";
+const HOST: &str = "{host}";
+const PORT: &str = "{port}";
 const SECONDS: &str = "{seconds}";
 const PROCESSES: &str = "{processes}";
 const AUTHORITY: &str = "{authority}";
@@ -76,13 +78,16 @@ impl Caller {
     /// A caller of the user.
     ///
     /// # Errors
-    /// When the command lacks an argument with the URL or the duration.
+    /// When the command lacks an argument with the URL or the port, or with the duration.
     pub fn of_command(command: &[String]) -> Result<Self, String> {
         let has = |placeholder: &str| command.iter().skip(1).any(|argument| argument.contains(placeholder));
-        for placeholder in [URL, SECONDS] {
-            if !has(placeholder) {
-                return Err(format!("the command has no argument with `{placeholder}`: add it"));
-            }
+        if !has(URL) && !has(PORT) {
+            return Err(format!(
+                "the command does not say whom it calls: add an argument with `{URL}`, or with `{PORT}`, such as `--port={PORT}`"
+            ));
+        }
+        if !has(SECONDS) {
+            return Err(format!("the command has no argument with `{SECONDS}`: add it"));
         }
         Ok(Self { command: command.to_vec(), known: None })
     }
@@ -105,6 +110,11 @@ impl Caller {
     /// As [`Self::program`], with the folders of `search_path`, in the format of `PATH`.
     pub fn program_in(&self, folder: &Path, search_path: &OsStr) -> Option<PathBuf> {
         program::of_command(self.program_name(), folder, search_path)
+    }
+
+    /// The files among its arguments. `folder` is that of the study file.
+    pub fn files(&self, folder: &Path) -> Vec<PathBuf> {
+        program::files_of_command(&self.command, folder)
     }
 
     /// Arguments with which its program prints its version; none if they are not known.
@@ -132,8 +142,11 @@ impl Caller {
         let (seconds, processes) = (calls.duration.as_secs_f64().to_string(), calls.processes.to_string());
         let authority = calls.authority.unwrap_or(Path::new("")).to_string_lossy();
         let (folder, script) = (folder.to_string_lossy(), script.to_string_lossy());
+        let (host, port) = host_and_port(calls.url);
         let values = [
             (URL, calls.url),
+            (HOST, host),
+            (PORT, port),
             (SECONDS, seconds.as_str()),
             (PROCESSES, processes.as_str()),
             (AUTHORITY, &*authority),
@@ -142,6 +155,14 @@ impl Caller {
         ];
         self.command.iter().skip(1).map(|argument| filled(argument, &values).into()).collect()
     }
+}
+
+/// The host and the port of a URL that states both.
+fn host_and_port(url: &str) -> (&str, &str) {
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
+    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+    (host.trim_start_matches('[').trim_end_matches(']'), port)
 }
 
 impl PartialEq for Caller {
@@ -192,6 +213,20 @@ mod tests {
         assert_eq!(arguments, ["http://127.0.0.1:80/", "--for=1.5", "3", "", "/study/data"]);
         let error = Caller::of_command(&["./call", "{url}"].map(str::to_owned)).unwrap_err();
         assert!(error.contains("`{seconds}`"), "{error}");
+    }
+
+    #[test]
+    fn a_command_may_take_a_host_and_a_port_instead_of_a_url() {
+        let arguments = |url: &str| {
+            let command = ["./call", "--port", "{port}", "--host={host}", "{seconds}"];
+            let caller = Caller::of_command(&command.map(str::to_owned)).unwrap();
+            let calls = Calls { url, duration: Duration::from_secs(2), processes: 1, authority: None };
+            caller.arguments(&calls, Path::new("/study"), Path::new(""))
+        };
+        assert_eq!(arguments("https://127.0.0.1:4430/a?b:1"), ["--port", "4430", "--host=127.0.0.1", "2"]);
+        assert_eq!(arguments("http://[::1]:80/"), ["--port", "80", "--host=::1", "2"]);
+        let error = Caller::of_command(&["./{port}", "{host}", "{seconds}"].map(str::to_owned)).unwrap_err();
+        assert!(error.contains("`--port={port}`"), "{error}");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! connections.
 //!
 //! Each is one process that uses one thread, with as few features as possible, and no log of requests
-//! or connections. Front proxies keep their connections to the servers behind them, and distribute requests in turn.
+//! or connections. Its entry states what it serves; plans refuse the rest. Front proxies keep their connections to the servers
+//! behind them, and distribute requests in turn.
 //!
 //! None can report a port that the kernel chose, so their port is reserved until they listen
 //! ([`hoptax_host::reserved_port`]); each opens it with `SO_REUSEPORT`.
@@ -46,6 +47,12 @@ pub struct Front {
     pub package: &'static str,
     /// Arguments with which it prints its version.
     pub version: &'static [&'static str],
+    /// The protocols that it serves, by their words in study files.
+    pub protocols: &'static [&'static str],
+    /// Whether its connections can have TLS.
+    pub takes_tls: bool,
+    /// Number of threads that it works with.
+    pub threads: u32,
     /// Its configuration, between an address and the servers behind it. It names no path, since a folder may have any characters
     /// in its name.
     config: fn(listen: SocketAddr, servers: &[SocketAddr]) -> String,
@@ -167,6 +174,37 @@ mod tests {
             let paths = config.matches('/').count() - 2 * config.matches("://").count();
             assert!(paths == config.matches("location / ").count(), "{front:?}: {config}");
             assert_eq!(Front::named(front.name), Some(front));
+        }
+    }
+
+    /// A proxy that passes bytes on serves every protocol that the caller and the server speak. Where the programs are installed.
+    #[test]
+    fn a_proxy_that_serves_tcp_passes_any_bytes_on_in_both_directions() {
+        let serves_tcp = |front: &&Front| front.protocols.contains(&"tcp");
+        assert!(ALL.into_iter().any(|front| serves_tcp(&front)));
+        for front in ALL.into_iter().filter(|front| serves_tcp(front) && is_installed(front)) {
+            let origin = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = origin.local_addr().unwrap();
+            let sent: Vec<u8> = (0..=255).rev().collect();
+            let length = sent.len();
+            std::thread::spawn(move || {
+                // Connections without bytes see whether the server accepts them.
+                for mut connection in origin.incoming().flatten() {
+                    let mut bytes = vec![0; length];
+                    if connection.read_exact(&mut bytes).is_ok() {
+                        bytes.reverse();
+                        connection.write_all(&bytes).unwrap();
+                    }
+                }
+            });
+            let folder = tempfile::tempdir().unwrap();
+            let proxy = front.start(folder.path(), ([127, 0, 0, 1], 0).into(), &[address], &[]).unwrap();
+            let mut connection = TcpStream::connect(proxy.address).unwrap();
+            connection.write_all(&sent).unwrap();
+            let mut received = vec![0; length];
+            connection.read_exact(&mut received).unwrap();
+            assert!(received.iter().eq(sent.iter().rev()), "{front:?}: {received:?}");
+            proxy.end().unwrap();
         }
     }
 

@@ -34,6 +34,13 @@ pub(crate) fn of_command(name: &str, folder: &Path, search_path: &OsStr) -> Opti
     in_search_path(name, search_path)
 }
 
+/// The files among the arguments of a command of a study file in `folder`: a script is as much a part of it as the interpreter.
+pub(crate) fn files_of_command(command: &[String], folder: &Path) -> Vec<PathBuf> {
+    let folder = folder.to_string_lossy();
+    let arguments = command.iter().skip(1).map(|argument| filled(argument, &[(FOLDER, &*folder)]));
+    arguments.map(PathBuf::from).filter(|path| path.is_file()).collect()
+}
+
 /// The first line that a program prints when it is called with `arguments`. None if it fails or prints nothing.
 pub fn version(program: &Path, arguments: &[&str]) -> Option<String> {
     let output = output(program, arguments)?;

@@ -26,8 +26,8 @@ Examples:
   hoptax compare http://127.0.0.1:15001/+pid=4711 http://127.0.0.1:15002/+pid=4712
 
 All subjects run side by side in one study, with a second copy of the first subject: the A/A arm.
-The others are compared with the first. A difference is `different` if its 95 % interval excludes
-zero, `equivalent` if it is certainly within the margin, and otherwise `undecided`.
+The others are compared with the first. A difference is `equivalent` if it is certainly within the
+margin, otherwise `different` if its 95 % interval excludes zero, and otherwise `undecided`.
 
 The run folder holds the study file, its result and report, and comparison.json.
 
@@ -61,6 +61,11 @@ pub(crate) struct CompareArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
+    /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
+    ///
+    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed.
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
+    pub(crate) thresholds: Vec<(String, f64)>,
     /// Write the comparison as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

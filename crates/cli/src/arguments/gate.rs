@@ -79,6 +79,11 @@ pub(crate) struct GateArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
+    /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
+    ///
+    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed.
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
+    pub(crate) thresholds: Vec<(String, f64)>,
     /// Write the outcome as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
@@ -91,4 +96,23 @@ pub(crate) struct GateArguments {
     /// Write the limits that did not pass as SARIF to a file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) sarif: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn the_help_names_the_measures_that_can_be_limited() {
+        let command = Arguments::command();
+        let help = command.find_subcommand("gate").unwrap().get_after_help().unwrap().to_string();
+        let (_, behind) = help.split_once("\nMeasures:\n").unwrap();
+        let (lines, _) = behind.split_once("\n\n").unwrap();
+        let named = lines.lines().filter_map(|line| line.trim_start().split_once("  "));
+        let named: Vec<&str> = named.flat_map(|(names, _)| names.split(", ")).collect();
+        assert_eq!(named, Limit::measure_names());
+    }
 }

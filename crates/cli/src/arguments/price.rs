@@ -9,7 +9,7 @@ use hoptax_variants::Change;
 use super::values::{self, Headers, NeverHalt, RequestLine};
 
 /// Options of tries and measurements, which a dry run has not.
-const MEASURED: [&str; 10] = [
+const MEASURED: [&str; 11] = [
     "only_try",
     "what_if",
     "rate",
@@ -17,6 +17,7 @@ const MEASURED: [&str; 10] = [
     "rounds",
     "budget",
     "envoy",
+    "thresholds",
     "out",
     "resume",
     "json",
@@ -58,9 +59,9 @@ pub(crate) struct PriceArguments {
     #[arg(long, conflicts_with_all = MEASURED)]
     pub(crate) dry_run: bool,
     /// Try each variant, report which parts act on the request, and measure nothing
-    #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "resume", "json"])]
+    #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "thresholds", "resume", "json"])]
     pub(crate) only_try: bool,
-    /// Listener [default: the first with a request]
+    /// Listener [default: the first that forwards a request, else the first that answers one]
     #[arg(long, value_name = "NAME")]
     pub(crate) listener: Option<String>,
     /// Request, as `GET https://HOST/PATH` [default: derived from the routes]
@@ -108,6 +109,12 @@ pub(crate) struct PriceArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
+    /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
+    ///
+    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed. --resume keeps the thresholds of the
+    /// study, unless it sets them.
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
+    pub(crate) thresholds: Vec<(String, f64)>,
     /// Run folder [default: runs/price-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::values;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,6 +36,11 @@ pub(crate) struct PricesArguments {
     /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
     #[arg(long, value_name = "VERSION|PATH", requires = "here", conflicts_with = "measured")]
     pub(crate) envoy: Option<String>,
+    /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
+    ///
+    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed.
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold, requires = "here", conflicts_with = "measured")]
+    pub(crate) thresholds: Vec<(String, f64)>,
     /// Print Markdown
     #[arg(long)]
     pub(crate) markdown: bool,

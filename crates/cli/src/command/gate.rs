@@ -62,7 +62,8 @@ fn by_candidate(arguments: &GateArguments, candidate: &Candidate) -> Result<Meas
     let study_file = own_study::write(&text, &folder_of_study)?;
     let folder = study::run_folder_path(arguments.out.as_deref(), &side_by_side.file.name);
     let length = length(arguments, given.rounds, side_by_side.comparisons(&arguments.fail_on))?;
-    let mut options = own_study::options(Some(length), arguments.envoy.as_deref(), arguments.never_halt);
+    let (envoy, never_halt) = (arguments.envoy.as_deref(), arguments.never_halt);
+    let mut options = own_study::options(Some(length), envoy, never_halt, &arguments.thresholds);
     options.push(study_file.path().display().to_string());
     Ok(own_study::run(&options, &folder)?.map(|result| {
         let gate = judge(&result, (&candidate, &side_by_side), &arguments.fail_on);

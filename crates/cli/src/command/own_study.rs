@@ -8,12 +8,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hoptax_host::delegate::run_to_end;
-use hoptax_result::StudyResult;
+use hoptax_result::{Loosened, StudyResult};
 use hoptax_stats::OF_COST;
 
 use crate::arguments::NeverHalt;
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
+use crate::print;
 
 /// The result in a run folder.
 const RESULT: &str = "result.json";
@@ -33,9 +34,14 @@ pub(super) enum Length {
     Until { half_width_share: f64, budget: Duration },
 }
 
-/// The options of `hoptax study` that other commands pass on: the length (none: that of the study), the Envoy and
-/// `--never-halt`.
-pub(super) fn options(length: Option<Length>, envoy: Option<&str>, never_halt: NeverHalt) -> Vec<String> {
+/// The options of `hoptax study` that other commands pass on: the length (none: that of the study), the Envoy,
+/// `--never-halt`, and the thresholds of checks that are set.
+pub(super) fn options(
+    length: Option<Length>,
+    envoy: Option<&str>,
+    never_halt: NeverHalt,
+    thresholds: &[(String, f64)],
+) -> Vec<String> {
     let mut options = Vec::new();
     let mut option = |name: &str, value: String| options.extend([name.to_owned(), value]);
     match length {
@@ -53,6 +59,9 @@ pub(super) fn options(length: Option<Length>, envoy: Option<&str>, never_halt: N
         option("--envoy", envoy.to_owned());
     }
     option("--never-halt", never_halt.as_str().to_owned());
+    for (name, value) in thresholds {
+        option("--threshold", format!("{name}={value}"));
+    }
     options
 }
 
@@ -115,7 +124,16 @@ fn run_in<S: AsRef<OsStr>>(
     if !is(Code::Success) && !is(Code::Void) {
         return Err(Failure::environment(format!("the study failed ({status}); its error is printed above")));
     }
-    read(&folder.join(RESULT)).map(Ok)
+    let result = read(&folder.join(RESULT))?;
+    for loosened in &result.loosened {
+        print::note(&note(loosened));
+    }
+    Ok(Ok(result))
+}
+
+/// What is said of a loosened threshold of the study, which the outputs of the commands do not state.
+fn note(Loosened { name, value, default }: &Loosened) -> String {
+    format!("the study has a loosened threshold: {name} {value} instead of {default}")
 }
 
 /// Reads the result of a study from its file or its run folder.
@@ -148,5 +166,20 @@ pub(super) fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
     } else {
         let readable = StudyResult::READABLE.join("` and `");
         Err(Failure::bad_input(format!("{what} has format `{}`; supported are `{readable}`", result.format)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_gets_every_threshold_that_is_set() {
+        let set = [("steal".to_owned(), 0.02), ("rounds".to_owned(), 4.0)];
+        let options = options(None, None, NeverHalt::Never, &set);
+        let expected = ["--never-halt", "never", "--threshold", "steal=0.02", "--threshold", "rounds=4"];
+        assert_eq!(options, expected);
+        let loosened = Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 };
+        assert!(note(&loosened).ends_with("steal 0.02 instead of 0.005"));
     }
 }

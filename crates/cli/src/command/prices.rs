@@ -6,7 +6,7 @@ use hoptax_result::{StudyResult, Verdict};
 
 use super::functions::PRICE_LIST;
 use super::own_study::{self, parse, read};
-use crate::arguments::PricesArguments;
+use crate::arguments::{NeverHalt, PricesArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     let prices = if arguments.here {
         let here = match &arguments.measured {
             Some(path) => read(path)?,
-            None => match measure(arguments.envoy.as_deref())? {
+            None => match measure(arguments)? {
                 Measured::Found(here) => *here,
                 Measured::Ended(code) => return Ok(code),
             },
@@ -53,13 +53,15 @@ enum Measured {
 }
 
 /// Measures the anchors with a study.
-fn measure(envoy: Option<&str>) -> Result<Measured, Failure> {
+fn measure(arguments: &PricesArguments) -> Result<Measured, Failure> {
     let folder = tempfile::Builder::new()
         .prefix("hoptax-prices-")
         .tempdir()
         .map_err(|error| Failure::environment(format!("cannot create a folder for the study: {error}")))?;
-    let arguments = [Some(ANCHORS), envoy.map(|_| "--envoy"), envoy];
-    let here = match own_study::run(arguments.into_iter().flatten(), folder.path())? {
+    let mut options =
+        own_study::options(None, arguments.envoy.as_deref(), NeverHalt::Auto, &arguments.thresholds);
+    options.push(ANCHORS.to_owned());
+    let here = match own_study::run(&options, folder.path())? {
         Ok(here) => here,
         Err(code) => return Ok(Measured::Ended(code)),
     };

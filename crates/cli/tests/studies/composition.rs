@@ -9,7 +9,7 @@ use crate::support;
 
 /// Compositions that differ in where their fragments meet: filters, routes, clusters, the connection manager, TLS, the
 /// process, and the companion.
-const COMPOSITIONS: [(&str, &str); 14] = [
+const COMPOSITIONS: [(&str, &str); 16] = [
     ("edge", "[jwt, 'rbac{rules=50}', access-log/json]"),
     ("as-they-are", "[lua, cors], order: as-written"),
     ("limits", "[rate-limit/local, bandwidth-limit, connection-limit, circuit-breaker]"),
@@ -27,15 +27,20 @@ const COMPOSITIONS: [(&str, &str); 14] = [
         "[add-header/module, check-token/module, add-header/lua, check-token/wasm, check-token/ext-authz]",
     ),
     ("delayed", "[fault/delay, jwt, edge/remote-address]"),
+    // The companion is called over HTTP/1.1 and over HTTP/2, and two functions set limits of one cluster.
+    ("asked", "[ext-authz/http, access-log/grpc, circuit-breaker, retry/budget]"),
+    // Options of HTTP to the origin, one of which chooses its protocol.
+    ("translated", "[idle-timeout, grpc-json]"),
 ];
 
 /// Compositions under other protocols, and with TLS.
-const PROTOCOLS: [(&str, &str, &str); 10] = [
+const PROTOCOLS: [(&str, &str, &str); 11] = [
     ("edge-h2", "[jwt, 'rbac{rules=50}', access-log/json]", "protocol: http2"),
     ("edge-mutual", "[jwt, 'rbac{rules=50}', access-log/json]", "at: {tls: mutual}"),
     ("keys-h2-mutual", "[api-key, basic-auth, header-to-metadata]", "protocol: http2, at: {tls: mutual}"),
     ("companion-h2", "[ext-authz/grpc, rate-limit/global, ext-proc, access-log/grpc]", "protocol: http2"),
     ("balanced-grpc", "[balance/least-request, outlier-detection, retry/policy]", "protocol: grpc"),
+    ("idle-grpc", "[idle-timeout, retry/policy]", "protocol: grpc"),
     ("edge-grpc-mutual", "[jwt, rate-limit/local, lua]", "protocol: grpc, at: {tls: mutual}"),
     ("upgrades", "[jwt, 'rbac{rules=50}', connection-limit]", "protocol: websocket"),
     (

@@ -43,6 +43,9 @@ fn a_server_that_already_runs_is_measured_and_left_alone() {
         let is_named = |finding: &&Value| finding["id"] == "not-restarted" && finding["arm"] == id;
         assert!(findings.iter().any(|finding| is_named(&finding)), "{id}: {findings:?}");
     }
+    let findings = result["findings"].as_array().unwrap().iter();
+    let without_account = findings.filter(|finding| finding["id"] == "no-account");
+    assert_eq!(without_account.map(|finding| &finding["arm"]).collect::<Vec<_>>(), [&json!("unknown")]);
     assert_eq!((&arm("known")["kind"], &arm("again")["kind"]), (&json!("external"), &json!("same")));
     // With an account, the server has CPU time and memory in each round; without one, neither.
     let counted = |id: &str| {
@@ -84,7 +87,7 @@ fn a_server_that_does_not_run_is_named() {
         ("{name: a, url: 'ftp://127.0.0.1/'}", "is not a URL such as `http://127.0.0.1:8080/`"),
         (
             "{name: a, url: 'http://127.0.0.1/', account: {user: me}}",
-            "`account` must be one of `cgroup: PATH`",
+            "`account` must have exactly one key, which is one of `cgroup: PATH`",
         ),
         ("{name: a, url: 'http://127.0.0.1/', request: {path: /b}}", "the path of the request is in `url`"),
         ("{name: a, url: 'http://127.0.0.1/', at: {protocol: grpc}}", "does not support `protocol: grpc`"),

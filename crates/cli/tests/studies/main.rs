@@ -30,6 +30,7 @@ mod resume;
 mod sittings;
 mod smoke;
 mod study;
+mod thresholds;
 mod timeline;
 
 #[test]

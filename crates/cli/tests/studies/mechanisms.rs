@@ -1,11 +1,13 @@
 //! The three tasks of the study `extension-mechanisms` on real Envoy: each mechanism does the same with a request.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use hoptax_functions::{Catalogue, FunctionCall, REQUEST_PATH};
-use hoptax_subject::envoy::process::Proxy;
+use hoptax_subject::envoy::process::{Proxy, ProxyError};
 use hoptax_subject::origin::OriginProcess;
 use serde_json::Value;
 
@@ -66,6 +68,47 @@ fn every_mechanism_adds_the_header() {
         let head = arrived.unwrap().head;
         assert_eq!(head.matches("\r\nx-hoptax-added: hoptax\r\n").count(), 1, "{id}: {head}");
         assert_eq!(setup.proven(&id), 1, "{id}");
+    }
+}
+
+/// The names of functions that Envoy calls in the module, from its table of symbols.
+fn hooks(module: &[u8]) -> Vec<String> {
+    const PREFIX: &[u8] = b"envoy_dynamic_module_on_";
+    let names = module.split(|byte| *byte == 0).filter(|name| name.starts_with(PREFIX));
+    let mut names: Vec<String> = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[test]
+fn envoy_refuses_the_module_without_one_of_its_hooks() {
+    let folder = tempfile::tempdir().unwrap();
+    let witnesses = [Witness::start()];
+    let spec = spec_with("add-header/module", folder.path(), &witnesses, None);
+    spec.configure().unwrap();
+    let never = AtomicBool::new(false);
+    spec.validate(&never).unwrap();
+    let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let path = files.into_iter().find(|path| path.extension().is_some_and(|end| end == "so")).unwrap();
+    let module = fs::read(&path).unwrap();
+    let hooks = hooks(&module);
+    assert!(hooks.len() > 10, "{hooks:?}");
+    for hook in hooks.iter().step_by(hooks.len() / 3) {
+        // The same length, so that nothing else moves.
+        let mut other = module.clone();
+        let name = [hook.as_bytes(), b"\0"].concat();
+        let places: Vec<usize> =
+            (0..module.len() - name.len()).filter(|at| module[*at..].starts_with(&name)).collect();
+        for at in places {
+            other[at + hook.len() - 1] = b'X';
+        }
+        fs::write(&path, other).unwrap();
+        let refused = spec.validate(&never).unwrap_err();
+        assert!(
+            matches!(&refused, ProxyError::Refused { reason, .. } if reason.contains(hook.as_str())),
+            "{hook}: {refused}"
+        );
     }
 }
 

@@ -32,6 +32,14 @@ fn ambiguous_filter(fragment: &Fragment) -> Option<String> {
     configured.map(|(name, _)| name.clone()).find(|name| count(name) > 1)
 }
 
+/// How many protocols to the origin it chooses.
+fn protocols_to_origin(fragment: &Fragment) -> usize {
+    let options = fragment.cluster.get("typed_extension_protocol_options");
+    let of_http = options.and_then(|options| options.as_object()?.values().next());
+    let chosen = of_http.and_then(|options| options.get("explicit_http_config")?.as_object());
+    chosen.map_or(0, serde_json::Map::len)
+}
+
 #[test]
 fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
     let catalogue = Catalogue::load().unwrap();
@@ -62,6 +70,7 @@ fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
                         "{names}"
                     );
                     assert_eq!(ambiguous_filter(&fragment), None, "{names}");
+                    assert!(protocols_to_origin(&fragment) < 2, "{names}");
                     assert!(!composition.proofs().is_empty(), "{names}");
                 }
                 Err(conflicts) => {
@@ -91,11 +100,46 @@ fn a_conflict_names_both_functions_and_what_they_share() {
         ["buffer", "grpc-json"],
         ["tls/terminate", "tls/terminate-mutual"],
         ["lua", "rate-limit/lua"],
-        ["circuit-breaker", "retry/budget"],
-        ["ext-authz/http", "access-log/grpc"],
+        ["retry/policy", "hedging"],
+        ["grpc-json", "http3/originate"],
     ];
     let all: Vec<String> = pairs.iter().flat_map(|pair| conflicts(pair)).collect();
     insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn what_envoy_can_hold_together_is_combined() {
+    let context = Context { directory: Path::new("/"), companion: None };
+    let rendered =
+        |calls: &[&str]| composed(calls, FilterOrder::Recommended).unwrap().render(&context).unwrap();
+    let fragment = rendered(&["circuit-breaker", "retry/budget"]);
+    let thresholds = fragment.cluster["circuit_breakers"]["thresholds"].as_array().unwrap();
+    let [only] = thresholds.as_slice() else { panic!("{thresholds:?}") };
+    assert!(only["max_requests"].is_u64() && only["retry_budget"].is_object(), "{only}");
+    // One asks the companion over HTTP/1.1, the other over HTTP/2.
+    let fragment = rendered(&["ext-authz/http", "access-log/grpc"]);
+    let clusters: BTreeSet<&str> =
+        fragment.clusters.iter().map(|cluster| cluster["name"].as_str().unwrap()).collect();
+    assert_eq!(clusters.len(), 2, "{clusters:?}");
+    let fragment = rendered(&["idle-timeout", "grpc-json"]);
+    let options = fragment.cluster["typed_extension_protocol_options"].to_string();
+    assert!(fragment.uses_http2_to_origin() && options.contains("idle_timeout"), "{options}");
+}
+
+/// Only the variable tells that a function supports no other path.
+#[test]
+fn no_function_has_the_path_of_requests_as_a_literal() {
+    let catalogue = Catalogue::load().unwrap();
+    for function in catalogue.iter() {
+        let without_hosts = function.fragment().replace("://", "");
+        assert!(!without_hosts.contains("/hop"), "{}", function.id);
+    }
+    for id in ["route/path", "route/regex", "route/rewrite"] {
+        let function = catalogue.get(id).unwrap();
+        assert!(function.looks_at_path(), "{id}");
+        let text = function.rendered(&function.default_knobs(), &nowhere()).unwrap();
+        assert!(text.contains("/hop"), "{text}");
+    }
 }
 
 #[test]

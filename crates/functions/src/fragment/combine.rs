@@ -21,7 +21,7 @@ impl Fragment {
     ///
     /// # Errors
     /// What both fragments determine differently: a field, a cluster, a listener, the table of routes, the zones of the
-    /// origins, or the key exchange group.
+    /// origins, the protocol to them, or the key exchange group.
     pub(crate) fn combine(self, other: Self) -> Result<Self, String> {
         let mut all = self;
         // Each would leave the other's last route without requests.
@@ -38,6 +38,12 @@ impl Fragment {
             && all.origin_zones != other.origin_zones
         {
             return Err("both assign the origins to zones".to_owned());
+        }
+        // They are fields of their own in Envoy's configuration, of which it takes only one.
+        if let (Some(one), Some(another)) = (all.protocol_to_origin(), other.protocol_to_origin())
+            && one != another
+        {
+            return Err("both choose the protocol to the origin".to_owned());
         }
         let usual = KeyExchangeGroup::default();
         if all.key_exchange_group == usual {
@@ -108,6 +114,7 @@ fn add_named(
     Ok(())
 }
 
+/// Merges maps key by key. Lists of one message each become one message if these have no field in common.
 fn merge(path: &str, own: &mut Map<String, Value>, other: Map<String, Value>) -> Result<(), String> {
     for (key, value) in other {
         let path = format!("{path}.{key}");
@@ -117,10 +124,29 @@ fn merge(path: &str, own: &mut Map<String, Value>, other: Map<String, Value>) ->
             }
             (Some(own), value) if *own == value => {}
             (Some(Value::Object(own)), Value::Object(value)) => merge(&path, own, value)?,
-            (Some(own), value) => return Err(both_set(&path, own, &value)),
+            (Some(own), value) => {
+                let is_joined = match (&mut *own, &value) {
+                    (Value::Array(own), Value::Array(other)) => join_messages(own, other),
+                    _ => false,
+                };
+                if !is_joined {
+                    return Err(both_set(&path, own, &value));
+                }
+            }
         }
     }
     Ok(())
+}
+
+/// Adds the fields of a message to another, if each is the only one of its list and they have no field in common. Returns whether it
+/// did.
+fn join_messages(own: &mut [Value], other: &[Value]) -> bool {
+    let ([Value::Object(own)], [Value::Object(other)]) = (own, other) else { return false };
+    let is_possible = other.keys().all(|key| !own.contains_key(key));
+    if is_possible {
+        own.extend(other.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+    is_possible
 }
 
 /// Lists and maps are too long for a message.
@@ -135,6 +161,7 @@ fn both_set(path: &str, own: &Value, other: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::HTTP_PROTOCOL_OPTIONS;
     use super::*;
 
     fn fragment(text: &str) -> Fragment {
@@ -167,6 +194,34 @@ mod tests {
         let all = "http_filters: [{name: a}, {name: b}]\nroute: {route: {x: 1, y: 2, z: 3}}\n\
                    clusters: [{name: c, type: STATIC}]\n";
         assert_eq!(fragment(first).combine(fragment(second)), Ok(fragment(all)));
+    }
+
+    #[test]
+    fn messages_that_are_alone_in_their_lists_are_one_message() {
+        let limits = |list: &str| format!("cluster: {{limits: {list}}}");
+        let combined = fragment(&limits("[{a: 1}]")).combine(fragment(&limits("[{b: 2}]")));
+        assert_eq!(combined, Ok(fragment(&limits("[{a: 1, b: 2}]"))));
+        for other in ["[{a: 2}]", "[{a: 1, b: 2}]", "[{b: 2}, {c: 3}]", "[2]"] {
+            let why = error(&limits("[{a: 1}]"), &limits(other));
+            assert_eq!(why, "both set `cluster.limits`", "{other}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_has_one_protocol_to_the_origin() {
+        let options = |fields: &str| {
+            fragment(&format!(
+                "cluster: {{typed_extension_protocol_options: {{{HTTP_PROTOCOL_OPTIONS}: {{{fields}}}}}}}"
+            ))
+        };
+        let http2 = || options("explicit_http_config: {http2_protocol_options: {}}");
+        let http3 = options("explicit_http_config: {http3_protocol_options: {}}");
+        let others = options("common_http_protocol_options: {idle_timeout: 1s}");
+        assert_eq!(http2().combine(http3).unwrap_err(), "both choose the protocol to the origin");
+        let combined = http2().combine(others.clone()).unwrap();
+        assert_eq!(combined.protocol_to_origin(), Some("http2_protocol_options"));
+        assert_eq!(combined, others.combine(http2()).unwrap());
+        assert!(http2().combine(http2()).is_ok());
     }
 
     #[test]

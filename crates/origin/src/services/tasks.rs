@@ -12,12 +12,17 @@ pub(super) const ADD_HEADER: Service = Service {
     path: processing::SERVICE.path,
     task: Some("add-header"),
     is_streaming: true,
-    reply: |_, _| {
-        // `HeaderValue`: `key` (1) and `raw_value` (3), as `header` (1) of a `HeaderValueOption`.
-        let header = [field(1, ADDED_HEADER.as_bytes()), field(3, ADDED_VALUE.as_bytes())].concat();
-        // The option is in `set_headers` (1) of `header_mutation` (2) of a `CommonResponse`.
-        Some(headers_reply(&field(2, &field(1, &field(1, &header)))))
-    },
+    // The option is in `set_headers` (1) of `header_mutation` (2) of a `CommonResponse`.
+    reply: |_, _| Some(headers_reply(&field(2, &field(1, &added_header(3))))),
+};
+
+/// As [`ADD_HEADER`], for external authorization.
+pub(super) const ADD_HEADER_AS_AUTHORIZATION: Service = Service {
+    path: authorization::SERVICE.path,
+    task: Some("add-header"),
+    is_streaming: false,
+    // An empty `status` (1) is OK. `ok_response` (3) has the option in `headers` (2).
+    reply: |_, _| Some([field(1, &[]), field(3, &field(2, &added_header(2)))].concat()),
 };
 
 /// Refuses the request with 401 unless it has a valid token.
@@ -61,6 +66,12 @@ pub(super) const REWRITE_JSON: Service = Service {
         Some(body.map_or_else(|| refusal(400), |body| field(3, &field(1, &field(3, &field(1, &body))))))
     },
 };
+
+/// A `HeaderValueOption` with the added header as `header` (1): a `HeaderValue` with `key` (1) and the value in the field with this
+/// number, `value` (2) or `raw_value` (3).
+fn added_header(value: u8) -> Vec<u8> {
+    field(1, &[field(1, ADDED_HEADER.as_bytes()), field(value, ADDED_VALUE.as_bytes())].concat())
+}
 
 /// A reply to headers: the `CommonResponse` is `response` (1) of `request_headers` (1).
 fn headers_reply(common: &[u8]) -> Vec<u8> {

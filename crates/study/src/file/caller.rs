@@ -28,7 +28,8 @@ pub enum CallerEntry {
 #[schemars(inline)]
 pub struct CallerSection {
     /// The program and its arguments. A program with a `/` starts at the folder of the study file, others are looked up on
-    /// PATH. `{url}` stands for the URL, `{seconds}` for the duration, `{processes}` for the `connections` of the load,
+    /// PATH. `{url}` stands for the URL, `{host}` and `{port}` for its parts, of which an argument must have the URL or the port,
+    /// `{seconds}` for the duration, which an argument must have, `{processes}` for the `connections` of the load,
     /// `{authority}` for the file of the authority that signed the server's certificate (empty for plaintext), and `{folder}`
     /// for the folder of the study file. The command prints a line for each call, with its time in microseconds or `failed`,
     /// and finally `end` with the time from the start of the first call to the end of the last, in microseconds.
@@ -88,6 +89,7 @@ mod tests {
         let caller = of("{command: [./call, '{url}', '{seconds}']}").unwrap().unwrap();
         assert_eq!(caller.name(), "./call {url} {seconds}");
         assert!(of("{command: [./call, '{url}']}").unwrap_err().contains("`{seconds}`"));
+        of("{command: [./call, --port, '{port}', '{seconds}']}").unwrap();
         assert!(CallerEntry::default().plan().unwrap().is_none());
     }
 }

@@ -30,7 +30,7 @@ pub struct HopSection {
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: Option<String>,
     /// `envoy`, or, for plain HTTP/1.1 without functions, one of the others. `haproxy-tcp` distributes connections instead of
-    /// requests.
+    /// requests, of every protocol in plaintext.
     pub proxy: ProxyWord,
     /// Its functions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -43,8 +43,8 @@ pub struct HopSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub config: Option<String>,
-    /// The listener of the configuration to which requests are sent. Default: the first for which a request can be derived
-    /// from the routes.
+    /// The listener of the configuration to which requests are sent. Default: the first that forwards a request,
+    /// or else the first for which one can be derived from the routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub listener: Option<String>,

@@ -224,10 +224,10 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
             let hint = instance.as_str().map(|word| hint(word, words.iter().copied())).unwrap_or_default();
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
         }
+        // Its alternatives are mappings of one key, which say nothing of each other.
         _ if pointer.ends_with("/account") => {
             format!(
-                "{what} must be one of `cgroup: PATH`, `pid: NUMBER`, `process: NAME` and `unit: NAME`, not {}",
-                shown(instance)
+                "{what} must have exactly one key, which is one of `cgroup: PATH`, `pid: NUMBER`, `process: NAME` and `unit: NAME`"
             )
         }
         ValidationErrorKind::AnyOf { .. } if pointer.contains("/hops/") => {
@@ -248,15 +248,10 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
                 shown(instance)
             )
         }
-        ValidationErrorKind::Pattern { .. } if pointer.ends_with("/utilisation") => {
-            format!("{what} must be a share such as `30%`, not {}", shown(instance))
-        }
-        ValidationErrorKind::Pattern { .. } if pointer.ends_with("/name") => {
-            format!("{what} must consist of letters, digits, `-`, `_` and `.`, not {}", shown(instance))
-        }
-        // Studies do not accept traces, which would be files of their own.
-        ValidationErrorKind::Pattern { .. } => {
-            format!("{what} must be `uniform`, `poisson`, `jitter=10%` or `burst=8`, not {}", shown(instance))
+        ValidationErrorKind::Pattern { pattern } => {
+            let wanted = described_pattern(pointer).map(str::to_owned);
+            let wanted = wanted.unwrap_or_else(|| format!("match `{pattern}`"));
+            format!("{what} must {wanted}, not {}", shown(instance))
         }
         ValidationErrorKind::Minimum { limit } => format!("{what} must be at least {limit}, not {instance}"),
         ValidationErrorKind::Maximum { limit } => format!("{what} must be at most {limit}, not {instance}"),
@@ -266,6 +261,21 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
         ValidationErrorKind::MinLength { .. } => format!("{what} is empty"),
         _ => format!("{what}: {error}"),
     }
+}
+
+/// What the pattern of a text demands, in words; none for a text that is not listed here.
+fn described_pattern(pointer: &str) -> Option<&'static str> {
+    let key = pointer.rsplit('/').next()?;
+    Some(match key {
+        // Studies do not accept traces, which would be files of their own.
+        "arrivals" => "be `uniform`, `poisson`, `jitter=10%` or `burst=8`",
+        "method" => "be a method in capitals, such as `POST`",
+        "name" => "consist of letters, digits, `-`, `_` and `.`",
+        "path" | "ready" => "begin with `/`",
+        "spread" => "consist of letters, digits, `-`, `_`, `.` and `*`",
+        "utilisation" => "be a share such as `30%`",
+        _ => return None,
+    })
 }
 
 fn expected_type(kind: &TypeKind) -> String {
@@ -300,7 +310,27 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::is_study;
+    use super::{is_study, read};
+
+    #[test]
+    fn a_text_of_another_form_is_answered_in_words_of_its_key() {
+        let of = |keys: &str, arm: &str| {
+            let arms = format!("arms: [baseline, {{name: a, {arm}}}]");
+            let text = format!("name: x\n{keys}\n{arms}\nloads: [{{name: all, loop: closed}}]\n");
+            read("x.yaml", &text).expect_err(arm).to_string()
+        };
+        let server = |keys: &str| of("summary: x", &format!("url: 'http://h/', {keys}"));
+        let application = "application: {command: [./server, '{port}'], ready: health}";
+        for (found, expected) in [
+            (of(application, "functions: [lua]"), "`ready` must begin with `/`, not `health`"),
+            (of("spread: a b", "functions: [lua]"), "`spread` must consist of letters"),
+            (server("request: {path: abc}"), "`path` must begin with `/`, not `abc`"),
+            (server("request: {method: get}"), "`method` must be a method in capitals, such as `POST`, not"),
+            (server("account: {pid: 1, unit: a}"), "`account` must have exactly one key, which is one of"),
+        ] {
+            assert!(found.contains(expected) && found.lines().count() == 1, "{expected}: {found}");
+        }
+    }
 
     #[test]
     fn a_study_has_arms_and_a_configuration_of_envoy_does_not() {

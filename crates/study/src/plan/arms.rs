@@ -3,7 +3,7 @@
 mod chain;
 mod external;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall, KnobValue};
 use hoptax_host::network::NetworkSpec;
@@ -16,7 +16,7 @@ use super::hops;
 use super::points::{self, Requested, Resolved};
 use super::positions::subject_arm;
 use super::supported::CONDITIONS;
-use super::{Arm, BASELINE, DIRECT, SAME};
+use super::{Arm, BASELINE, DIRECT, SAME, copies};
 use crate::configurations::Configurations;
 use crate::file::{
     ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Observe, Positions, Problem, StudyFile,
@@ -453,18 +453,24 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: 
     }
 }
 
-/// Gives each arm a folder of its own: its id in characters that every file system accepts, with a number appended on
-/// collision.
+/// Gives each copy of each arm a folder of its own: the id of the arm in characters that every file system accepts, with a number
+/// appended on collision.
 fn name_folders(arms: &mut [Arm]) {
+    let copies: Vec<u32> = (0..arms.len()).map(|arm| copies::copies(arms, arm)).collect();
     let keep = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let mut taken: Vec<String> = Vec::new();
-    for arm in arms {
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    for (arm, copies) in arms.iter_mut().zip(copies) {
         let name: String = arm.id.replace(" @ ", "-at-").replace(", ", "-").chars().map(keep).collect();
         let name = name.trim_end_matches('-').to_owned();
-        let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
-        arm.folder = free.unwrap_or(name);
-        taken.push(arm.folder.clone());
+        let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
+        for candidate in std::iter::once(name.clone()).chain(numbered) {
+            arm.folder = candidate;
+            let folders: Vec<String> = (0..copies).map(|copy| arm.folder(copy)).collect();
+            if folders.iter().all(|folder| !taken.contains(folder)) {
+                taken.extend(folders);
+                break;
+            }
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn subjects(arms: &[Arm]) -> Vec<Subject> {
 }
 
 /// The number of copies of an arm. An arm without a proxy has no process of its own, so it has one.
-fn copies(arms: &[Arm], arm: usize) -> u32 {
+pub(super) fn copies(arms: &[Arm], arm: usize) -> u32 {
     if !arms.get(arm).is_some_and(Arm::has_proxy) {
         return 1;
     }

@@ -98,9 +98,9 @@ fn security(tls: &RequestTls) -> Tls {
     if tls.presents_certificate { Tls::Mtls } else { Tls::Tls }
 }
 
-/// The listener of this name, or the first for which there is a request, with the request. The error has the key that it
-/// concerns.
-fn listener_with_request(
+/// The listener of this name, or the first that forwards a request, or else the first for which there is one, with the request.
+/// The error has the key that it concerns.
+pub(crate) fn listener_with_request(
     adapted: &Adapted,
     wanted: Option<&str>,
     request: &StatedRequest,
@@ -114,12 +114,16 @@ fn listener_with_request(
         ));
     }
     let meant = |listener: &&Listener| wanted.is_none_or(|wanted| listener.name == wanted);
-    let mut reasons = Vec::new();
+    let (mut answered, mut reasons) = (None, Vec::new());
     for listener in adapted.listeners.iter().filter(meant) {
         match stated(adapted, listener, request) {
-            Ok(request) => return Ok((listener.clone(), request)),
+            Ok(request) if request.is_forwarded() => return Ok((listener.clone(), request)),
+            Ok(request) => answered = answered.or(Some((listener.clone(), request))),
             Err(problem) => reasons.push(format!("{}: {}", problem.place, problem.message)),
         }
+    }
+    if let Some(answered) = answered {
+        return Ok(answered);
     }
     let advice = if reasons.is_empty() { "it has no listener" } else { "; state the `request` of the arm" };
     Err(("config", format!("{}{advice}", reasons.join("; "))))

@@ -1,12 +1,14 @@
 //! Resolves the proxies of an arm from its entry in the study file.
 
+mod section;
+
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest};
 use hoptax_functions::{Catalogue, Component, Composition, FunctionCall};
 use hoptax_result::{AllProcessors, HopProcessors};
 
 use super::chain::{Chain, GATEWAY, Hop};
 use super::given::{self, GivenConfig};
-use super::{BASELINE, DIRECT, SAME};
+use super::{BASELINE, DIRECT, SAME, fragment};
 use crate::configurations::Configurations;
 use crate::file::{ChainEntry, HopEntry, HopSection, OrderWord, ProxyWord, TlsWord};
 
@@ -15,18 +17,6 @@ pub(super) type Placed = Vec<(String, String)>;
 
 /// Names of the other ends of TLS connections, which no proxy may have.
 const ENDS: [&str; 2] = [hoptax_subject::lab::GENERATOR, hoptax_subject::lab::ORIGIN];
-/// Envoy's options that hoptax sets.
-const OWN_FLAGS: [&str; 9] = [
-    "--config-path",
-    "-c",
-    "--config-yaml",
-    "--mode",
-    "--concurrency",
-    "--disable-hot-restart",
-    "--admin-address-path",
-    "--log-level",
-    "-l",
-];
 
 /// The description of an arm without a proxy.
 pub(super) const NO_PROXY: &str = "No proxy: the generator connects to the origin";
@@ -65,7 +55,7 @@ pub(super) fn resolve(
             problems.extend(found);
             Composition::default()
         });
-        problems.extend(problems_of_section(section, place));
+        problems.extend(section::problems(section, &functions, place));
         let found = given::resolve(section, (&stated, configurations), place).unwrap_or_else(|found| {
             problems.extend(found);
             None
@@ -138,7 +128,9 @@ fn problems_of_keys(entry: &ChainEntry, pointer: &str) -> Placed {
         ("env", !entry.env.is_empty()),
     ];
     let name = &entry.name;
-    if entry.hops.is_none() && entry.network.is_none() && !keys.iter().any(|(_, is_set)| *is_set) {
+    // An order says nothing without functions.
+    let mut describing = keys.iter().filter(|(key, _)| *key != "order");
+    if entry.hops.is_none() && entry.network.is_none() && !describing.any(|(_, is_set)| *is_set) {
         let message = format!(
             "`{name}` is a plain proxy: add `functions`, `envoy`, `flags`, `env`, `hops` or `network` to it, or write `{SAME}`"
         );
@@ -195,36 +187,6 @@ fn hop(section: &HopSection, functions: Composition, given: Option<GivenConfig>)
         is_clone: false,
         processors: section.processors,
     }
-}
-
-/// Flags that hoptax sets, and what only Envoy supports.
-fn problems_of_section(section: &HopSection, place: &str) -> Placed {
-    let mut problems = Vec::new();
-    if section.processors == Some(HopProcessors::Number(0)) {
-        problems.push((format!("{place}/processors"), "a proxy needs at least 1 processor".to_owned()));
-    }
-    for (index, flag) in section.flags.iter().enumerate() {
-        let name = flag.split_once('=').map_or(flag.as_str(), |(name, _)| name);
-        if OWN_FLAGS.contains(&name) {
-            let instead = if name == "--concurrency" { ": set `workers`" } else { ": remove it" };
-            problems
-                .push((format!("{place}/flags/{index}"), format!("hoptax sets `{name}` itself{instead}")));
-        }
-    }
-    if section.proxy != ProxyWord::Envoy {
-        let keys = [
-            ("functions", !section.functions.is_empty()),
-            ("workers", section.workers.is_some()),
-            ("envoy", section.envoy.is_some()),
-            ("flags", !section.flags.is_empty()),
-            ("env", !section.env.is_empty()),
-        ];
-        let proxy = section.proxy.as_str();
-        let misplaced = keys.into_iter().filter(|(_, is_set)| *is_set);
-        let message = |key: &str| format!("`{key}` is for Envoy, not for {proxy}: remove it");
-        problems.extend(misplaced.map(|(key, _)| (format!("{place}/{key}"), message(key))));
-    }
-    problems
 }
 
 /// Names that are not unique, or that are those of the ends.
@@ -308,6 +270,27 @@ fn problems_between(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
             problems.push((format!("{place}/functions/{index}"), message));
         }
     }
+    let each = hops.iter().zip(sections);
+    for ((before, (place_before, _)), (behind, (place_behind, _))) in each.clone().zip(each.skip(1)) {
+        let (before_name, behind_name) = (&before.name, &behind.name);
+        match (fragment(before).quic_upstream, fragment(behind).quic_downstream) {
+            (true, false) => {
+                let message = format!(
+                    "a function of `{before_name}` forwards requests over HTTP/3, which `{behind_name}` does not accept: \
+                     move it to the last proxy"
+                );
+                problems.push((format!("{place_before}/functions"), message));
+            }
+            (false, true) => {
+                let message = format!(
+                    "a function of `{behind_name}` accepts requests over HTTP/3 only, which `{before_name}` does not send: \
+                     move it to the first proxy"
+                );
+                problems.push((format!("{place_behind}/functions"), message));
+            }
+            _ => {}
+        }
+    }
     problems
 }
 
@@ -319,7 +302,12 @@ fn problems_of_clones(hops: &[Hop], tls: &[Option<TlsWord>], sections: &[(String
             continue;
         }
         let name = &hop.name;
+        let is_taken = |clone: String| hops.iter().any(|other| other.name == clone);
         let lacks = [
+            (
+                clone_names(name, section).any(is_taken),
+                "another proxy has the name of one of them: rename it",
+            ),
             (number + 1 < hops.len(), "is not the last proxy: move it to the end"),
             (number == 0, "has no proxy before it that distributes requests: add one"),
             (tls.iter().any(Option::is_some), "does not support TLS in its arm: remove `tls`"),
@@ -337,6 +325,11 @@ fn problems_of_clones(hops: &[Hop], tls: &[Option<TlsWord>], sections: &[(String
     problems
 }
 
+/// The names of the clones of the proxy `name`.
+fn clone_names(name: &str, section: &HopSection) -> impl Iterator<Item = String> {
+    (2..=section.clones.unwrap_or(1)).map(move |number| format!("{name}-{number}"))
+}
+
 /// The proxies with their clones, which are named `NAME-2`, `NAME-3` and so on, and TLS of their connections, of which clones have none.
 fn with_clones(
     hops: Vec<Hop>,
@@ -345,9 +338,8 @@ fn with_clones(
 ) -> (Vec<Hop>, Vec<Option<TlsWord>>) {
     let mut all = Vec::new();
     for (hop, (_, section)) in hops.into_iter().zip(sections) {
-        let clone =
-            |number: u32| Hop { name: format!("{}-{number}", hop.name), is_clone: true, ..hop.clone() };
-        let clones: Vec<Hop> = (2..=section.clones.unwrap_or(1)).map(clone).collect();
+        let clone = |name: String| Hop { name, is_clone: true, ..hop.clone() };
+        let clones: Vec<Hop> = clone_names(&hop.name, section).map(clone).collect();
         all.push(hop);
         all.extend(clones);
     }

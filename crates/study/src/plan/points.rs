@@ -169,20 +169,24 @@ pub(super) fn plain(name: &str, requested: &Requested) -> Result<Resolved, Strin
 }
 
 /// The conditions without a proxy: there is no Envoy and there are no workers, and nothing in front of the origin terminates
-/// TLS.
+/// TLS. Those of the study are for its other arms.
 ///
 /// # Errors
-/// The requested conditions exclude each other.
+/// The requested conditions exclude each other, or the arm itself states one of a proxy.
 pub(super) fn without_proxy(name: &str, requested: &Requested) -> Result<Resolved, String> {
-    let less = |point: &Point| Point { tls: None, workers: None, envoy: None, ..point.clone() };
-    plain(
-        name,
-        &Requested {
-            by_study: less(&requested.by_study),
-            by_arm: less(&requested.by_arm),
-            ..requested.clone()
-        },
-    )
+    let Requested { by_study, by_arm, .. } = requested;
+    let of_proxies = [
+        ("tls", by_arm.tls.filter(|tls| *tls != TlsWord::None).map(|tls| tls.as_str().to_owned())),
+        ("workers", by_arm.workers.map(|number| number.to_string())),
+        ("envoy", by_arm.envoy.clone()),
+    ];
+    if let Some((key, value)) = of_proxies.into_iter().find_map(|(key, value)| Some((key, value?))) {
+        return Err(format!(
+            "`{name}` has no proxy that hoptax starts, so `{key}: {value}` does not apply: remove it"
+        ));
+    }
+    let by_study = Point { tls: None, workers: None, envoy: None, ..by_study.clone() };
+    plain(name, &Requested { by_study, ..requested.clone() })
 }
 
 /// The conditions of a server that already runs, which has its own TLS, workers and Envoy.

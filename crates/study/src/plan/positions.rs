@@ -3,6 +3,7 @@
 use hoptax_functions::Composition;
 use hoptax_result::ArmKind;
 use hoptax_subject::application::Application;
+use hoptax_subject::front::Front;
 
 use super::chain::Chain;
 use super::{Arm, Conditions};
@@ -20,12 +21,17 @@ pub(super) fn subject_arm(
         protocol: subject.protocol,
         ..SubjectSection::default()
     };
-    let is_plain_front =
-        subject.position == Position::Gateway && subject.protocol == Protocol::Http1 && !subject.is_secure();
-    if let Some(front) = subject.proxy.front().filter(|_| !is_plain_front) {
+    let serves_it = |front: &Front| {
+        subject.position == Position::Gateway
+            && front.protocols.contains(&subject.protocol.as_str())
+            && (front.takes_tls || !subject.is_secure())
+    };
+    if let Some(front) = subject.proxy.front().filter(|front| !serves_it(front)) {
+        let plain = if front.takes_tls { "" } else { "plain " };
         return Err(format!(
-            "`{}` is supported only as a front proxy of plain HTTP/1.1: set `position: gateway`",
-            front.name
+            "`{}` is supported only as a front proxy of {plain}{}: set `position: gateway`",
+            front.name,
+            titles(front.protocols)
         ));
     }
     if !entries.contains(&ArmEntry::Subject(SubjectEntry { subject: direct })) {
@@ -61,6 +67,23 @@ pub(super) fn subject_arm(
     Ok((subject != direct).then(|| arm(subject, ArmKind::Position, Some(baseline))))
 }
 
+/// A protocol in a sentence.
+fn title(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Http1 => "HTTP/1.1",
+        Protocol::Http2 => "HTTP/2",
+        Protocol::Grpc => "gRPC",
+        Protocol::WebSocket => "WebSocket",
+        Protocol::Tcp => "TCP",
+    }
+}
+
+/// The protocols with these words, in a sentence.
+pub(super) fn titles(words: &[&str]) -> String {
+    let named = Protocol::ALL.into_iter().filter(|protocol| words.contains(&protocol.as_str()));
+    named.map(title).collect::<Vec<_>>().join(" and ")
+}
+
 fn summary(subject: SubjectSection) -> String {
     let proxies = match subject.position {
         Position::Direct => "No proxy",
@@ -70,13 +93,7 @@ fn summary(subject: SubjectSection) -> String {
         Position::Gateway => "A front proxy",
         Position::GatewayAndBoth => "A front proxy, followed by a sidecar at each end",
     };
-    let protocol = match subject.protocol {
-        Protocol::Http1 => "HTTP/1.1",
-        Protocol::Http2 => "HTTP/2",
-        Protocol::Grpc => "gRPC",
-        Protocol::WebSocket => "WebSocket",
-        Protocol::Tcp => "TCP",
-    };
+    let protocol = title(subject.protocol);
     let secure = match (subject.mtls, subject.tls) {
         (true, _) => ", mutual TLS on every network link",
         (false, true) => ", TLS on every network link",

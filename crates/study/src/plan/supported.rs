@@ -10,8 +10,9 @@ use hoptax_result::ArmKind;
 use hoptax_subject::application::Application;
 use hoptax_subject::caller::Caller;
 
-use super::{Arm, Load, USUAL_BYTES};
-use crate::file::{ArmEntry, Observe, Positions, Problem, Protocol, ProxyWord, StudyFile};
+use super::positions::titles;
+use super::{Arm, Load, USUAL_BYTES, fragment};
+use crate::file::{ArmEntry, Observe, Positions, Problem, Protocol, StudyFile};
 
 /// The place of conditions that all arms share.
 pub(super) const CONDITIONS: &str = "/conditions";
@@ -69,6 +70,7 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
         lacks.extend(not_of_application(arm, application));
     }
     lacks.extend(not_of_quic(arm));
+    lacks.extend(not_of_proxies_behind(arm));
     if let Some(other) = arms.iter().find(|other| clashes(arm, other)) {
         lacks.push(Lack {
             needs: "an origin that takes TLS without a client certificate".to_owned(),
@@ -117,25 +119,31 @@ fn not_in_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
     lacks.into_iter().filter(|(is_lacking, _)| *is_lacking).map(|(_, lack)| lack).collect()
 }
 
-/// What an arm needs of its proxies that those other than Envoy do not do.
+/// What an arm needs of its proxies other than Envoy that they do not do.
 fn not_of_other_proxies(arm: &Arm) -> Vec<Lack> {
     let tls = arm.tls();
     let mut lacks = Vec::new();
-    for (number, hop) in arm.chain.hops.iter().enumerate().filter(|(_, hop)| hop.proxy != ProxyWord::Envoy) {
-        let proxy = hop.proxy.as_str();
+    for (number, hop) in arm.chain.hops.iter().enumerate() {
+        let Some(front) = hop.proxy.front() else { continue };
         let lack = |needs: String, does: &str| Lack {
             needs,
-            but: format!("{proxy} {does} in a study: remove it, or use Envoy"),
+            but: format!("{} {does} in a study: remove it, or use Envoy", front.name),
         };
-        let protocol = arm.conditions.protocol;
-        if protocol != Protocol::Http1 {
-            lacks.push(lack(format!("`protocol: {}`", protocol.as_str()), "serves HTTP/1.1 only"));
+        let protocol = arm.conditions.protocol.as_str();
+        if !front.protocols.contains(&protocol) {
+            let does = format!("serves {} only", titles(front.protocols));
+            lacks.push(lack(format!("`protocol: {protocol}`"), &does));
         }
-        if tls.iter().skip(number).take(2).any(Option::is_some) {
+        if !front.takes_tls && tls.iter().skip(number).take(2).any(Option::is_some) {
             lacks.push(lack(format!("TLS at `{}`", hop.name), "serves plaintext only"));
         }
-        if arm.workers(hop).is_some_and(|workers| workers > 1) {
-            lacks.push(lack("several workers".to_owned(), "has one thread"));
+        let workers = arm.workers(hop).unwrap_or_default();
+        if workers > front.threads as usize {
+            let does = match front.threads {
+                1 => "has one thread".to_owned(),
+                threads => format!("has {threads} threads"),
+            };
+            lacks.push(lack(format!("{workers} workers"), &does));
         }
     }
     lacks
@@ -161,8 +169,9 @@ fn not_of_application(arm: &Arm, application: &Application) -> Vec<Lack> {
     if arm.origin_security().is_some() {
         lacks.push(lack("TLS to the application".to_owned(), "serves plaintext only"));
     }
-    // The last proxy translates HTTP/2 to HTTP/1.1.
-    let is_translated = conditions.protocol == Protocol::Http2 && arm.has_proxy();
+    // The last proxy translates HTTP/2 to HTTP/1.1 if it is an Envoy.
+    let is_envoy_last = arm.chain.hops.last().is_some_and(|hop| hop.proxy.front().is_none());
+    let is_translated = conditions.protocol == Protocol::Http2 && is_envoy_last;
     if conditions.protocol != Protocol::Http1 && !is_translated {
         lacks.push(lack(format!("`protocol: {}`", conditions.protocol.as_str()), "serves HTTP/1.1 only"));
     }
@@ -195,6 +204,18 @@ fn not_of_quic(arm: &Arm) -> Option<Lack> {
     (arm.uses_quic() && protocol != Protocol::Http1).then(|| Lack {
         needs: format!("`protocol: {}`", protocol.as_str()),
         but: "its function uses HTTP/3 on one side of the proxy: remove the protocol".to_owned(),
+    })
+}
+
+/// HTTP/2 up to the origin that a function needs of the proxies behind its own, which have the protocol of the arm.
+fn not_of_proxies_behind(arm: &Arm) -> Option<Lack> {
+    let last = arm.chain.stages().last().map_or(0, |stage| stage.start);
+    let mut before_last = arm.chain.hops.iter().take(last);
+    let hop = before_last.find(|hop| fragment(hop).uses_http2_to_origin())?;
+    (arm.conditions.protocol == Protocol::Http1).then(|| Lack {
+        needs: format!("HTTP/2 from `{}` to the origin", hop.name),
+        but: "the proxies between them use HTTP/1.1: move its function to the last proxy, or set `protocol: http2`"
+            .to_owned(),
     })
 }
 

@@ -228,6 +228,22 @@ fn folders_of_arms_are_plain_names_and_differ() {
 }
 
 #[test]
+fn no_arm_has_the_folder_of_a_copy_of_another() {
+    for arms in [
+        "baseline, {name: baseline-copy-2, functions: [lua]}, jwt, cors, rbac",
+        "baseline, {name: x-copy-2, functions: [lua]}, {name: x, functions: [jwt]}, \
+         {name: a, functions: [cors], compared_with: x}, {name: b, functions: [rbac], compared_with: x}, \
+         {name: c, functions: [cors, rbac], compared_with: x}",
+    ] {
+        let plan = plan(arms).unwrap();
+        assert!(plan.subjects.len() > plan.arms.len(), "no arm has copies: {:?}", plan.subjects);
+        let folder = |subject: &Subject| plan.arms[subject.arm].folder(subject.copy);
+        let folders: BTreeSet<String> = plan.subjects.iter().map(folder).collect();
+        assert_eq!(folders.len(), plan.subjects.len(), "{folders:?}");
+    }
+}
+
+#[test]
 fn every_problem_of_a_file_is_reported_at_its_place() {
     insta::assert_snapshot!(problems(
         "nam: test

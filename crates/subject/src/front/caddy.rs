@@ -12,6 +12,9 @@ pub(super) static CADDY: Front = Front {
     title: "Caddy",
     package: "caddy",
     version: &["version"],
+    protocols: &["http1"],
+    takes_tls: false,
+    threads: 1,
     config,
     arguments: |_, config| vec!["run".into(), "--config".into(), config.into()],
     // It writes the last configuration and an instance id into folders of the user otherwise.

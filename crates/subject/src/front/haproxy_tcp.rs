@@ -12,6 +12,10 @@ pub(super) static HAPROXY_TCP: Front = Front {
     title: "HAProxy in TCP mode, least connections",
     package: PROGRAM,
     version: VERSION,
+    // It passes bytes on, and does not read them.
+    protocols: &["http1", "http2", "grpc", "websocket", "tcp"],
+    takes_tls: false,
+    threads: 1,
     config,
     arguments,
     environment: no_environment,

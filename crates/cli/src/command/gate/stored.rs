@@ -27,7 +27,8 @@ pub(super) fn by_reference(arguments: &GateArguments, label: &str) -> Result<Mea
     let earlier = earlier(&store, &given.name, label)?;
     let folder = study::run_folder_path(arguments.out.as_deref(), &given.name);
     let length = arguments.rounds.map(Length::Rounds);
-    let mut options = own_study::options(length, arguments.envoy.as_deref(), arguments.never_halt);
+    let (envoy, never_halt) = (arguments.envoy.as_deref(), arguments.never_halt);
+    let mut options = own_study::options(length, envoy, never_halt, &arguments.thresholds);
     options.push(format!("--store={}", store.display()));
     options.push(arguments.study.clone());
     let result = match own_study::run(&options, &folder)? {

@@ -2,6 +2,7 @@
 
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest};
 use hoptax_host::running::Running;
+use hoptax_load::{Target, without_user};
 use hoptax_result::ArmKind;
 
 use super::super::chain::Chain;
@@ -9,7 +10,7 @@ use super::super::hops::{self, Placed};
 use super::super::points::{self, Requested};
 use super::super::{Arm, BASELINE};
 use super::{Planned, placed, plain_arm};
-use crate::file::ExternalEntry;
+use crate::file::{AccountSection, ExternalEntry};
 
 /// The scheme of URLs.
 const SCHEME: &str = "http://";
@@ -83,7 +84,7 @@ impl Planned<'_> {
 /// The server of an entry, whose place in the file is `pointer`, and the request that is sent to it.
 ///
 /// # Errors
-/// A URL that is not of plain HTTP, and a path beside it.
+/// A URL that is not of plain HTTP or that cannot be called, a path beside it, and an account that means no process.
 fn resolve(entry: &ExternalEntry, pointer: &str) -> Result<(External, DerivedRequest), Placed> {
     let mut problems = Vec::new();
     let stated = entry.request.as_ref().map(StatedRequest::from).unwrap_or_default();
@@ -92,15 +93,13 @@ fn resolve(entry: &ExternalEntry, pointer: &str) -> Result<(External, DerivedReq
         problems.push((format!("{pointer}/request/path"), message));
     }
     let rest = entry.url.strip_prefix(SCHEME).unwrap_or_default();
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    if authority.is_empty() {
-        let message = format!("`{}` is not a URL such as `{SCHEME}127.0.0.1:8080/`", entry.url);
-        problems.push((format!("{pointer}/url"), message));
-    }
-    if authority.contains('@') {
-        let message =
-            "user information in a URL is not sent: write it as `request: {headers: {authorization: ...}}`";
-        problems.push((format!("{pointer}/url"), message.to_owned()));
+    // A query may follow the host directly. What follows `#` is not sent.
+    let (authority, target) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let target = target.split('#').next().unwrap_or_default();
+    let path = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
+    problems.extend(problem_of_url(&entry.url, authority).map(|message| (format!("{pointer}/url"), message)));
+    if let Some(message) = entry.account.as_ref().and_then(problem_of_account) {
+        problems.push((format!("{pointer}/account"), message.to_owned()));
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -109,12 +108,36 @@ fn resolve(entry: &ExternalEntry, pointer: &str) -> Result<(External, DerivedReq
     let request = DerivedRequest {
         method: stated.method.unwrap_or_else(|| "GET".to_owned()),
         host: stated.host.unwrap_or_else(|| authority.to_owned()),
-        path: format!("/{path}"),
+        path,
         headers: headers.collect(),
         ..DerivedRequest::default()
     };
     let account = entry.account.clone().map(Running::from);
     Ok((External { url: entry.url.clone(), account }, request))
+}
+
+/// Why requests cannot be sent to a URL, whose host and port are `authority`; none if they can.
+fn problem_of_url(url: &str, authority: &str) -> Option<String> {
+    if authority.is_empty() {
+        return Some(format!("`{}` is not a URL such as `{SCHEME}127.0.0.1:8080/`", without_user(url)));
+    }
+    if authority.contains('@') {
+        let message =
+            "user information in a URL is not sent: write it as `request: {headers: {authorization: ...}}`";
+        return Some(message.to_owned());
+    }
+    Target::host_and_port(url).err().map(|error| error.to_string())
+}
+
+/// Why no process can be meant by an account; none if one can.
+fn problem_of_account(account: &AccountSection) -> Option<&'static str> {
+    match account {
+        AccountSection::Pid(0) => Some("no process has the id 0: write that of the server"),
+        AccountSection::Process(name) | AccountSection::Unit(name) if name.is_empty() => {
+            Some("the name of the processes is empty: write it")
+        }
+        _ => None,
+    }
 }
 
 /// A one-line description.
@@ -130,16 +153,49 @@ fn summary(external: &External) -> String {
 mod tests {
     use hoptax_functions::Catalogue;
 
-    use crate::file;
+    use crate::file::{self, Problems};
     use crate::plan::Plan;
+
+    fn planned(keys: &str) -> Result<Plan, Problems> {
+        let text =
+            format!("name: x\narms: [baseline, {{name: a, {keys}}}]\nloads: [{{name: all, loop: closed}}]\n");
+        let (file, positions) = file::read("x.yaml", &text).unwrap();
+        Plan::new(&file, &positions, &Catalogue::load().unwrap())
+    }
 
     #[test]
     fn user_information_in_a_url_is_refused_and_not_repeated() {
-        let text = "name: x\narms: [baseline, {name: a, url: \"http://joe:hidden@127.0.0.1:8080/\"}]\n\
-                    loads: [{name: all, loop: closed}]\n";
-        let (file, positions) = file::read("x.yaml", text).unwrap();
-        let error = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("authorization") && !error.contains("hidden"), "{error}");
+        for (scheme, expected) in [("http", "authorization"), ("https", "is not a URL such as")] {
+            let found = planned(&format!("url: '{scheme}://joe:hidden@127.0.0.1:8080/'"));
+            let error = found.unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains("hidden"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_meant_is_refused() {
+        for (keys, expected) in [
+            ("url: 'http://127.0.0.1:99999/'", "its port `99999` is invalid"),
+            ("url: 'http://127.0.0.1:/'", "is not a URL"),
+            ("url: 'http://127.0.0.1/', account: {pid: 0}", "no process has the id 0"),
+            ("url: 'http://127.0.0.1/', account: {unit: ''}", "the name of the processes is empty"),
+        ] {
+            let error = planned(keys).expect_err(keys).to_string();
+            assert!(error.contains(expected), "{keys}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_path_of_requests_has_the_query_of_the_url() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8080", "/"),
+            ("http://127.0.0.1:8080?x=1", "/?x=1"),
+            ("http://127.0.0.1:8080/a/b?x=/c#d", "/a/b?x=/c"),
+        ] {
+            let plan = planned(&format!("url: '{url}'")).unwrap();
+            let request = plan.arms.iter().find_map(|arm| arm.request.clone()).unwrap();
+            assert_eq!((request.host.as_str(), request.path.as_str()), ("127.0.0.1:8080", expected), "{url}");
+        }
     }
 
     #[test]

@@ -152,6 +152,68 @@ fn a_network_that_makes_no_sense_is_refused_with_the_reason() {
 }
 
 #[test]
+fn proxies_that_cannot_work_are_refused_with_the_reason() {
+    let of = |hops: &str| plan(&format!("baseline, {{name: a, hops: [{hops}]}}"));
+    for (hops, expected) in [
+        (
+            "near, {functions: [http3/terminate]}",
+            "`hop-2` accepts requests over HTTP/3 only, which `near` does not send: move it to the first proxy",
+        ),
+        (
+            "{functions: [http3/originate]}, far",
+            "`hop-1` forwards requests over HTTP/3, which `far` does not accept: move it to the last proxy",
+        ),
+        (
+            "{functions: [grpc-json]}, far",
+            "`a` needs HTTP/2 from `hop-1` to the origin, but the proxies between them use HTTP/1.1",
+        ),
+        ("near, far-2, {name: far, clones: 2}", "`far` has `clones` and another proxy has the name of one"),
+        ("{functions: [workers/two], workers: 3}", "`workers/two` sets 2 workers and does not support"),
+        ("{proxy: nginx, order: as-written}", "`order` is for Envoy, not for nginx"),
+    ] {
+        let found = of(hops).expect_err(hops).to_string();
+        assert!(found.contains(expected), "{hops}: {found}");
+    }
+    for hops in [
+        "{functions: [http3/terminate]}, {functions: [http3/originate]}",
+        "{functions: [http3/originate]}, {functions: [http3/terminate]}",
+        "near, {functions: [grpc-json]}",
+        "near, far-2, {name: far, clones: 1}",
+        "{functions: [workers/two], workers: 2}",
+    ] {
+        assert!(of(hops).is_ok(), "{hops}: {}", of(hops).unwrap_err());
+    }
+    plan("baseline, {name: a, hops: [{functions: [grpc-json]}, far], protocol: http2}").unwrap();
+    let found = plan("baseline, {name: a, order: as-written}").unwrap_err().to_string();
+    assert!(found.contains("`a` is a plain proxy"), "{found}");
+}
+
+#[test]
+fn an_application_gets_http2_of_no_proxy() {
+    let arm = "{name: a, hops: [{functions: [grpc-json]}, far], protocol: http2, application: go}";
+    let found = plan(&format!("baseline, {arm}")).unwrap_err().to_string();
+    assert!(found.contains("needs HTTP/2 to the application"), "{found}");
+}
+
+#[test]
+fn flags_that_hoptax_sets_are_refused_in_every_form() {
+    let of = |flags: &str| plan(&format!("baseline, {{name: a, flags: [{flags}]}}"));
+    for (flag, name) in [
+        ("--config-path=/a", "--config-path"),
+        ("-c/a", "-c"),
+        ("-l trace", "-l"),
+        ("-ltrace", "-l"),
+        ("--concurrency 4", "--concurrency"),
+        ("--restart-epoch", "--restart-epoch"),
+        ("--log-path=/a", "--log-path"),
+    ] {
+        let found = of(&format!("'{flag}'")).unwrap_err().to_string();
+        assert!(found.contains(&format!("hoptax sets `{name}` itself")), "{flag}: {found}");
+    }
+    of("--component-log-level=upstream:debug, --base-id-path, /a, --log-format, x").unwrap();
+}
+
+#[test]
 fn every_problem_of_a_chain_is_reported_at_its_place() {
     let text = format!(
         "name: test

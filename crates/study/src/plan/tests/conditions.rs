@@ -103,6 +103,26 @@ fn no_proxy_has_neither_tls_before_it_nor_workers() {
 }
 
 #[test]
+fn conditions_of_a_proxy_are_refused_at_an_arm_without_one() {
+    for keys in ["tls: mtls", "workers: 2", "envoy: 1.39.3"] {
+        for arm in ["function: direct", "name: a, hops: []", "name: a, url: 'http://127.0.0.1:1/'"] {
+            let found = plan(&format!("baseline, {{{arm}, at: {{{keys}}}}}")).expect_err(arm).to_string();
+            let expected = format!("has no proxy that hoptax starts, so `{keys}` does not apply: remove it");
+            assert!(found.contains(&expected), "{arm}: {found}");
+        }
+    }
+    plan("baseline, {function: direct, at: {tls: none, headers: 5}}").unwrap();
+}
+
+#[test]
+fn functions_that_look_at_the_path_do_not_support_grpc() {
+    for id in ["route/path", "route/regex", "route/rewrite"] {
+        let found = plan(&format!("baseline, {{function: {id}, protocol: grpc}}")).expect_err(id).to_string();
+        assert!(found.contains("since it matches the request path, which gRPC sets"), "{id}: {found}");
+    }
+}
+
+#[test]
 fn points_come_from_the_file_of_the_function_one_condition_at_a_time() {
     assert_eq!(
         ids("points: true", "baseline, rbac, buffer"),

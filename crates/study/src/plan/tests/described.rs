@@ -1,18 +1,21 @@
 //! The keys that describe an arm beside its proxies: protocol, TLS, application.
 
+use hoptax_host::running::Running;
+
+use super::given::with;
 use super::*;
 
 /// The example of the issue that asked for one description of a subject, with the knob of `rbac` spelt as it is.
-const EVERY_KIND: &str = r#"name: test
-arms:
+const EVERY_KIND: &str = r#"arms:
   - baseline
   - name: our-edge
     hops:
-      - {proxy: envoy, functions: [jwt, "rbac{rules=50}", access-log/json], tls: {downstream: mutual}}
-      - {proxy: envoy, functions: [retry/policy], workers: 2}
+      - {name: edge, proxy: envoy, functions: [jwt, "rbac{rules=50}", access-log/json], tls: {downstream: mutual}}
+      - {name: inner, proxy: envoy, functions: [retry/policy], workers: 2}
     protocol: http2
     application: {command: [./server, --port, "{port}"], ready: /health}   # or origin, or go
-  - {name: next-release, hops: [{envoy: 1.41.0}]}
+  - {name: mine, hops: [{config: envoy.yaml}]}
+  - {name: next-release, hops: [{config: envoy.yaml, envoy: 1.41.0}]}
   - {name: on-mesh, url: "http://127.0.0.1:15001/", account: {cgroup: /system.slice/envoy.service}}
   - {name: off-mesh, url: "http://127.0.0.1:8080/"}
 "#;
@@ -28,17 +31,29 @@ fn reference<'a>(plan: &'a Plan, id: &str) -> &'a Arm {
 
 #[test]
 fn one_file_has_every_kind_of_arm_side_by_side() {
-    let plan = planned(&format!("{EVERY_KIND}{LOADS}")).unwrap();
+    let plan = with(EVERY_KIND).unwrap();
     let edge = arm(&plan, "our-edge @ http2, application=./server");
     assert_eq!((edge.conditions.protocol, edge.tls()[0]), (Protocol::Http2, Some(Tls::Mtls)));
     assert_eq!(edge.application().unwrap().name(), "./server --port {port}");
     let plain = reference(&plan, &edge.id);
     assert_eq!((plain.kind, plain.conditions.protocol), (ArmKind::Baseline, Protocol::Http2));
     assert_eq!(plain.application(), edge.application());
-    for id in ["baseline", "next-release", "off-mesh", "on-mesh"] {
+    let workers: Vec<(&str, Option<u64>)> =
+        edge.chain.hops.iter().map(|hop| (hop.name.as_str(), hop.workers)).collect();
+    assert_eq!(workers, [("edge", None), ("inner", Some(2))]);
+    for id in ["baseline", "mine", "next-release", "off-mesh", "on-mesh"] {
         assert!(arm(&plan, id).application().is_none(), "{id}");
     }
-    let misspelt = problems(&format!("{}{LOADS}", EVERY_KIND.replace("rules=50", "policies=50")));
+    for (id, envoy) in [("mine", None), ("next-release", Some("1.41.0"))] {
+        let arm = arm(&plan, id);
+        let hop = &arm.chain.hops[0];
+        let config = hop.given.as_ref().map(|given| given.path.as_str());
+        assert_eq!((config, arm.envoy(hop)), (Some("envoy.yaml"), envoy), "{id}");
+    }
+    let account = |id: &str| arm(&plan, id).external.clone().unwrap().account;
+    assert_eq!(account("on-mesh"), Some(Running::Cgroup("/system.slice/envoy.service".into())));
+    assert_eq!(account("off-mesh"), None);
+    let misspelt = with(&EVERY_KIND.replace("rules=50", "policies=50")).unwrap_err().to_string();
     assert!(misspelt.contains("test.yaml:6:") && misspelt.contains("`rules`"), "{misspelt}");
 }
 

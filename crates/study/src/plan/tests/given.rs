@@ -46,7 +46,8 @@ fn given(arms: &str) -> Result<Plan, Problems> {
     with(&format!("arms: [{arms}]"))
 }
 
-fn with(study: &str) -> Result<Plan, Problems> {
+/// The plan of a study in such a folder, from the text behind its name.
+pub(super) fn with(study: &str) -> Result<Plan, Problems> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("envoy.yaml"), CONFIG).unwrap();
     fs::write(folder.path().join("none.yaml"), "static_resources: {}\n").unwrap();
@@ -146,6 +147,36 @@ fn a_stated_request_replaces_the_derived_one() {
         (request.path.as_str(), request.headers),
         ("/login", vec![("x-a".to_owned(), "b".to_owned())])
     );
+}
+
+#[test]
+fn a_listener_that_forwards_is_taken_before_one_that_redirects() {
+    let listener = |name: &str, action: &str| {
+        format!(
+            "    - name: {name}
+      filter_chains:
+        - filters:
+            - name: http
+              typed_config:
+                '@type': type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: web
+                route_config:
+                  virtual_hosts: [{{name: all, domains: ['*'], routes: [{{match: {{prefix: /}}, {action}}}]}}]
+"
+        )
+    };
+    let taken = |listeners: &[String]| {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("static_resources:\n  listeners:\n{}", listeners.concat());
+        fs::write(folder.path().join("envoy.yaml"), text).unwrap();
+        let plan =
+            read(folder.path(), "arms: [baseline, {name: ours, hops: [{config: envoy.yaml}]}]").unwrap();
+        arm(&plan, "ours").chain.hops[0].given.clone().unwrap().listener
+    };
+    let redirects = listener("redirects", "redirect: {https_redirect: true}");
+    let forwards = listener("forwards", "route: {cluster: shop}");
+    assert_eq!(taken(&[redirects.clone(), forwards]), "forwards");
+    assert_eq!(taken(&[redirects]), "redirects");
 }
 
 #[test]

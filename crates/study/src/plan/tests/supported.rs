@@ -1,6 +1,9 @@
 //! Tests of what application, origin and callers cannot serve: each is refused with its line.
 
+use hoptax_subject::front;
+
 use super::*;
+use crate::file::Protocol;
 
 const CLOSED: &str = "loads: [{name: callers, loop: closed, caller: php}]";
 
@@ -101,6 +104,40 @@ arms: [baseline, tls/originate, rate-limit/library]
         found[0].contains("one of `origin`, `go`, `image-registry`, not `orign`; did you mean `origin`?"),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_proxy_other_than_envoy_has_what_its_entry_states() {
+    for front in front::ALL {
+        let words = Protocol::ALL.map(Protocol::as_str);
+        assert!(front.protocols.iter().all(|word| words.contains(word)), "{front:?}");
+        for protocol in words {
+            let found = plan(&format!(
+                "baseline, {{name: front, hops: [{{proxy: {}}}], protocol: {protocol}}}",
+                front.name
+            ));
+            let is_served = front.protocols.contains(&protocol);
+            assert_eq!(found.is_ok(), is_served, "{front:?}, {protocol}: {:?}", found.err());
+            let position = plan(&format!(
+                "{{subject: {{position: direct, protocol: {protocol}}}}}, \
+                 {{subject: {{position: gateway, protocol: {protocol}, proxy: {}}}}}",
+                front.name
+            ));
+            assert_eq!(position.is_ok(), is_served, "{front:?}, {protocol}: {:?}", position.err());
+        }
+    }
+    let arm = "{name: front, hops: [{proxy: haproxy-tcp}], at: {tls: tls, workers: 2}}";
+    let found = problems(&format!("name: test\narms: [baseline, {arm}]\n{LOADS}"));
+    for words in [
+        "needs TLS at `hop-1`, but haproxy-tcp serves plaintext only in a study",
+        "needs 2 workers, but haproxy-tcp has one thread in a study",
+    ] {
+        assert!(found.contains(words), "{words}: {found}");
+    }
+    // Only Envoy translates.
+    let arm = "{name: front, hops: [{proxy: haproxy-tcp}], protocol: http2}";
+    let found = problems(&format!("name: test\napplication: go\narms: [baseline, {arm}]\n{LOADS}"));
+    assert!(found.contains("`front @ http2` needs `protocol: http2`, but the application in Go"), "{found}");
 }
 
 #[test]
