@@ -13,6 +13,8 @@ mod caller;
 mod capacity;
 mod ends;
 mod external;
+#[cfg(test)]
+mod fixture;
 mod given;
 mod happenings;
 mod live;

@@ -114,15 +114,8 @@ fn share(cpu_ns: u64, seconds: f64, processors: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_host::processors::Placement;
-    use hoptax_subject::envoy::chosen::Envoys;
-    use hoptax_subject::envoy::release::Envoy;
-
     use super::*;
-    use crate::file;
-    use crate::plan::Plan;
-    use crate::runner::KERNEL_TICKS;
+    use crate::runner::fixture;
 
     /// Processors, workers and CPU time in milliseconds.
     type Process<'a> = (&'a [u32], usize, u64);
@@ -155,23 +148,12 @@ mod tests {
 
     #[test]
     fn a_proxy_other_than_envoy_is_busy_as_its_threads() {
-        let text = "name: test\narms: [baseline, {name: front, hops: [{proxy: haproxy}]}]\nloads: [{name: a, loop: closed}]\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
-        let placement = Placement { proxy: vec![1, 2], generator: vec![0] };
-        let setting = Setting {
-            program: "hoptax".as_ref(),
-            envoys: &envoys,
-            directory: "/".as_ref(),
-            folder: "/".as_ref(),
-            placement: &placement,
-            awake: None,
-            ticks: KERNEL_TICKS,
-        };
+        let plan = fixture::plan("baseline, {name: front, hops: [{proxy: haproxy}]}");
         let used = Used { hops_cpu_ns: vec![1_000_000_000], ..Used::default() };
         let of = |arm: &Arm| {
-            let busy = super::busy((&Subject::default(), arm), &used, (2.0, 0.0), &setting, None);
+            let busy = fixture::with_setting(&[1, 2], |setting| {
+                super::busy((&Subject::default(), arm), &used, (2.0, 0.0), setting, None)
+            });
             busy.map(|busy| busy.proxies)
         };
         assert_eq!(plan.arms.iter().map(of).collect::<Vec<_>>(), [Some(0.25), Some(0.5)]);

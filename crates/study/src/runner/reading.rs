@@ -141,12 +141,9 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
 
-    use hoptax_host::processors::Placement;
-    use hoptax_subject::envoy::chosen::Envoys;
-    use hoptax_subject::envoy::release::Envoy;
 
     use super::*;
-    use crate::runner::KERNEL_TICKS;
+    use crate::runner::fixture;
 
     /// A process with one thread.
     fn process(id: u32, cpu_ns: u64) -> ProcessUse {
@@ -178,18 +175,9 @@ mod tests {
 
     /// Takes a reading of an origin alone.
     fn of_origin(id: u32) -> Reading {
-        let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
-        let placement = Placement { proxy: vec![0], generator: vec![0] };
-        let setting = Setting {
-            program: "hoptax".as_ref(),
-            envoys: &envoys,
-            directory: "/".as_ref(),
-            folder: "/".as_ref(),
-            placement: &placement,
-            awake: None,
-            ticks: KERNEL_TICKS,
-        };
-        Reading::take(&Subject::default(), (&[id], None), &setting, None).unwrap()
+        fixture::with_setting(&[0], |setting| {
+            Reading::take(&Subject::default(), (&[id], None), setting, None).unwrap()
+        })
     }
 
     #[test]

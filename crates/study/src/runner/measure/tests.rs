@@ -1,31 +1,14 @@
 use std::process::Command;
 
-use hoptax_functions::Catalogue;
-use hoptax_host::processors::Placement;
-use hoptax_subject::envoy::chosen::Envoys;
-use hoptax_subject::envoy::release::Envoy;
-
 use super::*;
-use crate::file;
-use crate::runner::KERNEL_TICKS;
+use crate::runner::fixture;
 
-/// A meter for a study of the arms in `text`, with the same setting as the others.
+/// Calls `test` with the plan of a study of these arms and a meter for it.
 fn with_meter(arms: &str, test: impl FnOnce(&Plan, Meter<'_>)) {
-    let text = format!("name: test\narms: [{arms}]\nloads: [{{name: a, loop: closed}}]\n");
-    let (file, positions) = file::read("test.yaml", &text).unwrap();
-    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-    let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
-    let placement = Placement { proxy: vec![0], generator: vec![0] };
-    let setting = Setting {
-        program: "hoptax".as_ref(),
-        envoys: &envoys,
-        directory: "/".as_ref(),
-        folder: "/".as_ref(),
-        placement: &placement,
-        awake: None,
-        ticks: KERNEL_TICKS,
-    };
-    test(&plan, Meter::new(&plan, &setting, None, &Subjects::default(), Instant::now(), 0));
+    let plan = fixture::plan(arms);
+    fixture::with_setting(&[0], |setting| {
+        test(&plan, Meter::new(&plan, setting, None, &Subjects::default(), Instant::now(), 0));
+    });
 }
 
 #[test]
