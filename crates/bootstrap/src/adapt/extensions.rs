@@ -46,6 +46,12 @@ const REMOTE: [(&str, &str, &str); 2] = [
     ("/module/remote", "module", "module.local.filename"),
 ];
 
+/// What names the HTTP proxy of `http_11_proxy`: metadata of an endpoint, or a field of the transport socket.
+const CONNECT_PROXIES: [&str; 2] =
+    ["envoy.http11_proxy_transport_socket.proxy_address", "default_proxy_address"];
+const WITHOUT_PROXY: &str =
+    "the lab has no proxy that takes CONNECT, so connections lead to the origin directly";
+
 pub(super) fn adapt(context: &mut Context<'_>) {
     loop {
         let found = context.find(&|_, node| why_removed(node).is_some());
@@ -60,6 +66,11 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     }
     for pointer in context.find(&|_, node| node.get("aws_iam").is_some()) {
         context.remove_key(&pointer, "aws_iam", CREDENTIALS);
+    }
+    for key in CONNECT_PROXIES {
+        for pointer in context.find(&|_, node| node.get(key).is_some()) {
+            context.remove_key(&pointer, key, WITHOUT_PROXY);
+        }
     }
     for (setting, what, instead) in REMOTE {
         for pointer in context.find(&|_, node| node.pointer(setting).is_some_and(Value::is_object)) {
@@ -218,6 +229,15 @@ mod tests {
         assert!(one.place.line == 8 && one.with.contains("for credentials"), "{one:?}");
         let left = adapted.bootstrap().to_string();
         assert!(!left.contains("us-east-1") && left.contains("auth_password"), "{left}");
+    }
+
+    #[test]
+    fn proxies_that_take_connect_are_removed_and_listed() {
+        let cluster = "{name: c, transport_socket: {name: own, typed_config: {default_proxy_address: {socket_address: {address: 192.0.2.7, port_value: 3128}}}}, load_assignment: {endpoints: [{lb_endpoints: [{metadata: {typedFilterMetadata: {envoy.http11_proxy_transport_socket.proxy_address: {socketAddress: {address: 192.0.2.8, portValue: 3128}}}}}]}]}}";
+        let adapted = adapted(&proxy(&[], cluster));
+        let listed = adapted.replacements.iter().filter(|one| one.with.contains("takes CONNECT"));
+        assert_eq!(listed.map(|one| one.place.line).collect::<Vec<_>>(), [8, 8]);
+        assert!(!adapted.bootstrap().to_string().contains("192.0.2."));
     }
 
     #[test]

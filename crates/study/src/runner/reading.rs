@@ -141,7 +141,6 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
 
-
     use super::*;
     use crate::runner::fixture;
 
