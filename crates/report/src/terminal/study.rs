@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use hoptax_result::{Interval, Measure, RoundMeasure, StudyResult};
 
-use super::rows::Rows;
+use super::rows::{Rows, short_names};
 use super::{Paint, Style, finding, findings};
 use crate::findings::{Lead, below_the_lead, lead};
 use crate::rows::{Columns, Row, rows};
@@ -136,26 +136,30 @@ fn top(result: &StudyResult, lead: &Lead<'_>, style: Style) -> String {
     text + &format!("{}\n\n", style.wrap(&format!("next {}", lead.next), 5))
 }
 
-/// A secondary table with as many columns as fit.
+/// A secondary table with as many columns as fit. Long names are shortened if that makes room for more.
 fn side(table: &SideTable, style: Style) -> String {
-    let render = |columns: usize| {
+    let render = |names: &[String], columns: usize| {
         let header: Vec<&str> = table.header.iter().take(columns + 1).map(String::as_str).collect();
         let mut rows = Rows::new(&header);
-        for (name, cells) in &table.rows {
+        for (name, (_, cells)) in names.iter().zip(&table.rows) {
             rows.add(name, cells.iter().take(columns).cloned().collect());
         }
         rows.text()
     };
     let fits = |text: &str| text.lines().all(|line| line.chars().count() <= usize::from(style.width));
     let all = table.header.len().saturating_sub(1);
-    let shown = (2..=all).rev().find(|columns| fits(&render(*columns))).unwrap_or(all.min(1));
+    let mut names: Vec<String> = table.rows.iter().map(|(name, _)| name.clone()).collect();
+    if !fits(&render(&names, all)) {
+        names = short_names(names);
+    }
+    let shown = (2..=all).rev().find(|columns| fits(&render(&names, *columns))).unwrap_or(all.min(1));
     let lacking = table.header.get(shown + 1..).unwrap_or_default();
     let lacking = if lacking.is_empty() {
         String::new()
     } else {
         format!("not shown (terminal too narrow): {}\n", lacking.join(", "))
     };
-    format!("{}:\n\n{}{lacking}\n", style.wrap(&table.title, 2), render(shown))
+    format!("{}:\n\n{}{lacking}\n", style.wrap(&table.title, 2), render(&names, shown))
 }
 
 /// The table with as many columns as fit.
