@@ -2,6 +2,7 @@
 
 mod dump;
 mod files;
+mod malformed;
 mod origins;
 
 use std::collections::BTreeMap;
@@ -38,7 +39,8 @@ pub struct Loaded {
 ///
 /// # Errors
 /// All problems: a file is not YAML or JSON, is no configuration of Envoy or cannot be loaded, or resources come from a control
-/// plane and are not in the file; then also those of [`Configuration::adapt`] with what could be read.
+/// plane and are not in the file; then also those of [`Configuration::adapt`] with what could be read, unless a resource is no
+/// mapping.
 pub fn read(
     name: &str,
     text: &str,
@@ -60,13 +62,21 @@ pub fn read(
     let mut configuration =
         Configuration { tree: Value::Null, secrets: BTreeMap::new(), origins: Origins::new(document) };
     let mut problems = Vec::new();
+    let mut malformed = Vec::new();
     let resources = if is_dump {
-        configuration.join_dump(content, &mut problems)
+        configuration.join_dump(content, &mut problems, &mut malformed)
     } else {
         configuration.tree = content;
         Resources::default()
     };
-    configuration.join_files(resources, is_dump, load, &mut problems);
+    // What is joined may take the place of a node that is malformed.
+    malformed.extend(configuration.malformed());
+    malformed.extend(configuration.join_files(resources, is_dump, load, &mut problems));
+    malformed.extend(configuration.malformed());
+    if !malformed.is_empty() {
+        problems.extend(malformed);
+        return Err(Problems::new(problems));
+    }
     if problems.is_empty() {
         return Ok(configuration);
     }
@@ -138,11 +148,10 @@ impl Configuration {
     /// Appends a resource to a list of `static_resources`.
     fn append(&mut self, list: &str, found: Found) {
         let statics = object(&mut self.tree, "static_resources");
-        let list_value = &mut statics[list];
-        if !list_value.is_array() {
-            *list_value = Value::Array(Vec::new());
+        if !statics.get(list).is_some_and(Value::is_array) {
+            tree::set(statics, list, Value::Array(Vec::new()));
         }
-        let length = list_value.as_array().map_or(0, Vec::len);
+        let length = statics.get(list).and_then(Value::as_array).map_or(0, Vec::len);
         self.graft(&format!("/static_resources/{list}/{length}"), found);
     }
 

@@ -209,6 +209,17 @@ mod tests {
     }
 
     #[test]
+    fn parts_in_another_order_are_said_to_be() {
+        let cors = "                  - name: cors\n                    typed_config: {\"@type\": \
+                    type.googleapis.com/envoy.extensions.filters.http.cors.v3.Cors}\n";
+        let filters = "                http_filters:\n";
+        assert!(EDGE.contains(cors) && EDGE.contains(filters));
+        let other = EDGE.replace(cors, "").replacen(filters, &format!("{filters}{cors}"), 1);
+        let found = between(EDGE, &other);
+        assert!(found.is_order_different && found.parts.is_empty(), "{found:?}");
+    }
+
+    #[test]
     fn a_part_that_is_configured_otherwise_has_the_fields_that_differ_without_their_values() {
         let found = between(EDGE, &EDGE.replace("endpoint: /api/v2/spans", "endpoint: /other"));
         let [tracer] = found.parts.as_slice() else { panic!("{found:?}") };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::tree::{message, message_type};
 
 /// Mappings whose keys belong to the user, as does all that is below them.
-const FREE: [&str; 9] = [
+const FREE: [&str; 10] = [
     FILTER_METADATA,
     "static_layer",
     "json_format",
@@ -14,6 +14,7 @@ const FREE: [&str; 9] = [
     "node",
     "key_values",
     "context_extensions",
+    "filter_context",
     "default_subset",
     "record",
 ];

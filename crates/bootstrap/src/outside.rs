@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::tree::{self, COMPARED, last_name, last_step};
 
-pub(crate) use self::code::{Code, addresses_of_code};
+pub(crate) use self::code::{Code, addresses_of_code, settings_of_code};
 
 /// Fields of free text besides [`COMPARED`], in which something that looks like a URI leads nowhere.
 const TEXT: [&str; 13] = [
@@ -30,8 +30,19 @@ const TEXT: [&str; 13] = [
 ];
 
 /// Parts of a bootstrap that Envoy passes on without connecting: its own identity, and values for filters.
-const PASSED_ON: [&str; 6] =
-    ["node", "metadata", "filter_metadata", "static_layer", "json_format", "configuration"];
+const PASSED_ON: [&str; 11] = [
+    "node",
+    "metadata",
+    "filter_metadata",
+    "static_layer",
+    "json_format",
+    "typed_json_format",
+    "configuration",
+    "context_extensions",
+    "key_values",
+    "record",
+    "default_subset",
+];
 
 /// The pointers of all addresses in a bootstrap that are neither on loopback nor in `folder`: sockets, pipes and URIs.
 pub fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
@@ -68,7 +79,7 @@ pub(crate) fn is_address(node: &Value) -> bool {
 }
 
 /// Whether an address stays on this machine.
-fn is_local(node: &Value, folder: &Path) -> bool {
+pub(crate) fn is_local(node: &Value, folder: &Path) -> bool {
     if let Some(pipe) = node.get("pipe").filter(|pipe| !pipe.is_null()) {
         return Path::new(tree::text(pipe, "/path")).starts_with(folder);
     }
@@ -80,7 +91,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Whether a text is a URI with a host other than this machine, in a field that may be connected to.
-fn is_outside_uri(pointer: &str, node: &Value) -> bool {
+pub(crate) fn is_outside_uri(pointer: &str, node: &Value) -> bool {
     server_in_field(pointer, node).is_some_and(|server| !is_loopback(host_of(server)))
 }
 

@@ -165,7 +165,7 @@ fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Deriv
             if matching::satisfy(matching, &mut request).is_none() {
                 continue;
             }
-            lead(route, &mut request);
+            lead(adapted, route, &mut request);
             if !request.is_forwarded() && !is_answered {
                 continue;
             }
@@ -199,11 +199,15 @@ pub(crate) fn connection_manager(tree: &Value, chain: &str) -> Option<String> {
 }
 
 /// Notes where a route forwards a request to.
-fn lead(route: &Value, request: &mut DerivedRequest) {
+fn lead(adapted: &Adapted, route: &Value, request: &mut DerivedRequest) {
     let Some(action) = route.get("route").filter(|action| action.is_object()) else { return };
     request.clusters = cluster_names(action);
     let of_header = action.get("cluster_header").and_then(Value::as_str);
-    let named = of_header.and_then(|header| matching::value_of(header, request).map(str::to_owned));
+    // Envoy answers a request whose header names no cluster.
+    let clusters = items(&adapted.tree, "/static_resources/clusters");
+    let is_cluster = |name: &&str| clusters.iter().any(|(_, cluster)| text(cluster, "/name") == *name);
+    let named = of_header.and_then(|header| matching::value_of(header, request).filter(is_cluster));
+    let named = named.map(str::to_owned);
     request.clusters.extend(named);
     // Without the header, the listener answers; else an extension of Envoy chooses the cluster.
     request.is_decided_later = request.clusters.is_empty() && of_header.is_none();

@@ -131,6 +131,29 @@ pub(crate) fn is_tls(socket: &Value) -> bool {
         || message_type(configuration).ends_with("TlsContext")
 }
 
+/// Sets an entry of a mapping. A node that is null becomes one, and another node stays as it is: Envoy then refuses it.
+pub(crate) fn set(node: &mut Value, key: &str, value: Value) {
+    if node.is_null() {
+        *node = Value::Object(Map::new());
+    }
+    if let Some(entries) = node.as_object_mut() {
+        entries.insert(key.to_owned(), value);
+    }
+}
+
+/// Appends a resource to a list of `static_resources`, which is created if it is missing.
+pub(crate) fn append(root: &mut Value, list: &str, resource: Value) {
+    let is_missing = |node: Option<&Value>| node.is_none_or(Value::is_null);
+    if is_missing(root.get("static_resources")) {
+        set(root, "static_resources", Value::Object(Map::new()));
+    }
+    let Some(statics) = root.get_mut("static_resources") else { return };
+    match statics.get_mut(list).and_then(Value::as_array_mut) {
+        Some(items) => items.push(resource),
+        None => set(statics, list, Value::Array(vec![resource])),
+    }
+}
+
 /// The items of a list that are not removed, with their pointers; none if the node is not a list.
 pub(crate) fn items<'a>(root: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
     let items = root.pointer(pointer).and_then(Value::as_array);

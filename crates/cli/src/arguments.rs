@@ -16,7 +16,7 @@ mod size;
 mod smp;
 mod study;
 mod traffic;
-mod values;
+pub(crate) mod values;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -76,6 +76,13 @@ impl ProcessUse {
         Some(TaskUse { cpu_ns, run_delay_ns: spans.iter().map(external).sum() })
     }
 
+    /// The CPU time since an earlier reading of the threads that are in both, nanoseconds. What others used between their start or
+    /// until their end is not in it.
+    pub fn lasting_since_ns(&self, earlier: &Self) -> u64 {
+        let lasting = self.threads.iter().filter_map(|(id, now)| Some((now, earlier.threads.get(id)?)));
+        lasting.map(|(now, before)| (*now - *before).cpu_ns).sum()
+    }
+
     /// The CPU time since an earlier reading of the thread that used most, nanoseconds; 0 without threads.
     pub fn busiest_since(&self, earlier: &Self) -> u64 {
         self.spans(earlier).map(|span| span.cpu_ns).max().unwrap_or(0)
@@ -125,22 +132,18 @@ pub fn joint_use(process_ids: &BTreeSet<u32>) -> ProcessUse {
     all
 }
 
-/// Reads the same of a process and all its descendants, as if they were one. The threads of a descendant that has ended are missing,
-/// which [`ProcessUse::since`] notices.
+/// Reads the same of all descendants of a process, as if they were one.
 ///
-/// Where the kernel does not list children (`CONFIG_PROC_CHILDREN`), descendants are left out.
-///
-/// # Errors
-/// As [`process_use`].
-pub fn tree_use(process_id: u32) -> io::Result<ProcessUse> {
-    let mut all = process_use(process_id)?;
-    let mut descendants = children(process_id)?;
+/// Where the kernel does not list children (`CONFIG_PROC_CHILDREN`), there are none.
+pub fn descendants_use(process_id: u32) -> ProcessUse {
+    let mut all = ProcessUse::default();
+    let mut descendants = children(process_id).unwrap_or_default();
     while let Some(id) = descendants.pop() {
         // It may have ended meanwhile.
         all.join(&process_use(id).unwrap_or_default());
         descendants.extend(children(id).unwrap_or_default());
     }
-    Ok(all)
+    all
 }
 
 /// Resident memory of a process, bytes.
@@ -393,15 +396,16 @@ mod tests {
         let mut line = String::new();
         std::io::BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let child: u32 = line.trim().parse().unwrap();
-        let earlier = tree_use(shell.id()).unwrap();
-        let lasted = tree_use(shell.id()).unwrap().since(&earlier).is_some();
+        let earlier = descendants_use(shell.id());
+        let lasted = descendants_use(shell.id()).since(&earlier).is_some();
         let pid = rustix::process::Pid::from_raw(child.cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        assert!(lasted && earlier.threads.len() == 2 && earlier.threads.contains_key(&child), "{earlier:?}");
+        assert!(lasted && earlier.threads.len() == 1 && earlier.threads.contains_key(&child), "{earlier:?}");
         // Until the shell has waited for it.
-        while tree_use(shell.id()).unwrap().since(&earlier).is_some() {
+        while descendants_use(shell.id()).since(&earlier).is_some() {
             thread::sleep(Duration::from_millis(1));
         }
+        assert_eq!(descendants_use(shell.id()).lasting_since_ns(&earlier), 0);
         drop(shell.stdin.take());
         shell.wait().unwrap();
     }

@@ -303,11 +303,8 @@ const MOST_ROUNDS: u32 = 1_000;
 /// What decides whether parts add up, to continue a sentence; `rounds` are measured.
 fn remedy(sum: &BilledSum, rounds: u32) -> String {
     match sum.rounds_until_decided.filter(|needed| *needed <= MOST_ROUNDS) {
-        Some(needed) => {
-            format!(
-                ", about {needed} in all: `--rounds {needed}`, and `--resume` keeps the {rounds} that are measured"
-            )
-        }
+        // A study that is continued has no fewer rounds than before.
+        Some(needed) => format!(", about {needed} in all: `--rounds {}`", needed.max(rounds)),
         None => format!(", more than the {MOST_ROUNDS} that a bill can have: use a quieter machine"),
     }
 }

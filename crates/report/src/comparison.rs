@@ -278,8 +278,8 @@ pub(crate) fn decisions(comparisons: &[ComparisonResult]) -> SideTable {
 pub(crate) fn method(result: &ComparisonResult) -> String {
     let confidence = 100.0 * result.confidence;
     format!(
-        "equivalent: the difference is within the margin of {} of the reference (two one-sided tests at {:.0} %); different: \
-         the {confidence:.0} % interval excludes zero; undecided: neither. {} rounds of {} s; decisions hold for this sitting",
+        "equivalent: the difference is within the margin of {} of the reference (two one-sided tests at {:.0} %); otherwise \
+         different: the {confidence:.0} % interval excludes zero; undecided: neither. {} rounds of {} s; decisions hold for this sitting",
         percent(result.margin_share),
         100.0 - confidence,
         result.rounds,

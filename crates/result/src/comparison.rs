@@ -69,8 +69,8 @@ pub struct ComparedArms {
 pub struct KeyDifference {
     /// Its path in the entry of an arm, for example `hops[0].functions`; without `hops[0]` for a subject with one proxy.
     pub key: String,
-    /// The value of the reference; null if it states none. Nodes of configurations, and variables whose names look like those of
-    /// secrets, have no values here.
+    /// The value of the reference; null if it states none. Nodes of configurations, and variables and headers whose names
+    /// look like those of secrets, have no values here.
     pub reference: Option<String>,
     /// The value of the other subject.
     pub value: Option<String>,

@@ -28,6 +28,8 @@ pub const WHOLE_NAMES: [&str; 5] = ["auth", "x_auth", "sig", "pwd", "x_honeycomb
 /// The same without the places for `-` and `_`.
 static PLAIN_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| NAMES.map(plain).into());
 static PLAIN_WHOLE_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| WHOLE_NAMES.map(plain).into());
+/// Ends of names that say something of a secret and do not hold it, without `-` and `_`.
+const OF_OTHERS: [&str; 3] = ["header", "algorithm", "version"];
 /// What begins a private key in PEM.
 const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 
@@ -35,6 +37,9 @@ const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 /// `x-api-key`, `api_key` and `apiKey` are alike.
 pub fn is_name(name: &str) -> bool {
     let name = plain(name);
+    if OF_OTHERS.iter().any(|end| name.ends_with(end)) {
+        return false;
+    }
     PLAIN_NAMES.iter().any(|part| name.contains(part)) || PLAIN_WHOLE_NAMES.contains(&name)
 }
 
@@ -91,6 +96,9 @@ mod tests {
             assert!(is_name(name), "{name}");
         }
         for name in ["accept", "x-key", "host", "x-forwarded-for", "kid"] {
+            assert!(!is_name(name), "{name}");
+        }
+        for name in ["signature_header", "hmacAlgorithm", "token-version"] {
             assert!(!is_name(name), "{name}");
         }
         for name in ["author", "authority", "design", "signal", "ext-authz", "team"] {

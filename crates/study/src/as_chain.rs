@@ -18,8 +18,9 @@ pub(crate) fn as_chain(entry: &ArmEntry) -> Option<(String, ChainEntry)> {
     let is_plain = |name: &str| name != DIRECT && number_of_same(name).is_none();
     match entry {
         ArmEntry::Name(name) if is_plain(name) => Some((name.clone(), of(name))),
-        ArmEntry::Function(FunctionEntry { function, at, .. }) if is_plain(function) => {
-            Some((function.clone(), ChainEntry { at: at.clone(), ..of(function) }))
+        ArmEntry::Function(FunctionEntry { function, at, protocol, .. }) if is_plain(function) => {
+            let chain = ChainEntry { at: at.clone(), protocol: *protocol, ..of(function) };
+            Some((function.clone(), chain))
         }
         ArmEntry::Chain(entry) => {
             Some((entry.name.clone(), ChainEntry { compared_with: None, ..entry.clone() }))

@@ -8,7 +8,9 @@ use hoptax_result::{
     ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval,
     StudyResult, SubjectName,
 };
-use hoptax_stats::{DECISIVE, LOOK_CONFIDENCE, decide, rounds_needed, standard_error, sum_of_dependent};
+use hoptax_stats::{DECISIVE, decide, rounds_needed, sum_of_dependent};
+
+use crate::precision::at_looks;
 
 pub use configurations::{ArmIn, configuration_differences};
 pub use keys::key_differences;
@@ -94,9 +96,7 @@ fn compared(
     let decision = decide(&difference_share, rounds, confidence, margin_share)?;
     let needed = || {
         // Measuring until decided uses intervals of the confidence of looks.
-        let error = standard_error(&difference_share, rounds, confidence)?;
-        let unit = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
-        let half_width = error / standard_error(&unit, rounds, LOOK_CONFIDENCE)?;
+        let half_width = difference_share.half_width() * at_looks(rounds, confidence)?;
         let needed = rounds_needed(half_width, rounds, DECISIVE * margin_share)?;
         Some(rounds_to_complete(result, needed, rounds))
     };

@@ -90,7 +90,7 @@ impl Configuration {
             return Ok(self.adapted.clone());
         }
         let changed = self.given.with(nodes).map_err(|missing| no_such_nodes(&missing))?;
-        adapted(&changed)
+        changed.adapt(&nowhere()).map_err(|problems| problems.to_string())
     }
 }
 
@@ -119,15 +119,9 @@ fn nowhere() -> Lab {
 /// Why it cannot be used.
 pub(crate) fn read(path: &Path) -> Result<Configuration, String> {
     let given = Given::read(path).map_err(|error| error.to_string())?;
-    let adapted = adapted(&given)?;
+    let adapted = given.adapt(&nowhere()).map_err(|problems| problems.to_string())?;
     let sha256 = hash(&given, &adapted).map_err(|error| error.to_string())?;
     Ok(Configuration { given, adapted, sha256 })
-}
-
-fn adapted(given: &Given) -> Result<Adapted, String> {
-    let adapted = given.adapt(&nowhere()).map_err(|problems| problems.to_string())?;
-    adapted.check_extensions().map_err(|problems| problems.to_string())?;
-    Ok(adapted)
 }
 
 /// The hash of all files in the order of their paths, without the paths: the folder may have moved.

@@ -39,7 +39,7 @@ pub struct Forecast {
 /// The half-widths of all costs in CPU time, each as a share of the CPU time of the arm that its arm is compared with:
 /// 0.01 for 1 %. One for each arm that has such a cost; infinite where it could not be computed. A study that compares arms
 /// with others than a plain proxy asks for these costs, so only they count. The cost of the A/A arm is known, so it counts only if
-/// there is no other. An arm with several equal ones has subjects among them, which all count.
+/// there is no other. An arm other than a plain proxy with several equal ones has subjects among them, which all count.
 ///
 /// Those of costs that are large enough for [`Precision::of_cost_share`] are scaled down to `target_share`. Otherwise the estimates
 /// of the costs are not used, so a study that stops by these half-widths favours neither small nor large costs.
@@ -53,8 +53,10 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
         let of = with_other.iter().filter(|(arm, other)| arm.kind == ArmKind::Same && other.id == id);
         of.count()
     };
-    let is_known =
-        |(arm, other): &(&ArmResult, &ArmResult)| arm.kind == ArmKind::Same && equals(&other.id) == 1;
+    // A plain proxy may have any number of A/A arms.
+    let is_known = |(arm, other): &(&ArmResult, &ArmResult)| {
+        arm.kind == ArmKind::Same && (other.kind == ArmKind::Baseline || equals(&other.id) == 1)
+    };
     let asks = with_other.iter().any(|pair| is_asked(pair) && !is_known(pair));
     let has_others = with_other.iter().any(|pair| !is_known(pair));
     with_other

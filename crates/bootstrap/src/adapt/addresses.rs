@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Context, described_address, described_server, socket_address};
 use crate::outside;
-use crate::tree::{join, text};
+use crate::tree::{is_within, join, text};
 
 pub(super) fn adapt(context: &mut Context<'_>) {
     replace_addresses(context);
@@ -17,8 +17,14 @@ pub(super) fn adapt(context: &mut Context<'_>) {
 fn replace_addresses(context: &mut Context<'_>) {
     let (origin, companion) = (context.lab.origin, context.lab.companion);
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let folder = context.lab.folder.clone();
+    let of_code = outside::settings_of_code(&context.tree);
     for pointer in context.find(&|pointer, node| outside::is_address(node) && !is_of_proxy(pointer)) {
         let Some(node) = context.tree.pointer(&pointer) else { continue };
+        // What such code does with a server of this machine is for its user to say.
+        if outside::is_local(node, &folder) && of_code.iter().any(|one| is_within(&pointer, one)) {
+            continue;
+        }
         let (to, with) = if is_source(&pointer) {
             (any_port, "127.0.0.1, any port".to_owned())
         } else {
@@ -70,8 +76,11 @@ fn replace_uris(context: &mut Context<'_>) {
     let companion = context.lab.companion;
     let with = described_server(companion, "the companion");
     let server = companion.to_string();
+    let of_code = outside::settings_of_code(&context.tree);
     let is_elsewhere = |pointer: &str, node: &Value| {
-        outside::server_in_field(pointer, node).is_some_and(|of_uri| of_uri != server)
+        let is_left =
+            || !outside::is_outside_uri(pointer, node) && of_code.iter().any(|one| is_within(pointer, one));
+        outside::server_in_field(pointer, node).is_some_and(|of_uri| of_uri != server) && !is_left()
     };
     for pointer in context.find(&is_elsewhere) {
         let Some(uri) = context.tree.pointer(&pointer).and_then(Value::as_str) else { continue };
@@ -119,6 +128,19 @@ sinks:
             .map(|one| one.place.line)
             .collect();
         assert_eq!(lines, [3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn what_other_code_reaches_on_this_machine_stays() {
+        let settings = "{'@type': type.googleapis.com/corp.filters.v3.Private, cache: 'redis://127.0.0.1:6379/0', db: {address: 127.0.0.1, port_value: 5432}}";
+        let adapted = adapted(&format!(
+            "static_resources: {{listeners: [{{name: a}}]}}\nown: {{typed_config: {settings}}}"
+        ));
+        let left = &adapted.bootstrap()["own"]["typed_config"];
+        assert_eq!(
+            (&left["cache"], &left["db"]["port_value"]),
+            (&json!("redis://127.0.0.1:6379/0"), &json!(5432))
+        );
     }
 
     #[test]

@@ -65,10 +65,10 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
     let mut assignment = node.get("load_assignment").cloned().unwrap_or(Value::Null);
     for_endpoints(&mut assignment, &mut |endpoint| {
         addresses.push(described_address(&endpoint["address"]));
-        endpoint["address"] = stub.clone();
+        tree::set(endpoint, "address", stub.clone());
         for key in ["additional_addresses", "health_check_config"] {
             if endpoint.get(key).is_some() {
-                endpoint[key] = Value::Null;
+                tree::set(endpoint, key, Value::Null);
             }
         }
     });
@@ -77,7 +77,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
             "endpoints": [{"lb_endpoints": [{"endpoint": {"address": stub}}]}],
         });
     }
-    assignment["cluster_name"] = name.clone().into();
+    tree::set(&mut assignment, "cluster_name", name.clone().into());
     let what = if addresses.is_empty() {
         format!("{kind} cluster `{name}`")
     } else {
@@ -90,14 +90,14 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
     if let Some(node) = context.tree.pointer_mut(pointer) {
         for key in DISCOVERY {
             if node.get(key).is_some() {
-                node[key] = Value::Null;
+                tree::set(node, key, Value::Null);
             }
         }
         if is_provided {
-            node["lb_policy"] = Value::Null;
+            tree::set(node, "lb_policy", Value::Null);
         }
-        node["type"] = "STATIC".into();
-        node["load_assignment"] = assignment;
+        tree::set(node, "type", "STATIC".into());
+        tree::set(node, "load_assignment", assignment);
     }
     context.list(pointer, &what, &described_server(address, role));
     let checks: Vec<String> = items(&context.tree, &join(pointer, "health_checks"))
@@ -123,11 +123,11 @@ fn for_endpoints(assignment: &mut Value, change: &mut dyn FnMut(&mut Value)) {
     for locality in assignment.get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
         // A dump states the weight 0 of a locality that has none, which Envoy then refuses.
         if locality.get("load_balancing_weight").and_then(Value::as_u64) == Some(0) {
-            locality["load_balancing_weight"] = Value::Null;
+            tree::set(locality, "load_balancing_weight", Value::Null);
         }
         for entry in locality.get_mut("lb_endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
             if entry.get("health_status").is_some() {
-                entry["health_status"] = Value::Null;
+                tree::set(entry, "health_status", Value::Null);
             }
             let Some(endpoint) = entry.get_mut("endpoint") else { continue };
             if endpoint.pointer("/address/envoy_internal_address").is_none() {
@@ -154,7 +154,7 @@ fn replace_google_grpc(context: &mut Context<'_>) {
         let with = described_server(context.lab.companion, "the companion, through a cluster of its own");
         context.replace(&pointer, Value::Null, &format!("gRPC service `{target}`"), &with);
         if let Some(service) = context.tree.pointer_mut(&parent) {
-            service["envoy_grpc"] = json!({"cluster_name": COMPANION});
+            tree::set(service, "envoy_grpc", json!({"cluster_name": COMPANION}));
         }
     }
     let companion = json!({
@@ -172,11 +172,7 @@ fn replace_google_grpc(context: &mut Context<'_>) {
             },
         },
     });
-    let statics = &mut context.tree["static_resources"]["clusters"];
-    match statics.as_array_mut() {
-        Some(clusters) => clusters.push(companion),
-        None => *statics = json!([companion]),
-    }
+    tree::append(&mut context.tree, "clusters", companion);
 }
 
 /// The names of clusters that lead to external services rather than to upstream servers.

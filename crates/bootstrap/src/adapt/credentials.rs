@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Context;
+use super::masks::Taken;
 use crate::tree::{items, join, message};
 
 /// The user of the lab, `lab` with the password `lab`, as basic authentication stores it.
@@ -43,12 +44,11 @@ fn replace_users(context: &mut Context<'_>, at: &str) {
 fn replace_keys(context: &mut Context<'_>, at: &str) {
     let mut credentials: Vec<Value> =
         items(&context.tree, at).into_iter().map(|(_, one)| one.clone()).collect();
-    let mut keys: Vec<String> = Vec::new();
+    let mut taken = Taken::default();
     for entries in credentials.iter_mut().filter_map(Value::as_object_mut) {
         let given = entries.get("key").and_then(Value::as_str).unwrap_or_default();
-        let key = context.masks.distinct(given, &|key| keys.iter().any(|known| known == key));
-        entries.insert("key".to_owned(), key.as_str().into());
-        keys.push(key);
+        let key = context.masks.distinct(given, &mut taken);
+        entries.insert("key".to_owned(), key.into());
     }
     context.replace(
         at,
@@ -145,6 +145,24 @@ mod tests {
             assert!(!text.contains("hunter2") && text.contains(&wanted.to_string()), "{text}");
             assert_eq!(header, Some(first.clone()));
         }
+    }
+
+    /// Takes minutes if each key is compared with all others.
+    #[test]
+    fn thousands_of_clients_have_keys_of_their_own() {
+        let credential = |number: usize| {
+            let key = if number < 1500 { "[redacted]".to_owned() } else { format!("hunter2-{number:04}") };
+            json!({"key": key, "client": format!("c-{number}")})
+        };
+        let credentials: Vec<Value> = (0..3000).map(credential).collect();
+        let [plain, _] = both_forms("api_key_auth.v3.ApiKeyAuth", &json!({"credentials": credentials}));
+        let bootstrap = adapted(&with_filter(&plain, &Value::Null)).bootstrap();
+        let at = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0/typed_config/credentials";
+        let keys: Vec<&str> =
+            items(&bootstrap, at).into_iter().map(|(_, one)| one["key"].as_str().unwrap()).collect();
+        assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), 3000);
+        assert!(keys[1500..].iter().all(|key| key.len() == "hunter2-0000".len()));
+        assert!(!bootstrap.to_string().contains("hunter2-1"));
     }
 
     #[test]

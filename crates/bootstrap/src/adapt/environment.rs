@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Context;
 use crate::tree::join;
@@ -12,16 +12,28 @@ use crate::tree::join;
 /// What stands for the value of a variable.
 const TEXT: &str = "lab";
 
-/// A command of formats that stands for a variable. Two percent signs are one that begins no command.
+/// A command of formats. Two percent signs outside of a command are one that begins none.
 static COMMAND: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"%%|%ENVIRONMENT\([^)]*\)(?::[0-9]+)?%").ok());
+    LazyLock::new(|| Regex::new(r"%%|%[A-Z0-9_]+(?:\(.*?\))?(?::[0-9]+)?%").ok());
+/// How the command for a variable begins.
+const VARIABLE: &str = "%ENVIRONMENT(";
 
 pub(super) fn adapt(context: &mut Context<'_>) {
-    let has_variable = |text: &str| text.contains("%ENVIRONMENT(") && without_variables(text) != text;
+    let has_variable = |text: &str| text.contains(VARIABLE) && without_variables(text) != text;
     for pointer in context.find(&|_, node| node.as_str().is_some_and(has_variable)) {
         let text = context.tree.pointer(&pointer).and_then(Value::as_str).unwrap_or_default();
         let without = without_variables(text).into_owned();
         context.replace(&pointer, without.into(), "the value of an environment variable", "the text `lab`");
+    }
+    let is_tag = |pointer: &str, node: &Value| {
+        pointer.contains("/custom_tags/") && node.get("environment").is_some_and(Value::is_object)
+    };
+    for pointer in context.find(&is_tag) {
+        let at = join(&pointer, "environment");
+        context.replace(&at, Value::Null, "the value of an environment variable", "the text `lab`");
+        if let Some(tag) = context.tree.pointer_mut(&pointer).and_then(Value::as_object_mut) {
+            tag.insert("literal".to_owned(), json!({"value": TEXT}));
+        }
     }
     for pointer in context.find(&|_, node| node.get("host_env_keys").is_some_and(Value::is_array)) {
         let Some(entries) = context.tree.pointer_mut(&pointer).and_then(Value::as_object_mut) else {
@@ -44,7 +56,7 @@ pub(super) fn without_variables(text: &str) -> Cow<'_, str> {
     let Some(command) = COMMAND.as_ref() else { return text.into() };
     command.replace_all(text, |found: &Captures<'_>| {
         let found = &found[0];
-        if found == "%%" { found.to_owned() } else { TEXT.to_owned() }
+        if found.starts_with(VARIABLE) { TEXT.to_owned() } else { found.to_owned() }
     })
 }
 
@@ -64,10 +76,12 @@ mod tests {
               json_format:
                 key: 'of %ENVIRONMENT(AWS_SECRET_ACCESS_KEY):4%'
                 apiToken: '%ENVIRONMENT(TOKEN)%'
+                next: '%REQ(A)%%ENVIRONMENT(HOME)%'
                 plain: '%%ENVIRONMENT(HOME)%% %REQ(A)%'
       filter_chains:
         - filters:
             - typed_config:
+                tracing: {custom_tags: [{tag: a, environment: {name: A, default_value: b}}]}
                 http_filters:
                   - typed_config: {config: {vm_config: {environment_variables: {host_env_keys: [A, B], key_values: {own: c}}}}}",
         );
@@ -76,7 +90,9 @@ mod tests {
         for what in [
             "8: the value of an environment variable",
             "9: the value of an environment variable",
-            "15: values of environment variables",
+            "10: the value of an environment variable",
+            "15: the value of an environment variable",
+            "17: values of environment variables",
         ] {
             assert!(list.contains(&format!("envoy.yaml:{what}")), "{list:?}");
         }
@@ -84,8 +100,10 @@ mod tests {
         let format = &listener["access_log"][0]["typed_config"]["log_format"]["json_format"];
         assert_eq!(format["key"], "of lab");
         assert_eq!(format["apiToken"], "lab");
+        assert_eq!(format["next"], "%REQ(A)%lab");
         assert_eq!(format["plain"], "%%ENVIRONMENT(HOME)%% %REQ(A)%");
         let text = listener["filter_chains"].to_string();
+        assert!(text.contains(r#"[{"tag":"a","literal":{"value":"lab"}}]"#), "{text}");
         assert!(
             text.contains(r#""environment_variables":{"key_values":{"own":"c","A":"lab","B":"lab"}}"#),
             "{text}"

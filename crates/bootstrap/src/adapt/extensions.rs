@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Context, find as find_nodes};
-use crate::tree::{extension_type, last_step, message_type, text};
+use crate::tree::{extension_type, last_step, message, message_type, text};
 
 /// Types of extensions that are removed, each with the reason and what to do. An entry matches the part of a type after `envoy.`.
 const REMOVED: [(&str, &str); 11] = [
@@ -46,9 +46,7 @@ const REMOTE: [(&str, &str, &str); 2] = [
     ("/module/remote", "module", "module.local.filename"),
 ];
 
-/// What names the HTTP proxy of `http_11_proxy`: metadata of an endpoint, or a field of the transport socket.
-const CONNECT_PROXIES: [&str; 2] =
-    ["envoy.http11_proxy_transport_socket.proxy_address", "default_proxy_address"];
+/// Why the HTTP proxy of `http_11_proxy` is removed, which metadata of an endpoint or the transport socket name.
 const WITHOUT_PROXY: &str =
     "the lab has no proxy that takes CONNECT, so connections lead to the origin directly";
 
@@ -67,10 +65,13 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     for pointer in context.find(&|_, node| node.get("aws_iam").is_some()) {
         context.remove_key(&pointer, "aws_iam", CREDENTIALS);
     }
-    for key in CONNECT_PROXIES {
-        for pointer in context.find(&|_, node| node.get(key).is_some()) {
-            context.remove_key(&pointer, key, WITHOUT_PROXY);
-        }
+    let is_metadata = |pointer: &str, _: &Value| last_step(pointer) == "typed_filter_metadata";
+    let is_socket = |_: &str, node: &Value| message(node).of.contains(".http_11_proxy.");
+    for pointer in context.find(&is_metadata) {
+        context.remove_key(&pointer, "envoy.http11_proxy_transport_socket.proxy_address", WITHOUT_PROXY);
+    }
+    for pointer in context.find(&is_socket) {
+        context.remove_key(&pointer, "default_proxy_address", WITHOUT_PROXY);
     }
     for (setting, what, instead) in REMOTE {
         for pointer in context.find(&|_, node| node.pointer(setting).is_some_and(Value::is_object)) {
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn proxies_that_take_connect_are_removed_and_listed() {
-        let cluster = "{name: c, transport_socket: {name: own, typed_config: {default_proxy_address: {socket_address: {address: 192.0.2.7, port_value: 3128}}}}, load_assignment: {endpoints: [{lb_endpoints: [{metadata: {typedFilterMetadata: {envoy.http11_proxy_transport_socket.proxy_address: {socketAddress: {address: 192.0.2.8, portValue: 3128}}}}}]}]}}";
+        let cluster = "{name: c, transport_socket: {name: own, typed_config: {'@type': type.googleapis.com/envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport, default_proxy_address: {socket_address: {address: 192.0.2.7, port_value: 3128}}}}, load_assignment: {endpoints: [{lb_endpoints: [{metadata: {typedFilterMetadata: {envoy.http11_proxy_transport_socket.proxy_address: {socketAddress: {address: 192.0.2.8, portValue: 3128}}}}}]}]}}";
         let adapted = adapted(&proxy(&[], cluster));
         let listed = adapted.replacements.iter().filter(|one| one.with.contains("takes CONNECT"));
         assert_eq!(listed.map(|one| one.place.line).collect::<Vec<_>>(), [8, 8]);

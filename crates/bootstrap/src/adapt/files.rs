@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{Context, Copied, path_text};
-use crate::tree::{extension_type, join, last_step, message, text};
+use crate::tree::{extension_type, join, last_step, message, set, text};
 
 /// Fields that name a file to read.
 const READ: [&str; 9] = [
@@ -83,7 +83,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     for pointer in context.find(&|_, node| !text(node, "/environment_variable").is_empty()) {
         let at = join(&pointer, "environment_variable");
         if let Some(node) = context.tree.pointer_mut(&pointer) {
-            node["inline_string"] = "lab".into();
+            set(node, "inline_string", "lab".into());
         }
         context.replace(&at, Value::Null, "the value of an environment variable", "the text `lab`");
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Context;
 use super::tls::kind;
 use crate::lab_keys::LabKey;
-use crate::tree::join;
+use crate::tree::{self, join};
 
 /// What most issuers sign with.
 const USUAL: LabKey = LabKey::Certified(KeyKind::Rsa2048);
@@ -31,7 +31,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             context.replace(&local, set, "a key set", &format!("keys of the lab, as many ({names})"));
         } else {
             if let Some(node) = context.tree.pointer_mut(&pointer) {
-                node["local_jwks"] = set;
+                tree::set(node, "local_jwks", set);
             }
             let with = format!(
                 "a key of the lab in the configuration ({names}); fetching and refreshing the set is left out"

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Context;
-use crate::tree::{join, last_step};
+use crate::tree::{join, last_step, set};
 
 /// Tokens of a bucket that no load empties.
 const TOKENS: u64 = 1_000_000_000;
@@ -18,8 +18,8 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             continue;
         };
         if let Some(bucket) = context.tree.pointer_mut(&pointer) {
-            bucket["max_tokens"] = TOKENS.into();
-            bucket["tokens_per_fill"] = TOKENS.into();
+            set(bucket, "max_tokens", TOKENS.into());
+            set(bucket, "tokens_per_fill", TOKENS.into());
         }
         let what = format!("a limit of {} tokens", tokens.trim_matches('"'));
         context.list(

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use serde_json::{Value, json};
 
 use super::{Context, described_address, socket_address};
-use crate::tree::{extension_type, items, join, text};
+use crate::tree::{extension_type, items, join, set, text};
 
 /// Why fields that concern redirected connections are removed.
 const REDIRECTED: &str =
@@ -39,7 +39,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
             name => name.to_owned(),
         };
         if let Some(node) = context.tree.pointer_mut(pointer) {
-            node["name"] = name.clone().into();
+            set(node, "name", name.clone().into());
         }
         context.listeners.push(Listener {
             name: name.clone(),
@@ -121,7 +121,7 @@ fn replace_address(
     let with = if port == 0 { "127.0.0.1, a free port".to_owned() } else { format!("127.0.0.1:{port}") };
     let what = format!("listener `{name}` on {}", described_address(address));
     if let Some(node) = context.tree.pointer_mut(pointer) {
-        node["address"] = Value::Null;
+        set(node, "address", Value::Null);
     }
     context.replace(&join(pointer, "address"), lab, &what, &with);
 }

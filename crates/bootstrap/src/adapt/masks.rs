@@ -1,6 +1,7 @@
 //! What stands for each secret, and where secrets are in texts: in JSON, in settings, in code, in URLs and in PEM.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -53,13 +54,28 @@ pub(super) enum Syntax {
 }
 
 /// What stands for each secret: as many letters as it has bytes, other ones for another secret.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Masks(BTreeMap<String, String>);
+#[derive(Clone, Default)]
+pub(crate) struct Masks {
+    /// The masks by their secrets.
+    known: BTreeMap<String, String>,
+    /// The secrets that are masked wherever they occur, with their lengths, the longest first: a secret may contain another.
+    unmistakable: BTreeSet<(Reverse<usize>, String)>,
+    /// How many masks there are of each length, which is the number of the next one.
+    counts: HashMap<usize, usize>,
+}
+
+/// Masks that must differ from each other.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    masks: HashSet<String>,
+    /// The last number behind each mask that was taken already.
+    numbers: HashMap<String, usize>,
+}
 
 /// Tells only how many there are.
 impl std::fmt::Debug for Masks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Masks({})", self.0.len())
+        write!(f, "Masks({})", self.known.len())
     }
 }
 
@@ -84,12 +100,12 @@ impl Masks {
 
     /// What stands for a secret that must differ from others. It is longer than the secret if the mask is taken, as in a dump, in which
     /// Envoy writes one word for all secrets.
-    pub(super) fn distinct(&mut self, secret: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
+    pub(super) fn distinct(&mut self, secret: &str, taken: &mut Taken) -> String {
         let mask = self.value(secret);
         let mut distinct = mask.clone();
-        let mut number = 0;
-        while is_taken(&distinct) {
-            number += 1;
+        while !taken.masks.insert(distinct.clone()) {
+            let number = taken.numbers.entry(mask.clone()).or_default();
+            *number += 1;
             distinct = format!("{mask}-{number}");
         }
         distinct
@@ -101,18 +117,24 @@ impl Masks {
         if is_masked || PLAIN.contains(&secret.to_ascii_lowercase().as_str()) {
             return secret.to_owned();
         }
-        if let Some(known) = self.0.get(secret) {
+        if let Some(known) = self.known.get(secret) {
             return known.clone();
         }
         let length = secret.len();
-        let numbered = |number: usize| {
-            let number = if number == 0 { String::new() } else { number.to_string() };
-            let letters = length.checked_sub(number.len()).filter(|letters| *letters > 0)?;
-            Some("x".repeat(letters) + &number)
+        // Masks of one length differ by their numbers.
+        let count = self.counts.entry(length).or_default();
+        let number = if *count == 0 { String::new() } else { count.to_string() };
+        let mask = match length.checked_sub(number.len()).filter(|letters| *letters > 0) {
+            Some(letters) => {
+                *count += 1;
+                "x".repeat(letters) + &number
+            }
+            None => "x".repeat(length),
         };
-        let is_free = |mask: &String| self.0.values().all(|taken| taken != mask);
-        let mask = (0..).map_while(numbered).find(is_free).unwrap_or_else(|| "x".repeat(length));
-        self.0.insert(secret.to_owned(), mask.clone());
+        if is_unmistakable(secret) {
+            self.unmistakable.insert((Reverse(length), secret.to_owned()));
+        }
+        self.known.insert(secret.to_owned(), mask.clone());
         mask
     }
 
@@ -125,7 +147,7 @@ impl Masks {
                 _ => add_named(text, syntax, &mut found),
             }
         }
-        found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        found.sort_by_key(|range| (range.start, Reverse(range.end)));
         let (mut masked, mut rest) = (String::new(), 0);
         for range in found {
             if range.start < rest {
@@ -142,17 +164,19 @@ impl Masks {
 
     /// A text without the secrets that were found elsewhere and cannot be words.
     pub(super) fn swept(&self, text: &str) -> String {
-        let is_unmistakable = |secret: &&String| {
-            let has = |is_kind: fn(&char) -> bool| secret.chars().any(|letter| is_kind(&letter));
-            secret.len() >= UNMISTAKABLE && has(char::is_ascii_alphabetic) && has(char::is_ascii_digit)
-        };
-        let mut secrets: Vec<&String> = self.0.keys().filter(is_unmistakable).collect();
-        // A secret may contain another.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        secrets.into_iter().fold(text.to_owned(), |text, secret| {
-            if text.contains(secret.as_str()) { text.replace(secret.as_str(), &self.0[secret]) } else { text }
+        // Longer ones cannot be in it: a mask has the length of its secret.
+        let secrets = self.unmistakable.range((Reverse(text.len()), String::new())..);
+        secrets.fold(text.to_owned(), |text, (_, secret)| match self.known.get(secret) {
+            Some(mask) if text.contains(secret.as_str()) => text.replace(secret.as_str(), mask),
+            _ => text,
         })
     }
+}
+
+/// Whether a secret cannot be a word, so that it is masked wherever it occurs.
+fn is_unmistakable(secret: &str) -> bool {
+    let has = |is_kind: fn(&char) -> bool| secret.chars().any(|letter| is_kind(&letter));
+    secret.len() >= UNMISTAKABLE && has(char::is_ascii_alphabetic) && has(char::is_ascii_digit)
 }
 
 /// Where values of secret names are in JSON, and members of private keys. They are looked for in the text, which keeps its form.
@@ -290,14 +314,29 @@ handle:respond({[":status"] = "401"}, "no token")"#;
     #[test]
     fn secrets_that_must_differ_do_so_although_a_dump_has_one_word_for_all() {
         let mut masks = Masks::default();
-        let mut keys: Vec<String> = Vec::new();
-        for secret in ["[redacted]", "[redacted]", "hunter2-ab"] {
-            let key = masks.distinct(secret, &|key| keys.iter().any(|known| known == key));
-            keys.push(key);
-        }
-        assert_eq!(keys, ["xxxxxxxxxx", "xxxxxxxxxx-1", "xxxxxxxxx1"]);
+        let mut taken = Taken::default();
+        let keys = ["[redacted]", "[redacted]", "hunter2-ab", "[redacted]"]
+            .map(|secret| masks.distinct(secret, &mut taken));
+        assert_eq!(keys, ["xxxxxxxxxx", "xxxxxxxxxx-1", "xxxxxxxxx1", "xxxxxxxxxx-2"]);
         assert_eq!(masks.bytes(b"hunter2-ab\n"), format!("{}\n", keys[2]));
         assert_eq!(masks.bytes(&[0xff; 3]), "xxx");
+    }
+
+    /// Takes minutes if a mask is compared with all others.
+    #[test]
+    fn thousands_of_secrets_have_masks_of_their_own_length_and_are_found_in_texts() {
+        let mut masks = Masks::default();
+        let secrets: Vec<String> = (0..5000).map(|number| format!("hunter2-{number:05}")).collect();
+        let all: Vec<String> = secrets.iter().map(|secret| masks.value(secret)).collect();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), secrets.len());
+        for (secret, mask) in secrets.iter().zip(&all) {
+            assert_eq!((mask.len(), &masks.value(secret)), (secret.len(), mask));
+        }
+        let last = &all[4999];
+        assert_eq!(masks.swept("to hunter2-04999!"), format!("to {last}!"));
+        // A length of one letter has one mask.
+        assert_eq!(["a", "b"].map(|secret| masks.value(secret)), ["x", "x"]);
+        assert_eq!(["ab", "cd"].map(|secret| masks.value(secret)), ["xx", "x1"]);
     }
 
     #[test]

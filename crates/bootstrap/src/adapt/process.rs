@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use serde_json::{Value, json};
 
 use super::{Context, described_address, socket_address};
-use crate::tree::{items, join};
+use crate::tree::{items, join, set};
 
 /// Fields of the bootstrap that connect to a control plane, resolve names or concern paths of the machine.
 const REMOVED: [(&str, &str); 10] = [
@@ -24,7 +24,7 @@ const REMOVED: [(&str, &str); 10] = [
 pub(super) fn adapt(context: &mut Context<'_>) {
     let admin = context.tree.pointer("/admin/address").map(described_address);
     let lab = socket_address(SocketAddr::from((Ipv4Addr::LOCALHOST, context.lab.admin_port)));
-    context.tree["admin"] = json!({"address": lab});
+    set(&mut context.tree, "admin", json!({"address": lab}));
     if let Some(admin) = admin {
         context.list("/admin/address", &format!("admin interface on {admin}"), "127.0.0.1");
     }

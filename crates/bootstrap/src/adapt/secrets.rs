@@ -10,7 +10,7 @@ use hoptax_secrets::is_name;
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use super::masks::Syntax;
+use super::masks::{Syntax, Taken};
 use crate::tree::{self, COMPARED, items, join, last_name, last_step, message, text};
 
 /// Letters of a secret whose length is not known: as many as 16 bytes in hexadecimal have.
@@ -166,9 +166,9 @@ fn compared_keys(context: &mut Context<'_>) {
             let Some(entries) = context.tree.pointer(&at).and_then(Value::as_object).cloned() else {
                 continue;
             };
-            let mut hidden = Map::new();
+            let (mut hidden, mut taken) = (Map::new(), Taken::default());
             for (key, value) in &entries {
-                let key = context.masks.distinct(key, &|key| hidden.contains_key(key));
+                let key = context.masks.distinct(key, &mut taken);
                 hidden.insert(key, value.clone());
             }
             if hidden != entries {
@@ -270,11 +270,7 @@ fn generic_secrets(context: &mut Context<'_>) {
         }
     }
     for secret in secrets.into_values() {
-        let statics = &mut context.tree["static_resources"]["secrets"];
-        match statics.as_array_mut() {
-            Some(secrets) => secrets.push(secret),
-            None => *statics = json!([secret]),
-        }
+        tree::append(&mut context.tree, "secrets", secret);
     }
 }
 

@@ -298,3 +298,47 @@ proptest! {
         prop_assert_eq!(outside_addresses(&bootstrap, &lab().folder), Vec::<String>::new());
     }
 }
+
+/// What may stand in the place of a node by mistake.
+fn mistakes() -> [Value; 5] {
+    [json!("x"), json!(7), Value::Null, json!([]), json!({})]
+}
+
+/// The fixture and the pointers of all its nodes.
+static NODES_OF_EDGE: std::sync::LazyLock<(Value, Vec<String>)> = std::sync::LazyLock::new(|| {
+    let tree = configuration(EDGE).unwrap().tree;
+    let mut pointers = Vec::new();
+    crate::tree::walk(&tree, "", &mut |pointer, _| pointers.push(pointer.to_owned()));
+    (tree, pointers)
+});
+
+/// Reads a configuration, and adapts it if that is possible.
+fn read_and_adapt(root: &Value) {
+    if let Ok(configuration) = configuration(&root.to_string()) {
+        drop(configuration.adapt(&lab(), &|_| None).map(|adapted| adapted.bootstrap()));
+    }
+}
+
+proptest! {
+    /// A panic fails it.
+    #[test]
+    fn a_node_of_another_kind_is_no_reason_to_panic(
+        places in prop::collection::vec((any::<prop::sample::Index>(), 0..mistakes().len()), 1..4),
+        is_discovered: bool,
+    ) {
+        let (mut root, pointers) = NODES_OF_EDGE.clone();
+        if is_discovered {
+            root["dynamic_resources"] = json!({"lds_config": {"ads": {}}});
+        }
+        for (place, mistake) in places {
+            if let Some(node) = root.pointer_mut(&pointers[place.index(pointers.len())]) {
+                *node = mistakes()[mistake].clone();
+            }
+        }
+        read_and_adapt(&root);
+        // The same after reading.
+        let all = std::collections::BTreeMap::from([(String::new(), root)]);
+        let changed = configuration("static_resources: {}").unwrap().with(&all).unwrap();
+        drop(changed.adapt(&lab(), &|_| None).map(|adapted| adapted.bootstrap()));
+    }
+}

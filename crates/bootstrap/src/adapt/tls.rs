@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Identity, path_text};
 use crate::request::sample;
-use crate::tree::{compact, is_within, items, join, last_step, message_type, text};
+use crate::tree::{compact, is_within, items, join, last_step, message_type, set, text};
 
 /// The name of the proxy in the certificates that it presents to upstream servers.
 const PROXY: &str = "proxy.hoptax.test";
@@ -40,11 +40,11 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         if let Some(node) = context.tree.pointer_mut(&at) {
             for key in REMOVED {
                 if node.get(key).is_some() {
-                    node[key] = Value::Null;
+                    set(node, key, Value::Null);
                 }
             }
-            node["tls_certificates"] = certificates;
-            node["validation_context"] = validation;
+            set(node, "tls_certificates", certificates);
+            set(node, "validation_context", validation);
         }
         for key in ["session_ticket_keys", "session_ticket_keys_sds_secret_config"] {
             context.remove_key(&pointer, key, "Envoy generates a key");
@@ -155,7 +155,7 @@ fn validation(context: &mut Context<'_>, at: &str, common: &Value, is_downstream
     let mut validation = compact(&given);
     let authority = context.lab.folder.join("certificates").join("ca.pem");
     context.list(&pointer, "the authorities of a peer", "the authority of the lab");
-    validation["trusted_ca"] = json!({"filename": path_text(&authority)});
+    set(&mut validation, "trusted_ca", json!({"filename": path_text(&authority)}));
     context.files.authority = Some(authority);
     for key in [
         "ca_certificate_provider_instance",
@@ -167,7 +167,7 @@ fn validation(context: &mut Context<'_>, at: &str, common: &Value, is_downstream
         "custom_validator_config",
     ] {
         if validation.get(key).is_some() {
-            validation[key] = Value::Null;
+            set(&mut validation, key, Value::Null);
             context.list(
                 &join(&pointer, key),
                 &format!("`{key}`"),

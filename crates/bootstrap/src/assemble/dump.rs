@@ -62,9 +62,19 @@ const SECTIONS: [Section; 6] = [
 
 impl Configuration {
     /// Joins the sections of a dump; routes, endpoints and filters are left to be placed.
-    pub(super) fn join_dump(&mut self, mut dump: Value, problems: &mut Vec<Problem>) -> Resources {
+    /// Items and resources that are no mappings are left out.
+    pub(super) fn join_dump(
+        &mut self,
+        mut dump: Value,
+        problems: &mut Vec<Problem>,
+        malformed: &mut Vec<Problem>,
+    ) -> Resources {
         let mut resources = Resources::default();
-        let sections = dump["configs"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let sections =
+            dump.get_mut("configs").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
+        for (index, section) in sections.iter().enumerate() {
+            malformed.extend(self.no_mapping(0, &format!("/configs/{index}"), section));
+        }
         let lists: Vec<&str> = SECTIONS.iter().map(|section| section.of).collect();
         let (bootstraps, others): (Vec<_>, Vec<_>) = sections
             .into_iter()
@@ -78,7 +88,9 @@ impl Configuration {
             return resources;
         };
         self.tree = Value::Object(serde_json::Map::new());
-        if let Value::Object(entries) = bootstrap["bootstrap"].take() {
+        let bootstrap = bootstrap.get_mut("bootstrap").map(Value::take).unwrap_or_default();
+        malformed.extend(self.no_mapping(0, &format!("/configs/{index}/bootstrap"), &bootstrap));
+        if let Value::Object(entries) = bootstrap {
             for (key, value) in entries {
                 let pointer = format!("/configs/{index}/bootstrap/{key}");
                 self.graft(&format!("/{key}"), Found { document: 0, pointer, value });
@@ -100,8 +112,14 @@ impl Configuration {
             for (list, resource) in known.lists {
                 let items = section.get_mut(list).and_then(Value::as_array_mut);
                 for (item, value) in items.into_iter().flatten().enumerate() {
+                    let at = format!("/configs/{index}/{list}/{item}");
+                    malformed.extend(self.no_mapping(0, &at, value));
                     let Some(value) = value.pointer_mut(resource).map(Value::take) else { continue };
-                    let pointer = format!("/configs/{index}/{list}/{item}{resource}");
+                    let pointer = at + resource;
+                    if let Some(problem) = self.no_mapping(0, &pointer, &value) {
+                        malformed.push(problem);
+                        continue;
+                    }
                     (known.take)(self, &mut resources, Found { document: 0, pointer, value });
                 }
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Configuration, Found, Loaded, Resources};
 use crate::document::Document;
 use crate::place::Problem;
-use crate::tree::{join, text};
+use crate::tree::{self, join, text};
 
 /// What to do when resources come from a control plane.
 const TAKE_A_DUMP: &str = "comes from a control plane; give the dump of the running proxy instead: `curl http://ADMIN/config_dump?include_eds`";
@@ -18,19 +18,21 @@ struct Files<'a> {
     /// Documents by path.
     numbers: BTreeMap<String, usize>,
     problems: &'a mut Vec<Problem>,
+    /// Resources that are no mappings.
+    malformed: Vec<Problem>,
 }
 
 impl Configuration {
-    /// Places all resources that the bootstrap refers to.
+    /// Places all resources that the bootstrap refers to. Returns problems with resources that are no mappings, which are left out.
     pub(super) fn join_files(
         &mut self,
         resources: Resources,
         is_dump: bool,
         load: &dyn Fn(&str) -> Result<Loaded, String>,
         problems: &mut Vec<Problem>,
-    ) {
+    ) -> Vec<Problem> {
         let Resources { routes, mut endpoints, filters } = resources;
-        let mut files = Files { load, numbers: BTreeMap::new(), problems };
+        let mut files = Files { load, numbers: BTreeMap::new(), problems, malformed: Vec::new() };
         if !is_dump {
             for (source, list) in [("lds_config", "listeners"), ("cds_config", "clusters")] {
                 let pointer = format!("/dynamic_resources/{source}");
@@ -46,6 +48,7 @@ impl Configuration {
         self.place_routes(&routes, &mut files);
         self.place_endpoints(&mut endpoints, &mut files);
         self.read_secrets(&mut files);
+        files.malformed
     }
 
     /// Filters that are discovered on their own.
@@ -64,14 +67,15 @@ impl Configuration {
             match (found, default) {
                 (Some(mut found), _) => {
                     found.pointer += "/typed_config";
-                    found.value = found.value["typed_config"].take();
+                    found.value = found.value.get_mut("typed_config").map(Value::take).unwrap_or_default();
+                    files.malformed.extend(self.no_mapping(found.document, &found.pointer, &found.value));
                     self.graft_typed(&join(&pointer, "typed_config"), found);
                 }
                 // What is wrong with the file is a problem already.
                 (None, _) if is_in_file => {}
                 (None, Some(value)) => {
                     if let Some(node) = self.tree.pointer_mut(&pointer) {
-                        node["typed_config"] = value;
+                        tree::set(node, "typed_config", value);
                     }
                 }
                 (None, None) => {
@@ -105,7 +109,7 @@ impl Configuration {
         let kind = found.value.get("@type").cloned();
         self.graft(at, found);
         if let (Some(kind), Some(node)) = (kind, self.tree.pointer_mut(at)) {
-            node["@type"] = kind;
+            tree::set(node, "@type", kind);
         }
     }
 
@@ -208,12 +212,16 @@ impl Configuration {
         };
         let items = self.origins.document(document).value.get("resources").and_then(Value::as_array);
         let items = items.into_iter().flatten().enumerate();
-        items
+        let found: Vec<Found> = items
             .map(|(index, value)| Found {
                 document,
                 pointer: format!("/resources/{index}"),
                 value: value.clone(),
             })
-            .collect()
+            .collect();
+        for one in &found {
+            files.malformed.extend(self.no_mapping(document, &one.pointer, &one.value));
+        }
+        found.into_iter().filter(|one| one.value.is_object()).collect()
     }
 }

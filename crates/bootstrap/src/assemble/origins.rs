@@ -46,6 +46,11 @@ impl Origins {
         self.documents[document].place(&pointer)
     }
 
+    /// The place of a node of the file of this number.
+    pub(super) fn place_in(&self, number: usize, pointer: &str) -> Place {
+        self.documents[number].place(pointer)
+    }
+
     /// Adds a file, and returns its number.
     pub(super) fn add(&mut self, document: Document) -> usize {
         self.documents.push(Arc::new(document));

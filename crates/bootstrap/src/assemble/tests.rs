@@ -197,3 +197,53 @@ fn a_file_of_secrets_that_cannot_be_parsed_is_refused_with_its_line_and_one_that
         assert_eq!(of(content).unwrap().secrets.contains_key("s"), has_secret, "{content:?}");
     }
 }
+
+#[test]
+fn what_is_no_mapping_is_refused_with_its_place_and_nothing_is_adapted_then() {
+    let section = |of: &str, entries: &str| {
+        let bootstrap =
+            r#"{"@type": "type.googleapis.com/envoy.admin.v3.BootstrapConfigDump", "bootstrap": {}}"#;
+        format!(
+            r#"{{"configs": [{bootstrap}, {{"@type": "type.googleapis.com/envoy.admin.v3.{of}", {entries}}}]}}"#
+        )
+    };
+    let listeners = section("ListenersConfigDump", r#""static_listeners": [{"listener": "hunter2"}]"#);
+    let filters = section("EcdsConfigDump", r#""ecds_filters": [{"ecds_filter": "hunter2"}]"#);
+    let items = section("ClustersConfigDump", r#""static_clusters": ["hunter2"]"#);
+    let cases = [
+        (
+            r#"{"static_resources": {"listeners": ["hunter2"]}, "dynamic_resources": {"lds_config": {"ads": {}}}}"#,
+            "envoy.yaml /static_resources/listeners/0: ",
+        ),
+        ("static_resources:\n  listeners: [hunter2]", "envoy.yaml:2: "),
+        ("static_resources:\n  clusters: [hunter2]", "envoy.yaml:2: "),
+        ("static_resources:\n  clusters:\n    hunter2", "envoy.yaml:2: "),
+        ("static_resources:\n  clusters: [{name: a}, [], 1]", "envoy.yaml:2: "),
+        (
+            "static_resources:\n  clusters:\n  - load_assignment:\n      endpoints:\n      - lb_endpoints:\n        - endpoint: x",
+            "envoy.yaml:6: ",
+        ),
+        (
+            "static_resources:\n  listeners:\n  - filter_chains:\n    - filters:\n      - typed_config:\n          route_config: {virtual_hosts: [x]}",
+            "envoy.yaml:6: ",
+        ),
+        (
+            "static_resources: []\ntracing: {grpc_service: {google_grpc: {target_uri: 'a:1'}}}",
+            "envoy.yaml:1: ",
+        ),
+        ("static_resources: x\ndynamic_resources: {lds_config: {path: lds.yaml}}", "envoy.yaml:1: "),
+        (listeners.as_str(), "envoy.yaml /configs/1/static_listeners/0/listener: "),
+        (filters.as_str(), "envoy.yaml /configs/1/ecds_filters/0/ecds_filter: "),
+        (items.as_str(), "envoy.yaml /configs/1/static_clusters/0: "),
+        (r#"{"configs": ["hunter2"]}"#, "envoy.yaml /configs/0: "),
+    ];
+    for (text, place) in cases {
+        let error = configuration(text).unwrap_err().to_string();
+        let is_placed = |line: &str| line.starts_with(place) && line.contains("this must be a ");
+        assert!(error.lines().any(is_placed), "{text}: {error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    let load = |path: &str| Ok(Loaded { name: path.to_owned(), text: "resources:\n  - x".to_owned() });
+    let error = read("envoy.yaml", "dynamic_resources: {cds_config: {path: cds.yaml}}", &load).unwrap_err();
+    assert!(error.to_string().starts_with("cds.yaml:2: this must be a mapping"), "{error}");
+}

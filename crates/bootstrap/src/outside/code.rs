@@ -24,8 +24,19 @@ pub(crate) enum Code {
     Extension,
 }
 
-/// The pointers of the servers on other machines that such settings name: `host:port`, hosts beside a port, IP addresses, and
-/// URIs in texts that are settings as a whole.
+/// The pointers of all such settings.
+pub(crate) fn settings_of_code(bootstrap: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(bootstrap, "", &mut |pointer, node| {
+        if is_of(Code::Loaded, node) || is_of(Code::Extension, node) {
+            found.push(pointer.to_owned());
+        }
+    });
+    found
+}
+
+/// The pointers of the servers on other machines that such settings name: `host:port`, hosts beside a port, IP addresses that are a whole
+/// text, and URIs in texts that are settings as a whole. A name without a port, or whose port is far from it, cannot be told from others.
 pub(crate) fn addresses_of_code(bootstrap: &Value, code: Code) -> Vec<String> {
     let mut settings = Vec::new();
     walk(bootstrap, "", &mut |pointer, node| {
@@ -38,7 +49,7 @@ pub(crate) fn addresses_of_code(bootstrap: &Value, code: Code) -> Vec<String> {
         walk(node, &pointer, &mut |pointer, node| {
             let is_known = found.last().is_some_and(|last| is_within(pointer, last));
             let is_whole = last_step(pointer) == "value";
-            if !is_known && (names_server(node) || is_whole && is_uri(node)) {
+            if !is_known && (names_server(pointer, node) || is_whole && is_uri(node)) {
                 found.push(pointer.to_owned());
             }
         });
@@ -57,12 +68,17 @@ fn is_of(code: Code, node: &Value) -> bool {
     }
 }
 
-/// Whether a node names a server on another machine.
-fn names_server(node: &Value) -> bool {
+/// Whether a node names a server on another machine. IP addresses in lists are rules more often than servers.
+fn names_server(pointer: &str, node: &Value) -> bool {
     match node {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(inner) if inner.is_object() || inner.is_array() => names_server_within(&inner),
-            _ => text.split(|c: char| !is_part_of_word(c)).any(is_server),
+            _ => {
+                let is_item = last_step(pointer).parse::<usize>().is_ok();
+                are_servers(text)
+                    || !is_item && ip_address(text).is_some_and(|address| !is_of_this_machine(address))
+                    || text.split(|c: char| !is_part_of_word(c)).any(is_server)
+            }
         },
         Value::Object(entries) => {
             let has_host = |key: &&str| entries.get(*key).and_then(Value::as_str).is_some_and(is_elsewhere);
@@ -75,7 +91,7 @@ fn names_server(node: &Value) -> bool {
 /// Whether settings in JSON, which are a text of the configuration, name a server on another machine.
 fn names_server_within(settings: &Value) -> bool {
     let mut is_found = false;
-    walk(settings, "", &mut |_, node| is_found |= names_server(node) || is_uri(node));
+    walk(settings, "", &mut |pointer, node| is_found |= names_server(pointer, node) || is_uri(node));
     is_found
 }
 
@@ -89,16 +105,32 @@ fn is_part_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".:-_[]/".contains(c)
 }
 
-/// Whether a word is a host with a port or an IP address, of another machine. A range of addresses, which is compared with
-/// others, is not one.
+/// Whether a text is a list of hosts with ports, of which one is another machine.
+fn are_servers(text: &str) -> bool {
+    let mut servers = text.split(',').map(str::trim);
+    servers.clone().all(|server| has_port(server) && is_host(host_of(server)))
+        && servers.any(|server| is_elsewhere(host_of(server)))
+}
+
+/// Whether a word within a text is a host with a port, of another machine. Settings of rules have words such as `phase:3`, so its name
+/// has a domain.
 fn is_server(word: &str) -> bool {
     let word = word.rsplit("://").next().unwrap_or_default();
-    let (server, path) = word.split_once('/').unwrap_or((word, ""));
-    if let Some(address) = ip_address(server) {
-        return path.parse::<u8>().is_err() && !is_of_this_machine(address);
-    }
+    let server = word.split('/').next().unwrap_or_default();
+    let host = host_of(server);
+    let domain = host.rsplit_once('.').map_or("", |(_, domain)| domain);
+    let is_named = domain.len() > 1 && domain.chars().all(|c| c.is_ascii_alphabetic());
+    has_port(server) && is_elsewhere(host) && (is_named || ip_address(host).is_some())
+}
+
+/// Whether a text ends in a port. Smaller numbers are counts more often.
+fn has_port(server: &str) -> bool {
     let port = server.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-    port.is_some_and(|port| port > 0) && is_elsewhere(host_of(server))
+    port.is_some_and(|port| port >= 22)
+}
+
+fn is_host(host: &str) -> bool {
+    ip_address(host).is_some() || host.eq_ignore_ascii_case("localhost") || is_elsewhere(host)
 }
 
 /// Whether a text is the name or the address of a machine, and not of this one.
@@ -107,7 +139,8 @@ fn is_elsewhere(host: &str) -> bool {
         return !is_of_this_machine(address);
     }
     let is_name = host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
-        && host.contains(|c: char| c.is_ascii_alphabetic());
+        && host.contains(|c: char| c.is_ascii_alphabetic())
+        && (host.contains('.') || host.starts_with(|c: char| c.is_ascii_alphabetic()));
     is_name && !host.eq_ignore_ascii_case("localhost")
 }
 
@@ -117,6 +150,7 @@ fn ip_address(text: &str) -> Option<IpAddr> {
 
 /// Whether an address is on loopback. Connections to the unspecified address are, too.
 fn is_of_this_machine(address: IpAddr) -> bool {
+    let address = address.to_canonical();
     address.is_loopback() || address.is_unspecified()
 }
 
@@ -142,7 +176,7 @@ mod tests {
             json!(r#"{"peers": [{"host": "db", "port": 1}]}"#),
             json!(r#"["https://api.corp.example/x"]"#),
         ] {
-            assert!(names_server(&setting), "{setting}");
+            assert!(names_server("/value", &setting), "{setting}");
         }
     }
 
@@ -159,11 +193,17 @@ mod tests {
             json!("sha256:0123456789abcdef"),
             json!("std::net::TcpStream"),
             json!("retries: 3"),
+            json!("SecRule ARGS \"@rx a\" id:101,phase:3,log,redirect:http"),
+            json!("retries:3"),
+            json!("width:10px;z-index:500"),
+            json!("2024-01-01T10:30"),
+            json!("::ffff:127.0.0.1"),
+            json!(r#"{"allow": ["203.0.113.7"]}"#),
             json!({"host": "localhost", "port": 5432}),
             json!({"host": "db.corp.example"}),
             json!(r#"{"bind": "127.0.0.1:80", "see": "https://localhost/"}"#),
         ] {
-            assert!(!names_server(&setting), "{setting}");
+            assert!(!names_server("/value", &setting), "{setting}");
         }
     }
 
@@ -214,7 +254,7 @@ mod tests {
         }
         let wrapped = |of: &str| {
             format!(
-                "{{'@type': type.googleapis.com/xds.type.v3.TypedStruct, type_url: type.googleapis.com/{of}, value: {{a: 'db:1'}}}}"
+                "{{'@type': type.googleapis.com/xds.type.v3.TypedStruct, type_url: type.googleapis.com/{of}, value: {{a: 'db:5432'}}}}"
             )
         };
         assert_eq!(lines(&wrapped("corp.filters.v3.Private")).len(), 1);

@@ -80,7 +80,7 @@ pub fn stated(
     match (host, route) {
         (_, Some((pointer, route))) => {
             request.route.clone_from(pointer);
-            lead(route, &mut request);
+            lead(adapted, route, &mut request);
         }
         (Some((pointer, host)), None) => take_later(pointer, host, &routes, &mut request),
         (None, None) => {}
@@ -97,7 +97,11 @@ pub fn stated(
 /// those of routes with conditions that cannot be evaluated here.
 fn take_later(pointer: &str, host: &Value, routes: &[(String, &Value)], request: &mut DerivedRequest) {
     let matcher = host.get("matcher").filter(|matcher| matcher.is_object());
-    let is_unknown = |route: &&Value| route.get("match").and_then(matching::unknown).is_some();
+    // hoptax sends no CONNECT.
+    let is_unknown = |route: &&Value| {
+        let condition = route.get("match").and_then(matching::unknown);
+        condition.is_some_and(|condition| condition != matching::CONNECT)
+    };
     let unknown = routes.iter().map(|(_, route)| *route).filter(is_unknown);
     let mut clusters = BTreeSet::new();
     for node in matcher.into_iter().chain(unknown) {

@@ -171,7 +171,7 @@ fn a_stated_request_has_the_clusters_that_only_the_running_proxy_chooses_between
 fn a_stated_header_names_the_cluster_of_a_route_that_takes_it_from_there() {
     let hosts =
         "[{name: h, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster_header: X-Cluster}}]}]";
-    let adapted = adapted(&with_hosts(hosts));
+    let adapted = adapted(&format!("{}\n  clusters: [{{name: cart}}]", with_hosts(hosts)));
     let clusters = |headers: &[(&str, &str)]| {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let wanted = StatedRequest { path: Some("/".to_owned()), headers, ..StatedRequest::default() };
@@ -180,6 +180,7 @@ fn a_stated_header_names_the_cluster_of_a_route_that_takes_it_from_there() {
         request.clusters
     };
     assert_eq!(clusters(&[("x-cluster", "cart")]), ["cart"]);
+    assert_eq!(clusters(&[("x-cluster", "no-such")]), Vec::<String>::new());
     assert_eq!(clusters(&[]), Vec::<String>::new());
 }
 

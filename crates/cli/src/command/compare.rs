@@ -256,7 +256,7 @@ mod tests {
             hoptax_study::file::read("compare.yaml", &text(&["jwt", "jwt+flags=--concurrency 2"])).unwrap();
         let catalogue = super::super::functions::load().unwrap();
         let error = Plan::new(&file, &positions, &catalogue).unwrap_err().to_string();
-        assert!(error.contains("hoptax sets `--concurrency` itself: set `workers`"), "{error}");
+        assert!(error.contains("hoptax controls `--concurrency` itself: set `workers`"), "{error}");
     }
 
     #[test]

@@ -172,6 +172,23 @@ pub(super) fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::values;
+
+    #[test]
+    fn a_study_until_decided_gets_the_precision_and_the_budget() {
+        for half_width_share in [0.01, 0.0015, 0.5] {
+            let until = Length::Until { half_width_share, budget: Duration::from_secs(90) };
+            let options = options(Some(until), None, NeverHalt::Never, &[]);
+            let [rounds, most, budget, time, until, precision, ..] = options.as_slice() else {
+                panic!("{options:?}")
+            };
+            assert_eq!([rounds, most, budget, until], ["--rounds", "1000", "--budget", "--until"]);
+            assert_eq!(values::duration(time), Ok(Duration::from_secs(90)));
+            let found = values::precision(precision).unwrap();
+            assert!((found.target_share - half_width_share).abs() < 1e-12, "{found:?}");
+            assert!((found.of_cost_share - OF_COST).abs() < 1e-12, "{found:?}");
+        }
+    }
 
     #[test]
     fn a_study_gets_every_threshold_that_is_set() {

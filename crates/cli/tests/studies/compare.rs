@@ -166,7 +166,7 @@ fn flags_of_a_subject_reach_its_envoy() {
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("envoy.filters.http.lua"), "{}", ran.stderr);
     for (subject, expected) in [
-        ("jwt+flags=--concurrency 2", "hoptax sets `--concurrency` itself: set `workers`"),
+        ("jwt+flags=--concurrency 2", "hoptax controls `--concurrency` itself: set `workers`"),
         ("jwt+env=A", "`env=NAME=VALUE`"),
     ] {
         let ran = run(["compare", "jwt", subject, "--out", out.to_str().unwrap()]);

@@ -114,7 +114,10 @@ fn add_named(
     Ok(())
 }
 
-/// Merges maps key by key. Lists of one message each become one message if these have no field in common.
+/// The list of limits for a priority of requests, of which there is one. In other lists, two messages are two items.
+const JOINED: &str = "thresholds";
+
+/// Merges maps key by key. The limits of two functions become one message if they have no field in common.
 fn merge(path: &str, own: &mut Map<String, Value>, other: Map<String, Value>) -> Result<(), String> {
     for (key, value) in other {
         let path = format!("{path}.{key}");
@@ -126,7 +129,7 @@ fn merge(path: &str, own: &mut Map<String, Value>, other: Map<String, Value>) ->
             (Some(Value::Object(own)), Value::Object(value)) => merge(&path, own, value)?,
             (Some(own), value) => {
                 let is_joined = match (&mut *own, &value) {
-                    (Value::Array(own), Value::Array(other)) => join_messages(own, other),
+                    (Value::Array(own), Value::Array(other)) if key == JOINED => join_messages(own, other),
                     _ => false,
                 };
                 if !is_joined {
@@ -197,14 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_alone_in_their_lists_are_one_message() {
-        let limits = |list: &str| format!("cluster: {{limits: {list}}}");
+    fn limits_that_are_alone_in_their_lists_are_one_message() {
+        let limits = |list: &str| format!("cluster: {{thresholds: {list}}}");
         let combined = fragment(&limits("[{a: 1}]")).combine(fragment(&limits("[{b: 2}]")));
         assert_eq!(combined, Ok(fragment(&limits("[{a: 1, b: 2}]"))));
         for other in ["[{a: 2}]", "[{a: 1, b: 2}]", "[{b: 2}, {c: 3}]", "[2]"] {
             let why = error(&limits("[{a: 1}]"), &limits(other));
-            assert_eq!(why, "both set `cluster.limits`", "{other}");
+            assert_eq!(why, "both set `cluster.thresholds`", "{other}");
         }
+        let others = |list: &str| format!("cluster: {{policies: {list}}}");
+        assert_eq!(error(&others("[{a: 1}]"), &others("[{b: 2}]")), "both set `cluster.policies`");
     }
 
     #[test]

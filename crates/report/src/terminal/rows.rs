@@ -72,7 +72,10 @@ mod tests {
         let names = |parts: [&str; 2]| parts.map(|part| format!("baseline{{cookie={part}}}")).to_vec();
         let long = names(["session=0123456789abcdef0123456789abcdef", "short"]);
         let short = short_names(long.clone());
-        assert!(short[0].starts_with("baseline{cookie=session=01234...") && short[0].ends_with("789abcdef}"), "{short:?}");
+        assert!(
+            short[0].starts_with("baseline{cookie=session=01234...") && short[0].ends_with("789abcdef}"),
+            "{short:?}"
+        );
         assert!(short[0].chars().count() == LONGEST_NAME && short[1] == long[1], "{short:?}");
         let alike = names([
             "session=0123456789abcdef-one-0123456789abcdef",

@@ -148,11 +148,13 @@ fn side(table: &SideTable, style: Style) -> String {
     };
     let fits = |text: &str| text.lines().all(|line| line.chars().count() <= usize::from(style.width));
     let all = table.header.len().saturating_sub(1);
-    let mut names: Vec<String> = table.rows.iter().map(|(name, _)| name.clone()).collect();
-    if !fits(&render(&names, all)) {
-        names = short_names(names);
-    }
-    let shown = (2..=all).rev().find(|columns| fits(&render(&names, *columns))).unwrap_or(all.min(1));
+    let most = |names: &[String]| {
+        (2..=all).rev().find(|columns| fits(&render(names, *columns))).unwrap_or(all.min(1))
+    };
+    let long: Vec<String> = table.rows.iter().map(|(name, _)| name.clone()).collect();
+    let short = short_names(long.clone());
+    let names = if most(&short) > most(&long) { short } else { long };
+    let shown = most(&names);
     let lacking = table.header.get(shown + 1..).unwrap_or_default();
     let lacking = if lacking.is_empty() {
         String::new()

@@ -11,8 +11,10 @@ use crate::file::ArmEntry;
 const NAMES: [&str; 2] = ["name", "compared_with"];
 /// The key whose values are not shown: they are nodes of configurations, which may be secret.
 const REPLACE: &str = "replace";
-/// The key whose value maps variables, which may be secret, too.
-const ENV: &str = "env";
+/// Keys that map names to values. Values whose names look like those of secrets are not shown.
+const NAMED: [&str; 2] = ["env", "headers"];
+/// What stands for a secret within a longer value.
+const HIDDEN: &str = "(not shown)";
 
 /// The keys of two arms whose values differ, in the order of their paths.
 pub fn key_differences(reference: &ArmEntry, other: &ArmEntry) -> Vec<KeyDifference> {
@@ -24,66 +26,76 @@ pub fn key_differences(reference: &ArmEntry, other: &ArmEntry) -> Vec<KeyDiffere
         value
     };
     let mut found = Vec::new();
-    compare(String::new(), Some(&value(reference)), Some(&value(other)), &mut found);
+    compare(("", "", String::new()), Some(&value(reference)), Some(&value(other)), &mut found);
     found
 }
 
-fn compare(path: String, one: Option<&Value>, other: Option<&Value>, found: &mut Vec<KeyDifference>) {
+/// Adds the differences of two values under a key, which is given with the key above it and with its path.
+fn compare(
+    (above, key, path): (&str, &str, String),
+    one: Option<&Value>,
+    other: Option<&Value>,
+    found: &mut Vec<KeyDifference>,
+) {
     if one == other {
         return;
     }
-    let key = path.rsplit('.').next().unwrap_or_default();
-    if key == REPLACE {
+    if is_hidden(above, key) {
         found.push(KeyDifference { key: path, reference: None, value: None });
         return;
     }
-    if key == ENV {
-        variables(&path, [one, other], found);
-        return;
-    }
+    let empty = Value::Object(Map::new());
+    let is_named = NAMED.contains(&key) && [one, other].into_iter().flatten().all(Value::is_object);
+    let [one, other] = [one, other].map(|value| value.or(is_named.then_some(&empty)));
     match (one, other) {
-        (Some(Value::Object(one)), Some(Value::Object(other))) => mappings(&path, (one, other), found),
+        (Some(Value::Object(one)), Some(Value::Object(other))) => mappings((key, &path), (one, other), found),
         (Some(Value::Array(one)), Some(Value::Array(other)))
             if one.len() == other.len() && one.iter().chain(other).all(Value::is_object) =>
         {
             for (index, (one, other)) in one.iter().zip(other).enumerate() {
-                compare(format!("{path}[{index}]"), Some(one), Some(other), found);
+                compare((above, key, format!("{path}[{index}]")), Some(one), Some(other), found);
             }
         }
         _ => {
             // Flags are those of a command line.
-            let separator = if path.ends_with("flags") { " " } else { ", " };
-            let [reference, value] = [one, other].map(|value| value.map(|value| text(value, separator)));
+            let separator = if key == "flags" { " " } else { ", " };
+            let shown = |value: &Value| text(&without_secrets(key, value), separator);
+            let [reference, value] = [one, other].map(|value| value.map(shown));
             found.push(KeyDifference { key: path, reference, value });
         }
     }
 }
 
-/// Environment variables, each with a key of its own. Those whose names look like secrets have no values.
-fn variables(path: &str, both: [Option<&Value>; 2], found: &mut Vec<KeyDifference>) {
-    let [one, other] = both.map(|value| value.and_then(Value::as_object));
-    let names: BTreeSet<&String> = [one, other].into_iter().flatten().flat_map(Map::keys).collect();
-    for name in names {
-        let [reference, value] = [one, other].map(|all| all.and_then(|all| all.get(name)));
-        if reference != value {
-            let shown = |value: Option<&Value>| {
-                value.filter(|_| !hoptax_secrets::is_name(name)).map(|value| text(value, ""))
-            };
-            let (reference, value) = (shown(reference), shown(value));
-            found.push(KeyDifference { key: format!("{path}.{name}"), reference, value });
+/// Whether the value of a key is secret, or may be.
+fn is_hidden(above: &str, key: &str) -> bool {
+    let is_name = NAMED.contains(&above);
+    (key == REPLACE && !is_name) || (is_name && hoptax_secrets::is_name(key))
+}
+
+/// The value of a key without the secrets in it.
+fn without_secrets(key: &str, value: &Value) -> Value {
+    match value {
+        Value::Object(entries) => {
+            let shown = entries.iter().map(|(own, value)| {
+                let value = if is_hidden(key, own) { HIDDEN.into() } else { without_secrets(own, value) };
+                (own.clone(), value)
+            });
+            Value::Object(shown.collect())
         }
+        Value::Array(items) => items.iter().map(|item| without_secrets(key, item)).collect(),
+        other => other.clone(),
     }
 }
 
 fn mappings(
-    path: &str,
+    (key, path): (&str, &str),
     (one, other): (&Map<String, Value>, &Map<String, Value>),
     found: &mut Vec<KeyDifference>,
 ) {
-    let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    for key in keys {
-        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        compare(path, one.get(key), other.get(key), found);
+    let own_keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    for own in own_keys {
+        let path = if path.is_empty() { own.clone() } else { format!("{path}.{own}") };
+        compare((key, own, path), one.get(own), other.get(own), found);
     }
 }
 
@@ -152,6 +164,29 @@ mod tests {
                 key("env.API_TOKEN", [None, None]),
                 key("env.DB_PASSWORD", [None, None]),
                 key("env.LEVEL", [Some("1"), Some("2")]),
+            ]
+        );
+    }
+
+    #[test]
+    fn secrets_are_not_shown_within_longer_values_either() {
+        let found = of(
+            "{name: a, hops: [{functions: [jwt], env: {API_TOKEN: hunter2, A: b}}, {config: a.yaml, replace: {/a: hunter3}}]}",
+            "{name: a, functions: [jwt]}",
+        );
+        let text = format!("{found:?}");
+        assert!(text.contains("API_TOKEN") && text.contains("a.yaml") && !text.contains("hunter"), "{text}");
+        let request = |value: &str, other: &str| {
+            format!(
+                "{{name: a, hops: [{{config: a.yaml}}], request: {{headers: {{authorization: {value}, env: {other}, replace: {other}}}}}}}"
+            )
+        };
+        assert_eq!(
+            of(&request("hunter2", "a"), &request("hunter3", "b")),
+            [
+                key("request.headers.authorization", [None, None]),
+                key("request.headers.env", [Some("a"), Some("b")]),
+                key("request.headers.replace", [Some("a"), Some("b")]),
             ]
         );
     }

@@ -225,7 +225,7 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
         }
         // Its alternatives are mappings of one key, which say nothing of each other.
-        _ if pointer.ends_with("/account") => {
+        _ if pointer.ends_with("/account") && instance.as_object().is_none_or(|keys| keys.len() != 1) => {
             format!(
                 "{what} must have exactly one key, which is one of `cgroup: PATH`, `pid: NUMBER`, `process: NAME` and `unit: NAME`"
             )

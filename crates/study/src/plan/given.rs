@@ -81,6 +81,10 @@ pub(super) fn resolve(
     // Requests stay those of the whole configuration, so that a part is measured with the requests that it acts on. Only
     // TLS must follow what is left.
     adapted.remove(&section.without);
+    // Extensions that this Envoy lacks are removed by `without`.
+    adapted
+        .check_extensions()
+        .map_err(|problems| vec![(format!("{place}/config"), format!("`{path}`: {problems}"))])?;
     request.tls = tls_of(&adapted, &request);
     let config = GivenConfig {
         path: path.clone(),

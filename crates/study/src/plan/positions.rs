@@ -81,7 +81,11 @@ fn title(protocol: Protocol) -> &'static str {
 /// The protocols with these words, in a sentence.
 pub(super) fn titles(words: &[&str]) -> String {
     let named = Protocol::ALL.into_iter().filter(|protocol| words.contains(&protocol.as_str()));
-    named.map(title).collect::<Vec<_>>().join(" and ")
+    let named: Vec<&str> = named.map(title).collect();
+    match named.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => named.concat(),
+    }
 }
 
 fn summary(subject: SubjectSection) -> String {

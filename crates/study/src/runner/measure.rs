@@ -336,8 +336,11 @@ impl<'a> Meter<'a> {
             *copies.entry(planned.arm).or_default() += 1;
             let memory = subject.processes().map(memory_bytes);
             let memory: Vec<u64> = if subject.account.is_some() {
-                // Servers that already ran end processes of theirs, as they like.
-                vec![memory.filter_map(Result::ok).sum()]
+                // A server that already ran may have ended or replaced some of its processes since its last slice.
+                match memory.collect::<Result<Vec<u64>, _>>() {
+                    Ok(all) => vec![all.iter().sum()],
+                    Err(_) => continue,
+                }
             } else {
                 memory.collect::<Result<_, _>>()?
             };

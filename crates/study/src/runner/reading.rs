@@ -2,7 +2,7 @@
 
 use std::io;
 
-use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, joint_use, process_use, tree_use};
+use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, descendants_use, joint_use, process_use};
 use hoptax_host::awake::Awake;
 use hoptax_host::link::Link;
 use hoptax_host::network::Network;
@@ -19,6 +19,8 @@ pub(super) struct Reading {
     pub(super) at_ns: u64,
     /// CPU time of each origin, with its descendants: the command of an application may be a script, or a server with worker processes.
     origins: Vec<ProcessUse>,
+    /// CPU time of the processes that each origin started, as an application does that is a script or has worker processes.
+    workers: Vec<ProcessUse>,
     /// CPU time of the companion; empty for a subject that does not call it.
     companion: ProcessUse,
     pub(super) link_bytes: u64,
@@ -67,7 +69,8 @@ impl Reading {
         }
         Ok(Self {
             at_ns: now_ns(),
-            origins: origins.iter().map(|id| tree_use(*id)).collect::<io::Result<_>>()?,
+            origins: origins.iter().map(|id| process_use(*id)).collect::<io::Result<_>>()?,
+            workers: origins.iter().map(|id| descendants_use(*id)).collect(),
             companion: companion.map(process_use).transpose()?.unwrap_or_default(),
             link_bytes: link.map_or(0, |link| link.carried().iter().map(|way| way.bytes).sum()),
             received_packets: subject
@@ -89,6 +92,10 @@ impl Reading {
         let mut origin_cpu_ns = 0;
         for (origin, earlier) in self.origins.iter().zip(&earlier.origins) {
             origin_cpu_ns += origin.since(earlier)?.cpu_ns;
+        }
+        // An application may replace its workers as it likes, while it serves others.
+        for (workers, earlier) in self.workers.iter().zip(&earlier.workers) {
+            origin_cpu_ns += workers.lasting_since_ns(earlier);
         }
         let companion_cpu_ns = self.companion.since(&earlier.companion)?.cpu_ns;
         Some(Used { origin_cpu_ns, companion_cpu_ns, ..of_proxies })

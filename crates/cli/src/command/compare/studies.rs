@@ -12,7 +12,7 @@ use hoptax_study::comparison::{
 };
 use hoptax_study::file;
 
-use super::names::{LONGEST, again, names};
+use super::names::{LONGEST, again, names, shown};
 use super::subject::Subject;
 use super::{FILE, NAME, ROUNDS, code, configuration_differences_or_note, measure};
 use crate::arguments::CompareArguments;
@@ -45,7 +45,8 @@ pub(super) fn read(
     for ((given, subject), text) in given.iter().zip(subjects).zip(texts.into_iter().flatten()) {
         if subject.config() != Some(given.trim()) {
             return Err(Failure::bad_input(format!(
-                "subject `{given}`: nothing can be joined to a study file; write it into the file"
+                "subject `{}`: nothing can be joined to a study file; write it into the file",
+                shown(given)
             )));
         }
         let (file, _) = file::read(given, &text).map_err(Failure::bad_input)?;

@@ -8,6 +8,8 @@ use hoptax_study::file::{
     AccountSection, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, HopEntry, HopSection,
 };
 
+use super::names::shown;
+
 /// Name of the only proxy of a subject.
 const PROXY: &str = "proxy";
 /// Keys of parts that state properties of the proxy.
@@ -31,7 +33,7 @@ impl Subject {
     /// Which part is wrong. What a study file refuses, such as unknown functions, is not an error here.
     pub(super) fn parse(given: &str) -> Result<Self, String> {
         let parsed = if is_url(given) { server(given) } else { proxy(given) };
-        parsed.map_err(|message| format!("subject `{given}`: {message}"))
+        parsed.map_err(|message| format!("subject `{}`: {message}", shown(given)))
     }
 
     /// The path of its configuration.

@@ -1,5 +1,7 @@
 //! Servers that already run: their URL, and the request that is sent to it.
 
+use std::path::Component;
+
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest};
 use hoptax_host::running::Running;
 use hoptax_load::{Target, without_user};
@@ -135,6 +137,9 @@ fn problem_of_account(account: &AccountSection) -> Option<&'static str> {
         AccountSection::Pid(0) => Some("no process has the id 0: write that of the server"),
         AccountSection::Process(name) | AccountSection::Unit(name) if name.is_empty() => {
             Some("the name of the processes is empty: write it")
+        }
+        AccountSection::Cgroup(path) if path.components().all(|part| part == Component::RootDir) => {
+            Some("all processes of the machine are in this control group: write that of the server")
         }
         _ => None,
     }

@@ -10,7 +10,7 @@ use crate::file::{HopSection, OrderWord, ProxyWord};
 /// The option that hoptax sets if the section has `workers`.
 const CONCURRENCY: &str = "--concurrency";
 /// Envoy's options that hoptax sets, and those that it must know: where the log is, and which processes share memory.
-const OWN_FLAGS: [&str; 12] = [
+const OWN_FLAGS: [&str; 13] = [
     "--config-path",
     "-c",
     "--config-yaml",
@@ -18,6 +18,7 @@ const OWN_FLAGS: [&str; 12] = [
     CONCURRENCY,
     "--disable-hot-restart",
     "--base-id",
+    "--use-dynamic-base-id",
     "--restart-epoch",
     "--admin-address-path",
     "--log-path",
@@ -34,8 +35,10 @@ pub(super) fn problems(section: &HopSection, functions: &Composition, place: &st
     for (index, flag) in section.flags.iter().enumerate() {
         if let Some(name) = own_flag(flag) {
             let instead = if name == CONCURRENCY { ": set `workers`" } else { ": remove it" };
-            problems
-                .push((format!("{place}/flags/{index}"), format!("hoptax sets `{name}` itself{instead}")));
+            problems.push((
+                format!("{place}/flags/{index}"),
+                format!("hoptax controls `{name}` itself{instead}"),
+            ));
         }
     }
     let of_workers = problem_of_workers(section, functions);

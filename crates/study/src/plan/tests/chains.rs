@@ -208,7 +208,7 @@ fn flags_that_hoptax_sets_are_refused_in_every_form() {
         ("--log-path=/a", "--log-path"),
     ] {
         let found = of(&format!("'{flag}'")).unwrap_err().to_string();
-        assert!(found.contains(&format!("hoptax sets `{name}` itself")), "{flag}: {found}");
+        assert!(found.contains(&format!("hoptax controls `{name}` itself")), "{flag}: {found}");
     }
     of("--component-log-level=upstream:debug, --base-id-path, /a, --log-format, x").unwrap();
 }

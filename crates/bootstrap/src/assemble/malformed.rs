@@ -1,0 +1,68 @@
+//! Nodes of which the rest of the crate expects that they are mappings or lists.
+
+use serde_json::Value;
+
+use super::Configuration;
+use crate::place::Problem;
+use crate::tree::join;
+
+/// Pointers of such nodes, with `*` for every item of a list. Each ends at a mapping.
+const EXPECTED: [&str; 5] = [
+    "dynamic_resources",
+    "static_resources/listeners/*/listener_filters/*",
+    "static_resources/listeners/*/filter_chains/*/filters/*/typed_config/http_filters/*",
+    "static_resources/clusters/*/load_assignment/endpoints/*/lb_endpoints/*/endpoint",
+    "static_resources/secrets/*",
+];
+/// The same below a table of routes.
+const OF_ROUTES: &str = "virtual_hosts/*/routes/*";
+
+const NO_MAPPING: &str = "this must be a mapping, as in `{name: ...}`";
+const NO_LIST: &str = "this must be a list of mappings, as in `[{name: ...}]`";
+
+impl Configuration {
+    /// Problems with nodes of the bootstrap that are no mappings or no lists. Nodes that are null are missing.
+    pub(super) fn malformed(&self) -> Vec<Problem> {
+        let mut found = Vec::new();
+        for steps in EXPECTED {
+            self.add_malformed(&self.tree, "", &steps.split('/').collect::<Vec<_>>(), &mut found);
+        }
+        let steps: Vec<&str> = OF_ROUTES.split('/').collect();
+        // Other proxies than that of HTTP have lists of tables.
+        for pointer in self.nodes_with("route_config") {
+            let at = join(&pointer, "route_config");
+            if let Some(node) = self.tree.pointer(&at) {
+                self.add_malformed(node, &at, &steps, &mut found);
+            }
+        }
+        found
+    }
+
+    fn add_malformed(&self, node: &Value, pointer: &str, steps: &[&str], found: &mut Vec<Problem>) {
+        match (steps, node) {
+            // Envoy accepts a single value for a list.
+            (_, Value::Null) | (["*", ..] | [], Value::Object(_)) => {}
+            (["*", rest @ ..], Value::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.add_malformed(item, &join(pointer, &index.to_string()), rest, found);
+                }
+            }
+            (["*", ..], _) => found.push(self.problem(pointer, NO_LIST)),
+            ([name, rest @ ..], Value::Object(entries)) => {
+                if let Some(node) = entries.get(*name) {
+                    self.add_malformed(node, &join(pointer, name), rest, found);
+                }
+            }
+            (_, _) => found.push(self.problem(pointer, NO_MAPPING)),
+        }
+    }
+
+    /// The problem with a node of a file, by the number of the file, if it is neither a mapping nor null.
+    pub(super) fn no_mapping(&self, document: usize, pointer: &str, node: &Value) -> Option<Problem> {
+        let is_malformed = !node.is_object() && !node.is_null();
+        is_malformed.then(|| Problem {
+            place: self.origins.place_in(document, pointer),
+            message: NO_MAPPING.to_owned(),
+        })
+    }
+}
