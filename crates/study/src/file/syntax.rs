@@ -6,7 +6,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::StudyFile;
 use super::problem::{Problem, Problems};
@@ -225,10 +225,18 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
             format!("{what} must be one of `{}`, not {}{hint}", words.join("`, `"), shown(instance))
         }
         // Its alternatives are mappings of one key, which say nothing of each other.
-        _ if pointer.ends_with("/account") && instance.as_object().is_none_or(|keys| keys.len() != 1) => {
-            format!(
-                "{what} must have exactly one key, which is one of `cgroup: PATH`, `pid: NUMBER`, `process: NAME` and `unit: NAME`"
-            )
+        _ if pointer.ends_with("/account") => {
+            const KEYS: &str = "`cgroup: PATH`, `pid: NUMBER`, `process: NAME` and `unit: NAME`";
+            let is_one = |keys: &Map<String, Value>| {
+                keys.len() == 1 && keys.keys().all(|key| KEYS.contains(&format!("`{key}: ")))
+            };
+            let stated = instance.as_object().filter(|keys| is_one(keys)).and_then(|keys| keys.iter().next());
+            match stated {
+                Some((key, value)) => {
+                    format!("{what} must be one of {KEYS}, and `{key}` is {}", shown(value))
+                }
+                None => format!("{what} must have exactly one key, which is one of {KEYS}"),
+            }
         }
         ValidationErrorKind::AnyOf { .. } if pointer.contains("/hops/") => {
             format!(
@@ -327,6 +335,7 @@ mod tests {
             (server("request: {path: abc}"), "`path` must begin with `/`, not `abc`"),
             (server("request: {method: get}"), "`method` must be a method in capitals, such as `POST`, not"),
             (server("account: {pid: 1, unit: a}"), "`account` must have exactly one key, which is one of"),
+            (server("account: {pid: abc}"), "and `pid` is `abc`"),
         ] {
             assert!(found.contains(expected) && found.lines().count() == 1, "{expected}: {found}");
         }
