@@ -12,7 +12,7 @@ use crate::numbers::grouped;
 /// Widths and heights in the picture's coordinates.
 const LABEL: f64 = 210.0;
 /// Approximate width of a label's character, for labels longer than the usual width.
-const CHARACTER: f64 = 7.4;
+const CHARACTER: f64 = 8.4;
 const PLOT: f64 = 640.0;
 const VALUE: f64 = 120.0;
 const ROW: f64 = 21.0;

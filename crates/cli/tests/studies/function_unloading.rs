@@ -103,7 +103,8 @@ fn the_live_configuration_after_unloading_is_that_of_the_plain_proxy() {
 fn a_study_measures_an_arm_without_its_unloaded_function() {
     let folder = tempfile::tempdir().unwrap();
     let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    let arms = "baseline, {unloaded: lua}, {unloaded: circuit-breaker}, {unloaded: balance/maglev}";
+    let arms = "baseline, {unloaded: lua}, {unloaded: circuit-breaker}, {unloaded: balance/maglev}, \
+                {name: edge, hops: [{name: front, functions: [cors]}, {name: back, functions: [lua, header-mutation]}], protocol: http2, unloaded: true}";
     fs::write(&study, small_study(arms, 2)).unwrap();
     let done = ran(hoptax().arg("study").arg(&study).arg("--out").arg(&out));
     let text = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", done.stderr));
@@ -112,6 +113,8 @@ fn a_study_measures_an_arm_without_its_unloaded_function() {
         ("lua unloaded", "lua-unloaded/listener.json", "lua"),
         ("circuit-breaker unloaded", "circuit-breaker-unloaded/clusters.json", "track_remaining"),
         ("balance/maglev unloaded", "balance-maglev-unloaded/clusters.json", "MAGLEV"),
+        ("edge @ http2 unloaded", "edge-at-http2-unloaded/front/listener.json", "cors"),
+        ("edge @ http2 unloaded", "edge-at-http2-unloaded/back/listener.json", "header_mutation"),
     ] {
         let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{id}: {}", done.stderr);

@@ -19,7 +19,8 @@ pub enum ArmEntry {
     Name(String),
     /// By the position of its proxies.
     Subject(SubjectEntry),
-    /// A function that is loaded, serves requests, and is removed again before measuring.
+    /// A function that is loaded, serves requests, and is removed again before measuring: short for an arm with a name, this function
+    /// and `unloaded: true`.
     Unloaded(UnloadedEntry),
     /// A function under its own conditions.
     Function(FunctionEntry),
@@ -84,6 +85,10 @@ pub struct ChainEntry {
     /// Environment variables of its only proxy, in addition to those of hoptax.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Whether the functions of its proxies are removed again before it is measured, after they served requests. It shows what
+    /// functions leave behind.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unloaded: bool,
     /// The network between callers and its proxies. Requires root. Default: the loopback interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkSection>,

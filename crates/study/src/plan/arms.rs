@@ -20,6 +20,7 @@ use super::{Arm, BASELINE, DIRECT, SAME, copies};
 use crate::configurations::Configurations;
 use crate::file::{
     ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, LoopWord, Observe, Positions, Problem, StudyFile,
+    TlsWord,
 };
 
 pub use external::External;
@@ -111,6 +112,10 @@ struct Named<'a> {
     compared_with: Option<&'a str>,
     /// The network between callers and proxies; none for the loopback interface.
     network: Option<NetworkSpec>,
+}
+
+fn cannot_be_unloaded(function: &str, reason: &str) -> String {
+    format!("`{function}` cannot be unloaded: {reason}")
 }
 
 /// The name in an entry.
@@ -319,7 +324,7 @@ impl Planned<'_> {
         // Functions of the catalogue were rendered when it was loaded.
         let obstacle = || function.obstacle_to_unloading(&knobs).ok().flatten();
         if let Some(reason) = is_unloaded.then(obstacle).flatten() {
-            return Err(vec![format!("`{called}` cannot be unloaded: {reason}")]);
+            return Err(vec![cannot_be_unloaded(&called, &reason)]);
         }
         let component = Component { name: called.clone(), function: function.clone(), knobs };
         let described = (called.as_str(), function.summary.clone());
@@ -371,6 +376,13 @@ impl Planned<'_> {
         let resolved = points::of_chain(name, (&chain, &functions, request.as_ref()), requested)
             .map_err(|message| vec![message])?;
         let mut id = resolved.named(name);
+        // The requests before the removal go to each proxy with the TLS of the generator's own connections.
+        let has_tls = resolved.conditions.tls != TlsWord::None || chain.tls().iter().any(Option::is_some);
+        if is_unloaded && has_tls && chain.hops.len() > 1 {
+            return Err(vec![format!(
+                "`{name}`: functions of several proxies are removed in plaintext only"
+            )]);
+        }
         if is_unloaded {
             id = format!("{id} unloaded");
             summary = format!("A plain proxy after a function was removed: {summary}");

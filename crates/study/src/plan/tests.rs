@@ -185,6 +185,30 @@ fn spellings_of_one_arm_are_refused_with_both_lines() {
 }
 
 #[test]
+fn functions_of_any_chain_can_be_unloaded_unless_something_of_them_stays() {
+    let plan = plan(
+        "baseline, {name: gone, functions: [lua, cors], unloaded: true, protocol: http2}, {name: two, hops: [a, {functions: [lua]}], unloaded: true}, {name: secure, functions: [lua], unloaded: true, at: {tls: mutual}}",
+    )
+    .unwrap();
+    let unloaded = plan.arms.iter().filter(|arm| arm.is_unloaded).map(|arm| arm.id.as_str());
+    assert_eq!(
+        unloaded.collect::<Vec<_>>(),
+        ["gone @ http2 unloaded", "two unloaded", "secure @ mtls unloaded"]
+    );
+    for (arm, expected) in [
+        ("{name: a, hops: [b], unloaded: true}", "no proxy has a function that could be removed"),
+        ("{name: a, hops: [], unloaded: true}", "`unloaded` does not apply without a proxy"),
+        ("{name: a, functions: [lua, workers/two], unloaded: true}", "`workers/two` cannot be unloaded: "),
+        ("{name: a, hops: [{functions: [lua]}, b], unloaded: true, at: {tls: mutual}}", "in plaintext only"),
+    ] {
+        let text = format!("name: test\narms:\n  - baseline\n  - {arm}\n{LOADS}");
+        let (file, positions) = file::read("test.yaml", &text).unwrap();
+        let error = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{arm}: {error}");
+    }
+}
+
+#[test]
 fn a_function_that_stays_is_not_unloaded() {
     for (id, reason) in [
         ("overload-manager", "`overload_manager` of the bootstrap"),

@@ -256,7 +256,9 @@ impl Subjects {
                         live.map_err(|error| of(arm)(refusal::explained(plan, (arm, number), error)))?;
                     // Before requests that the removal of a function needs.
                     let start_cpu_us = cpu_us(&live)?;
-                    if arm.is_unloaded {
+                    let has_functions =
+                        arm.chain.hops.get(number).is_some_and(|hop| !hop.functions.is_empty());
+                    if arm.is_unloaded && has_functions {
                         unloading::unload(plan, arm, (&spec, &live, number), ends, lab.as_ref(), stop)?;
                     }
                     copy.add(live, start_cpu_us);

@@ -1,11 +1,13 @@
 //! Arms with a name and a chain of proxies.
 
+use hoptax_functions::Component;
 use hoptax_host::network::NetworkSpec;
 
+use super::super::chain::Hop;
 use super::super::hops;
 use super::super::points::{self, Requested};
 use super::super::{BASELINE, network};
-use super::{Named, Planned, placed};
+use super::{Named, Planned, cannot_be_unloaded, placed};
 use crate::file::{ApplicationEntry, ChainEntry, LabelledNetwork};
 
 impl Planned<'_> {
@@ -32,11 +34,17 @@ impl Planned<'_> {
             problems.push((format!("{pointer}/application"), message));
             None
         });
-        let without_proxy =
-            [("compared_with", entry.compared_with.is_some()), ("network", entry.network.is_some())];
+        let without_proxy = [
+            ("compared_with", entry.compared_with.is_some()),
+            ("network", entry.network.is_some()),
+            ("unloaded", entry.unloaded),
+        ];
         for (key, _) in without_proxy.iter().filter(|(_, is_set)| *is_set && resolved.chain.hops.is_empty()) {
             let message = format!("`{key}` does not apply without a proxy: remove it, or add `hops`");
             problems.push((format!("{pointer}/{key}"), message));
+        }
+        if entry.unloaded && !resolved.chain.hops.is_empty() {
+            problems.extend(placed(&format!("{pointer}/unloaded"), problems_of_unloading(&resolved)));
         }
         if !problems.is_empty() {
             return problems;
@@ -71,9 +79,29 @@ impl Planned<'_> {
             return self.direct((&name, summary), requested, index);
         }
         let compared_with = entry.compared_with.as_deref();
-        let named = Named { entry: Some(index), is_unloaded: false, compared_with, network: spec };
+        let named = Named { entry: Some(index), is_unloaded: entry.unloaded, compared_with, network: spec };
         self.with_functions((&name, summary), resolved.clone(), requested, named)
     }
+}
+
+/// Why functions of these proxies cannot be removed again.
+fn problems_of_unloading(resolved: &hops::Resolved) -> Vec<String> {
+    if resolved.functions.is_empty() {
+        return vec!["no proxy has a function that could be removed: add `functions`".to_owned()];
+    }
+    let of_hop = |hop: &Hop| {
+        let given = hop.given.as_ref().map(|given| {
+            format!("`{}` is a configuration as a whole, of which no function can be removed", given.path)
+        });
+        // Functions of the catalogue were rendered when it was loaded.
+        let obstacle = |component: &Component| {
+            let reason = component.function.obstacle_to_unloading(&component.knobs).ok().flatten()?;
+            Some(cannot_be_unloaded(&component.name, &reason))
+        };
+        let of_functions: Vec<String> = hop.functions.components().iter().filter_map(obstacle).collect();
+        given.into_iter().chain(of_functions)
+    };
+    resolved.chain.hops.iter().flat_map(of_hop).collect()
 }
 
 /// The networks of an entry, whose place in the file is `pointer`; one absent network without any.
