@@ -126,6 +126,22 @@ fn what_envoy_can_hold_together_is_combined() {
     assert!(fragment.uses_http2_to_origin() && options.contains("idle_timeout"), "{options}");
 }
 
+/// A cluster without one speaks HTTP/1.1, into which Envoy translates HTTP/2 but not gRPC.
+#[test]
+fn every_cluster_of_a_function_states_its_protocol() {
+    let catalogue = Catalogue::load().unwrap();
+    for function in catalogue.iter() {
+        let fragment = function.render(&function.default_knobs(), &nowhere()).unwrap();
+        for cluster in &fragment.clusters {
+            // The service of external authorization that is asked over HTTP/1.1, and clusters to which nothing is sent.
+            let without = ["ext-authz/http", "balance/zone", "configuration/clusters"];
+            let needs_none = without.contains(&function.id.as_str());
+            let is_stated = cluster.contains_key("typed_extension_protocol_options");
+            assert_eq!(is_stated, !needs_none, "{}: {}", function.id, cluster["name"]);
+        }
+    }
+}
+
 /// Only the variable tells that a function supports no other path.
 #[test]
 fn no_function_has_the_path_of_requests_as_a_literal() {
