@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_read_with_its_descendants_and_their_end_is_noticed() {
+    fn descendants_are_read_and_those_that_end_count_no_more() {
         let mut shell = std::process::Command::new("sh")
             .args(["-c", "sleep 1000 & echo $!; wait; read -r _"])
             .stdin(std::process::Stdio::piped())
