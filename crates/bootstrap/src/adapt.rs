@@ -124,6 +124,8 @@ pub struct LabFiles {
     pub identities: Vec<Identity>,
     /// Names that the proxy expects in the certificate of an upstream server: DNS names and SPIFFE names.
     pub origin_names: BTreeSet<String>,
+    /// Whether the proxy presents a certificate to upstream servers that request one.
+    pub presents_certificate: bool,
     /// Names that the proxy expects in the certificate of a client.
     pub client_names: BTreeSet<String>,
     /// The user's files to copy.

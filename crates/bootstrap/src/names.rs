@@ -37,8 +37,12 @@ const METADATA: &str = "metadata";
 const FILTER_METADATA: &str = "filter_metadata";
 const TYPED_FILTER_METADATA: &str = "typed_filter_metadata";
 
+/// Transport sockets that a cluster chooses among by metadata of endpoints: the keys of `match` are those of the user's metadata.
+const SOCKET_MATCHES: &str = "transport_socket_matches";
+const SOCKET_MATCH: &str = "match";
+
 /// Lists for which a single value may be given.
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 9] = [
     "listeners",
     "clusters",
     "filter_chains",
@@ -47,6 +51,7 @@ const LISTS: [&str; 8] = [
     "virtual_hosts",
     "access_log",
     "lb_endpoints",
+    SOCKET_MATCHES,
 ];
 
 /// Renames the fields of a tree and wraps single values.
@@ -73,7 +78,10 @@ pub(crate) fn normalise(value: &mut Value) {
             named.values_mut().for_each(normalise);
             continue;
         }
-        normalise(value);
+        match key {
+            SOCKET_MATCHES => normalise_socket_matches(value),
+            _ => normalise(value),
+        }
         if LISTS.contains(&key) && value.is_object() {
             *value = Value::Array(vec![value.take()]);
         }
@@ -103,6 +111,19 @@ fn normalise_metadata(value: &mut Value) {
     rename(entries, |key| is_field(key, FILTER_METADATA) || is_field(key, TYPED_FILTER_METADATA));
     if let Some(typed) = entries.get_mut(TYPED_FILTER_METADATA).and_then(Value::as_object_mut) {
         typed.values_mut().for_each(normalise);
+    }
+}
+
+/// Normalises transport sockets, and keeps what selects them.
+fn normalise_socket_matches(value: &mut Value) {
+    if let Some(items) = value.as_array_mut() {
+        items.iter_mut().for_each(normalise_socket_matches);
+        return;
+    }
+    let selected_by = value.get(SOCKET_MATCH).cloned();
+    normalise(value);
+    if let (Some(selected_by), Some(entry)) = (selected_by, value.get_mut(SOCKET_MATCH)) {
+        *entry = selected_by;
     }
 }
 
@@ -142,6 +163,7 @@ mod tests {
             "typed_per_filter_config": {"envoy.filters.http.jwtAuthn": {}},
             "metadata": {"userKey": 1},
             "providers": {"ourIdp": {"localJwks": {}}},
+            "transportSocketMatches": {"match": {"tlsMode": "istio"}, "transportSocket": {"typedConfig": {}}},
         });
         normalise(&mut value);
         let wanted = json!({
@@ -149,6 +171,7 @@ mod tests {
             "typed_per_filter_config": {"envoy.filters.http.jwtAuthn": {}},
             "metadata": {"userKey": 1},
             "providers": {"ourIdp": {"local_jwks": {}}},
+            "transport_socket_matches": [{"match": {"tlsMode": "istio"}, "transport_socket": {"typed_config": {}}}],
         });
         assert_eq!(value, wanted);
     }

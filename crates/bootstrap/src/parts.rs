@@ -303,7 +303,11 @@ impl Finder<'_> {
         let mut tls: Vec<String> =
             sockets.into_iter().filter(|(_, socket)| is_tls(socket)).map(|(socket, _)| socket).collect();
         let matches = join(&pointer, "transport_socket_matches");
-        tls.extend(adapted.has(&matches).then_some(matches));
+        let selected = items(&adapted.tree, &matches);
+        let is_any_tls = selected
+            .iter()
+            .any(|(at, entry)| self::sockets(entry, at).iter().any(|(_, socket)| is_tls(socket)));
+        tls.extend(is_any_tls.then_some(matches));
         if !negotiates {
             self.add(PartKind::UpstreamTls, name, tls, proof::of_upstream_tls(name));
         }

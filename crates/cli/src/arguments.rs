@@ -183,6 +183,9 @@ pub(crate) struct OriginArguments {
     /// Require client certificates of the authorities in this PEM file on TLS connections
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
     pub(crate) client_ca: Option<PathBuf>,
+    /// Accept clients without a certificate, too; for given configurations only
+    #[arg(long, hide = true, requires = "client_ca")]
+    pub(crate) accept_anonymous_clients: bool,
     /// Protocols that TLS negotiates (ALPN), the preferred one first, separated by commas; `h3` serves HTTP/3 on the UDP port
     /// with the number of the TCP port; `none` disables ALPN
     #[arg(long, value_name = "PROTOCOLS", value_enum, value_delimiter = ',', default_values = ["h2", "http/1.1", "h3"], requires = "cert")]

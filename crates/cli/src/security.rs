@@ -65,14 +65,15 @@ pub(crate) fn http1_target(url: &str) -> Result<Target, Failure> {
     )))
 }
 
-/// TLS configuration of a server that negotiates these protocols; with `client_ca`, clients need a certificate of that authority.
+/// TLS configuration of a server that negotiates these protocols; with a file of `client_authorities`, clients
+/// need a certificate that one of them signed, or none if `accepts_anonymous_clients`.
 pub(crate) fn server(
     certificate: &Path,
     key: &Path,
-    client_ca: Option<&Path>,
+    (client_authorities, accepts_anonymous_clients): (Option<&Path>, bool),
     alpn: &[Alpn],
 ) -> Result<Arc<ServerConfig>, Failure> {
-    let client_authorities = match client_ca {
+    let client_authorities = match client_authorities {
         Some(path) => {
             certificates_from_pem(&read(path)?).map_err(|error| invalid(path, &error.to_string()))?
         }
@@ -81,6 +82,7 @@ pub(crate) fn server(
     let security = ServerSecurity {
         identity: identity(certificate, key)?,
         client_authorities,
+        accepts_anonymous_clients,
         versions: Versions::Both,
         resumes: true,
         alpn: alpn.iter().filter_map(|protocol| protocol.name()).map(<[u8]>::to_vec).collect(),

@@ -30,6 +30,7 @@ fn server_tls(alpn: Vec<Vec<u8>>) -> Arc<ServerConfig> {
     server_config(ServerSecurity {
         identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
         client_authorities: Vec::new(),
+        accepts_anonymous_clients: false,
         versions: Versions::Both,
         resumes: false,
         alpn,

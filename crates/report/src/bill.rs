@@ -5,17 +5,12 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{
     Activity, BillResult, BilledInteractions, BilledPair, BilledPart, BilledSum, Charge, Decision, Interval,
-    ResponseCost, Verdict,
+    ResponseCost, RoundMeasure, Verdict,
 };
 
 use crate::numbers::{difference, grouped, level, percent_difference, signed};
 use crate::side::SideTable;
 use crate::words;
-
-/// Bytes of a MiB.
-const MIB: f64 = 1_048_576.0;
-/// Microseconds of a millisecond.
-const US_PER_MS: f64 = 1e3;
 
 /// What was measured, in one line.
 pub(crate) fn subject(bill: &BillResult) -> String {
@@ -82,7 +77,8 @@ type Text = fn(&Interval) -> String;
 /// As `text`, with up to four decimals: cores and money are often small.
 fn precise(interval: &Interval, text: Text) -> String {
     let half_width = interval.half_width();
-    if half_width >= 0.1 {
+    // Anything above is printed as 0.100 with more decimals.
+    if half_width >= 0.0995 {
         return text(interval);
     }
     let decimals = if half_width >= 0.01 { 3 } else { 4 };
@@ -94,31 +90,66 @@ fn precise(interval: &Interval, text: Text) -> String {
     format!("{estimate} ±{}", grouped(half_width, decimals))
 }
 
-/// A column: its heading, and its cell for a charge, by the text of its intervals.
-pub(crate) type Column = (&'static str, fn(&Charge, Text) -> Option<String>);
+/// A column of numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    heading: &'static str,
+    number: Number,
+}
 
-/// Columns of the table, the most important first; those without any value are left out. The columns from
-/// [`RESOURCES`] on have no CPU time and no response time.
-pub(crate) const COLUMNS: [Column; 11] = [
-    ("CPU, us", |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
-    ("of the whole", |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
-    ("cores", |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
-    ("a month", |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
-    ("p50, us", |charge, text| charge.response_us.p50.as_ref().map(text)),
-    ("p90, us", |charge, text| charge.response_us.p90.as_ref().map(text)),
-    ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
-    ("received, B", |charge, text| charge.received_bytes_per_request.as_ref().map(text)),
-    ("sent, B", |charge, text| charge.sent_bytes_per_request.as_ref().map(text)),
-    ("memory, MiB", |charge, text| charge.memory_bytes.map(|bytes| precise(&bytes.times(1.0 / MIB), text))),
-    ("start, ms", |charge, text| charge.start_cpu_us.map(|us| text(&us.times(1.0 / US_PER_MS)))),
-];
+/// The cell of a charge, by the text of its intervals; none if it has no number.
+type Cell = fn(&Charge, Text) -> Option<String>;
 
-/// The first of the columns of other resources than time.
-pub(crate) const RESOURCES: usize = 7;
+/// What a column reads from a charge.
+#[derive(Clone, Copy)]
+enum Number {
+    OfTime(Cell),
+    OfRounds(RoundMeasure),
+}
+
+impl Column {
+    fn cell(&self, charge: &Charge, text: Text) -> Option<String> {
+        match self.number {
+            Number::OfTime(cell) => cell(charge, text),
+            Number::OfRounds(measure) => {
+                let number = charge.of_rounds.get(measure)?;
+                Some(precise(&number.times(1.0 / measure.definition().unit), text))
+            }
+        }
+    }
+}
+
+/// The columns of CPU time and of response times, the most important first. Tables leave out columns without any value.
+pub(crate) fn columns_of_time() -> Vec<Column> {
+    let columns: [(&str, Cell); 7] = [
+        ("CPU, us", |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
+        ("of the whole", |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
+        ("cores", |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
+        ("a month", |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
+        ("p50, us", |charge, text| charge.response_us.p50.as_ref().map(text)),
+        ("p90, us", |charge, text| charge.response_us.p90.as_ref().map(text)),
+        ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
+    ];
+    columns.map(|(heading, cell)| Column { heading, number: Number::OfTime(cell) }).to_vec()
+}
+
+/// The columns of measures that are taken once per round.
+pub(crate) fn columns_of_rounds() -> Vec<Column> {
+    let column = |measure: RoundMeasure| Column {
+        heading: measure.definition().heading,
+        number: Number::OfRounds(measure),
+    };
+    RoundMeasure::ALL.map(column).to_vec()
+}
+
+/// All columns, the most important first.
+pub(crate) fn all_columns() -> Vec<Column> {
+    columns_of_time().into_iter().chain(columns_of_rounds()).collect()
+}
 
 /// Whether a table has any of these columns.
 pub(crate) fn has_value(table: &SideTable, columns: &[Column]) -> bool {
-    columns.iter().any(|column| table.header.iter().any(|heading| heading == column.0))
+    columns.iter().any(|column| table.header.iter().any(|heading| heading == column.heading))
 }
 
 /// The parts, the most expensive first, then the rest, then the whole, with the columns of `columns`.
@@ -136,12 +167,12 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
         charges.iter().map(|(_, _, charge, text)| (*charge, *text)).collect();
     let columns = columns_with_values(columns, &with_text);
     let row = |(name, [kind, activity], charge, text): &(String, [String; 2], &Charge, Text)| {
-        let numbers = columns.iter().map(|column| column.1(charge, *text).unwrap_or_default());
+        let numbers = columns.iter().map(|column| column.cell(charge, *text).unwrap_or_default());
         let cells = std::iter::once(kind.clone()).chain(numbers).chain([activity.clone()]);
         (name.clone(), cells.collect())
     };
     let header =
-        ["part", "kind"].into_iter().chain(columns.iter().map(|column| column.0)).chain(["activity"]);
+        ["part", "kind"].into_iter().chain(columns.iter().map(|column| column.heading)).chain(["activity"]);
     SideTable {
         title: "what each part adds per request".to_owned(),
         header: header.map(str::to_owned).collect(),
@@ -151,7 +182,8 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
 
 /// The columns with a value for any of the charges.
 fn columns_with_values<'c>(columns: &'c [Column], charges: &[(&Charge, Text)]) -> Vec<&'c Column> {
-    let has_value = |column: &&Column| charges.iter().any(|(charge, text)| column.1(charge, *text).is_some());
+    let has_value =
+        |column: &&Column| charges.iter().any(|(charge, text)| column.cell(charge, *text).is_some());
     columns.iter().filter(has_value).collect()
 }
 
@@ -165,9 +197,10 @@ pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<SideTable
     let text: Text = difference;
     let with_text: Vec<(&Charge, Text)> = measured.iter().map(|change| (&change.difference, text)).collect();
     let columns = columns_with_values(columns, &with_text);
-    let header = ["what if"].into_iter().chain(columns.iter().map(|column| column.0)).chain(["activity"]);
+    let header =
+        ["what if"].into_iter().chain(columns.iter().map(|column| column.heading)).chain(["activity"]);
     let rows = measured.iter().map(|change| {
-        let numbers = columns.iter().map(|column| column.1(&change.difference, text).unwrap_or_default());
+        let numbers = columns.iter().map(|column| column.cell(&change.difference, text).unwrap_or_default());
         (change.change.clone(), numbers.chain([activity(&change.activity)]).collect())
     });
     Some(SideTable {
@@ -396,7 +429,8 @@ fn has(bill: &BillResult, number: fn(&Charge) -> bool) -> bool {
 }
 
 fn has_bytes(charge: &Charge) -> bool {
-    charge.received_bytes_per_request.is_some() || charge.sent_bytes_per_request.is_some()
+    let has = |measure| charge.of_rounds.get(measure).is_some();
+    has(RoundMeasure::RECEIVED_BYTES) || has(RoundMeasure::SENT_BYTES)
 }
 
 fn has_times(charge: &Charge) -> bool {

@@ -98,8 +98,9 @@ pub fn bill(result: &BillResult) -> String {
     if let Some(warning) = bill::warning(result) {
         text += &format!("{}.\n\n", words::capitalised(warning));
     }
-    text += &side(&bill::table(result, &bill::COLUMNS));
-    if let Some(changes) = bill::changes(result, &bill::COLUMNS) {
+    let columns = bill::all_columns();
+    text += &side(&bill::table(result, &columns));
+    if let Some(changes) = bill::changes(result, &columns) {
         text += &side(&changes);
     }
     for line in bill::notes(result).iter().chain(&bill::method(result)) {

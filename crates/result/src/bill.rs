@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Decision, Finding, Interval, ResponseCost, Verdict};
+use crate::{Decision, Finding, Interval, ResponseCost, RoundNumbers, Verdict};
 
 /// The bill of a given proxy configuration, from one study of the whole, the whole without each of its parts, and the whole
 /// without all of them.
@@ -95,17 +95,10 @@ pub struct Charge {
     pub cpu_share: Option<Interval>,
     /// Response time, us.
     pub response_us: ResponseCost,
-    /// Bytes per request that the proxy receives from its callers and from the servers that it calls, by its own statistics:
-    /// those of TLS without its records, none of UDP.
-    #[serde(default)]
-    pub received_bytes_per_request: Option<Interval>,
-    /// Bytes per request that it sends to them, likewise.
-    #[serde(default)]
-    pub sent_bytes_per_request: Option<Interval>,
-    /// Resident memory at the end of a round, bytes.
-    pub memory_bytes: Option<Interval>,
-    /// CPU time of the process from its start until it is live, us.
-    pub start_cpu_us: Option<Interval>,
+    /// Numbers in measures that are taken once per round.
+    #[serde(flatten)]
+    #[schemars(schema_with = "crate::study::measures::charges_schema")]
+    pub of_rounds: RoundNumbers,
     /// Processor cores at `rate`: requests per second times CPU time per request. Null at saturation.
     pub cores: Option<Interval>,
     /// These cores for `hours_per_month` at `price_per_core_hour`, in its currency.

@@ -113,10 +113,7 @@ fn level(arm: &ArmResult) -> Charge {
     Charge {
         cpu_us_per_request: arm.cpu_us_per_request,
         response_us: arm.response_us.clone(),
-        memory_bytes: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::MEMORY)),
-        start_cpu_us: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::START_CPU)),
-        received_bytes_per_request: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::RECEIVED_BYTES)),
-        sent_bytes_per_request: hop.and_then(|hop| hop.of_rounds.get(RoundMeasure::SENT_BYTES)),
+        of_rounds: hop.map(|hop| hop.of_rounds).unwrap_or_default(),
         ..Charge::default()
     }
 }
@@ -134,10 +131,10 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
             p90: added(cost.response_us.p90),
             p99: added(cost.response_us.p99),
         },
-        memory_bytes: added(cost.of_rounds.get(RoundMeasure::MEMORY)),
-        start_cpu_us: added(cost.of_rounds.get(RoundMeasure::START_CPU)),
-        received_bytes_per_request: added(cost.of_rounds.get(RoundMeasure::RECEIVED_BYTES)),
-        sent_bytes_per_request: added(cost.of_rounds.get(RoundMeasure::SENT_BYTES)),
+        of_rounds: RoundMeasure::ALL
+            .iter()
+            .map(|measure| (*measure, added(cost.of_rounds.get(*measure))))
+            .collect(),
         ..Charge::default()
     }
 }

@@ -294,7 +294,7 @@ fn all_rounds(
     if let Some(observed) = &plan.timeline {
         return timeline::all_rounds(plan, observed, (setting, link), began, control, rounds);
     }
-    let mut quiet = Quiet::over(setting.placement, link.is_some(), rounds)?;
+    let mut quiet = Quiet::over(plan, (setting.placement, link.is_some()), rounds)?;
     let Control { stop, should_continue, on_event } = control;
     let first = rounds.len() as u32;
     let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::reserved_port::ReservedPort;
 use hoptax_host::sockets;
 
 use crate::origin::{OriginError, OriginProcess};
@@ -33,7 +34,8 @@ const HAND_OVER: Duration = Duration::from_secs(3);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
-/// Number of ports that are tried. Another process may take a port before the application listens on it.
+/// Number of ports that are tried. The first one is reserved. An application that sets neither `SO_REUSEADDR` nor `SO_REUSEPORT` cannot have
+/// it, and gets one that was free a moment ago, which another process may take before the application listens on it.
 const PORTS: usize = 3;
 
 /// Placeholders of a command.
@@ -154,23 +156,23 @@ impl Application {
             remedy: self.remedy(),
         })?;
         let place = (folder, log, processors);
-        self.start_at(&program, || free_address(listen), flags, place)
+        self.start_at(&program, |tried| Port::choose(listen, tried == 0), flags, place)
     }
 
-    /// Starts it as [`Self::start`] does, at addresses from `choose`: at another one if a process has taken the port since it was
-    /// chosen.
+    /// Starts it as [`Self::start`] does, on ports from `choose`, which gets the number of those tried before: on another one if a process
+    /// has taken the port since it was chosen, or if it may have failed because the port was reserved.
     fn start_at(
         &self,
         program: &Path,
-        mut choose: impl FnMut() -> io::Result<SocketAddr>,
+        mut choose: impl FnMut(usize) -> io::Result<Port>,
         flags: &[(String, String)],
         (folder, log, processors): (&Path, &Path, &[u32]),
     ) -> Result<OriginProcess, OriginError> {
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         let mut tried = 0;
         loop {
+            let Port { address, reserved } = choose(tried).map_err(run_error)?;
             tried += 1;
-            let address = choose().map_err(run_error)?;
             std::fs::write(log, "").map_err(run_error)?;
             let spec = ChildSpec {
                 program: program.to_owned(),
@@ -183,7 +185,9 @@ impl Application {
             let mut process = OriginProcess::of(child, program.to_owned(), address);
             match self.wait(&mut process, log) {
                 Ok(()) => return Ok(process),
-                Err(OriginError::Ended { .. }) if tried < PORTS && is_taken(address) => {}
+                Err(OriginError::Ended { .. })
+                    if tried < PORTS && (reserved.is_some() || is_taken(address)) => {}
+                Err(OriginError::NotListening { .. }) if tried < PORTS && reserved.is_some() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -246,9 +250,22 @@ fn end_of_another(process: &mut OriginProcess) -> Result<(), OriginError> {
     }
 }
 
-/// An address with a port that no process has at this moment.
-fn free_address(listen: IpAddr) -> io::Result<SocketAddr> {
-    TcpListener::bind((listen, 0))?.local_addr()
+/// A port for an application.
+struct Port {
+    address: SocketAddr,
+    /// Keeps it for the application until that listens; none if no process had the port a moment ago.
+    reserved: Option<ReservedPort>,
+}
+
+impl Port {
+    fn choose(listen: IpAddr, is_reserved: bool) -> io::Result<Self> {
+        let any = SocketAddr::new(listen, 0);
+        if is_reserved {
+            let reserved = ReservedPort::bind_for_any_server(any)?;
+            return Ok(Self { address: reserved.address(), reserved: Some(reserved) });
+        }
+        Ok(Self { address: TcpListener::bind(any)?.local_addr()?, reserved: None })
+    }
 }
 
 /// Whether a process listens on an address.
@@ -315,9 +332,10 @@ mod tests {
         assert_eq!(application.program(folder.path()), program.canonicalize().ok());
     }
 
-    /// Another process takes the port between the choice of a port and the start of the application.
+    /// Another process takes the port between the choice of a port and the start of the application, or the application cannot
+    /// have one that is reserved.
     #[test]
-    fn an_application_whose_port_is_taken_gets_another_one_three_times_at_most() {
+    fn an_application_that_cannot_have_its_port_gets_another_one_three_times_at_most() {
         let folder = tempfile::tempdir().unwrap();
         let script = "from http.server import *; import sys\n\
                       ThreadingHTTPServer((sys.argv[2], int(sys.argv[1])), BaseHTTPRequestHandler).serve_forever()\n";
@@ -328,16 +346,17 @@ mod tests {
         let log = folder.path().join("log");
         let start = |taken: usize| {
             let (mut chosen, mut others) = (Vec::new(), Vec::new());
-            let choose = || {
-                let mut address = free_address([127, 0, 0, 1].into())?;
-                if chosen.len() < taken {
+            let choose = |tried: usize| {
+                let mut port = Port::choose([127, 0, 0, 1].into(), false)?;
+                assert_eq!(tried, chosen.len());
+                if tried < taken {
                     // It accepts connections, so something answers on the port.
                     let other = TcpListener::bind(("127.0.0.1", 0))?;
-                    address = other.local_addr()?;
+                    port.address = other.local_addr()?;
                     others.push(other);
                 }
-                chosen.push(address);
-                Ok(address)
+                chosen.push(port.address);
+                Ok(port)
             };
             let started = application.start_at(&program, choose, &[], (folder.path(), &log, &[]));
             (started, chosen)
@@ -352,6 +371,28 @@ mod tests {
         let (started, chosen) = start(0);
         let error = started.err().unwrap().to_string();
         assert!(error.contains("out of luck") && chosen.len() == 1, "{chosen:?}: {error}");
+        // A server without options, and with each of the two that let it have a reserved port.
+        for (option, tries) in [("", 2), ("SO_REUSEADDR", 1), ("SO_REUSEPORT", 1)] {
+            let set = if option.is_empty() {
+                String::new()
+            } else {
+                format!("s.setsockopt(SOL_SOCKET, {option}, 1)\n")
+            };
+            let script = format!(
+                "from socket import *; import sys\ns = socket()\n{set}s.bind((sys.argv[2], int(sys.argv[1])))\ns.listen()\n\
+                 while True: s.accept()\n"
+            );
+            fs::write(folder.path().join("server.py"), script).unwrap();
+            let mut chosen = Vec::new();
+            let choose = |tried| {
+                let port = Port::choose([127, 0, 0, 1].into(), tried == 0)?;
+                chosen.push(port.address);
+                Ok(port)
+            };
+            let started = application.start_at(&program, choose, &[], (folder.path(), &log, &[]));
+            let address = started.unwrap().address;
+            assert_eq!((Some(&address), chosen.len()), (chosen.last(), tries), "{option}");
+        }
     }
 
     #[test]

@@ -37,23 +37,37 @@ pub struct Stubs {
 }
 
 impl Stubs {
-    /// Starts both. `program` is hoptax; certificates are those of [`crate::write_files`].
+    /// Starts both. `program` is hoptax; certificates are those of [`crate::write_files`]. The origin requests one of the proxy if
+    /// `presents_certificate`.
     ///
     /// # Errors
     /// When one does not start.
-    pub fn start(program: &Path, certificates: &Path, folder: &Path) -> Result<Self, OriginError> {
-        let tls: Vec<OsString> = vec![
-            "--cert".into(),
-            certificates.join("origin.pem").into(),
-            "--key".into(),
-            certificates.join("origin.key").into(),
-        ];
-        let start = |name: &str| {
+    pub fn start(
+        program: &Path,
+        certificates: &Path,
+        presents_certificate: bool,
+        folder: &Path,
+    ) -> Result<Self, OriginError> {
+        let start = |name: &str, flags: &[OsString]| {
             let log = folder.join(format!("{name}.log"));
-            OriginProcess::start(program, IpAddr::V4(Ipv4Addr::LOCALHOST), &tls, &log, &[])
+            OriginProcess::start(program, IpAddr::V4(Ipv4Addr::LOCALHOST), flags, &log, &[])
         };
-        Ok(Self { origin: start("origin")?, companion: start("companion")? })
+        Ok(Self {
+            origin: start("origin", &tls_flags(certificates, presents_certificate))?,
+            companion: start("companion", &tls_flags(certificates, false))?,
+        })
     }
+}
+
+/// The flags of a server with TLS, which requests certificates of its clients if `requests_certificates`.
+fn tls_flags(certificates: &Path, requests_certificates: bool) -> Vec<OsString> {
+    let file = |name: &str| certificates.join(name).into();
+    let mut flags: Vec<OsString> =
+        vec!["--cert".into(), file("origin.pem"), "--key".into(), file("origin.key")];
+    if requests_certificates {
+        flags.extend(["--client-ca".into(), file("ca.pem"), "--accept-anonymous-clients".into()]);
+    }
+    flags
 }
 
 /// One variant of the configuration.
@@ -214,5 +228,24 @@ impl Trial<'_> {
         let text = fs::read_to_string(&file);
         let result = text.ok().and_then(|text| serde_json::from_str(&text).ok());
         result.ok_or_else(|| TrialError::NotSent(last_lines_of(&output.text, LOG_LINES)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_requested_of_proxies_that_have_one() {
+        for requests in [true, false] {
+            let flags = tls_flags(Path::new("/lab"), requests);
+            let has = |flag: &str| flags.iter().any(|other| other == flag);
+            assert!(has("/lab/origin.pem") && has("/lab/origin.key"), "{flags:?}");
+            assert_eq!(
+                (has("/lab/ca.pem"), has("--accept-anonymous-clients")),
+                (requests, requests),
+                "{flags:?}"
+            );
+        }
     }
 }

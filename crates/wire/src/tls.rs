@@ -82,7 +82,10 @@ fn describe(error: &rustls::Error) -> String {
             "the server does not speak the protocol (ALPN refused)"
         }
         Error::AlertReceived(
-            rustls::AlertDescription::CertificateRequired | rustls::AlertDescription::BadCertificate,
+            rustls::AlertDescription::CertificateRequired
+            | rustls::AlertDescription::BadCertificate
+            | rustls::AlertDescription::UnknownCA
+            | rustls::AlertDescription::DecryptError,
         ) => "the server requires a client certificate that it trusts; give one with --cert and --key",
         Error::AlertReceived(rustls::AlertDescription::ProtocolVersion) => {
             "the server supports none of the offered TLS versions"

@@ -38,6 +38,7 @@ impl Pair {
         let server = server_config(ServerSecurity {
             identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
             client_authorities: Vec::new(),
+            accepts_anonymous_clients: false,
             versions: Versions::Both,
             resumes: false,
             alpn: Vec::new(),

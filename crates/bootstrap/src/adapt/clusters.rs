@@ -3,6 +3,7 @@
 //! The number of endpoints, their localities, weights and metadata stay, because balancing depends on them.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use serde_json::{Value, json};
 
@@ -11,6 +12,9 @@ use crate::tree::{self, items, join, last_step, text};
 
 /// The name of the cluster that stands for gRPC services that are given by address.
 const COMPANION: &str = "hoptax_companion";
+
+/// The metadata of an endpoint that select its transport socket.
+const SOCKET_METADATA: &str = "envoy.transport_socket_match";
 
 /// Fields that concern where endpoints come from.
 const DISCOVERY: [&str; 19] = [
@@ -63,6 +67,8 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
     let stub = socket_address(address);
     let mut addresses = Vec::new();
     let mut assignment = node.get("load_assignment").cloned().unwrap_or(Value::Null);
+    let has_endpoints = !items(&assignment, "/endpoints").is_empty();
+    let selector = if has_endpoints { None } else { selector_of_socket(node) };
     for_endpoints(&mut assignment, &mut |endpoint| {
         addresses.push(described_address(&endpoint["address"]));
         tree::set(endpoint, "address", stub.clone());
@@ -73,9 +79,12 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
         }
     });
     if addresses.is_empty() {
-        assignment = json!({
-            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": stub}}]}],
-        });
+        let mut endpoint = json!({"endpoint": {"address": stub}});
+        if let Some((_, metadata)) = &selector {
+            let metadata = json!({"filter_metadata": {SOCKET_METADATA: metadata}});
+            tree::set(&mut endpoint, "metadata", metadata);
+        }
+        assignment = json!({"endpoints": [{"lb_endpoints": [endpoint]}]});
     }
     tree::set(&mut assignment, "cluster_name", name.clone().into());
     let what = if addresses.is_empty() {
@@ -99,7 +108,12 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
         tree::set(node, "type", "STATIC".into());
         tree::set(node, "load_assignment", assignment);
     }
-    context.list(pointer, &what, &described_server(address, role));
+    let mut with = described_server(address, role);
+    if let Some((socket, _)) = selector {
+        let _ =
+            write!(with, ", with the metadata of the transport socket `{socket}`: the file has no endpoints");
+    }
+    context.list(pointer, &what, &with);
     let checks: Vec<String> = items(&context.tree, &join(pointer, "health_checks"))
         .into_iter()
         .map(|(pointer, _)| pointer)
@@ -116,6 +130,19 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
             context.remove_key(&check, "event_logger", "events of health checks are not part of a request");
         }
     }
+}
+
+/// The first transport socket that endpoints of a cluster select by metadata, and these; none if no endpoint needs any. A tunnel over an
+/// internal listener is none, because the origin stands for its end.
+fn selector_of_socket(cluster: &Value) -> Option<(String, Value)> {
+    items(cluster, "/transport_socket_matches").into_iter().find_map(|(_, entry)| {
+        let metadata = entry
+            .get("match")
+            .filter(|selector| selector.as_object().is_some_and(|keys| !keys.is_empty()))?;
+        let is_tunnel = tree::message_type(&entry["transport_socket"]["typed_config"])
+            .ends_with("InternalUpstreamTransport");
+        (!is_tunnel).then(|| (text(entry, "/name").to_owned(), metadata.clone()))
+    })
 }
 
 /// Calls `change` for every endpoint with an address of its own network.

@@ -55,6 +55,87 @@ fn a_listener_says_which_address_it_has_and_that_it_has_none() {
 }
 
 #[test]
+fn a_cluster_without_endpoints_gets_one_that_selects_the_first_of_its_transport_sockets() {
+    let endpoint = |matches: &str, endpoints: &str| {
+        let adapted = adapted(&format!(
+            "static_resources: {{clusters: [{{name: a, type: EDS, transport_socket_matches: {matches}{endpoints}}}]}}"
+        ));
+        let with =
+            adapted.replacements.iter().find(|one| one.what.contains("cluster `a`")).unwrap().with.clone();
+        let metadata = adapted.bootstrap().pointer(
+            "/static_resources/clusters/0/load_assignment/endpoints/0/lb_endpoints/0/metadata/filter_metadata/envoy.transport_socket_match",
+        ).cloned();
+        (metadata, with)
+    };
+    let tunnel = "{name: tunnel, match: {tunnel: http}, transport_socket: {typed_config: {'@type': \
+         type.googleapis.com/envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport}}}";
+    let matches =
+        format!("[{tunnel}, {{name: mutual, match: {{tlsMode: istio}}}}, {{name: plain, match: {{}}}}]");
+    let (metadata, with) = endpoint(&matches, "");
+    assert_eq!(metadata, Some(json!({"tlsMode": "istio"})));
+    assert!(with.contains("`mutual`"), "{with}");
+    let (metadata, with) = endpoint("[{name: plain, match: {}}]", "");
+    assert!(metadata.is_none() && !with.contains("metadata"), "{with}");
+    let given = ", load_assignment: {endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}]}]}";
+    let (metadata, with) = endpoint(&matches, given);
+    assert!(metadata.is_none() && !with.contains("metadata"), "{with}");
+}
+
+#[test]
+fn upstream_servers_are_offered_the_protocols_that_the_origin_speaks() {
+    let offered = |given: &str, certificates: &str| {
+        let adapted = adapted(&format!(
+            "static_resources:
+  clusters:
+    - name: a
+      transport_socket:
+        typed_config:
+          '@type': type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
+          common_tls_context: {{alpn_protocols: {given}{certificates}}}"
+        ));
+        let tls = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context";
+        let left = adapted.bootstrap().pointer(tls).unwrap()["alpn_protocols"].clone();
+        let with: Vec<String> = adapted.replacements.iter().map(|one| one.what.clone()).collect();
+        (left, with.into_iter().filter(|what| what.starts_with("ALPN")).collect::<Vec<_>>(), adapted.files)
+    };
+    let (left, replaced, files) = offered("[istio-peer-exchange, istio]", "");
+    assert_eq!((left, replaced), (Value::Null, vec!["ALPN `istio-peer-exchange`, `istio`".to_owned()]));
+    assert!(!files.presents_certificate);
+    let secret =
+        ", tls_certificates: [{certificate_chain: {filename: a.pem}, private_key: {filename: a.key}}]";
+    let (left, replaced, files) = offered("[istio-h2, h2]", secret);
+    assert_eq!((left, replaced), (json!(["h2"]), vec!["ALPN `istio-h2`".to_owned()]));
+    assert!(files.presents_certificate);
+    let (left, replaced, _) = offered("istio", "");
+    assert_eq!((left, replaced), (Value::Null, vec!["ALPN `istio`".to_owned()]), "a single value");
+    let (left, replaced, _) = offered("[h2, http/1.1]", "");
+    assert_eq!((left, replaced), (json!(["h2", "http/1.1"]), Vec::new()));
+}
+
+#[test]
+fn the_context_of_quic_is_that_of_a_server() {
+    let adapted = adapted(
+        "static_resources:
+  listeners:
+    - name: edge
+      filter_chains:
+        - transport_socket:
+            name: quic
+            typed_config:
+              '@type': type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport
+              downstream_tls_context:
+                common_tls_context:
+                  alpn_protocols: [h3, h3-29]
+                  tls_certificates: [{certificate_chain: {filename: a.pem}, private_key: {filename: a.key}}]
+          filters: []",
+    );
+    assert!(!adapted.files.presents_certificate);
+    assert!(adapted.files.identities[0].names.contains("localhost"), "{:?}", adapted.files);
+    let common = "/static_resources/listeners/0/filter_chains/0/transport_socket/typed_config/downstream_tls_context/common_tls_context";
+    assert_eq!(adapted.bootstrap().pointer(common).unwrap()["alpn_protocols"], json!(["h3", "h3-29"]));
+}
+
+#[test]
 fn what_needs_the_kernel_is_removed_with_the_reason() {
     let adapted = adapted(
         "static_resources:

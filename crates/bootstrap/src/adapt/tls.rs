@@ -14,6 +14,9 @@ use crate::tree::{compact, is_within, items, join, last_step, message_type, set,
 /// The name of the proxy in the certificates that it presents to upstream servers.
 const PROXY: &str = "proxy.hoptax.test";
 
+/// Protocols that the origin negotiates. It recognises HTTP/2 and HTTP/1.1 by the first bytes of a connection that negotiates nothing.
+const ORIGIN_PROTOCOLS: [&str; 3] = ["h3", "h2", "http/1.1"];
+
 /// Fields of a context that would bind it to the user's certificates, or write secrets.
 const REMOVED: [&str; 8] = [
     "tls_certificate_sds_secret_configs",
@@ -30,13 +33,20 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     let contexts = context.find(&|_, node| node.get("common_tls_context").is_some_and(Value::is_object));
     for pointer in contexts {
         let Some(node) = context.tree.pointer(&pointer) else { continue };
-        let is_downstream = message_type(node).ends_with("DownstreamTlsContext");
+        // Contexts within the settings of QUIC and StartTLS have no type of their own.
+        let of = message_type(node);
+        let is_downstream = of.ends_with("DownstreamTlsContext")
+            || of.is_empty() && is_within(&pointer, "/static_resources/listeners");
         let common = node["common_tls_context"].clone();
         let names =
             if is_downstream { server_names(context, &pointer) } else { BTreeSet::from([PROXY.to_owned()]) };
         let at = join(&pointer, "common_tls_context");
         let certificates = certificates(context, &at, &common, &names);
         let validation = validation(context, &at, &common, is_downstream);
+        if !is_downstream {
+            context.files.presents_certificate |= !certificates.is_null();
+            reduce_protocols(context, &join(&at, "alpn_protocols"));
+        }
         if let Some(node) = context.tree.pointer_mut(&at) {
             for key in REMOVED {
                 if node.get(key).is_some() {
@@ -56,6 +66,26 @@ pub(super) fn adapt(context: &mut Context<'_>) {
         let name = context.tree.pointer(&pointer).and_then(sample::matched_text);
         context.files.client_names.extend(name.filter(|name| name.starts_with("spiffe://")));
     }
+}
+
+/// Leaves the protocols that the origin speaks: it would refuse a connection that offers others only, such as those of a mesh.
+fn reduce_protocols(context: &mut Context<'_>, pointer: &str) {
+    let given = match context.tree.pointer(pointer) {
+        Some(Value::Array(all)) => all.clone(),
+        Some(one @ Value::String(_)) => vec![one.clone()],
+        _ => return,
+    };
+    let (kept, others): (Vec<Value>, Vec<Value>) = given
+        .into_iter()
+        .partition(|protocol| protocol.as_str().is_some_and(|name| ORIGIN_PROTOCOLS.contains(&name)));
+    if others.is_empty() {
+        return;
+    }
+    let names: Vec<String> =
+        others.iter().filter_map(Value::as_str).map(|name| format!("`{name}`")).collect();
+    let kept = if kept.is_empty() { Value::Null } else { Value::Array(kept) };
+    let (what, with) = (format!("ALPN {}", names.join(", ")), "removed: not spoken by the origin");
+    context.replace(pointer, kept, &what, with);
 }
 
 /// The names by which clients select the filter chain that holds a context.

@@ -127,6 +127,25 @@ static_resources:
     (adapted, parts)
 }
 
+#[test]
+fn a_cluster_that_chooses_among_sockets_has_tls_if_one_of_these_is_tls() {
+    let kinds = |kind: &str| {
+        let socket = nested(&[kind]);
+        let cluster = format!(
+            "{{name: a, transport_socket_matches: [{{name: one, match: {{tlsMode: istio}}, transport_socket: {socket}}}]}}"
+        );
+        let parts = parts_of("generate_request_id: true", &cluster);
+        parts
+            .into_iter()
+            .filter(|part| part.kind == PartKind::UpstreamTls)
+            .flat_map(|part| part.pointers)
+            .collect::<Vec<_>>()
+    };
+    let all = "/static_resources/clusters/0/transport_socket_matches";
+    assert_eq!(kinds("tls.v3.UpstreamTlsContext"), [all]);
+    assert_eq!(kinds("raw_buffer.v3.RawBuffer"), [""; 0]);
+}
+
 /// Sockets that wrap each other, from the outermost.
 fn nested(kinds: &[&str]) -> String {
     kinds.iter().rev().fold(String::new(), |inner, kind| {

@@ -30,7 +30,12 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     }
     let tls = match (&arguments.cert, &arguments.key) {
         (Some(cert), Some(key)) => {
-            let config = security::server(cert, key, arguments.client_ca.as_deref(), &arguments.alpn)?;
+            let config = security::server(
+                cert,
+                key,
+                (arguments.client_ca.as_deref(), arguments.accept_anonymous_clients),
+                &arguments.alpn,
+            )?;
             Some(OriginTls { config, http3: arguments.alpn.contains(&Alpn::H3) })
         }
         _ => None,

@@ -323,6 +323,30 @@ fn a_client_without_a_required_certificate_is_rejected() {
     assert!(result["failures"]["tls"].as_u64().unwrap() > 0, "{result}");
 }
 
+#[test]
+fn a_server_that_only_requests_certificates_accepts_none_and_refuses_those_of_strangers() {
+    let (lab, stranger) = (Lab::new(), Lab::new());
+    let ca = lab.file("ca.pem");
+    let (_origin, address) = lab.origin(&["--client-ca", &ca, "--accept-anonymous-clients"]);
+    let url = format!("https://{address}/");
+    assert!(all_answered(&load(&["--ca", &ca, &url])));
+    let of =
+        |lab: &Lab| ["--cert".to_owned(), lab.file("client.pem"), "--key".to_owned(), lab.file("client.key")];
+    let with = |own: &[String]| {
+        let own = own.iter().map(String::as_str);
+        ["--ca", &ca, "--tls-version", "1.2"]
+            .into_iter()
+            .chain(own)
+            .chain([url.as_str()])
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let (own, other) = (with(&of(&lab)), with(&of(&stranger)));
+    assert!(all_answered(&load(&own.iter().map(String::as_str).collect::<Vec<_>>())));
+    // Only a server that requested a certificate can refuse it.
+    assert!(refused(&other.iter().map(String::as_str).collect::<Vec<_>>()).contains("--cert"));
+}
+
 /// The error of a load that cannot start.
 fn refused(arguments: &[&str]) -> String {
     let ran = run(["load", "-d", "100ms", "--timeout", "2s"].into_iter().chain(arguments.iter().copied()));

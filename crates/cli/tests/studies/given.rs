@@ -102,6 +102,50 @@ fn tls_of_a_configuration_and_what_it_answers_are_those_of_the_configuration() {
     }
 }
 
+/// The filter in front of the script asks a service to which its cluster connects over TLS.
+#[test]
+fn a_service_that_a_configuration_calls_over_tls_answers() {
+    let folder = Folder::new("  - {name: asks, hops: [{config: envoy.yaml}]}\n");
+    let config = fs::read_to_string(folder.path("envoy.yaml")).unwrap();
+    let filter = "                http_filters:
+                  - name: envoy.filters.http.ext_authz
+                    typed_config:
+                      \"@type\": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz
+                      grpc_service: {envoy_grpc: {cluster_name: authorization}}
+                  - name: envoy.filters.http.lua
+";
+    let cluster = "  clusters:
+    - name: authorization
+      type: STRICT_DNS
+      load_assignment:
+        cluster_name: authorization
+        endpoints:
+          - lb_endpoints:
+              - endpoint: {address: {socket_address: {address: 192.0.2.9, port_value: 443}}}
+      transport_socket:
+        name: envoy.transport_sockets.tls
+        typed_config:
+          \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
+      typed_extension_protocol_options:
+        envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+          \"@type\": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+          explicit_http_config: {http2_protocol_options: {}}
+";
+    let asking = config
+        .replacen(
+            "                http_filters:\n                  - name: envoy.filters.http.lua\n",
+            filter,
+            1,
+        )
+        .replacen("  clusters:\n", cluster, 1);
+    fs::write(folder.path("envoy.yaml"), asking).unwrap();
+    let ran = folder.run();
+    let arm = arm(&result(&folder.path("out"), &ran.stderr), "asks");
+    assert_eq!(arm["answer"]["statuses"], json!({"200": 10}), "{}", ran.stderr);
+    let calls = &arm["answer"]["statistics"]["cluster.authorization.ssl.handshake"];
+    assert!(calls.as_u64() > Some(0), "{}", arm["answer"]);
+}
+
 #[test]
 fn what_envoy_refuses_is_bad_input_and_reported_with_its_reason_and_line() {
     let folder = Folder::new("  - {name: ours, hops: [{config: envoy.yaml}]}\n");

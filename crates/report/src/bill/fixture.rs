@@ -14,12 +14,16 @@ fn charge(cpu_us: Option<Interval>, whole_us: f64) -> Charge {
         cpu_us_per_request: cpu_us,
         cpu_share: cpu_us.map(|cpu| cpu.times(1.0 / whole_us)),
         response_us: ResponseCost { p50: cpu_us.map(|cpu| cpu.times(1.2)), ..ResponseCost::default() },
-        received_bytes_per_request: cpu_us.map(|_| interval(0.0, 0.1)),
-        sent_bytes_per_request: cpu_us.map(|cpu| interval(4.0 * cpu.estimate, 0.3)),
-        memory_bytes: cpu_us.map(|_| interval(400_000.0, 30_000.0)),
+        of_rounds: [
+            (RoundMeasure::RECEIVED_BYTES, cpu_us.map(|_| interval(0.0, 0.1))),
+            (RoundMeasure::SENT_BYTES, cpu_us.map(|cpu| interval(4.0 * cpu.estimate, 0.3))),
+            (RoundMeasure::MEMORY, cpu_us.map(|_| interval(400_000.0, 30_000.0))),
+            (RoundMeasure::MEMORY_PER_CONNECTION, cpu_us.map(|_| interval(8_200.0, 130.0))),
+        ]
+        .into_iter()
+        .collect(),
         cores,
         money_per_month: cores.map(|cores| cores.times(0.04 * 730.0)),
-        ..Charge::default()
     }
 }
 

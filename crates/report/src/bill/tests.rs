@@ -61,3 +61,11 @@ fn a_sum_that_is_undecided_says_how_many_rounds_decide_it() {
         assert!(line.contains("use a quieter machine") && !line.contains("--rounds"), "{line}");
     }
 }
+
+#[test]
+fn numbers_with_the_half_width_of_the_resolution_have_the_same_decimals() {
+    for estimate in [200.0, 500.0] {
+        let number = Interval { estimate, low: estimate - 0.1, high: estimate + 0.1 };
+        assert_eq!(precise(&number, level), format!("{estimate}.00 ±0.10"));
+    }
+}

@@ -4,7 +4,7 @@ use hoptax_result::{BillResult, BilledPart, BilledReplacement};
 use serde::Serialize;
 
 use super::{HtmlError, PageFinding, render};
-use crate::bill::{self, COLUMNS, Column, RESOURCES};
+use crate::bill::{self, Column, columns_of_rounds, columns_of_time};
 use crate::findings::groups;
 use crate::forest::{Forest, Item, bars};
 use crate::numbers::difference;
@@ -67,9 +67,9 @@ struct Page<'a> {
 
 /// A table of times, and one of other resources if there are any: side by side, they are wider than most windows.
 fn tables(of: impl Fn(&[Column]) -> Option<SideTable>) -> Vec<SideTable> {
-    let (times, resources) = COLUMNS.split_at(RESOURCES);
-    let resources = of(resources).filter(|table| bill::has_value(table, resources));
-    of(times).into_iter().chain(resources).collect()
+    let resources = columns_of_rounds();
+    let of_resources = of(&resources).filter(|table| bill::has_value(table, &resources));
+    of(&columns_of_time()).into_iter().chain(of_resources).collect()
 }
 
 /// The parts with their costs in CPU time, and the interval of the A/A arm.

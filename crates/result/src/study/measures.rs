@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::ArmRound;
 use crate::ProxyTraffic;
 pub use numbers::RoundNumbers;
+pub(crate) use numbers::charges_schema;
 pub(super) use numbers::{costs_schema, levels_schema};
 
 /// Size of a page of memory on x86-64, bytes.

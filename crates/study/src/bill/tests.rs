@@ -131,7 +131,7 @@ fn a_part_costs_what_the_whole_saves_without_it_and_the_most_expensive_is_first(
     let [lua, cors, jwt] = [0, 1, 2].map(|index| &bill.parts[index].cost);
     assert!(is_near(estimate(lua.cpu_us_per_request), 30.0), "{lua:?}");
     assert!(is_near(100.0 * estimate(cors.cpu_share), 10.0), "{cors:?}");
-    assert!(is_near(estimate(lua.memory_bytes), 2_000_000.0), "{lua:?}");
+    assert!(is_near(estimate(lua.of_rounds.get(RoundMeasure::MEMORY)), 2_000_000.0), "{lua:?}");
     assert_eq!(jwt, &Charge::default());
     assert!(is_near(estimate(bill.rest.unwrap().cpu_us_per_request), 60.0));
     assert!(is_near(estimate(bill.same_us), 0.0));
@@ -140,11 +140,15 @@ fn a_part_costs_what_the_whole_saves_without_it_and_the_most_expensive_is_first(
 #[test]
 fn bytes_are_those_of_the_statistics_of_the_proxy() {
     let bill = bill(&study(40.0), order(&BOTH));
-    let sent = |charge: &Charge| charge.sent_bytes_per_request.map(|bytes| bytes.estimate.round());
+    let sent =
+        |charge: &Charge| charge.of_rounds.get(RoundMeasure::SENT_BYTES).map(|bytes| bytes.estimate.round());
     let [lua, cors, jwt] = [0, 1, 2].map(|index| sent(&bill.parts[index].cost));
     assert_eq!((lua, cors, jwt), (Some(80.0), Some(0.0), None));
     assert_eq!((sent(&bill.whole), sent(bill.rest.as_ref().unwrap())), (Some(500.0), Some(420.0)));
-    assert_eq!(bill.whole.received_bytes_per_request.map(|bytes| bytes.estimate), Some(500.0));
+    assert_eq!(
+        bill.whole.of_rounds.get(RoundMeasure::RECEIVED_BYTES).map(|bytes| bytes.estimate),
+        Some(500.0)
+    );
 }
 
 #[test]

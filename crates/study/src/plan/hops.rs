@@ -432,7 +432,10 @@ fn in_words(section: &HopSection, usual: &str) -> String {
         HopProcessors::Number(number) => format!("{number} processors"),
         HopProcessors::Word(AllProcessors::All) => "all processors".to_owned(),
     }));
-    parts.extend(section.workers.map(|number| format!("{number} workers")));
+    parts.extend(section.workers.map(|number| match number {
+        1 => "1 worker".to_owned(),
+        number => format!("{number} workers"),
+    }));
     parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));
     parts.extend(section.env.iter().map(|(name, value)| {
         // It is printed in every report.

@@ -416,7 +416,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
     let connections = by_arm.connections.or(by_study.connections).filter(|number| *number >= least);
     let workers = choose((by_arm.workers, by_study.workers), required.workers, false, |number| {
         format!(
-            "`{name}` sets {} workers and does not support `workers: {number}`: remove it",
+            "`{name}` sets `workers: {}` and does not support `workers: {number}`: remove it",
             required.workers.unwrap_or_default()
         )
     })?;

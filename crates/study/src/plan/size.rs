@@ -63,6 +63,13 @@ impl Plan {
         arms.map(|arm| arm.upstreams).max().unwrap_or(0)
     }
 
+    /// Whether a given configuration presents a certificate to upstream servers that request one.
+    pub fn presents_certificate(&self) -> bool {
+        let given = self.arms.iter().flat_map(|arm| &arm.chain.hops).filter_map(|hop| hop.given.as_ref());
+        let mut configurations = given.filter_map(|given| self.configurations.of(&given.path).ok());
+        configurations.any(|one| one.adapted.files.presents_certificate)
+    }
+
     /// The number of origins and applications of a round.
     pub fn origins(&self) -> usize {
         let shared: usize = self.shared_applications().iter().map(|(_, count)| count).sum();

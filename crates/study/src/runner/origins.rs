@@ -53,7 +53,8 @@ impl Origins {
     }
 }
 
-/// Starts the companion: an origin, on the processors of the origins. Proxies may fetch the certificates of the lab from it.
+/// Starts the companion: an origin, on the processors of the origins. Proxies may fetch the certificates of the lab from it, and
+/// given configurations may call it over TLS.
 pub(super) fn start_companion(
     setting: &Setting<'_>,
     link: Option<&Link>,
@@ -64,7 +65,8 @@ pub(super) fn start_companion(
         if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
     let ends = Ends { link, network: None };
     let secrets = lab.map(|lab| ["--secrets".into(), lab.folder().into()]);
-    let flags: Vec<OsString> = secrets.into_iter().flatten().collect();
+    let tls = lab.map(|lab| tls_flags(lab, ClientCertificates::Ignored));
+    let flags: Vec<OsString> = secrets.into_iter().flatten().chain(tls.into_iter().flatten()).collect();
     Ok(OriginProcess::start(setting.program, ends.listening_origin(), &flags, &log, processors)?)
 }
 
@@ -73,12 +75,24 @@ pub(super) fn default_file(setting: &Setting<'_>, number: usize) -> PathBuf {
     setting.directory.join(format!("origin-{}.default", number + 1))
 }
 
-/// The flags of an origin that serves TLS, and that requires client certificates if `is_mutual`.
-fn tls_flags(lab: &Lab, is_mutual: bool) -> Vec<OsString> {
+/// What an origin does about certificates of its clients.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClientCertificates {
+    Ignored,
+    /// Requested, because some clients have one.
+    Requested,
+    Required,
+}
+
+/// The flags of an origin that serves TLS.
+fn tls_flags(lab: &Lab, clients: ClientCertificates) -> Vec<OsString> {
     let mut flags: Vec<OsString> =
         vec!["--cert".into(), lab.certificate(ORIGIN).into(), "--key".into(), lab.key(ORIGIN).into()];
-    if is_mutual {
+    if clients != ClientCertificates::Ignored {
         flags.extend(["--client-ca".into(), lab.authority().into()]);
+    }
+    if clients == ClientCertificates::Requested {
+        flags.push("--accept-anonymous-clients".into());
     }
     flags
 }
@@ -98,9 +112,14 @@ pub(super) fn start_origins(
         if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
     let log = |name: &str| setting.directory.join(format!("{name}.log"));
     let start_origin = |ends: Ends<'_>, name: &str, more: &[OsString]| -> Result<OriginProcess, RunError> {
-        // Whether a cluster of a given configuration presents a certificate is not known.
-        let is_mutual = is_mutual && name != GIVEN;
-        let secured = lab.map_or_else(Vec::new, |lab| tls_flags(lab, is_mutual));
+        let clients = match name {
+            // Clusters of some configurations have a certificate and others none, so none is required.
+            GIVEN if plan.presents_certificate() => ClientCertificates::Requested,
+            GIVEN => ClientCertificates::Ignored,
+            _ if is_mutual => ClientCertificates::Required,
+            _ => ClientCertificates::Ignored,
+        };
+        let secured = lab.map_or_else(Vec::new, |lab| tls_flags(lab, clients));
         let more: Vec<OsString> = more.iter().cloned().chain(secured).collect();
         let started = ends.at_servers(false, || {
             OriginProcess::start(setting.program, ends.listening_origin(), &more, &log(name), processors)
@@ -172,4 +191,31 @@ pub(super) fn start_origins(
         all.push(origin);
     }
     Ok((all, Origins { shared, tcp, given, own }))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_subject::lab::PeerNames;
+
+    use super::*;
+
+    #[test]
+    fn an_origin_asks_its_clients_for_certificates_only_if_they_may_have_some() {
+        let folder = tempfile::tempdir().unwrap();
+        let lab = Lab::create(folder.path(), [], &PeerNames::default()).unwrap();
+        for (clients, requests, accepts_anonymous) in [
+            (ClientCertificates::Ignored, false, false),
+            (ClientCertificates::Requested, true, true),
+            (ClientCertificates::Required, true, false),
+        ] {
+            let flags = tls_flags(&lab, clients);
+            let has = |flag: &str| flags.iter().any(|other| other == flag);
+            assert!(has("--cert"));
+            assert_eq!(
+                (has("--client-ca"), has("--accept-anonymous-clients")),
+                (requests, accepts_anonymous),
+                "{flags:?}"
+            );
+        }
+    }
 }

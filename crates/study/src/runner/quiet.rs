@@ -16,12 +16,12 @@ use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
 
 use crate::disturbance::{HandoverLimits, is_lost, was_delayed};
-use crate::plan::{Block, Plan};
+use crate::plan::{self, Block, Plan};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
 const READ_INTERVAL: Duration = Duration::from_millis(20);
-/// Initial allowance, so that a bad start can be waited out.
+/// Initial allowance, so that a bad start can be waited out: no more than all slices take, so that a short study stays short.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
 /// is never quiet cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
@@ -59,11 +59,16 @@ impl Quiet {
     /// Monitors processors that are distinct. There is no probe if generator and proxy share a processor, nor with a
     /// link, whose round trips far exceed the effect of placement. A resumed study uses the readings of its earlier
     /// rounds.
-    pub(super) fn over(placement: &Placement, has_link: bool, earlier: &[RoundRecord]) -> io::Result<Self> {
+    pub(super) fn over(
+        plan: &Plan,
+        (placement, has_link): (&Placement, bool),
+        earlier: &[RoundRecord],
+    ) -> io::Result<Self> {
         let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
         let slices = earlier.iter().flat_map(|round| &round.slices).cloned().collect();
-        Ok(Self { probe, slices, allowance: FIRST_WAIT, shares_processors: has_link, seen: (0, 0) })
+        let allowance = first_allowance(plan);
+        Ok(Self { probe, slices, allowance, shares_processors: has_link, seen: (0, 0) })
     }
 
     /// The usual placement so far; None before the first slice, and where slices are no noisier further apart.
@@ -115,6 +120,16 @@ impl Quiet {
     }
 }
 
+/// [`FIRST_WAIT`], or the time of all planned slices if that is shorter.
+fn first_allowance(plan: &Plan) -> Duration {
+    let slices = |block: &Block| {
+        let slice = plan.loads.get(block.load).map_or(Duration::ZERO, |load| load.slice);
+        slice.saturating_mul(u32::try_from(block.subjects.len()).unwrap_or(u32::MAX))
+    };
+    let round: Duration = plan::blocks(plan, 0).iter().map(slices).sum();
+    FIRST_WAIT.min(round.saturating_mul(plan.rounds))
+}
+
 /// The planned slices of a round that have no measurement that counts, each with its block and subject. Those that were
 /// lost to a move of the processors are not among them: another measurement would be at another placement than the rest
 /// of their block.
@@ -149,7 +164,7 @@ mod tests {
     use hoptax_functions::Catalogue;
 
     use super::*;
-    use crate::{file, plan};
+    use crate::file;
 
     /// A slice of 100 ms with this reading.
     fn slice(handover_ns: f64) -> SliceRecord {
@@ -173,6 +188,21 @@ mod tests {
         assert!((49..=50).contains(&again), "{again}");
         assert!(!repeats(&mut quiet, 60.0, 0) && !repeats(&mut quiet, 60.0, 0));
         assert!(repeats(&mut quiet, 60.0, 1), "slices that count earn time for others");
+    }
+
+    #[test]
+    fn a_study_may_first_wait_for_as_long_as_its_slices_take_and_five_seconds_at_most() {
+        let first = |rounds: u32, blocks: u32| {
+            let text = format!(
+                "name: test\nrounds: {rounds}\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, blocks: {blocks}, slice: 50ms}}]\n"
+            );
+            let (file, positions) = file::read("test.yaml", &text).unwrap();
+            let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+            (first_allowance(&plan), plan.subjects.len() as u32)
+        };
+        let (short, subjects) = first(2, 1);
+        assert_eq!(short, Duration::from_millis(2 * 50) * subjects);
+        assert_eq!(first(30, 9).0, FIRST_WAIT);
     }
 
     #[test]

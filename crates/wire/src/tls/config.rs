@@ -106,6 +106,8 @@ pub struct ServerSecurity {
     pub identity: Identity,
     /// The authorities of accepted client certificates; none are requested if empty.
     pub client_authorities: Vec<CertificateDer<'static>>,
+    /// Whether a client may present no certificate although one is requested.
+    pub accepts_anonymous_clients: bool,
     /// The versions accepted.
     pub versions: Versions,
     /// Whether sessions can be resumed.
@@ -227,9 +229,10 @@ pub fn server_config(security: ServerSecurity) -> Result<Arc<ServerConfig>, Setu
         builder.with_no_client_auth()
     } else {
         let roots = Arc::new(roots(security.client_authorities)?);
-        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
-            .build()
-            .map_err(|error| SetupError::Refused(error.to_string()))?;
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+        let verifier =
+            if security.accepts_anonymous_clients { verifier.allow_unauthenticated() } else { verifier };
+        let verifier = verifier.build().map_err(|error| SetupError::Refused(error.to_string()))?;
         builder.with_client_cert_verifier(verifier)
     };
     let mut config = builder.with_single_cert(security.identity.certificates, security.identity.key)?;

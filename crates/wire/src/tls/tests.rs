@@ -24,6 +24,7 @@ fn server() -> (Arc<ServerConfig>, String) {
     let config = server_config(ServerSecurity {
         identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
         client_authorities: Vec::new(),
+        accepts_anonymous_clients: false,
         versions: Versions::Both,
         resumes: true,
         alpn: Vec::new(),

@@ -73,7 +73,8 @@ impl Laboratory {
             LabError::Files(FilesError::Missing(_)) => Failure::bad_input(error),
             LabError::Files(_) | LabError::Certificates(_) => Failure::environment(error),
         })?;
-        let stubs = Stubs::start(&program, &certificates, &folder).map_err(Failure::environment)?;
+        let stubs = Stubs::start(&program, &certificates, names.files.presents_certificate, &folder)
+            .map_err(Failure::environment)?;
         let adapted = adapt_to(given, addresses(&stubs), &folder)?;
         let (given, lacking) = (given.clone(), Vec::new());
         let mut new = Self { given, adapted, lacking, stubs, envoy, program, folder, certificates };

@@ -105,6 +105,11 @@ pub(in crate::study) fn costs_schema(generator: &mut SchemaGenerator) -> Schema 
     })
 }
 
+/// The schema of what a proxy or a part of it is charged.
+pub(crate) fn charges_schema(generator: &mut SchemaGenerator) -> Schema {
+    schema(generator, |definition| (definition.level.to_owned(), false))
+}
+
 /// A field for each measure with its description. Fields that earlier versions lack have a default.
 fn schema(generator: &mut SchemaGenerator, describe: fn(&MeasureDefinition) -> (String, bool)) -> Schema {
     let mut schema = json_schema!({"type": "object", "properties": {}});

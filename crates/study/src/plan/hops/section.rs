@@ -75,7 +75,7 @@ fn problem_of_workers(section: &HopSection, functions: &Composition) -> Option<S
     let setting = functions.components().iter().find(|component| component.function.workers.is_some())?;
     let of_function = setting.function.workers.filter(|number| *number != stated)?;
     Some(format!(
-        "`{}` sets {of_function} workers and does not support `workers: {stated}`: remove one of the two",
+        "`{}` sets `workers: {of_function}` and does not support `workers: {stated}`: remove one of the two",
         setting.name
     ))
 }

@@ -168,7 +168,7 @@ fn proxies_that_cannot_work_are_refused_with_the_reason() {
             "`a` needs HTTP/2 from `hop-1` to the origin, but the proxies between them use HTTP/1.1",
         ),
         ("near, far-2, {name: far, clones: 2}", "`far` has `clones` and another proxy has the name of one"),
-        ("{functions: [workers/two], workers: 3}", "`workers/two` sets 2 workers and does not support"),
+        ("{functions: [workers/two], workers: 3}", "`workers/two` sets `workers: 2` and does not support"),
         ("{proxy: nginx, order: as-written}", "`order` is for Envoy, not for nginx"),
     ] {
         let found = of(hops).expect_err(hops).to_string();

@@ -66,6 +66,27 @@ fn arm<'a>(plan: &'a Plan, id: &str) -> &'a Arm {
 }
 
 #[test]
+fn a_configuration_presents_a_certificate_if_a_cluster_has_one() {
+    let of = |common: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let tls = format!(
+            "{{name: shop, type: STRICT_DNS, transport_socket: {{name: tls, typed_config: {{'@type': \
+             type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext, common_tls_context: {common}}}}}}}"
+        );
+        let config = CONFIG.replace("{name: shop, type: STRICT_DNS}", &tls);
+        assert_ne!(config, CONFIG);
+        fs::write(folder.path().join("envoy.yaml"), config).unwrap();
+        read(folder.path(), "arms: [baseline, {name: ours, hops: [{config: envoy.yaml}]}]")
+            .unwrap()
+            .presents_certificate()
+    };
+    assert!(of(
+        "{tls_certificates: [{certificate_chain: {filename: a.pem}, private_key: {filename: a.key}}]}"
+    ));
+    assert!(!of("{}"));
+}
+
+#[test]
 fn a_configuration_is_a_proxy_with_a_request_of_its_own() {
     let plan = given("baseline, lua, {name: ours, hops: [{config: envoy.yaml}]}").unwrap();
     let ours = arm(&plan, "ours");
