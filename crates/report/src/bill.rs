@@ -290,6 +290,14 @@ fn interactions(found: &BilledInteractions) -> Vec<String> {
         ];
     }
     let mut lines: Vec<String> = found.pairs.iter().map(|one| pair(one, found.rounds)).collect();
+    let adds_up =
+        |pair: &BilledPair| pair.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Equivalent);
+    if !found.pairs.is_empty() && found.pairs.iter().all(adds_up) {
+        lines.push(
+            "none of these pairs interacts, so their study does not confirm the difference of the first: it may be chance, or come from three parts or more together"
+                .to_owned(),
+        );
+    }
     if let Some(pairs_us) = &found.pairs_us {
         lines.push(format!(
             "all these pairs: {} us of the difference between one by one and together, by a study of their own of {} rounds",

@@ -11,6 +11,7 @@ use hoptax_result::{
 use hoptax_stats::{DECISIVE, decide, rounds_needed, sum_of_dependent};
 
 use crate::precision::at_looks;
+use crate::summary::once::resolution;
 
 pub use configurations::{ArmIn, configuration_differences};
 pub use keys::key_differences;
@@ -95,6 +96,13 @@ fn compared(
     let confidence = result.plan.quantile_confidence();
     let decision = decide(&difference_share, rounds, confidence, margin_share)?;
     let needed = || {
+        let resolution = match measure {
+            CostMeasure::OfRounds(measure) => resolution(&result.rounds, &arm.id, measure),
+            _ => None,
+        };
+        if resolution.is_some_and(|resolution| resolution / level > DECISIVE * margin_share) {
+            return None;
+        }
         // Measuring until decided uses intervals of the confidence of looks.
         let half_width = difference_share.half_width() * at_looks(rounds, confidence)?;
         let needed = rounds_needed(half_width, rounds, DECISIVE * margin_share)?;
@@ -138,6 +146,8 @@ pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{ArmRound, HopUse, Opened, RoundMeasure, StudyRound};
+
     use super::*;
     use crate::fixture::{self, around};
 
@@ -184,6 +194,30 @@ mod tests {
         let needed = same.rounds_until_decided.unwrap();
         // A quarter of the half-width takes sixteen times as many rounds, and fewer as Student's quantile shrinks.
         assert!((100..=160).contains(&needed), "{needed}");
+    }
+
+    #[test]
+    fn no_number_of_rounds_decides_what_the_resolution_hides() {
+        let memory = RoundMeasure::MEMORY_PER_CONNECTION;
+        let needed = |connections: u64| {
+            let mut result = result(None, None);
+            for arm in &mut result.arms {
+                let of_rounds = [(memory, Some(around(8_000.0, 410.0)))].into_iter().collect();
+                arm.hops = vec![HopUse { of_rounds, ..HopUse::default() }];
+                arm.cost.of_rounds.set(memory, Some(around(10.0, 410.0)));
+            }
+            let opened = Opened { connections, before_bytes: 0, after_bytes: 8_000 * connections };
+            let once = ArmRound { opened: Some(opened), ..ArmRound::default() };
+            let arms = || result.arms.iter().map(|arm| (arm.id.clone(), once.clone())).collect();
+            result.rounds =
+                (0..12).map(|round| StudyRound { round, arms: arms(), ..StudyRound::default() }).collect();
+            let found = compare(&result, "baseline", 0.02);
+            let same = measure(&found.subjects[0], CostMeasure::OfRounds(memory)).unwrap();
+            assert_eq!(same.decision, Decision::Undecided);
+            same.rounds_until_decided
+        };
+        assert_eq!(needed(50), None, "five pages are 410 bytes of each of fifty connections");
+        assert!(needed(50_000).is_some());
     }
 
     #[test]

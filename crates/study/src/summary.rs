@@ -13,7 +13,7 @@ mod histogram;
 mod layers;
 mod limits;
 mod numbers;
-mod once;
+pub(crate) mod once;
 mod parts;
 mod response;
 mod rules;

@@ -69,3 +69,14 @@ fn numbers_with_the_half_width_of_the_resolution_have_the_same_decimals() {
         assert_eq!(precise(&number, level), format!("{estimate}.00 ±0.10"));
     }
 }
+
+#[test]
+fn a_difference_that_no_pair_confirms_is_said_to_be_unconfirmed() {
+    let mut bill = fixture::bill();
+    let unconfirmed = "does not confirm the difference";
+    assert!(forms(&bill).iter().all(|form| !form.contains(unconfirmed)));
+    let pairs = &mut bill.interactions.as_mut().unwrap().pairs;
+    pairs.retain(|pair| pair.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Equivalent));
+    assert_eq!(pairs.len(), 1);
+    assert!(forms(&bill).iter().all(|form| form.contains(unconfirmed)));
+}

@@ -35,10 +35,14 @@ pub(super) fn levels(rounds: &Rounds<'_>, (arm, proxy): (&str, usize)) -> RoundN
 
 /// The interval, at least as wide as the resolution of the measure on each side.
 fn at_resolution(interval: Interval, rounds: &Rounds<'_>, (arm, measure): (&str, RoundMeasure)) -> Interval {
-    let resolution = |round: &StudyRound| (measure.definition().resolution)(round.arms.get(arm)?);
-    let Some(resolution) = rounds.all.iter().find_map(resolution) else { return interval };
+    let Some(resolution) = resolution(rounds.all, arm, measure) else { return interval };
     let (estimate, half_width) = (interval.estimate, interval.half_width().max(resolution));
     Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+}
+
+/// The half-width below which no number of rounds narrows the intervals of a measure; none if rounds narrow all.
+pub(crate) fn resolution(rounds: &[StudyRound], arm: &str, measure: RoundMeasure) -> Option<f64> {
+    rounds.iter().find_map(|round| (measure.definition().resolution)(round.arms.get(arm)?))
 }
 
 #[cfg(test)]
@@ -126,10 +130,10 @@ mod tests {
         let all = Rounds { all: &evidence, times: &[], confidence: 0.95 };
         let level = levels(&all, ("lua", 0)).get(RoundMeasure::MEMORY_PER_CONNECTION).unwrap();
         assert!((level.estimate - 10_000.0).abs() < 1e-6, "{level:?}");
-        // Pages of 4,096 bytes over 50 connections.
-        assert!((level.half_width() - 81.92).abs() < 1e-6, "{level:?}");
+        // Five pages of 4,096 bytes over 50 connections.
+        assert!((level.half_width() - 409.6).abs() < 1e-6, "{level:?}");
         let cost = costs(&all, &arm("lua")).get(RoundMeasure::MEMORY_PER_CONNECTION).unwrap();
-        assert!((cost.estimate - 4_000.0).abs() < 1e-6 && cost.half_width() > 81.0, "{cost:?}");
+        assert!((cost.estimate - 4_000.0).abs() < 1e-6 && cost.half_width() > 409.0, "{cost:?}");
     }
 
     /// Growth per connection of identical proxies and how often it was read, in a real study of twenty A/A arms.
