@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hoptax_certs::KeyKind;
+use hoptax_nearest::hint;
 use hoptax_secrets::users_of_urls;
 use serde_json::{Value, json};
 
@@ -224,6 +225,33 @@ impl Adapted {
             |pointer: String| Problem { place: self.place(&pointer), message: SERVER_OF_CODE.to_owned() };
         let problems: Vec<Problem> = found.map(problem).collect();
         if problems.is_empty() { Ok(()) } else { Err(Problems::new(problems)) }
+    }
+
+    /// The listener that `wanted` names: the one of this name, or the only one whose name begins so. Control planes append
+    /// addresses to names, as Consul in `public_listener:127.0.0.1:21001`.
+    ///
+    /// # Errors
+    /// A message with the names of the listeners, if none is meant, or several.
+    pub fn listener(&self, wanted: &str) -> Result<&Listener, String> {
+        if let Some(exact) = self.listeners.iter().find(|listener| listener.name == wanted) {
+            return Ok(exact);
+        }
+        let quoted = |listeners: &[&Listener]| {
+            let names: Vec<String> =
+                listeners.iter().map(|listener| format!("`{}`", listener.name)).collect();
+            names.join(", ")
+        };
+        let all: Vec<&Listener> = self.listeners.iter().collect();
+        let begin_so: Vec<&Listener> =
+            all.iter().copied().filter(|listener| listener.name.starts_with(wanted)).collect();
+        match begin_so.as_slice() {
+            [only] => Ok(only),
+            [] => {
+                let hint = hint(wanted, all.iter().map(|listener| listener.name.as_str()));
+                Err(format!("no listener `{wanted}`{hint}; listeners: {}", quoted(&all)))
+            }
+            several => Err(format!("several listeners begin with `{wanted}`: {}", quoted(several))),
+        }
     }
 
     /// The whole as a bootstrap of Envoy.

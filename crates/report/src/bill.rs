@@ -236,7 +236,7 @@ pub(crate) fn adds_up(bill: &BillResult) -> Vec<String> {
     };
     let mut lines: Vec<String> =
         bill.sum.as_ref().map(|one| sum(&whose, one, bill.rounds)).into_iter().collect();
-    lines.extend(bill.interactions.iter().flat_map(interactions));
+    lines.extend(bill.interactions.iter().flat_map(|found| interactions(found, bill.sum.as_ref())));
     lines.extend(bill.same_us.as_ref().map(same));
     lines
 }
@@ -281,28 +281,28 @@ pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
     parts.chain(changes).chain(lacking).chain(cannot_run).collect()
 }
 
-/// What the study of the pairs says about each of them.
-fn interactions(found: &BilledInteractions) -> Vec<String> {
+/// What the second study says of the sum of the first, and of each pair.
+fn interactions(found: &BilledInteractions, first: Option<&BilledSum>) -> Vec<String> {
     if found.verdict == Verdict::Void {
         return vec![
-            "which parts interact is not known: the study of their pairs is void, see `pairs/report.html`"
-                .to_owned(),
+            "which parts interact is not known: the second study is void, see `pairs/report.html`".to_owned(),
         ];
     }
-    let mut lines: Vec<String> = found.pairs.iter().map(|one| pair(one, found.rounds)).collect();
-    let adds_up =
-        |pair: &BilledPair| pair.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Equivalent);
-    if !found.pairs.is_empty() && found.pairs.iter().all(adds_up) {
+    let mut lines: Vec<String> =
+        found.sum.as_ref().map(|again| second_sum(again, first, found.rounds)).into_iter().collect();
+    lines.extend(found.pairs.iter().map(|one| pair(one, found.rounds)));
+    let adds_up = |sum: Option<&BilledSum>| sum.is_some_and(|sum| sum.decision == Decision::Equivalent);
+    let is_confirmed = found.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Different);
+    if is_confirmed && !found.pairs.is_empty() && found.pairs.iter().all(|pair| adds_up(pair.sum.as_ref())) {
         lines.push(
-            "none of these pairs interacts, so their study does not confirm the difference of the first: it may be chance, or come from three parts or more together"
+            "none of these pairs interacts: the difference comes from other pairs, or from three parts or more together"
                 .to_owned(),
         );
     }
     if let Some(pairs_us) = &found.pairs_us {
         lines.push(format!(
-            "all these pairs: {} us of the difference between one by one and together, by a study of their own of {} rounds",
-            difference(pairs_us),
-            found.rounds
+            "all these pairs: {} us of the difference between one by one and together",
+            difference(pairs_us)
         ));
     }
     lines
@@ -373,6 +373,26 @@ fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
         }
     };
     format!("{costs}: {meaning}")
+}
+
+/// The sum of the second study, and whether it confirms that of the first.
+fn second_sum(again: &BilledSum, first: Option<&BilledSum>, rounds: u32) -> String {
+    let first = first.filter(|first| first.decision == Decision::Different);
+    let judgement = first.and_then(|first| {
+        let is_same_sign = (first.interaction_us.estimate > 0.0) == (again.interaction_us.estimate > 0.0);
+        match (again.decision, again.interaction_us.contains(0.0)) {
+            (Decision::Undecided, _) => None,
+            (_, true) => Some("does not confirm this"),
+            (_, false) if !is_same_sign => Some("contradicts this"),
+            (Decision::Equivalent, false) => Some("confirms this, but finds it small"),
+            (Decision::Different, false) => Some("confirms this"),
+        }
+    });
+    let they = match judgement {
+        Some(judgement) => format!("a second study of {rounds} rounds {judgement}: they"),
+        None => format!("in a second study of {rounds} rounds, they"),
+    };
+    sum(&they, again, rounds)
 }
 
 fn same(same: &Interval) -> String {

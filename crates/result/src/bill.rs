@@ -45,7 +45,7 @@ pub struct BillResult {
     pub rest: Option<Charge>,
     /// Whether the parts add up; null with fewer than two measured parts, and if one of the numbers is missing.
     pub sum: Option<BilledSum>,
-    /// Which parts interact; null if the parts add up, and if that was not measured.
+    /// What a second study says of it, and which parts interact; null if the parts add up, and if that was not measured.
     pub interactions: Option<BilledInteractions>,
     /// The changes that were asked for, in their order.
     pub changes: Vec<BilledChange>,
@@ -179,15 +179,18 @@ pub struct BilledReplacement {
     pub cannot_run: bool,
 }
 
-/// Pairs of parts, each measured together and one by one in a study of its own, after the first study had found that the parts
-/// do not add up.
+/// The second study of a bill, after the first one had found that the parts do not add up: all parts again, and pairs of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BilledInteractions {
-    /// Verdict of the study of the pairs.
+    /// Verdict of the second study.
     pub verdict: Verdict,
     /// Its completed rounds.
     pub rounds: u32,
+    /// Whether the parts add up by this study, which the numbers of the first one did not select; null if one of the numbers is
+    /// missing.
+    #[serde(default)]
+    pub sum: Option<BilledSum>,
     /// The pairs of the most expensive parts.
     pub pairs: Vec<BilledPair>,
     /// Sum of the interactions of these pairs, us of CPU time per request; null if one of them is missing. It is all of

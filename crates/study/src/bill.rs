@@ -1,5 +1,5 @@
 //! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
-//! [`pairs`] says which two parts interact, from a second study.
+//! [`pairs`] says from a second study whether it is confirmed that they do not, and which two parts interact.
 
 pub mod pairs;
 

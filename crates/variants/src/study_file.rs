@@ -41,7 +41,7 @@ pub struct Source<'a> {
 pub enum Question {
     /// What the whole costs, and what each part adds.
     Parts,
-    /// Which two parts interact, in CPU time.
+    /// Whether the parts add up, and which two interact, in CPU time.
     Pairs,
 }
 
@@ -58,7 +58,9 @@ pub fn study_file(
     let summary = match question {
         Question::Parts => format!("What does {configuration} cost, and what does each of its parts add?"),
         Question::Pairs => {
-            format!("Which two parts of {configuration} cost less together than apart, or more?")
+            format!(
+                "Do parts of {configuration} cost less together than apart, or more, and which two of them?"
+            )
         }
     };
     let mut text = format!(

@@ -1,7 +1,7 @@
 //! `hoptax price`: measures what an Envoy configuration costs per request, and what each of its parts adds.
 //!
 //! It takes the configuration apart, tries the whole and the whole without each part, and measures those that answer alike in
-//! one study. If the parts do not add up, a second study measures pairs of them.
+//! one study. If the parts do not add up, a second study measures them again, and pairs of them.
 
 mod laboratory;
 mod order;
@@ -40,7 +40,7 @@ use crate::print;
 const ROUNDS: u32 = 12;
 /// The folder of the tries, in the run folder.
 const TRIES: &str = "tries";
-/// The folder of the study of pairs, in the run folder.
+/// The folder of the second study, which has the pairs, in the run folder.
 const PAIRS: &str = "pairs";
 
 /// Runs the command.

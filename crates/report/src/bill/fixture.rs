@@ -90,6 +90,14 @@ pub(crate) fn bill() -> BillResult {
         interactions: Some(BilledInteractions {
             verdict: Verdict::Sound,
             rounds: 12,
+            sum: Some(BilledSum {
+                parts_us: interval(36.1, 2.7),
+                together_us: interval(47.7, 2.0),
+                interaction_us: interval(-11.6, 2.2),
+                interaction_share: interval(-0.0644, 0.0122),
+                decision: Decision::Different,
+                rounds_until_decided: None,
+            }),
             pairs: vec![
                 pair("rbac", Some((interval(-12.1, 2.0), Decision::Different))),
                 pair("cors", Some((interval(0.4, 2.1), Decision::Equivalent))),

@@ -50,7 +50,7 @@ fn a_sum_that_is_undecided_says_how_many_rounds_decide_it() {
     undecided(interactions.pairs[0].sum.as_mut().unwrap(), Some(30));
     let advice = |rounds: u32| format!("about {rounds} in all: `--rounds {rounds}`");
     let lines = adds_up(&bill);
-    assert!(lines[0].contains(&advice(40)) && lines[1].contains(&advice(30)), "{lines:?}");
+    assert!(lines[0].contains(&advice(40)) && lines[2].contains(&advice(30)), "{lines:?}");
     // A bill that is continued has no fewer rounds than before.
     undecided(bill.sum.as_mut().unwrap(), Some(5));
     let line = &adds_up(&bill)[0];
@@ -71,12 +71,51 @@ fn numbers_with_the_half_width_of_the_resolution_have_the_same_decimals() {
 }
 
 #[test]
-fn a_difference_that_no_pair_confirms_is_said_to_be_unconfirmed() {
+fn the_second_study_confirms_the_difference_of_the_first_or_does_not() {
     let mut bill = fixture::bill();
-    let unconfirmed = "does not confirm the difference";
-    assert!(forms(&bill).iter().all(|form| !form.contains(unconfirmed)));
-    let pairs = &mut bill.interactions.as_mut().unwrap().pairs;
-    pairs.retain(|pair| pair.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Equivalent));
-    assert_eq!(pairs.len(), 1);
-    assert!(forms(&bill).iter().all(|form| form.contains(unconfirmed)));
+    let mut said = |decision: Decision, interaction_us: f64| {
+        let again = bill.interactions.as_mut().unwrap().sum.as_mut().unwrap();
+        again.decision = decision;
+        again.interaction_us =
+            Interval { estimate: interaction_us, low: interaction_us - 1.0, high: interaction_us + 1.0 };
+        let line = adds_up(&bill).swap_remove(1);
+        for form in forms(&bill) {
+            assert!(form.contains(" second study of 12 rounds"), "{form}");
+        }
+        line
+    };
+    let not_confirmed = said(Decision::Equivalent, -0.5);
+    assert!(
+        not_confirmed.starts_with("a second study of 12 rounds does not confirm this: they cost ")
+            && not_confirmed.ends_with(": they add up within 5 % of the whole"),
+        "{not_confirmed}"
+    );
+    for (decision, interaction_us, judgement) in [
+        (Decision::Equivalent, -3.0, "confirms this, but finds it small: they cost"),
+        (Decision::Equivalent, 3.0, "contradicts this: they cost"),
+        (Decision::Different, -11.6, "confirms this: they cost"),
+        (Decision::Different, 11.6, "contradicts this: they cost"),
+    ] {
+        let line = said(decision, interaction_us);
+        assert!(line.starts_with(&format!("a second study of 12 rounds {judgement}")), "{line}");
+    }
+    let undecided = said(Decision::Undecided, -6.0);
+    assert!(undecided.starts_with("in a second study of 12 rounds, they cost"), "{undecided}");
+    // What the first study did not find has nothing to confirm.
+    bill.sum.as_mut().unwrap().decision = Decision::Undecided;
+    bill.interactions.as_mut().unwrap().sum.as_mut().unwrap().decision = Decision::Different;
+    assert!(adds_up(&bill)[1].starts_with("in a second study"), "{:?}", adds_up(&bill));
+}
+
+#[test]
+fn a_confirmed_difference_that_no_pair_explains_is_said_to_come_from_others() {
+    let mut bill = fixture::bill();
+    let elsewhere = "comes from other pairs, or from three parts";
+    assert!(forms(&bill).iter().all(|form| !form.contains(elsewhere)));
+    let found = bill.interactions.as_mut().unwrap();
+    found.pairs.retain(|pair| pair.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Equivalent));
+    assert_eq!(found.pairs.len(), 1);
+    assert!(forms(&bill).iter().all(|form| form.contains(elsewhere)));
+    bill.interactions.as_mut().unwrap().sum.as_mut().unwrap().decision = Decision::Equivalent;
+    assert!(forms(&bill).iter().all(|form| !form.contains(elsewhere)));
 }

@@ -1,8 +1,11 @@
-//! Which two parts of a bill interact: the pairs to measure, and what a study of them says.
+//! The second study of a bill whose parts do not add up: whether it confirms that, and which two parts interact.
 //!
 //! **Why a second study.** Which parts cost most is known after the first study only, and measuring all pairs of all parts from
 //! the start would multiply its length. A pair that is chosen by the numbers of one study must not be judged by them either:
-//! the largest of several errors is not small. The second study measures each pair and its two parts anew.
+//! the largest of several errors is not small. The second study measures each pair and all parts anew.
+//!
+//! **Why all parts again.** One sum of twenty whose parts add up lies outside of its interval. The second study measures all
+//! parts one by one and together too, so it says of the sum of the first study whether it was chance.
 //!
 //! **Why the most expensive parts.** If two parts make each other more expensive, removing either one saves the extra cost,
 //! so it is contained in the cost of both. If they share work, the cost of each is what the other does not need as well; the
@@ -30,17 +33,18 @@ pub struct Pair {
     pub both: Result<String, String>,
 }
 
-/// The arms without one part whose pairs are to be measured; none if the parts add up, and with fewer than three parts: the
-/// arm without all parts is already that of the only pair.
-pub fn suspects(bill: &BillResult) -> Vec<String> {
-    let is_suspicious = |sum: &BilledSum| match sum.decision {
+/// Whether the sum of a bill is to be measured again: its parts interact, or may interact by more than the margin.
+pub fn is_in_doubt(bill: &BillResult) -> bool {
+    bill.sum.as_ref().is_some_and(|sum| match sum.decision {
         Decision::Equivalent => false,
         Decision::Different => true,
         Decision::Undecided => sum.interaction_share.estimate.abs() > BilledSum::MARGIN_SHARE,
-    };
-    if !bill.sum.as_ref().is_some_and(is_suspicious) {
-        return Vec::new();
-    }
+    })
+}
+
+/// The arms without one part whose pairs are to be measured; none with fewer than three parts: the arm without all parts is
+/// already that of the only pair.
+pub fn suspects(bill: &BillResult) -> Vec<String> {
     let measured = || bill.parts.iter().filter(|part| part.cost.cpu_us_per_request.is_some());
     let is_idle = |activity: &Activity| matches!(activity, Activity::NotExercised { .. });
     // The bill has them in the order of their costs. Parts that did nothing hardly share work.
@@ -50,11 +54,12 @@ pub fn suspects(bill: &BillResult) -> Vec<String> {
     if arms.len() < 3 { Vec::new() } else { arms.into_iter().take(MOST_PARTS).collect() }
 }
 
-/// What a study of pairs says. It has the arms that the pairs name, each compared with the arm [`BillResult::WHOLE`].
+/// What the second study says. It has the arms without one of `parts`, the arm without all of them if that is
+/// [`BillResult::ALL_OFF`], and the arms that the pairs name, each compared with the arm [`BillResult::WHOLE`].
 ///
 /// **Method.** Each pair is a sum of two parts, as the sum of a bill is of all; the sum of the interactions of all pairs is that
 /// of [`sum_of_cpu_costs`] with every arm once, weighted by the number of pairs that it is in.
-pub fn interactions(result: &StudyResult, pairs: &[Pair]) -> BilledInteractions {
+pub fn interactions(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> BilledInteractions {
     let billed = pairs.iter().map(|pair| BilledPair {
         parts: pair.parts.clone(),
         sum: pair
@@ -74,8 +79,13 @@ pub fn interactions(result: &StudyResult, pairs: &[Pair]) -> BilledInteractions 
     BilledInteractions {
         verdict: result.verdict,
         rounds: result.plan.rounds_completed,
+        sum: sum(result, parts, BillResult::ALL_OFF),
         pairs: billed.collect(),
-        pairs_us: sum_of_cpu_costs(result, &weights.into_iter().collect::<Vec<_>>()),
+        pairs_us: if weights.is_empty() {
+            None
+        } else {
+            sum_of_cpu_costs(result, &weights.into_iter().collect::<Vec<_>>())
+        },
     }
 }
 
@@ -126,6 +136,7 @@ loads:";
         let study = study_with_pairs(cpu_us);
         let found = interactions(
             &study,
+            &["no-lua", "no-cors", "no-rbac"],
             &[
                 pair(["lua", "cors"], Ok("pair-1")),
                 pair(["lua", "rbac"], Ok("pair-2")),
@@ -143,28 +154,42 @@ loads:";
             (None, Some("it answers otherwise"))
         );
         assert!(is_near(estimate(found.pairs_us), -10.0), "{found:?}");
+        // 20 + 5 + 8 one by one, 43 together.
+        let all = found.sum.unwrap();
+        assert!(is_near(all.parts_us.estimate, 33.0) && is_near(all.together_us.estimate, 43.0), "{all:?}");
+        assert_eq!(all.decision, Decision::Different);
     }
 
     #[test]
-    fn pairs_are_measured_only_if_three_or_more_parts_do_not_add_up() {
+    fn two_parts_are_measured_again_without_further_pairs() {
+        let study = study_with_pairs(cpu_us);
+        let found = interactions(&study, &["no-lua", "no-cors"], &[]);
+        assert_eq!((found.pairs.len(), found.pairs_us), (0, None));
+        assert!(is_near(found.sum.unwrap().parts_us.estimate, 25.0), "{found:?}");
+    }
+
+    #[test]
+    fn pairs_are_those_of_three_or_more_parts_and_a_second_study_is_made_if_they_may_not_add_up() {
         let three = [("lua", Some("no-lua")), ("cors", Some("no-cors")), ("rbac", Some("no-rbac"))];
         let study = study_with_pairs(cpu_us);
-        assert_eq!(suspects(&bill_of(&study, &three)), ["no-lua", "no-rbac", "no-cors"]);
-        assert_eq!(
-            suspects(&bill_of(&study, &three[..2])),
-            Vec::<String>::new(),
-            "everything off is the pair"
-        );
+        let bill = bill_of(&study, &three);
+        assert!(is_in_doubt(&bill));
+        assert_eq!(suspects(&bill), ["no-lua", "no-rbac", "no-cors"]);
+        let of_two = bill_of(&study, &three[..2]);
+        assert_eq!(suspects(&of_two), Vec::<String>::new(), "everything off is the pair");
+        assert!(is_in_doubt(&of_two), "it is measured again nevertheless");
         let adds_up = study_with_pairs(|arm| match arm {
             "all-off" => 67.0,
             other => cpu_us(other),
         });
-        assert_eq!(suspects(&bill_of(&adds_up, &three)), Vec::<String>::new());
-        let mut undecided = bill_of(&adds_up, &three);
-        let sum = undecided.sum.as_mut().unwrap();
+        let mut bill = bill_of(&adds_up, &three);
+        assert!(!is_in_doubt(&bill));
+        let sum = bill.sum.as_mut().unwrap();
         sum.decision = Decision::Undecided;
-        assert_eq!(suspects(&undecided), Vec::<String>::new());
-        undecided.sum.as_mut().unwrap().interaction_share.estimate = 0.2;
-        assert_eq!(suspects(&undecided).len(), 3);
+        assert!(!is_in_doubt(&bill));
+        bill.sum.as_mut().unwrap().interaction_share.estimate = 0.2;
+        assert!(is_in_doubt(&bill));
+        bill.sum = None;
+        assert!(!is_in_doubt(&bill));
     }
 }

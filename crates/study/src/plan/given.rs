@@ -1,11 +1,11 @@
 //! Proxies with a configuration of the user: what of it runs, and the request that goes through it.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use hoptax_bootstrap::request::{DerivedRequest, RequestTls, StatedRequest, stated, tls_of};
 use hoptax_bootstrap::{Adapted, Listener, leads_to, statistics};
 use hoptax_functions::Tls;
-use hoptax_nearest::hint;
 use serde_json::Value;
 
 use super::hops::Placed;
@@ -102,24 +102,19 @@ fn security(tls: &RequestTls) -> Tls {
     if tls.presents_certificate { Tls::Mtls } else { Tls::Tls }
 }
 
-/// The listener of this name, or the first that forwards a request, or else the first for which there is one, with the request.
+/// The listener that is named, or the first that forwards a request, or else the first for which there is one, with the request.
 /// The error has the key that it concerns.
 pub(crate) fn listener_with_request(
     adapted: &Adapted,
     wanted: Option<&str>,
     request: &StatedRequest,
 ) -> Result<(Listener, DerivedRequest), (&'static str, String)> {
-    let names = || adapted.listeners.iter().map(|listener| listener.name.as_str());
-    if let Some(wanted) = wanted.filter(|wanted| names().all(|name| name != *wanted)) {
-        let known = names().collect::<Vec<_>>().join("`, `");
-        return Err((
-            "listener",
-            format!("no listener `{wanted}`{}; listeners: `{known}`", hint(wanted, names())),
-        ));
-    }
-    let meant = |listener: &&Listener| wanted.is_none_or(|wanted| listener.name == wanted);
+    let meant = match wanted {
+        Some(wanted) => slice::from_ref(adapted.listener(wanted).map_err(|problem| ("listener", problem))?),
+        None => adapted.listeners.as_slice(),
+    };
     let (mut answered, mut reasons) = (None, Vec::new());
-    for listener in adapted.listeners.iter().filter(meant) {
+    for listener in meant {
         match stated(adapted, listener, request) {
             Ok(request) if request.is_forwarded() => return Ok((listener.clone(), request)),
             Ok(request) => answered = answered.or(Some((listener.clone(), request))),

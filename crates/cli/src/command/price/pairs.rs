@@ -1,10 +1,10 @@
-//! The second study of a bill whose parts do not add up: which two parts interact.
+//! The second study of a bill whose parts do not add up: whether that is confirmed, and which two parts interact.
 
 use std::path::Path;
 
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::{BillResult, BilledInteractions};
-use hoptax_study::bill::pairs::{Pair, interactions, suspects};
+use hoptax_study::bill::pairs::{Pair, interactions, is_in_doubt, suspects};
 use hoptax_subject::envoy::given::Given;
 use hoptax_variants::Variant;
 use hoptax_variants::study_file::{Question, Source, study_file};
@@ -18,7 +18,8 @@ use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
 
-/// The pairs of the parts that may interact, measured in a study. None if the parts add up; the code of an interrupt.
+/// All parts again, and pairs of those that may interact, measured in a study. None if the parts add up; the code of an
+/// interrupt.
 pub(super) fn measured(
     arguments: &PriceArguments,
     given: &Given,
@@ -27,27 +28,34 @@ pub(super) fn measured(
     folder: &Path,
     interrupt: &Interrupt,
 ) -> Result<Result<Option<BilledInteractions>, Code>, Failure> {
-    let suspects = suspects(bill);
-    if suspects.is_empty() {
+    if !is_in_doubt(bill) {
         return Ok(Ok(None));
     }
+    let suspects = suspects(bill);
     let all = || passed.parts.iter().zip(&tries.parts);
     let parts: Vec<(&Part, &Tried)> =
         suspects.iter().filter_map(|arm| all().find(|(_, tried)| tried.variant.arm == *arm)).collect();
-    print::note(&format!(
-        "the parts do not add up: a second study measures pairs of {} parts, to see which of them interact",
-        parts.len()
-    ));
-    let laboratory = Laboratory::set_up(given, arguments, &folder.join(TRIES), interrupt)?;
-    let Some((pairs, variants)) = tried(&laboratory, (passed, tries), &parts, interrupt)? else {
-        return Ok(Err(Code::Interrupted));
-    };
-    drop(laboratory);
-    let arms: Vec<Variant> = parts.iter().map(|(_, tried)| tried.variant.clone()).chain(variants).collect();
+    print::note(
+        "the parts do not add up: a second study measures them again, and pairs of the most expensive of three or more",
+    );
+    let mut of_pairs = (Vec::new(), Vec::new());
+    if !parts.is_empty() {
+        let laboratory = Laboratory::set_up(given, arguments, &folder.join(TRIES), interrupt)?;
+        match tried(&laboratory, (passed, tries), &parts, interrupt)? {
+            Some(tried) => of_pairs = tried,
+            None => return Ok(Err(Code::Interrupted)),
+        }
+    }
+    let (pairs, variants) = of_pairs;
+    let measured: Vec<&str> = bill.parts.iter().filter_map(|part| part.arm.as_deref()).collect();
+    let again = tries.parts.iter().filter(|tried| measured.contains(&tried.variant.arm.as_str()));
+    let all_off = tries.all_off.iter().filter(|tried| tried.obstacle(&tries.answers).is_none());
+    let again = again.chain(all_off).map(|tried| tried.variant.clone());
+    let arms: Vec<Variant> = again.chain(variants).collect();
     let text = study_file(source, Question::Pairs, &tries.whole.variant, &arms, arguments.rate);
     let folder = create_folder(&folder.join(PAIRS))?;
     let result = run_study(arguments, &text, &folder.join("pairs.yaml"), &folder)?;
-    Ok(result.map(|result| Some(interactions(&result, &pairs))))
+    Ok(result.map(|result| Some(interactions(&result, &measured, &pairs))))
 }
 
 /// Pairs, and the variants without both parts of one.

@@ -1,10 +1,11 @@
 //! The listeners that a bill may be about, each with its request and the parts that the request passes.
 
+use std::slice;
+
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest, stated};
 use hoptax_bootstrap::{Adapted, Listener, Problem};
 use hoptax_functions::Catalogue;
-use hoptax_nearest::hint;
 use hoptax_variants::{NameError, named};
 
 use crate::arguments::PriceArguments;
@@ -31,14 +32,11 @@ pub(super) fn passed(
             arguments.config.display()
         )));
     }
-    let names: Vec<&str> = adapted.listeners.iter().map(|listener| listener.name.as_str()).collect();
-    if let Some(wanted) = &arguments.listener {
-        known_listener(wanted, &names)?;
-    }
-    let is_meant =
-        |listener: &&Listener| arguments.listener.as_ref().is_none_or(|wanted| listener.name == *wanted);
-    let mut all: Vec<Passed> =
-        adapted.listeners.iter().filter(is_meant).map(|one| of(adapted, one, arguments, headers)).collect();
+    let meant = match &arguments.listener {
+        Some(wanted) => slice::from_ref(adapted.listener(wanted).map_err(Failure::bad_input)?),
+        None => adapted.listeners.as_slice(),
+    };
+    let mut all: Vec<Passed> = meant.iter().map(|one| of(adapted, one, arguments, headers)).collect();
     for one in &mut all {
         let parts = std::mem::take(&mut one.parts);
         one.parts = with_joined_tags(parts, most_tags(&arguments.without));
@@ -122,13 +120,4 @@ fn request(
         }
         _ => Ok(request),
     }
-}
-
-/// That `wanted` is one of the listeners.
-fn known_listener(wanted: &str, names: &[&str]) -> Result<(), Failure> {
-    if names.contains(&wanted) {
-        return Ok(());
-    }
-    let hint = hint(wanted, names.iter().copied());
-    Err(Failure::bad_input(format!("no listener `{wanted}`{hint}; listeners: `{}`", names.join("`, `"))))
 }
