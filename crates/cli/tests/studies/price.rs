@@ -434,7 +434,7 @@ fn bad_input_is_refused_with_what_to_do() {
     fails_with("static_resources: {}", &["--dry-run"], "has no listener");
     fails_with(
         "static_resources: {listeners: [{name: north}]}",
-        &["--dry-run", "--listener", "nort"],
+        &["--dry-run", "--listener", "nroth"],
         "`north`",
     );
     let out = folder.path().join("out");

@@ -60,16 +60,21 @@ impl Study {
     }
 }
 
-/// The values of a column of slices.csv for an arm. Only the quoted names contain commas.
+/// The values of a column of slices.csv for an arm. Only the quoted names contain commas. A slice that was set aside may have none:
+/// on a machine that stalls, it can end without a response.
 fn column(csv: &Path, arm: &str, load: &str, name: &str) -> Vec<f64> {
     let text = fs::read_to_string(csv).unwrap();
     let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
-    let index = header.iter().position(|column| *column == name).unwrap();
+    let position = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let (index, set_aside) = (position(name), position("set_aside"));
     let rows = text
         .lines()
         .skip(1)
         .filter(|row| row.contains(&format!("\"{arm}\"")) && row.contains(&format!("\"{load}\"")));
-    rows.map(|row| row.split(',').nth(index).unwrap().parse().unwrap()).collect()
+    rows.map(|row| row.split(',').collect::<Vec<_>>())
+        .filter(|cells| cells[set_aside].is_empty() || !cells[index].is_empty())
+        .map(|cells| cells[index].parse().unwrap())
+        .collect()
 }
 
 #[test]
