@@ -21,6 +21,7 @@ mod tls;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -228,13 +229,14 @@ impl Adapted {
     }
 
     /// The listener that `wanted` names: the one of this name, or the only one whose name begins so. Control planes append
-    /// addresses to names, as Consul in `public_listener:127.0.0.1:21001`.
+    /// addresses to names, as Consul in `public_listener:127.0.0.1:21001`. All listeners if nothing is wanted.
     ///
     /// # Errors
     /// A message with the names of the listeners, if none is meant, or several.
-    pub fn listener(&self, wanted: &str) -> Result<&Listener, String> {
+    pub fn named_listeners(&self, wanted: Option<&str>) -> Result<&[Listener], String> {
+        let Some(wanted) = wanted else { return Ok(&self.listeners) };
         if let Some(exact) = self.listeners.iter().find(|listener| listener.name == wanted) {
-            return Ok(exact);
+            return Ok(slice::from_ref(exact));
         }
         let quoted = |listeners: &[&Listener]| {
             let names: Vec<String> =
@@ -242,15 +244,18 @@ impl Adapted {
             names.join(", ")
         };
         let all: Vec<&Listener> = self.listeners.iter().collect();
-        let begin_so: Vec<&Listener> =
-            all.iter().copied().filter(|listener| listener.name.starts_with(wanted)).collect();
-        match begin_so.as_slice() {
-            [only] => Ok(only),
+        let begins_so = |listener: &&Listener| !wanted.is_empty() && listener.name.starts_with(wanted);
+        let meant: Vec<&Listener> = all.iter().copied().filter(begins_so).collect();
+        match meant.as_slice() {
+            [only] => Ok(slice::from_ref(only)),
             [] => {
                 let hint = hint(wanted, all.iter().map(|listener| listener.name.as_str()));
                 Err(format!("no listener `{wanted}`{hint}; listeners: {}", quoted(&all)))
             }
-            several => Err(format!("several listeners begin with `{wanted}`: {}", quoted(several))),
+            several => Err(format!(
+                "the names of several listeners begin with `{wanted}`: {}; state a whole name",
+                quoted(several)
+            )),
         }
     }
 

@@ -285,23 +285,29 @@ pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
 fn interactions(found: &BilledInteractions, first: Option<&BilledSum>) -> Vec<String> {
     if found.verdict == Verdict::Void {
         return vec![
-            "which parts interact is not known: the second study is void, see `pairs/report.html`".to_owned(),
+            "the second study is void, so it neither confirms this nor says which parts interact: see `pairs/report.html`"
+                .to_owned(),
         ];
     }
-    let mut lines: Vec<String> =
-        found.sum.as_ref().map(|again| second_sum(again, first, found.rounds)).into_iter().collect();
+    let mut lines = vec![found.sum.as_ref().map_or_else(
+        || {
+            format!(
+                "a second study of {} rounds does not say whether the parts add up: one of its numbers is withheld, see `pairs/report.html`",
+                found.rounds
+            )
+        },
+        |again| second_sum(again, first, found.rounds),
+    )];
     lines.extend(found.pairs.iter().map(|one| pair(one, found.rounds)));
-    let adds_up = |sum: Option<&BilledSum>| sum.is_some_and(|sum| sum.decision == Decision::Equivalent);
-    let is_confirmed = found.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Different);
-    if is_confirmed && !found.pairs.is_empty() && found.pairs.iter().all(|pair| adds_up(pair.sum.as_ref())) {
-        lines.push(
-            "none of these pairs interacts: the difference comes from other pairs, or from three parts or more together"
-                .to_owned(),
-        );
-    }
     if let Some(pairs_us) = &found.pairs_us {
+        let is_confirmed = found.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Different);
+        let elsewhere = if is_confirmed && pairs_us.contains(0.0) {
+            ": it comes from other pairs, or from three parts or more together"
+        } else {
+            ""
+        };
         lines.push(format!(
-            "all these pairs: {} us of the difference between one by one and together",
+            "the pairs that were measured: {} us of the difference that the second study finds{elsewhere}",
             difference(pairs_us)
         ));
     }

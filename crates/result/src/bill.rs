@@ -45,7 +45,8 @@ pub struct BillResult {
     pub rest: Option<Charge>,
     /// Whether the parts add up; null with fewer than two measured parts, and if one of the numbers is missing.
     pub sum: Option<BilledSum>,
-    /// What a second study says of it, and which parts interact; null if the parts add up, and if that was not measured.
+    /// What a second study says of the sum and of pairs of parts; null if none was made: the parts add up, the difference is
+    /// undecided and within the margin, or there is no sum.
     pub interactions: Option<BilledInteractions>,
     /// The changes that were asked for, in their order.
     pub changes: Vec<BilledChange>,
@@ -179,7 +180,8 @@ pub struct BilledReplacement {
     pub cannot_run: bool,
 }
 
-/// The second study of a bill, after the first one had found that the parts do not add up: all parts again, and pairs of them.
+/// The second study of a bill, after the first one had found that the parts do not add up, or may not: all parts again, and pairs of
+/// them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BilledInteractions {
@@ -191,10 +193,10 @@ pub struct BilledInteractions {
     /// missing.
     #[serde(default)]
     pub sum: Option<BilledSum>,
-    /// The pairs of the most expensive parts.
+    /// The pairs of the most expensive parts, those that act on the request first; empty with fewer than three measured parts.
     pub pairs: Vec<BilledPair>,
-    /// Sum of the interactions of these pairs, us of CPU time per request; null if one of them is missing. It is all of
-    /// [`BilledSum::interaction_us`] if no other parts interact and no three parts do.
+    /// Sum of the interactions of the pairs that were measured together, us of CPU time per request; null if there are none, and if
+    /// a number of one is withheld. It is all of [`BilledSum::interaction_us`] if no other parts interact and no three parts do.
     pub pairs_us: Option<Interval>,
 }
 

@@ -1,5 +1,5 @@
 //! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
-//! [`pairs`] says from a second study whether it is confirmed that they do not, and which two parts interact.
+//! [`pairs`] says from a second study whether the parts indeed do not add up, and which two interact.
 
 pub mod pairs;
 

@@ -430,15 +430,17 @@ fn a_listener_is_named_by_its_name_or_by_a_beginning_that_only_it_has() {
     let names = ["public_listener:127.0.0.1:21001", "outbound:1", "outbound:11"];
     let listeners: Vec<Value> = names.iter().zip(21_001..).map(|(name, port)| listener(name, port)).collect();
     let adapted = adapted(&json!({"static_resources": {"listeners": listeners}}).to_string());
-    let named = |wanted: &str| adapted.listener(wanted).map(|listener| listener.name.clone());
+    let named = |wanted: &str| adapted.named_listeners(Some(wanted)).map(|meant| meant[0].name.clone());
     assert_eq!(named("public_listener").as_deref(), Ok(names[0]));
     assert_eq!(named("outbound:1").as_deref(), Ok(names[1]), "the whole name comes first");
     assert_eq!(named("outbound:11").as_deref(), Ok(names[2]));
     let several = named("outbound").unwrap_err();
     assert!(
-        several.contains("several listeners begin with `outbound`: `outbound:1`, `outbound:11`"),
+        several.contains("several listeners begin with `outbound`: `outbound:1`, `outbound:11`;"),
         "{several}"
     );
     let unknown = named("public_listenr:127.0.0.1:21001").unwrap_err();
     assert!(unknown.contains("did you mean `public_listener:127.0.0.1:21001`"), "{unknown}");
+    assert!(named("").unwrap_err().contains("no listener ``"));
+    assert_eq!(adapted.named_listeners(None).map(<[_]>::len), Ok(3));
 }

@@ -39,9 +39,9 @@ printed.
 Variants are the whole, the whole without each of its parts, and everything off. Those that
 answer the request as the whole does are measured side by side in one study, with a second copy
 of the whole: the A/A arm. A part costs what the whole uses more than the whole without it. If
-the parts do not add up to what they cost together, a second study of as many rounds measures
-them again, and pairs of them: the bill says whether it confirms the first, and names those that
-interact.
+the parts do not add up to what they cost together, or may not, a second study of as many rounds,
+or of the same --budget, measures them again, and pairs of them. The bill says whether it confirms
+the first, and names those that interact.
 
 CPU time is that of the proxy alone, at saturation or, with --rate, at that rate. The run folder
 holds bill.json, bill.md, bill.html, the tries, the study file, its result and its report.
@@ -62,7 +62,7 @@ pub(crate) struct PriceArguments {
     /// Try each variant, report which parts act on the request, and measure nothing
     #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "thresholds", "resume", "json"])]
     pub(crate) only_try: bool,
-    /// Listener, by its name or the beginning of it [default: the first that forwards a request, else the first that answers one]
+    /// Listener: its name, or a beginning that no other name has [default: the first that forwards a request, else the first that answers one]
     #[arg(long, value_name = "NAME")]
     pub(crate) listener: Option<String>,
     /// Request, as `GET https://HOST/PATH` [default: derived from the routes]

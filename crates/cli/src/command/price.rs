@@ -169,25 +169,34 @@ fn measure(
             folder.display()
         )));
     }
-    let result = match run_study(arguments, &text, &folder.join("price.yaml"), folder)? {
+    let result = match run_study(arguments, ROUNDS, &text, &folder.join("price.yaml"), folder)? {
         Ok(result) => result,
         Err(code) => return Ok(code),
     };
     let mut bill = bill(&result, order::order(arguments, passed, tries));
-    let pairs = pairs::measured(arguments, given, (passed, tries), (source, &bill), folder, interrupt)?;
-    bill.interactions = match pairs {
-        Ok(interactions) => interactions,
-        Err(code) => return Ok(code),
-    };
+    // A second study that fails or is interrupted takes nothing from the first.
     write(folder, &bill)?;
+    let pairs = pairs::measured(arguments, given, (passed, tries), (source, &bill), folder, interrupt);
+    if !matches!(pairs, Ok(Ok(_))) {
+        print::note(&format!("the bill of the first study is in `{}`", folder.display()));
+    }
+    match pairs? {
+        Ok(None) => {}
+        Ok(interactions) => {
+            bill.interactions = interactions;
+            write(folder, &bill)?;
+        }
+        Err(code) => return Ok(code),
+    }
     print::table_or_json(arguments.json.as_deref(), &bill, || terminal::bill(&bill, print::style()))?;
     Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
 }
 
-/// Writes a study to `file` and runs it in `folder`. With `--resume`, the study of `folder` is continued if it is the same, and
-/// replaced otherwise. Returns its result, or the code of an interrupt.
+/// Writes a study to `file` and runs it in `folder`, with `rounds` rounds if no options say how long it is. With `--resume`, the
+/// study of `folder` is continued if it is the same, and replaced otherwise. Returns its result, or the code of an interrupt.
 fn run_study(
     arguments: &PriceArguments,
+    rounds: u32,
     text: &str,
     file: &Path,
     folder: &Path,
@@ -198,7 +207,7 @@ fn run_study(
     }
     replaced::write_study(file, text)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", file.display())))?;
-    let mut all = options(arguments, Some(arguments.rounds.unwrap_or(ROUNDS)));
+    let mut all = options(arguments, Some(arguments.rounds.unwrap_or(rounds)));
     all.extend(stored.map(|_| "--force".to_owned()));
     all.push(file.display().to_string());
     own_study::run(all, folder)

@@ -71,10 +71,13 @@ fn column(csv: &Path, arm: &str, load: &str, name: &str) -> Vec<f64> {
         .lines()
         .skip(1)
         .filter(|row| row.contains(&format!("\"{arm}\"")) && row.contains(&format!("\"{load}\"")));
-    rows.map(|row| row.split(',').collect::<Vec<_>>())
+    let values: Vec<f64> = rows
+        .map(|row| row.split(',').collect::<Vec<_>>())
         .filter(|cells| cells[set_aside].is_empty() || !cells[index].is_empty())
         .map(|cells| cells[index].parse().unwrap())
-        .collect()
+        .collect();
+    assert!(!values.is_empty(), "no {name} of {arm} under {load}");
+    values
 }
 
 #[test]

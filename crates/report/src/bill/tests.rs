@@ -108,14 +108,22 @@ fn the_second_study_confirms_the_difference_of_the_first_or_does_not() {
 }
 
 #[test]
-fn a_confirmed_difference_that_no_pair_explains_is_said_to_come_from_others() {
+fn a_confirmed_difference_that_pairs_do_not_explain_is_said_to_come_from_others() {
     let mut bill = fixture::bill();
-    let elsewhere = "comes from other pairs, or from three parts";
+    let elsewhere = "it comes from other pairs, or from three parts";
     assert!(forms(&bill).iter().all(|form| !form.contains(elsewhere)));
     let found = bill.interactions.as_mut().unwrap();
-    found.pairs.retain(|pair| pair.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Equivalent));
-    assert_eq!(found.pairs.len(), 1);
+    found.pairs_us = Some(Interval { estimate: 0.4, low: -1.0, high: 1.8 });
     assert!(forms(&bill).iter().all(|form| form.contains(elsewhere)));
     bill.interactions.as_mut().unwrap().sum.as_mut().unwrap().decision = Decision::Equivalent;
     assert!(forms(&bill).iter().all(|form| !form.contains(elsewhere)));
+}
+
+#[test]
+fn a_second_study_without_a_sum_is_said_to_say_nothing() {
+    let mut bill = fixture::bill();
+    bill.interactions.as_mut().unwrap().sum = None;
+    assert!(forms(&bill).iter().all(|form| form.contains("does not say whether the parts add up")));
+    bill.interactions.as_mut().unwrap().verdict = Verdict::Void;
+    assert!(forms(&bill).iter().all(|form| form.contains("neither confirms this")));
 }

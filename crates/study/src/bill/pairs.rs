@@ -4,8 +4,9 @@
 //! the start would multiply its length. A pair that is chosen by the numbers of one study must not be judged by them either:
 //! the largest of several errors is not small. The second study measures each pair and all parts anew.
 //!
-//! **Why all parts again.** One sum of twenty whose parts add up lies outside of its interval. The second study measures all
-//! parts one by one and together too, so it says of the sum of the first study whether it was chance.
+//! **Why all parts again.** If parts add up, the interval of their sum excludes zero by chance in up to one study of twenty. The
+//! second study measures all parts one by one and together again. Its numbers did not decide that it was made, so it confirms the
+//! first study or does not.
 //!
 //! **Why the most expensive parts.** If two parts make each other more expensive, removing either one saves the extra cost,
 //! so it is contained in the cost of both. If they share work, the cost of each is what the other does not need as well; the
@@ -19,7 +20,7 @@ use hoptax_result::{Activity, BillResult, BilledInteractions, BilledPair, Billed
 use super::sum;
 use crate::summary::sum_of_cpu_costs;
 
-/// Number of parts whose pairs are measured: six pairs, which a study of twice the arms can hold.
+/// Number of parts whose pairs are measured: six pairs, so that the second study is not much longer than the first.
 const MOST_PARTS: usize = 4;
 
 /// A pair to measure.
@@ -81,11 +82,7 @@ pub fn interactions(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> Bil
         rounds: result.plan.rounds_completed,
         sum: sum(result, parts, BillResult::ALL_OFF),
         pairs: billed.collect(),
-        pairs_us: if weights.is_empty() {
-            None
-        } else {
-            sum_of_cpu_costs(result, &weights.into_iter().collect::<Vec<_>>())
-        },
+        pairs_us: sum_of_cpu_costs(result, &weights.into_iter().collect::<Vec<_>>()),
     }
 }
 
@@ -162,10 +159,18 @@ loads:";
 
     #[test]
     fn two_parts_are_measured_again_without_further_pairs() {
-        let study = study_with_pairs(cpu_us);
+        // 30 and 10 one by one, 50 together.
+        let study = study_of(TEXT, |arm| match arm {
+            "no-lua" => 70.0,
+            "no-cors" => 90.0,
+            "all-off" | "baseline" => 50.0,
+            _ => 100.0,
+        });
         let found = interactions(&study, &["no-lua", "no-cors"], &[]);
         assert_eq!((found.pairs.len(), found.pairs_us), (0, None));
-        assert!(is_near(found.sum.unwrap().parts_us.estimate, 25.0), "{found:?}");
+        let sum = found.sum.unwrap();
+        assert!(is_near(sum.parts_us.estimate, 40.0) && is_near(sum.together_us.estimate, 50.0), "{sum:?}");
+        assert_eq!(sum.decision, Decision::Different);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Proxies with a configuration of the user: what of it runs, and the request that goes through it.
 
 use std::collections::BTreeMap;
-use std::slice;
 
 use hoptax_bootstrap::request::{DerivedRequest, RequestTls, StatedRequest, stated, tls_of};
 use hoptax_bootstrap::{Adapted, Listener, leads_to, statistics};
@@ -109,10 +108,7 @@ pub(crate) fn listener_with_request(
     wanted: Option<&str>,
     request: &StatedRequest,
 ) -> Result<(Listener, DerivedRequest), (&'static str, String)> {
-    let meant = match wanted {
-        Some(wanted) => slice::from_ref(adapted.listener(wanted).map_err(|problem| ("listener", problem))?),
-        None => adapted.listeners.as_slice(),
-    };
+    let meant = adapted.named_listeners(wanted).map_err(|problem| ("listener", problem))?;
     let (mut answered, mut reasons) = (None, Vec::new());
     for listener in meant {
         match stated(adapted, listener, request) {

@@ -18,8 +18,8 @@ use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
 
-/// All parts again, and pairs of those that may interact, measured in a study. None if the parts add up; the code of an
-/// interrupt.
+/// All parts again, and pairs of those that may interact, measured in a study of as many rounds. None if the sum of the bill is not in
+/// doubt; the code of an interrupt.
 pub(super) fn measured(
     arguments: &PriceArguments,
     given: &Given,
@@ -32,12 +32,12 @@ pub(super) fn measured(
         return Ok(Ok(None));
     }
     let suspects = suspects(bill);
-    let all = || passed.parts.iter().zip(&tries.parts);
+    // In the order of the configuration: that of costs varies with every round, and a continued study must be the same.
+    let all = passed.parts.iter().zip(&tries.parts);
     let parts: Vec<(&Part, &Tried)> =
-        suspects.iter().filter_map(|arm| all().find(|(_, tried)| tried.variant.arm == *arm)).collect();
-    print::note(
-        "the parts do not add up: a second study measures them again, and pairs of the most expensive of three or more",
-    );
+        all.filter(|(_, tried)| suspects.contains(&tried.variant.arm)).collect();
+    let pairs = if parts.is_empty() { "" } else { ", and pairs of the most expensive ones" };
+    print::note(&format!("the parts do not add up, or may not: a second study measures them again{pairs}"));
     let mut of_pairs = (Vec::new(), Vec::new());
     if !parts.is_empty() {
         let laboratory = Laboratory::set_up(given, arguments, &folder.join(TRIES), interrupt)?;
@@ -48,13 +48,12 @@ pub(super) fn measured(
     }
     let (pairs, variants) = of_pairs;
     let measured: Vec<&str> = bill.parts.iter().filter_map(|part| part.arm.as_deref()).collect();
-    let again = tries.parts.iter().filter(|tried| measured.contains(&tried.variant.arm.as_str()));
-    let all_off = tries.all_off.iter().filter(|tried| tried.obstacle(&tries.answers).is_none());
-    let again = again.chain(all_off).map(|tried| tried.variant.clone());
-    let arms: Vec<Variant> = again.chain(variants).collect();
+    let is_of_sum =
+        |variant: &Variant| variant.arm == BillResult::ALL_OFF || measured.contains(&variant.arm.as_str());
+    let arms: Vec<Variant> = tries.measured().into_iter().filter(is_of_sum).chain(variants).collect();
     let text = study_file(source, Question::Pairs, &tries.whole.variant, &arms, arguments.rate);
     let folder = create_folder(&folder.join(PAIRS))?;
-    let result = run_study(arguments, &text, &folder.join("pairs.yaml"), &folder)?;
+    let result = run_study(arguments, bill.rounds, &text, &folder.join("pairs.yaml"), &folder)?;
     Ok(result.map(|result| Some(interactions(&result, &measured, &pairs))))
 }
 

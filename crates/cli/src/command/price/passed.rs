@@ -1,7 +1,5 @@
 //! The listeners that a bill may be about, each with its request and the parts that the request passes.
 
-use std::slice;
-
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest, stated};
 use hoptax_bootstrap::{Adapted, Listener, Problem};
@@ -32,10 +30,7 @@ pub(super) fn passed(
             arguments.config.display()
         )));
     }
-    let meant = match &arguments.listener {
-        Some(wanted) => slice::from_ref(adapted.listener(wanted).map_err(Failure::bad_input)?),
-        None => adapted.listeners.as_slice(),
-    };
+    let meant = adapted.named_listeners(arguments.listener.as_deref()).map_err(Failure::bad_input)?;
     let mut all: Vec<Passed> = meant.iter().map(|one| of(adapted, one, arguments, headers)).collect();
     for one in &mut all {
         let parts = std::mem::take(&mut one.parts);

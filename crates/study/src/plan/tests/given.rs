@@ -144,7 +144,7 @@ fn a_replaced_node_is_as_if_the_file_had_it() {
 #[test]
 fn tls_of_the_request_follows_the_listener_and_what_is_left_of_it() {
     let plan = given(
-        "baseline, {name: whole, hops: [{config: envoy.yaml, listener: secure}]}, \
+        "baseline, {name: whole, hops: [{config: envoy.yaml, listener: sec}]}, \
          {name: open, hops: [{config: envoy.yaml, listener: secure, without: \
          [/static_resources/listeners/1/filter_chains/0/transport_socket]}]}",
     )
