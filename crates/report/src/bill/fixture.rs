@@ -79,25 +79,16 @@ pub(crate) fn bill() -> BillResult {
             part("rewrite", None, Activity::Unknown { exercised_by: None }),
         ],
         rest: Some(Charge { cpu_share: None, ..charge(Some(interval(140.0, 2.4)), 180.0) }),
-        sum: Some(BilledSum {
-            parts_us: interval(35.6, 2.9),
-            together_us: interval(48.0, 1.9),
-            interaction_us: interval(-12.4, 2.1),
-            interaction_share: interval(-0.0689, 0.0117),
-            decision: Decision::Different,
-            rounds_until_decided: None,
-        }),
+        sum: Some(sum(interval(35.6, 2.9), interval(48.0, 1.9), interval(-12.4, 2.1), Decision::Different)),
         interactions: Some(BilledInteractions {
             verdict: Verdict::Sound,
             rounds: 12,
-            sum: Some(BilledSum {
-                parts_us: interval(36.1, 2.7),
-                together_us: interval(47.7, 2.0),
-                interaction_us: interval(-11.6, 2.2),
-                interaction_share: interval(-0.0644, 0.0122),
-                decision: Decision::Different,
-                rounds_until_decided: None,
-            }),
+            sum: Some(sum(
+                interval(36.1, 2.7),
+                interval(47.7, 2.0),
+                interval(-11.6, 2.2),
+                Decision::Different,
+            )),
             pairs: vec![
                 pair("rbac", Some((interval(-12.1, 2.0), Decision::Different))),
                 pair("cors", Some((interval(0.4, 2.1), Decision::Equivalent))),
@@ -132,15 +123,23 @@ pub(crate) fn bill() -> BillResult {
     }
 }
 
-/// The pair of `lua` and another part, with its interaction.
-fn pair(other: &str, interaction: Option<(Interval, Decision)>) -> BilledPair {
-    let sum = interaction.map(|(interaction_us, decision)| BilledSum {
-        parts_us: interval(35.3, 2.1),
-        together_us: interval(35.3 - interaction_us.estimate, 1.6),
+/// A sum of parts of which the whole costs 180 us.
+fn sum(parts_us: Interval, together_us: Interval, interaction_us: Interval, decision: Decision) -> BilledSum {
+    BilledSum {
+        parts_us,
+        together_us,
         interaction_us,
         interaction_share: interaction_us.times(1.0 / 180.0),
         decision,
         rounds_until_decided: None,
+    }
+}
+
+/// The pair of `lua` and another part, with its interaction.
+fn pair(other: &str, interaction: Option<(Interval, Decision)>) -> BilledPair {
+    let sum = interaction.map(|(interaction_us, decision)| {
+        let together_us = interval(35.3 - interaction_us.estimate, 1.6);
+        sum(interval(35.3, 2.1), together_us, interaction_us, decision)
     });
     let not_measured = sum.is_none().then(|| "the response is status 404 instead of status 200".to_owned());
     BilledPair { parts: ["HTTP filter lua".to_owned(), format!("HTTP filter {other}")], sum, not_measured }
