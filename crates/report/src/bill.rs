@@ -327,8 +327,13 @@ fn pair(pair: &BilledPair, rounds: u32) -> String {
     );
     let less = sum.interaction_us.estimate > 0.0;
     let by = level(&sum.interaction_us.times(if less { 1.0 } else { -1.0 }));
+    let margin = 100.0 * BilledSum::MARGIN_SHARE;
     let meaning = match (sum.decision, less) {
-        (Decision::Equivalent, _) => "they add up".to_owned(),
+        (Decision::Equivalent, _) if sum.interaction_us.contains(0.0) => "they add up".to_owned(),
+        (Decision::Equivalent, _) => format!(
+            "difference {} us: they interact by less than {margin:.0} % of the whole",
+            difference(&sum.interaction_us)
+        ),
         (Decision::Different, true) => {
             format!("together {by} us less than apart: each makes the other more expensive")
         }

@@ -127,3 +127,15 @@ fn a_second_study_without_a_sum_is_said_to_say_nothing() {
     bill.interactions.as_mut().unwrap().verdict = Verdict::Void;
     assert!(forms(&bill).iter().all(|form| form.contains("neither confirms this")));
 }
+
+#[test]
+fn a_pair_that_interacts_within_the_margin_is_said_to_interact() {
+    let mut bill = fixture::bill();
+    let small = "they interact by less than 5 % of the whole";
+    assert!(adds_up(&bill).iter().all(|line| !line.contains(small)));
+    let sum = bill.interactions.as_mut().unwrap().pairs[0].sum.as_mut().unwrap();
+    sum.decision = Decision::Equivalent;
+    sum.interaction_us = Interval { estimate: -2.3, low: -3.0, high: -1.6 };
+    let line = &adds_up(&bill)[2];
+    assert!(line.ends_with(&format!("difference -2.30 ±0.70 us: {small}")), "{line}");
+}
