@@ -300,9 +300,14 @@ fn interactions(found: &BilledInteractions, first: Option<&BilledSum>) -> Vec<St
     )];
     lines.extend(found.pairs.iter().map(|one| pair(one, found.rounds)));
     if let Some(pairs_us) = &found.pairs_us {
-        let is_confirmed = found.sum.as_ref().is_some_and(|sum| sum.decision == Decision::Different);
-        let elsewhere = if is_confirmed && pairs_us.contains(0.0) {
-            ": it comes from other pairs, or from three parts or more together"
+        // An interval that contains zero may contain the whole difference, too.
+        let is_disjoint = |all: &Interval| pairs_us.high < all.low || pairs_us.low > all.high;
+        let leaves_a_rest = found
+            .sum
+            .as_ref()
+            .is_some_and(|sum| sum.decision == Decision::Different && is_disjoint(&sum.interaction_us));
+        let elsewhere = if leaves_a_rest {
+            "; the rest comes from other pairs, or from three parts or more together"
         } else {
             ""
         };

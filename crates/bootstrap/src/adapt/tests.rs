@@ -426,7 +426,10 @@ proptest! {
 
 #[test]
 fn a_listener_is_named_by_its_name_or_by_a_beginning_that_only_it_has() {
-    let listener = |name: &str, port: u16| json!({"name": name, "address": {"socket_address": {"address": "0.0.0.0", "port_value": port}}});
+    let listener = |name: &str, port: u16| {
+        let address = json!({"socket_address": {"address": "0.0.0.0", "port_value": port}});
+        json!({"name": name, "address": address})
+    };
     let names = ["public_listener:127.0.0.1:21001", "outbound:1", "outbound:11"];
     let listeners: Vec<Value> = names.iter().zip(21_001..).map(|(name, port)| listener(name, port)).collect();
     let adapted = adapted(&json!({"static_resources": {"listeners": listeners}}).to_string());
