@@ -13,16 +13,18 @@ mod histograms;
 mod interval;
 mod latency;
 mod merged;
+mod written;
 
 pub use account::ProcessAccount;
 pub use evidence::{
-    Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened, Outliers,
-    Pacing, TlsResult, Window,
+    CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened,
+    Outliers, Pacing, TlsResult, Window,
 };
 pub use histograms::LoadHistograms;
 pub use interval::{IntervalTimes, LoadInterval};
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
 pub use merged::{Merged, MergedRun, RunLeftOut};
+pub use written::Stated;
 
 /// How requests are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,11 +94,13 @@ pub struct LoadResult {
     #[serde(default)]
     pub recorded_from_unix_s: Option<f64>,
     /// Recorded time, seconds, which all numbers refer to: the planned time, unless the trial ended early. In a merged result,
-    /// the time in which all runs recorded.
+    /// the time in which all runs recorded. Null if nothing was recorded, and if another tool does not state it.
+    #[serde(with = "written::unless_zero")]
+    #[schemars(with = "Option<f64>")]
     pub recorded_s: f64,
     /// Why it ended: `plan`, `requests`, `interrupt` or `backlog`.
     pub ended_by: EndedBy,
-    /// Exact accounts of all requests.
+    /// Exact accounts of all requests. In a result of another tool, what it states of them.
     pub book: Book,
     /// Requests that were not sent, by reason: `busy`, `late` or `end`.
     pub unsent: BTreeMap<String, u64>,
@@ -264,7 +268,9 @@ pub struct LoadPlan {
     pub loop_: Loop,
     /// Spacing of release times, in the syntax of `--arrivals`; absent in a closed loop.
     pub arrivals: Option<String>,
-    /// Connections.
+    /// Connections; null if another tool does not state them.
+    #[serde(with = "written::unless_zero")]
+    #[schemars(with = "Option<u32>")]
     pub connections: u32,
     /// Concurrent requests per connection.
     pub streams: u32,
@@ -292,15 +298,21 @@ pub struct LoadPlan {
     pub stages: Option<String>,
     /// What every response must match, in the syntax of `--expect`; empty for a status below 400.
     pub expect: String,
-    /// Worker threads.
+    /// Worker threads; null if another tool does not state them.
+    #[serde(with = "written::unless_zero")]
+    #[schemars(with = "Option<u32>")]
     pub workers: u32,
-    /// Recorded time, seconds; an upper bound if the number of requests is limited.
+    /// Recorded time, seconds; an upper bound if the number of requests is limited; null if another tool does not state it.
+    #[serde(with = "written::unless_zero")]
+    #[schemars(with = "Option<f64>")]
     pub duration_s: f64,
     /// Number of requests after which recording ends; null without a limit.
     pub request_limit: Option<u64>,
     /// Warm-up before the recorded time, seconds.
     pub warmup_s: f64,
-    /// Time after which a request counts as timed out, seconds.
+    /// Time after which a request counts as timed out, seconds; null if another tool does not state it.
+    #[serde(with = "written::unless_zero")]
+    #[schemars(with = "Option<f64>")]
     pub timeout_s: f64,
     /// Seed of the release times.
     pub seed: u64,
@@ -380,7 +392,7 @@ pub struct Waiting {
 
 /// The exact accounts: `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "written::WrittenBook", into = "written::WrittenBook")]
 pub struct Book {
     /// Requests whose intended start was in the recorded time.
     pub planned: u64,
@@ -399,6 +411,8 @@ pub struct Book {
     pub timed_out: u64,
     /// Of the sent, still in flight after the final drain.
     pub unfinished: u64,
+    /// Which of these counts are known. The others are 0 here, and null where a book is written.
+    pub stated: Stated,
 }
 
 impl Book {
@@ -436,7 +450,9 @@ impl Book {
 pub struct LoadRate {
     /// Requested; absent in a closed loop, unless another tool paced it.
     pub target: Option<f64>,
-    /// Sent.
+    /// Sent; null if nothing was sent, and in results of other tools, which state what was done.
+    #[serde(with = "written::unless_zero")]
+    #[schemars(with = "Option<f64>")]
     pub offered: f64,
     /// Answered; withheld (null) when the result is void.
     pub achieved: Option<f64>,

@@ -15,9 +15,9 @@ const YEAR_10000_S: f64 = 253_402_300_800.0;
 
 /// What results of SMP do not hold.
 const UNKNOWN: [&str; 4] = [
-    "numbers of requests and of failures",
+    "whether its rate is that of all requests or of the answered ones",
     "whether latencies begin with the intended start or with the sending of a request",
-    "histogram, p99.9 and spread",
+    "a histogram",
     "open or closed loop, warm-up, sizes",
 ];
 
@@ -52,7 +52,7 @@ pub fn of_load(load: &LoadResult) -> Document {
                 endpoint_urls: Vec::from_iter(plan.url.contains("://").then(|| plan.url.clone())),
                 ..Client::default()
             }],
-            duration: duration::text(plan.duration_s),
+            duration: if plan.duration_s > 0.0 { duration::text(plan.duration_s) } else { String::new() },
             ..TestConfig::default()
         }),
         mesh_config: has_proxy.then(|| MeshConfig {
@@ -123,7 +123,8 @@ fn rps(load: &LoadResult) -> i64 {
 fn times(load: &LoadResult) -> (String, String) {
     let from = load.recorded_from_unix_s.or_else(|| unix_s(&load.environment.started_at));
     let text = |unix_s: Option<f64>| unix_s.and_then(time).unwrap_or_default();
-    (text(from), text(from.map(|from| from + load.recorded_s)))
+    let to = from.filter(|_| load.recorded_s > 0.0).map(|from| from + load.recorded_s);
+    (text(from), text(to))
 }
 
 /// Times that are known; none if none is.
@@ -223,7 +224,10 @@ fn foreign(document: &Document, found: &TestResult) -> LoadResult {
         ..Reported::default()
     };
     let source = format!("SMP ({})", tool.unwrap_or("unknown load generator"));
+    let rate = reported.rate.filter(|rate| rate.is_finite());
     let mut load = imported(&source, reported, UNKNOWN.map(str::to_owned).to_vec());
+    // SMP states no numbers of requests, so its rate is the only one that is known.
+    load.rate.achieved = rate;
     load.environment.proxy_version =
         document.mesh_config.as_ref().map(|mesh| mesh.proxy_build.clone()).filter(|build| !build.is_empty());
     if let Some([node]) = document.environment.as_ref().map(|one| one.nodes.as_slice()) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use hoptax_result::{ImportedRange, Latency};
+use hoptax_result::{CountRange, ImportedRange, Latency};
 
 use crate::Reported;
 use crate::export::Bucket;
@@ -82,7 +82,8 @@ impl Exponential {
         let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
         let mean_us = Some(self.sum_s / self.count as f64 * 1e6).filter(|mean| mean.is_finite());
         Reported {
-            answered: Some(self.count),
+            answered: Some(CountRange::exactly(self.count)),
+            rated: Some(CountRange::exactly(self.count)),
             rate: seconds.filter(|seconds| *seconds > 0.0).map(|seconds| self.count as f64 / seconds),
             seconds,
             latency: Latency { mean_us, p50_us, p90_us, p99_us, p99_9_us, ..Latency::default() },

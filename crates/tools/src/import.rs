@@ -1,9 +1,13 @@
 //! Converts results of other tools to load results, with a finding that lists what they do not report.
 
+mod consistency;
+
 use hoptax_result::{
-    Book, Environment, Finding, Imported, ImportedRange, Latency, LatencySet, LoadPlan, LoadRate, LoadResult,
-    Loop, Measured, NetworkPlan, Severity, Verdict,
+    Book, CountRange, Environment, Finding, Imported, ImportedRange, Latency, LatencySet, LoadPlan, LoadRate,
+    LoadResult, Loop, Measured, NetworkPlan, Range, Severity, Stated, Verdict,
 };
+
+use consistency::withhold_impossible;
 
 use crate::text::utc;
 use crate::{Output, Reported, Tool};
@@ -16,26 +20,31 @@ const WIDE: f64 = 0.1;
 /// # Errors
 /// If the output cannot be parsed; the error is the reason.
 pub fn import(tool: &Tool, text: &str, statistic: Option<&str>) -> Result<LoadResult, String> {
+    // The mark that editors put in front of a text is none of a line.
+    let text = text.trim_start_matches('\u{feff}');
     let reported = (tool.read)(&Output { text, file: Some(text), statistic })?;
     let not_reported = tool.not_reported.iter().map(ToString::to_string).collect();
     Ok(imported(tool.name, reported, not_reported))
 }
 
-/// The load result that holds what `source` reported, with a finding that lists what it did not.
+/// The load result that holds what `source` reported, with a finding that lists what it did not, and what cannot be true.
 pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<String>) -> LoadResult {
-    leave_out_infinite(&mut reported);
+    not_reported.append(&mut reported.unread);
+    not_reported.extend(withhold_impossible(&mut reported));
     let started_at = reported.started_at.as_deref().and_then(utc);
     if started_at.is_none() && reported.started_at.is_some() {
         not_reported.push("when it began: its start is no time of RFC 3339".to_owned());
     }
-    not_reported.push(without_value(&reported));
-    let answered = reported.answered.unwrap_or_default();
-    // A sum that is too large for a counter is cut, and the accounts still add up.
-    let sent = answered.saturating_add(reported.failed.unwrap_or_default());
-    let failed = sent - answered;
     let plan = plan(&reported);
-    let mut latency = Latency { count: answered, ..reported.latency };
+    let rate = LoadRate { target: reported.target, offered: 0.0, achieved: answered_per_s(&reported) };
+    let answered_per_s = range_per_s(&reported);
+    let Reported { answered, failed, .. } = reported;
+    // Without its own number of times, those of the answered requests.
+    let known = answered.and_then(CountRange::exact).unwrap_or_default();
+    let count = if reported.latency.count > 0 { reported.latency.count } else { known };
+    let mut latency = Latency { count, ..reported.latency };
     let ranges = withhold_wide(&mut latency, &reported.buckets);
+    not_reported.push(without_value(&reported, &mut latency.clone(), &ranges));
     let finding = Finding::new(
         "imported",
         Severity::Warn,
@@ -44,60 +53,83 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
         "the data for checks is missing, so no check was applied to this result",
     );
     let environment = Environment { started_at: started_at.unwrap_or_default(), ..Environment::default() };
+    let wide = |count: Option<CountRange>| count.filter(|count| count.exact().is_none());
     LoadResult {
         verdict: Verdict::Caution,
         findings: vec![finding],
         recorded_s: reported.seconds.unwrap_or_default(),
-        book: Book { planned: sent, sent, answered, failed, ..Book::default() },
-        rate: LoadRate {
-            target: reported.target,
-            offered: reported.rate.unwrap_or_default(),
-            achieved: reported.rate,
-        },
+        book: book(answered, failed),
+        rate,
         // No tool measures from the intended start, so its latency is service time.
         latency: LatencySet { service: latency, ..LatencySet::default() },
-        imported: Some(Imported { tool: source.to_owned(), unknown: not_reported, ranges }),
+        imported: Some(Imported {
+            tool: source.to_owned(),
+            unknown: not_reported,
+            ranges,
+            answered: wide(answered),
+            failed: wide(failed),
+            answered_per_s,
+        }),
         ..LoadResult::empty(plan, environment)
     }
 }
 
-/// Leaves out what is infinite or no number. JSON has neither, so a result with one could not be read back.
-fn leave_out_infinite(reported: &mut Reported) {
-    let Reported { target, rate, seconds, latency, .. } = reported;
-    let numbers = [
-        target,
-        rate,
-        seconds,
-        &mut latency.min_us,
-        &mut latency.mean_us,
-        &mut latency.standard_deviation_us,
-        &mut latency.p50_us,
-        &mut latency.p90_us,
-        &mut latency.p99_us,
-        &mut latency.p99_9_us,
-        &mut latency.max_us,
-        &mut latency.at_least.max_us,
-    ];
-    for number in numbers {
-        *number = number.filter(|number| number.is_finite());
+/// The counts that are known. No tool states all accounts: what was planned, for one.
+fn book(answered: Option<CountRange>, failed: Option<CountRange>) -> Book {
+    let exact = |count: Option<CountRange>| count.and_then(CountRange::exact);
+    let (answered, failed) = (exact(answered), exact(failed));
+    Book {
+        answered: answered.unwrap_or_default(),
+        failed: failed.unwrap_or_default(),
+        stated: Stated::Imported { answered: answered.is_some(), failed: failed.is_some() },
+        ..Book::default()
     }
 }
 
-/// Fields of a result that the report does not state. Those that are numbers are 0 in the result.
-fn without_value(reported: &Reported) -> String {
-    let absent: Vec<&str> = [
+/// The rate of answered requests, if their number is known: the share of the stated rate, which is less rounded than the duration.
+fn answered_per_s(reported: &Reported) -> Option<f64> {
+    let answered = reported.answered?.exact()? as f64;
+    let rated = reported.rated.and_then(CountRange::exact).filter(|rated| *rated > 0);
+    match (reported.rate, rated) {
+        (Some(rate), Some(rated)) => Some(rate * answered / rated as f64),
+        _ => reported.seconds.map(|seconds| answered / seconds),
+    }
+}
+
+/// The rate of answered requests, if their number is a range.
+fn range_per_s(reported: &Reported) -> Option<Range> {
+    let answered = reported.answered.filter(|answered| answered.exact().is_none())?;
+    let seconds = reported.seconds?;
+    Some(Range { low: answered.at_least as f64 / seconds, high: answered.at_most as f64 / seconds })
+}
+
+/// Fields of a result that the report does not state.
+fn without_value(reported: &Reported, latency: &mut Latency, ranges: &[ImportedRange]) -> String {
+    let fields = [
         ("URL", reported.url.is_none()),
         ("connections", reported.connections.is_none()),
         ("workers", reported.workers.is_none()),
         ("duration", reported.seconds.is_none()),
-        ("rate", reported.rate.is_none()),
+        ("rate", reported.rate.is_none() && reported.seconds.is_none()),
+        ("answered requests", reported.answered.is_none()),
         ("failed requests", reported.failed.is_none()),
-        ("method, protocol and kind of loop", true),
-    ]
-    .into_iter()
-    .filter_map(|(name, is_absent)| is_absent.then_some(name))
-    .collect();
-    format!("{}, which are unknown or 0 in this result", absent.join(", "))
+    ];
+    let has_range = |name: &str| ranges.iter().any(|range| name == format!("p{}", range.percentile));
+    let bounds = latency.at_least;
+    let is_bounded = |name: &str| match name {
+        "p50" => bounds.p50_us.is_some(),
+        "p90" => bounds.p90_us.is_some(),
+        "p99" => bounds.p99_us.is_some(),
+        "p99.9" => bounds.p99_9_us.is_some(),
+        "maximum" => bounds.max_us.is_some(),
+        _ => false,
+    };
+    let absent_times = consistency::times(latency)
+        .map(|(name, time)| (name, time.is_none() && !has_range(name) && !is_bounded(name)));
+    let absent = fields.into_iter().chain(absent_times).filter(|(_, is_absent)| *is_absent);
+    let names: Vec<&str> =
+        absent.map(|(name, _)| name).chain(["method, protocol and kind of loop"]).collect();
+    format!("{}, which are unknown", names.join(", "))
 }
 
 /// The one of these values with this name, or the only one; `what` they are, for errors.
@@ -249,12 +281,64 @@ mod tests {
     }
 
     #[test]
-    fn counters_without_a_sum_still_add_up() {
-        let reported =
-            Reported { answered: Some(u64::MAX - 1), failed: Some(u64::MAX), ..Reported::default() };
-        let book = imported("a", reported, Vec::new()).book;
-        assert!(book.balances());
-        assert_eq!((book.sent, book.answered, book.failed), (u64::MAX, u64::MAX - 1, 1));
+    fn a_number_of_requests_that_is_a_range_stays_one() {
+        let reported = Reported {
+            answered: Some(CountRange { at_least: 19_700, at_most: 19_850 }),
+            failed: Some(CountRange { at_least: 150, at_most: 300 }),
+            rate: Some(8_000.0),
+            rated: Some(CountRange::exactly(20_000)),
+            seconds: Some(2.5),
+            ..Reported::default()
+        };
+        let result = imported("ab", reported, Vec::new());
+        assert_eq!(result.book.stated, Stated::Imported { answered: false, failed: false });
+        let imported = result.imported.unwrap();
+        assert_eq!(imported.answered, Some(CountRange { at_least: 19_700, at_most: 19_850 }));
+        assert_eq!(imported.failed, Some(CountRange { at_least: 150, at_most: 300 }));
+        assert_eq!(imported.answered_per_s, Some(Range { low: 7_880.0, high: 7_940.0 }));
+        assert_eq!(result.rate.achieved, None);
+    }
+
+    #[test]
+    fn the_rate_is_that_of_answered_requests() {
+        let of = |rated: Option<u64>, seconds: Option<f64>| {
+            let reported = Reported {
+                answered: Some(CountRange::exactly(100)),
+                failed: Some(CountRange::exactly(4_900)),
+                rate: Some(500.0),
+                rated: rated.map(CountRange::exactly),
+                seconds,
+                ..Reported::default()
+            };
+            imported("a", reported, Vec::new()).rate.achieved
+        };
+        assert_eq!(of(Some(5_000), None), Some(10.0));
+        assert_eq!((of(None, Some(20.0)), of(None, None)), (Some(5.0), None));
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        let result = imported("a", Reported::default(), Vec::new());
+        let value = serde_json::to_value(&result).unwrap();
+        for pointer in [
+            "/book/planned",
+            "/book/answered",
+            "/book/failed",
+            "/recorded_s",
+            "/rate/offered",
+            "/rate/achieved",
+            "/plan/connections",
+            "/plan/workers",
+            "/plan/duration_s",
+            "/plan/timeout_s",
+        ] {
+            assert_eq!(value.pointer(pointer), Some(&serde_json::Value::Null), "{pointer}");
+        }
+        assert_eq!(serde_json::from_value::<LoadResult>(value).unwrap(), result);
+        let unknown = result.imported.unwrap().unknown.join("; ");
+        for name in ["duration", "answered requests", "failed requests", "p99.9", "maximum"] {
+            assert!(unknown.contains(name), "{unknown}");
+        }
     }
 
     #[test]
@@ -276,7 +360,7 @@ mod tests {
     #[test]
     fn an_imported_result_lists_what_is_not_reported() {
         let result = import(find("fortio").unwrap(), include_str!("../recorded/fortio.json"), None).unwrap();
-        assert!(result.book.balances() && result.latency.service.max_us.is_some());
+        assert!(result.latency.service.max_us.is_some());
         assert!(result.latency.response.p99_us.is_none(), "Fortio does not measure response time");
         assert!(result.findings[0].message.contains("intended starts"));
         assert!(import(find("fortio").unwrap(), "{}", None).is_err());

@@ -4,17 +4,19 @@
 //! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Nothing here starts a process or reads a file.
 
 mod adapters;
+mod document;
 mod exponential;
 pub mod export;
 mod formats;
 mod import;
+mod run;
 mod text;
 
 use std::path::Path;
 
 pub use adapters::ALL;
 pub use formats::{Content, FORMATS, Format, csv_of_parquet, import_hgrm, import_hlog};
-use hoptax_result::{ImportedRange, Latency};
+use hoptax_result::{CountRange, ImportedRange, Latency};
 pub use import::{import, imported};
 
 /// The adapter of a load generator.
@@ -116,18 +118,37 @@ pub struct Reported {
     pub workers: Option<u32>,
     /// Number of connections.
     pub connections: Option<u32>,
-    /// Requests that it counts as answered.
-    pub answered: Option<u64>,
-    /// Requests that it counts as failed.
-    pub failed: Option<u64>,
-    /// Requests per second.
+    /// Requests that were answered. A range where its counters overlap or do not tell.
+    pub answered: Option<CountRange>,
+    /// Requests that failed.
+    pub failed: Option<CountRange>,
+    /// Requests per second, as it states them.
     pub rate: Option<f64>,
+    /// The requests that this rate counts.
+    pub rated: Option<CountRange>,
     /// Length of the run, seconds.
     pub seconds: Option<f64>,
     /// Its latency; [`Tool::not_reported`] states what it does not include.
     pub latency: Latency,
     /// The buckets of quantiles that it interpolated.
     pub buckets: Vec<ImportedRange>,
+    /// What its counts must add up to.
+    pub sums: Vec<Sum>,
+    /// What this output does not state, or not so that it can be read; [`Tool::not_reported`] is about all outputs.
+    pub unread: Vec<String>,
+}
+
+/// Counts of a report that are part of another one of its counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sum {
+    /// What the parts are of the whole, for example `requests of its status codes`.
+    pub what: &'static str,
+    /// The sum of the parts.
+    pub parts: u64,
+    /// What they are part of.
+    pub whole: u64,
+    /// Whether they are all of it.
+    pub is_all: bool,
 }
 
 /// The version in the output of a tool: the first word with a digit, a dot and a digit.
@@ -161,6 +182,71 @@ mod tests {
                 let _ = (tool.read)(&Output::of(&text));
                 let _ = (tool.read)(&Output { file: Some(&words.concat()), ..Output::of(&words.concat()) });
             }
+        }
+    }
+
+    #[test]
+    fn counters_of_any_size_do_not_panic() {
+        let large = u64::MAX.to_string();
+        for (tool, text) in [
+            (
+                "ab",
+                format!(
+                    "Complete requests: {large}\nNon-2xx responses: {large}\nFailed requests: {large}\n(Connect: {large}, Receive: {large}, Exceptions: {large})\n"
+                ),
+            ),
+            (
+                "wrk",
+                format!(
+                    "{large} requests in 2s\nSocket errors: connect {large}, read {large}, write {large}, timeout {large}\nNon-2xx or 3xx responses: {large}\n"
+                ),
+            ),
+            (
+                "hey",
+                format!(
+                    "Total: 1 secs\nRequests/sec: {large}\n\nStatus code distribution:\n[200] {large}\n[503] {large}\n\nError distribution:\n[{large}] x\n"
+                ),
+            ),
+            (
+                "h2load",
+                format!(
+                    "finished in 1s, {large} req/s\nrequests: {large} total, {large} done, {large} succeeded, {large} failed, {large} errored\n"
+                ),
+            ),
+            (
+                "oha",
+                format!(
+                    "{{\"summary\":{{\"requestsPerSec\":1}},\"statusCodeDistribution\":{{\"200\":{large},\"503\":{large}}},\"errorDistribution\":{{\"a\":{large},\"b\":{large}}}}}"
+                ),
+            ),
+            (
+                "vegeta",
+                format!(
+                    "{{\"latencies\":{{}},\"requests\":{large},\"status_codes\":{{\"200\":{large},\"0\":{large}}}}}"
+                ),
+            ),
+            (
+                "k6",
+                format!(
+                    "{{\"metrics\":{{\"http_reqs\":{{\"count\":{large}}},\"http_req_failed\":{{\"passes\":{large},\"fails\":{large}}}}}}}"
+                ),
+            ),
+            (
+                "fortio",
+                format!(
+                    "{{\"DurationHistogram\":{{\"Count\":{large}}},\"RetCodes\":{{\"200\":{large},\"-1\":{large}}}}}"
+                ),
+            ),
+            (
+                "bombardier",
+                format!(
+                    "{{\"result\":{{\"timeTakenSeconds\":1,\"req1xx\":{large},\"req2xx\":{large},\"req3xx\":{large},\"req4xx\":{large},\"req5xx\":{large},\"others\":{large},\"errors\":[{{\"count\":{large}}},{{\"count\":{large}}}]}}}}"
+                ),
+            ),
+        ] {
+            let result = import(find(tool).unwrap(), &text, None)
+                .unwrap_or_else(|problem| panic!("{tool}: {problem}"));
+            assert!(result.imported.is_some(), "{tool}");
         }
     }
 

@@ -1,53 +1,53 @@
-//! Extraction of numbers from text and JSON.
+//! Numbers and times in texts and in JSON.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
-/// The rest of the first line that contains `mark`, after the mark.
-pub(crate) fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| line.split_once(mark).map(|(_, rest)| rest.trim()))
-}
-
-/// The first number in a text.
+/// The number that a text begins with.
 pub(crate) fn number(text: &str) -> Option<f64> {
-    let begin = text.find(|c: char| c.is_ascii_digit())?;
-    let digits: String = text.get(begin..)?.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-    digits.trim_end_matches('.').parse().ok()
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    text.get(..end)?.trim_end_matches('.').parse().ok()
 }
 
-/// Parses a time with a unit, such as `1.25ms` or `0.5 secs`; microseconds.
+/// Parses a time with a unit, such as `1.25ms` or `0.5 secs`; microseconds. None without a unit, since any would be a guess.
 pub(crate) fn time_us(text: &str) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let value: f64 = text.get(..end)?.parse().ok()?;
     let unit = text.get(end..)?.split_whitespace().next().unwrap_or_default();
-    let factor = match unit.trim_end_matches([',', ')']) {
+    let factor = match unit.trim_end_matches([',', ')', '.']) {
         "ns" => 1e-3,
-        "us" | "µs" | "μs" => 1.0,
-        "ms" => 1e3,
+        "us" | "µs" | "μs" | "microsec" => 1.0,
+        "ms" | "millisec" => 1e3,
         "s" | "sec" | "secs" => 1e6,
         "m" => 60e6,
+        "h" => 3_600e6,
         _ => return None,
     };
     Some(value * factor)
 }
 
-/// Parses the JSON value at the first brace of a text.
-pub(crate) fn json(text: &str) -> Result<Value, String> {
-    let begin = text.find('{').ok_or("no JSON found")?;
-    let mut values = serde_json::Deserializer::from_str(text.get(begin..).unwrap_or_default()).into_iter();
-    match values.next() {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(error)) => Err(format!("invalid JSON: {error}")),
-        None => Err("no JSON found".to_owned()),
-    }
-}
-
-/// The number at a JSON pointer (RFC 6901); a string that contains a number is accepted too.
+/// The number at a JSON pointer (RFC 6901); a string that contains a number is accepted too, one that is `NaN` is not known.
 pub(crate) fn at(value: &Value, pointer: &str) -> Option<f64> {
     let value = value.pointer(pointer)?;
-    value.as_f64().or_else(|| value.as_str()?.parse().ok())
+    value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|number: &f64| number.is_finite())
+}
+
+/// The count at a JSON pointer. A negative number or a fraction is none.
+pub(crate) fn count_at(value: &Value, pointer: &str) -> Option<u64> {
+    at(value, pointer).filter(|count| *count >= 0.0 && count.fract() == 0.0).map(|count| count as u64)
+}
+
+/// The sum of counts; the largest number if it is larger. Counters of strangers have any size.
+pub(crate) fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// The counts in an object, with their names.
+pub(crate) fn counts_at<'v>(value: &'v Value, pointer: &str) -> Option<Vec<(&'v str, u64)>> {
+    let all = value.pointer(pointer)?.as_object()?;
+    Some(all.iter().filter_map(|(name, value)| Some((name.as_str(), count_at(value, "")?))).collect())
 }
 
 /// The text at a JSON pointer (RFC 6901).
@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(time_us("1.25ms"), Some(1_250.0));
         assert_eq!(time_us("0.5 secs"), Some(500_000.0));
         assert_eq!((time_us("12"), time_us("ms")), (None, None));
-        assert_eq!((number("a 12.5."), number("none")), (Some(12.5), None));
-        assert_eq!(after("x: 1\nRate:  5/s\n", "Rate:"), Some("5/s"));
-        assert_eq!(json("log {\"a\": \"7\"} more").ok().and_then(|value| at(&value, "/a")), Some(7.0));
+        assert_eq!((number("12.5."), number("a 1"), number("")), (Some(12.5), None, None));
+        assert_eq!(at(&serde_json::json!({"a": "7", "b": "NaN", "c": "x"}), "/a"), Some(7.0));
+        assert_eq!(at(&serde_json::json!({"b": "NaN"}), "/b"), None);
     }
 }

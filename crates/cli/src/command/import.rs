@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
             names.join("`, `")
         )));
     }
-    let not_output = |reason| Failure::bad_input(format!("`{named}` is not output of {name}: {reason}"));
+    let not_output =
+        |reason| Failure::bad_input(format!("`{named}` is not output of {name} that can be read: {reason}"));
     let text = match format.map(|format| format.content) {
         Some(Content::Parquet) => parquet::csv(&arguments.file),
         Some(Content::Text) | None => read(&arguments.file).map(Ok),

@@ -14,6 +14,7 @@ mod crosscheck;
 mod dns;
 mod fortio;
 mod http3;
+mod imports;
 mod interchange;
 mod intervals;
 mod load;

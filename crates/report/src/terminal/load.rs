@@ -125,8 +125,8 @@ fn seconds(seconds: f64) -> String {
 
 /// Rates, and accounts of requests.
 fn accounts(result: &LoadResult) -> String {
-    if result.imported.is_some() {
-        return imported::accounts(result);
+    if let Some(imported) = &result.imported {
+        return imported::accounts(result, imported);
     }
     let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
     // A withheld rate could be computed from the count of responses below, which is kept as evidence.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Latency;
+use super::{Latency, Range};
 
 /// A hundredth of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +87,37 @@ pub struct Imported {
     /// The quantiles of service time of which the file tells only a wide range. They are not in the distribution.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<ImportedRange>,
+    /// Requests answered, where counters of the tool overlap or do not tell, so that it states only a range. Null in the book then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<CountRange>,
+    /// Requests failed, in the same case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<CountRange>,
+    /// The rate of answered requests, requests per second, if their number is a range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_per_s: Option<Range>,
+}
+
+/// A number of requests of which only bounds are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CountRange {
+    /// The fewest.
+    pub at_least: u64,
+    /// The most.
+    pub at_most: u64,
+}
+
+impl CountRange {
+    /// A number that is known.
+    pub fn exactly(count: u64) -> Self {
+        Self { at_least: count, at_most: count }
+    }
+
+    /// The number, if the bounds are the same.
+    pub fn exact(self) -> Option<u64> {
+        (self.at_least == self.at_most).then_some(self.at_least)
+    }
 }
 
 /// The range of a bucket that a quantile lies in.

@@ -51,7 +51,14 @@ prop_compose! {
         (load.environment.started_at, load.environment.kernel) = (started_at, kernel);
         (load.environment.proxy_version, load.environment.cpus) = (proxy, cpus);
         (load.book.answered, load.statuses, load.failures, load.verdict) = (answered, statuses, failures, verdict);
-        load.imported = tool.map(|tool| result::Imported { tool, unknown: Vec::new(), ranges: Vec::new() });
+        load.imported = tool.map(|tool| result::Imported {
+            tool,
+            unknown: Vec::new(),
+            ranges: Vec::new(),
+            answered: None,
+            failed: None,
+            answered_per_s: None,
+        });
         load.histograms = histogram.map(|text| LoadHistograms {
             response: Some(Histogram(text)),
             ..LoadHistograms::default()
@@ -149,8 +156,8 @@ result: {start_time: '2026-01-02T03:04:05Z', end_time: '2026-01-02T03:34:05Z', a
         (imported.tool.as_str(), &imported.unknown[..UNKNOWN.len()]),
         ("SMP (fortio)", &UNKNOWN.map(str::to_owned)[..])
     );
-    let without_value =
-        "workers, failed requests, method, protocol and kind of loop, which are unknown or 0 in this result";
+    let without_value = "workers, answered requests, failed requests, standard deviation, p99, p99.9, \
+                         method, protocol and kind of loop, which are unknown";
     assert_eq!(imported.unknown[UNKNOWN.len()..], [without_value]);
 }
 

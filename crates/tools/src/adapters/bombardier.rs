@@ -1,10 +1,12 @@
 //! bombardier: a closed loop, or a rate by a token bucket that is refilled every ten milliseconds.
 
-use hoptax_result::Latency;
+use hoptax_result::{CountRange, Latency};
+use serde_json::Value;
 
 use super::{command_line, words};
-use crate::text::{at, json, text_at};
-use crate::{Reported, Tool};
+use crate::document::{Document, json};
+use crate::text::{at, count_at, sum, text_at};
+use crate::{Output, Reported, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "bombardier",
@@ -23,40 +25,72 @@ pub(super) const TOOL: Tool = Tool {
         Ok(line)
     },
     script: None,
-    read: |output| {
-        let result = json(output.result())?;
-        let us = |name: &str| at(&result, &format!("/result/latency/{name}"));
-        let count = |name: &str| at(&result, &format!("/result/{name}")).unwrap_or(0.0) as u64;
-        let answered = count("req1xx") + count("req2xx") + count("req3xx");
-        let seconds = at(&result, "/result/timeTakenSeconds").ok_or("`timeTakenSeconds` is missing")?;
-        Ok(Reported {
-            url: text_at(&result, "/spec/url"),
-            target: at(&result, "/spec/rate"),
-            connections: at(&result, "/spec/numberOfConnections").map(|count| count as u32),
-            answered: Some(answered),
-            failed: Some(count("req4xx") + count("req5xx") + count("others")),
-            rate: (seconds > 0.0).then(|| answered as f64 / seconds),
-            seconds: Some(seconds),
-            latency: Latency {
-                mean_us: us("mean"),
-                standard_deviation_us: us("stddev"),
-                p50_us: us("percentiles/50"),
-                p90_us: us("percentiles/90"),
-                p99_us: us("percentiles/99"),
-                max_us: us("max"),
-                ..Latency::default()
-            },
-            ..Reported::default()
-        })
-    },
+    read,
     has_statistics: false,
-    not_reported: &["intended starts: a token is taken when a connection is free", "p99.9"],
+    not_reported: &[
+        "intended starts: a token is taken when a connection is free",
+        "latency of failed requests separately: its times are of all",
+    ],
 };
+
+/// Reads the JSON. Each request is in one counter, by its status or in `others` without one; `errors` lists the reasons. A response
+/// whose body breaks off has a status and an error: <https://github.com/codesenberg/bombardier/blob/master/clients.go>. So errors
+/// beyond `others` are of responses that look answered.
+fn read(output: &Output<'_>) -> Result<Reported, String> {
+    let is_result = |value: &Value| value.pointer("/result/timeTakenSeconds").is_some();
+    let layout = "the JSON is read that bombardier prints with `-o json`";
+    let Document { value: result, notes } =
+        json(output.result(), is_result).map_err(|problem| format!("{problem}; {layout}"))?;
+    if !is_result(&result) {
+        return Err(format!("`result.timeTakenSeconds` is missing; {layout}"));
+    }
+    let us = |name: &str| at(&result, &format!("/result/latency/{name}"));
+    let of = |names: &[&str]| -> Option<u64> {
+        let counts = names.iter().map(|name| count_at(&result, &format!("/result/{name}")));
+        Some(sum(counts.collect::<Option<Vec<u64>>>()?))
+    };
+    let (answered, failed) = (of(&["req1xx", "req2xx", "req3xx"]), of(&["req4xx", "req5xx", "others"]));
+    let errors = result.pointer("/result/errors").and_then(Value::as_array);
+    let errors = sum(errors.into_iter().flatten().filter_map(|error| count_at(error, "/count")));
+    let broken_off = errors.saturating_sub(of(&["others"]).unwrap_or_default());
+    let answered =
+        answered.map(|count| CountRange { at_least: count.saturating_sub(broken_off), at_most: count });
+    let failed =
+        failed.map(|count| CountRange { at_least: count, at_most: count.saturating_add(broken_off) });
+    let seconds = at(&result, "/result/timeTakenSeconds");
+    let exact = answered.and_then(CountRange::exact);
+    Ok(Reported {
+        url: text_at(&result, "/spec/url"),
+        target: at(&result, "/spec/rate"),
+        connections: at(&result, "/spec/numberOfConnections").map(|count| count as u32),
+        answered,
+        failed,
+        rate: exact
+            .zip(seconds)
+            .filter(|(_, seconds)| *seconds > 0.0)
+            .map(|(count, seconds)| count as f64 / seconds),
+        rated: exact.map(CountRange::exactly),
+        seconds,
+        latency: Latency {
+            count: answered
+                .zip(failed)
+                .map_or(0, |(answered, failed)| answered.at_most.saturating_add(failed.at_least)),
+            mean_us: us("mean"),
+            standard_deviation_us: us("stddev"),
+            p50_us: us("percentiles/50"),
+            p90_us: us("percentiles/90"),
+            p99_us: us("percentiles/99"),
+            max_us: us("max"),
+            ..Latency::default()
+        },
+        unread: notes,
+        ..Reported::default()
+    })
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
 
     #[test]
     fn output_is_read() {

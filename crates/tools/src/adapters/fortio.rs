@@ -1,12 +1,12 @@
 //! Fortio: each thread has one connection and a share of the rate, and sends the next request after the response.
 
-use hoptax_result::{ImportedRange, Latency};
-
+use hoptax_result::{CountRange, ImportedRange, Latency};
 use serde_json::Value;
 
 use super::command_line;
-use crate::text::{at, json, text_at};
-use crate::{RESULT, Reported, Tool};
+use crate::document::{Document, json};
+use crate::text::{at, count_at, counts_at, sum, text_at};
+use crate::{RESULT, Reported, Sum, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "fortio",
@@ -41,10 +41,11 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| {
-        let result = json(output.result())?;
+        let Document { value: result, notes } =
+            json(output.result(), is_result).map_err(|problem| format!("{problem}; {LAYOUT}"))?;
         let reported = read(&result)?;
         let buckets = PERCENTILES.iter().filter_map(|p| bucket(&result["DurationHistogram"], *p)).collect();
-        Ok(Reported { buckets, ..reported })
+        Ok(Reported { buckets, unread: notes, ..reported })
     },
     has_statistics: false,
     not_reported: &[
@@ -54,14 +55,32 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
+/// The layout that is read.
+const LAYOUT: &str = "the JSON is read that Fortio writes with `-json` or keeps of a run of `load`";
+
+/// Whether a document is a result. The messages of Fortio's log are JSON, too.
+fn is_result(value: &Value) -> bool {
+    value.get("DurationHistogram").is_some()
+}
+
 /// Reads a result in the JSON of Fortio, with quantiles as they are listed.
 pub(super) fn read(result: &Value) -> Result<Reported, String> {
-    let histogram = result.get("DurationHistogram").ok_or("`DurationHistogram` is missing")?;
+    let histogram =
+        result.get("DurationHistogram").ok_or_else(|| format!("`DurationHistogram` is missing; {LAYOUT}"))?;
+    // A run that did not begin has a histogram of two durations that were not measured.
+    if result.get("error").and_then(Value::as_bool) == Some(true) {
+        let reason = text_at(result, "/message").unwrap_or_else(|| "without a reason".to_owned());
+        return Err(format!("Fortio did not run the load: {reason}"));
+    }
     let us = |name: &str| at(histogram, &format!("/{name}")).map(|seconds| seconds * 1e6);
-    let count = at(histogram, "/Count").map(|count| count as u64);
-    let failed = at(result, "/ErrorsDurationHistogram/Count").map(|count| count as u64);
-    let threads = at(result, "/NumThreads");
-    let connections = threads.map(|threads| threads * at(result, "/NumConnections").unwrap_or(1.0));
+    let count = count_at(histogram, "/Count");
+    let Counts { answered, failed, sums } = count.map(|count| Counts::of(result, count)).unwrap_or_default();
+    let threads = at(result, "/NumThreads").filter(|threads| *threads > 0.0);
+    // With gRPC, each of the streams of a connection is a thread.
+    let connections = threads.map(|threads| {
+        threads * at(result, "/NumConnections").unwrap_or(1.0)
+            / at(result, "/Streams").unwrap_or(1.0).max(1.0)
+    });
     Ok(Reported {
         url: text_at(result, "/URL").or_else(|| text_at(result, "/Destination")),
         started_at: text_at(result, "/StartTime"),
@@ -69,11 +88,13 @@ pub(super) fn read(result: &Value) -> Result<Reported, String> {
         target: at(result, "/RequestedQPS").filter(|rate| *rate > 0.0),
         workers: threads.map(|count| count as u32),
         connections: connections.map(|count| count as u32),
-        answered: count.map(|count| count.saturating_sub(failed.unwrap_or(0))),
+        answered,
         failed,
         rate: at(result, "/ActualQPS"),
+        rated: count.map(CountRange::exactly),
         seconds: at(result, "/ActualDuration").map(|ns| ns / 1e9),
         latency: Latency {
+            count: count.unwrap_or_default(),
             min_us: us("Min"),
             mean_us: us("Avg"),
             standard_deviation_us: us("StdDev"),
@@ -84,8 +105,65 @@ pub(super) fn read(result: &Value) -> Result<Reported, String> {
             max_us: us("Max"),
             ..Latency::default()
         },
+        sums,
         ..Reported::default()
     })
+}
+
+/// Calls by their outcome. `DurationHistogram` has all calls, `RetCodes` their outcomes, and `ErrorsDurationHistogram`, since 1.21, those
+/// of all that were not OK: <https://github.com/fortio/fortio/blob/master/fhttp/httprunner.go> and the runners of gRPC, TCP and UDP.
+/// With gRPC, calls of a given method that fail are in `RetCodes` twice, so failed calls are those that are not OK.
+#[derive(Default)]
+struct Counts {
+    answered: Option<CountRange>,
+    failed: Option<CountRange>,
+    sums: Vec<Sum>,
+}
+
+impl Counts {
+    fn of(result: &Value, count: u64) -> Self {
+        let codes = counts_at(result, "/RetCodes").filter(|codes| !codes.is_empty());
+        let of = |is_counted: fn(&str) -> bool| {
+            let codes = codes.as_ref()?.iter().filter(|(code, _)| is_counted(code));
+            Some(sum(codes.map(|(_, count)| *count)))
+        };
+        let errors = count_at(result, "/ErrorsDurationHistogram/Count");
+        let (succeeded, all) = (of(is_ok), of(|_| true));
+        let mut sums = Vec::new();
+        if let Some(parts) = succeeded {
+            sums.push(Sum { what: "OK by return code", parts, whole: count, is_all: false });
+        }
+        if let Some(parts) = all.filter(|_| codes.iter().flatten().all(|(code, _)| is_status(code))) {
+            sums.push(Sum { what: "with a return code", parts, whole: count, is_all: true });
+        }
+        let by_errors = errors.map(|errors| count.saturating_sub(errors));
+        if let (Some(parts), Some(whole)) = (by_errors, succeeded) {
+            let what = "OK by the histogram of errors, by return code";
+            sums.push(Sum { what, parts, whole, is_all: true });
+        }
+        let range = |at_least, at_most| Some(CountRange { at_least, at_most });
+        match succeeded.or(by_errors) {
+            Some(answered) => {
+                let failed = count.saturating_sub(answered);
+                Self { answered: range(answered, answered), failed: range(failed, failed), sums }
+            }
+            // The oldest releases count without outcomes.
+            None => Self { answered: range(0, count), failed: range(0, count), sums },
+        }
+    }
+}
+
+/// What Fortio takes for a success: 2xx and 418 of HTTP, `SERVING` of gRPC, `OK` of TCP and UDP.
+fn is_ok(code: &str) -> bool {
+    match code.parse::<i32>() {
+        Ok(status) => (200..300).contains(&status) || status == 418,
+        Err(_) => code == "SERVING" || code == "OK",
+    }
+}
+
+/// Whether a code is a status of HTTP, or -1 for none.
+fn is_status(code: &str) -> bool {
+    code.parse::<i32>().is_ok()
 }
 
 /// The reported percentiles.

@@ -1,10 +1,11 @@
 //! hey: workers in a closed loop, each with a ticker if there is a rate.
 
-use hoptax_result::Latency;
+use hoptax_result::{CountRange, Latency};
 
 use super::{command_line, words};
-use crate::text::{after, number, time_us};
-use crate::{Reported, Tool};
+use crate::run::Run;
+use crate::text::{number, sum, time_us};
+use crate::{Output, Reported, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "hey",
@@ -20,53 +21,116 @@ pub(super) const TOOL: Tool = Tool {
         Ok(line)
     },
     script: None,
-    read: |output| {
-        let seconds = |mark: &str| after(output.text, mark).and_then(time_us);
-        let quantile = |mark: &str| seconds(mark);
-        let listed = |title: &str| output.text.split_once(title).map_or("", |(_, rest)| rest).lines().skip(1);
-        let bracketed = |line: &str| -> Option<(String, String)> {
-            let (inner, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
-            Some((inner.to_owned(), rest.to_owned()))
-        };
-        // A line has a status and its count, or the count of an error and its text.
-        let statuses = listed("Status code distribution:")
-            .map_while(bracketed)
-            .filter_map(|(status, rest)| Some((status, number(&rest)? as u64)));
-        let errors = listed("Error distribution:")
-            .map_while(bracketed)
-            .filter_map(|(count, _)| count.parse::<u64>().ok());
-        let (mut answered, mut failed) = (0, errors.sum::<u64>());
-        for (status, count) in statuses {
-            *if status.as_str() < "4" { &mut answered } else { &mut failed } += count;
-        }
-        let rate =
-            after(output.text, "Requests/sec:").and_then(number).ok_or("`Requests/sec:` is missing")?;
-        Ok(Reported {
-            connections: None,
-            answered: Some(answered),
-            failed: Some(failed),
-            rate: Some(rate),
-            seconds: seconds("Total:").map(|us| us / 1e6),
-            latency: Latency {
-                min_us: seconds("Fastest:"),
-                mean_us: seconds("Average:"),
-                p50_us: quantile("50% in "),
-                p90_us: quantile("90% in "),
-                p99_us: quantile("99% in "),
-                max_us: seconds("Slowest:"),
-                ..Latency::default()
-            },
-            ..Reported::default()
-        })
-    },
+    read,
     has_statistics: false,
-    not_reported: &["intended starts: ticks during a request are lost", "p99.9"],
+    not_reported: &["intended starts: ticks during a request are lost"],
 };
+
+/// Lines that are in each report once.
+const MARKS: [&str; 9] = [
+    "Summary:",
+    "Total:",
+    "Slowest:",
+    "Average:",
+    "Requests/sec:",
+    "Response time histogram:",
+    "Latency distribution:",
+    "Status code distribution:",
+    "Error distribution:",
+];
+/// The most responses whose times and status it keeps.
+const KEPT: u64 = 1_000_000;
+
+/// Reads the summary. Each request has a status or an error: <https://github.com/rakyll/hey/blob/master/requester/report.go>. It keeps
+/// the times and statuses of the first million responses, but counts all in its rate, and adds all times up for the mean.
+fn read(output: &Output<'_>) -> Result<Reported, String> {
+    let run = Run::only(output.text, &MARKS)?;
+    if run.find(|line| line.starts_with("response-time,").then_some(())).is_some() {
+        return Err(
+            "it is the table of `-o csv`; the summary is read that hey prints without `-o`".to_owned()
+        );
+    }
+    let rate = run
+        .number("Requests/sec:")
+        .ok_or("`Requests/sec:` is missing; the summary is read that hey prints")?;
+    let seconds = run.after("Total:").and_then(time_us).map(|us| us / 1e6);
+    let Counts { answered, failed, kept } = Counts::of(&run);
+    let all = seconds.map(|seconds| (rate * seconds).round() as u64);
+    let counted = answered.saturating_add(failed);
+    // Responses beyond the first million.
+    let more = all.map_or(0, |all| all.saturating_sub(counted)).min(if kept >= KEPT { u64::MAX } else { 0 });
+    let has_statuses = run.after("Status code distribution:").is_some() || failed > 0;
+    let range = |count: u64| CountRange { at_least: count, at_most: count.saturating_add(more) };
+    let time = |name: &str| run.after(name).and_then(time_us);
+    let mut unread = Vec::new();
+    if more > 0 {
+        unread
+            .push(format!("status and time of about {more} responses: it keeps those of the first million"));
+    }
+    let quantiles = quantiles(&run);
+    let quantile = |percentile: f64| quantiles.iter().find(|(one, _)| *one == percentile).map(|(_, us)| *us);
+    Ok(Reported {
+        answered: has_statuses.then(|| range(answered)),
+        failed: has_statuses.then(|| range(failed)),
+        rate: Some(rate),
+        rated: has_statuses.then(|| range(counted)),
+        seconds,
+        latency: Latency {
+            count: kept,
+            min_us: time("Fastest:"),
+            mean_us: time("Average:").filter(|_| more == 0),
+            p50_us: quantile(50.0),
+            p90_us: quantile(90.0),
+            p99_us: quantile(99.0),
+            max_us: time("Slowest:"),
+            ..Latency::default()
+        },
+        unread,
+        ..Reported::default()
+    })
+}
+
+/// Requests by their outcome.
+struct Counts {
+    answered: u64,
+    failed: u64,
+    /// Those with a status.
+    kept: u64,
+}
+
+impl Counts {
+    fn of(run: &Run<'_>) -> Self {
+        let bracketed = |line: &'_ str| -> Option<(String, String)> {
+            let (inner, rest) = line.strip_prefix('[')?.split_once(']')?;
+            Some((inner.to_owned(), rest.trim().to_owned()))
+        };
+        let mut counts = Self { answered: 0, failed: 0, kept: 0 };
+        // A line has a status and its count, or the count of an error and its text.
+        for (status, rest) in run.below("Status code distribution:").map_while(bracketed) {
+            let count = number(&rest).unwrap_or_default() as u64;
+            counts.kept = counts.kept.saturating_add(count);
+            let is_answered = status.parse().is_ok_and(|status: u16| (100..400).contains(&status));
+            let total = if is_answered { &mut counts.answered } else { &mut counts.failed };
+            *total = total.saturating_add(count);
+        }
+        let errors = run.below("Error distribution:").map_while(bracketed);
+        counts.failed = sum(errors.filter_map(|(count, _)| count.parse().ok()).chain([counts.failed]));
+        counts
+    }
+}
+
+/// Percentiles and their times, us. Some builds print the percent sign twice (hey#337).
+fn quantiles(run: &Run<'_>) -> Vec<(f64, f64)> {
+    let rows = run.below("Latency distribution:").filter_map(|line| {
+        let (percentile, time) = line.split_once(" in ")?;
+        Some((percentile.trim_end_matches('%').parse().ok()?, time_us(time)?))
+    });
+    rows.collect()
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
 
     #[test]
     fn output_is_read() {
@@ -80,6 +144,17 @@ mod tests {
                     Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": dial tcp: connect: connection refused\n  \
                     [40]\tGet \"http://127.0.0.1:1\": [200] of 3 responses\n\n";
         let reported = (TOOL.read)(&Output::of(text)).unwrap();
-        assert_eq!((reported.answered, reported.failed), (Some(1_920), Some(52)));
+        let exactly = |count| Some(CountRange::exactly(count));
+        assert_eq!((reported.answered, reported.failed), (exactly(1_920), exactly(52)));
+    }
+
+    #[test]
+    fn of_more_than_a_million_responses_the_others_are_not_known() {
+        let text = "Summary:\n  Total:\t10.0 secs\n  Average:\t0.0100 secs\n  Requests/sec:\t150005.0\n\n\
+                    Status code distribution:\n  [200]\t600000 responses\n  [503]\t400000 responses\n\nError distribution:\n  [50]\tx\n";
+        let reported = read(&Output::of(text)).unwrap();
+        let range = |at_least, at_most| Some(CountRange { at_least, at_most });
+        assert_eq!(reported.answered, range(600_000, 1_100_000));
+        assert_eq!((reported.failed, reported.latency.mean_us), (range(400_050, 900_050), None));
     }
 }

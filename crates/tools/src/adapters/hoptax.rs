@@ -1,9 +1,11 @@
 //! hoptax itself, called like the other tools.
 
-use hoptax_result::Latency;
+use hoptax_result::{CountRange, Latency};
+use serde_json::Value;
 
 use super::{command_line, words};
-use crate::text::{at, json};
+use crate::document::{Document, json};
+use crate::text::{at, count_at};
 use crate::{RESULT, Reported, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -24,18 +26,30 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| {
-        let result = json(output.result())?;
+        let is_result = |value: &Value| value.get("book").is_some() && value.get("latency").is_some();
+        let Document { value: result, notes } = json(output.result(), is_result)?;
+        if !is_result(&result) {
+            return Err(
+                "`book` or `latency` is missing; the result of `hoptax load --json` is read".to_owned()
+            );
+        }
         // Withheld quantiles are still available in the outcome `answered`, for every answered request.
         let us = |name: &str| {
             at(&result, &format!("/latency/response/{name}"))
                 .or_else(|| at(&result, &format!("/outcomes/answered/{name}")))
         };
+        let count = |name: &str| count_at(&result, &format!("/book/{name}"));
+        // A request that timed out failed, too; requests in flight at the end did not.
+        let failed =
+            count("failed").map(|failed| failed.saturating_add(count("timed_out").unwrap_or_default()));
         Ok(Reported {
             connections: at(&result, "/plan/connections").map(|count| count as u32),
-            answered: at(&result, "/book/answered").map(|count| count as u64),
-            failed: at(&result, "/book/failed").map(|count| count as u64),
+            answered: count("answered").map(CountRange::exactly),
+            failed: failed.map(CountRange::exactly),
             rate: at(&result, "/rate/achieved"),
-            seconds: at(&result, "/plan/duration_s"),
+            rated: count("answered").map(CountRange::exactly),
+            seconds: at(&result, "/recorded_s"),
+            unread: notes,
             latency: Latency {
                 min_us: us("min_us"),
                 mean_us: us("mean_us"),

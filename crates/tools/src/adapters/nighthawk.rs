@@ -3,13 +3,15 @@
 
 mod console;
 
-use hoptax_result::Latency;
+use hoptax_result::{CountRange, Latency};
 use hoptax_yaml::Placed;
 use serde_json::{Value, json};
 
 use super::{command_line, fortio};
-use crate::text::{at, json as parse_json, text_at};
-use crate::{Reported, Tool};
+use crate::document::{Document, json as parse_json};
+use crate::run::Run;
+use crate::text::{at, count_at, sum, text_at};
+use crate::{Output, Reported, Tool};
 
 /// Its latency statistic.
 const LATENCY: &str = "benchmark_http_client.request_to_response";
@@ -44,24 +46,7 @@ pub(super) const TOOL: Tool = Tool {
         ))
     },
     script: None,
-    read: |output| {
-        let text = output.result();
-        if console::is_console(text) {
-            return console::read(text);
-        }
-        if text.lines().any(|line| line.starts_with("results:")) {
-            return read_output(&yaml(text)?, output.statistic);
-        }
-        let result = parse_json(text)?;
-        if result.get("DurationHistogram").is_some() {
-            fortio_form(&result)
-        } else if result.get("results").is_none() && has_times(&result) {
-            // A statistic alone, as its histograms are written one by one.
-            read_output(&json!({"results": [{"statistics": [result]}]}), output.statistic)
-        } else {
-            read_output(&result, output.statistic)
-        }
-    },
+    read,
     has_statistics: true,
     not_reported: &[
         "requests without a free connection: they are counted as overflow and are in no latency",
@@ -70,24 +55,54 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
+/// The layouts that are read.
+const LAYOUTS: &str =
+    "its JSON, its YAML, its form of Fortio and its text for people are read, and neither CSV nor `dotted`";
+
+fn read(output: &Output<'_>) -> Result<Reported, String> {
+    let text = output.result();
+    if console::is_console(text) {
+        return console::read(text);
+    }
+    let is_yaml = |line: &&str| line.starts_with("results:");
+    if text.lines().any(|line| is_yaml(&line)) {
+        Run::only(text, &["results:"])?;
+        return read_output(&yaml(text)?, output.statistic);
+    }
+    let is_result = |value: &Value| {
+        ["DurationHistogram", "results"].iter().any(|name| value.get(name).is_some()) || has_times(value)
+    };
+    let Document { value: result, notes } =
+        parse_json(text, is_result).map_err(|problem| format!("{problem}; {LAYOUTS}"))?;
+    let reported = if result.get("DurationHistogram").is_some() {
+        fortio_form(&result)
+    } else if result.get("results").is_none() && has_times(&result) {
+        // A statistic alone, as its histograms are written one by one.
+        read_output(&json!({"results": [{"statistics": [result]}]}), output.statistic)
+    } else {
+        read_output(&result, output.statistic)
+    };
+    Ok(Reported { unread: notes, ..reported? })
+}
+
 /// Reads the output message of Nighthawk: the statistic with this name, or else its latency.
 fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, String> {
-    let results = result.get("results").and_then(Value::as_array).ok_or("`results` is missing")?;
+    let results = result.get("results").and_then(Value::as_array);
+    let results = results.ok_or_else(|| format!("`results` is missing; {LAYOUTS}"))?;
     let named = |name: &str| results.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name));
     let global = named("global").or(results.last()).ok_or("`results` is empty")?;
     let statistics = global.get("statistics").and_then(Value::as_array);
     let latency = statistics
         .and_then(|all| meant(all, statistic))
         .ok_or_else(|| missing(statistics.map_or(&[], Vec::as_slice), statistic))?;
+    let counters = global.get("counters").and_then(Value::as_array);
     let counter = |name: &str| {
-        let all = global.get("counters")?.as_array()?;
-        all.iter()
-            .find(|one| one.get("name").and_then(Value::as_str) == Some(name))
-            .and_then(|one| at(one, "/value"))
+        let one = counters?.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name))?;
+        count_at(one, "/value")
     };
     let seconds = global.get("execution_duration").and_then(seconds);
-    let (answered, failed) = counts(counter);
-    let answered = answered.or_else(|| at(latency, "/count"));
+    let samples = count_at(latency, "/count");
+    let Counts { answered, failed } = Counts::of(counters.is_some().then_some(counter), samples);
     let us = |name: &str| latency.get(name).and_then(self::seconds).map(|seconds| seconds * 1e6);
     // Rate and connections are those of each worker.
     let is_worker = |one: &&Value| {
@@ -101,11 +116,16 @@ fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, Stri
         target: of_workers("/options/requests_per_second"),
         workers: (workers > 0).then_some(workers as u32),
         connections: of_workers("/options/connections").map(|count| count as u32),
-        answered: answered.map(|count| count as u64),
-        failed: Some(failed),
-        rate: answered.zip(seconds).map(|(count, seconds)| count / seconds),
+        answered,
+        failed,
+        rate: exact(answered)
+            .zip(seconds)
+            .filter(|(_, seconds)| *seconds > 0.0)
+            .map(|(count, seconds)| count as f64 / seconds),
+        rated: exact(answered).map(CountRange::exactly),
         seconds,
         latency: Latency {
+            count: samples.unwrap_or_default(),
             min_us: us("min"),
             mean_us: us("mean"),
             standard_deviation_us: us("pstdev"),
@@ -120,24 +140,63 @@ fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, Stri
     })
 }
 
-/// Requests answered and failed, by the counters.
-fn counts(counter: impl Fn(&str) -> Option<f64>) -> (Option<f64>, u64) {
-    let failed: f64 = ["http_4xx", "http_5xx", "stream_resets", "pool_connection_failure"]
-        .iter()
-        .filter_map(|name| counter(&format!("benchmark.{name}")))
-        .sum();
-    (counter("benchmark.http_2xx"), failed as u64)
+fn exact(count: Option<CountRange>) -> Option<u64> {
+    count.and_then(CountRange::exact)
+}
+
+/// Requests by their outcome. Each is in one counter, by its status, or as a reset, or without a connection:
+/// <https://github.com/envoyproxy/nighthawk/blob/main/source/client/benchmark_client_impl.cc>. Counters of 0 are not listed. Requests
+/// beyond the pool (`pool_overflow`) were never sent. The latency has all responses, whatever their status.
+struct Counts {
+    answered: Option<CountRange>,
+    failed: Option<CountRange>,
+}
+
+impl Counts {
+    /// From the counters of the benchmark, if there are any, and the number of responses.
+    fn of(counter: Option<impl Fn(&str) -> Option<u64>>, samples: Option<u64>) -> Self {
+        let Some(counter) = counter else {
+            // Without counters, a response may have any status.
+            let answered = samples.map(|samples| CountRange { at_least: 0, at_most: samples });
+            return Self { answered, failed: None };
+        };
+        let of = |names: &[&str]| {
+            let counts = names.iter().filter_map(|name| counter(&format!("benchmark.{name}")));
+            CountRange::exactly(sum(counts))
+        };
+        Self {
+            answered: Some(of(&["http_1xx", "http_2xx", "http_3xx"])),
+            failed: Some(of(&[
+                "http_4xx",
+                "http_5xx",
+                "http_xxx",
+                "stream_resets",
+                "pool_connection_failure",
+            ])),
+        }
+    }
 }
 
 /// Reads its output in the form of Fortio. Other than Fortio's, its buckets end at quantiles that were recorded, so nothing is
-/// interpolated: a quantile is the end of the bucket that it lies in.
+/// interpolated: a quantile is the end of the bucket that it lies in. Of its return codes, it has only those of 2xx. Its rate is that of
+/// all requests to the server, with a response or without.
 fn fortio_form(result: &Value) -> Result<Reported, String> {
     let reported = fortio::read(result)?;
     let [p50_us, p90_us, p99_us, p99_9_us] = fortio::PERCENTILES
         .map(|percentile| fortio::bucket(&result["DurationHistogram"], percentile).map(|one| one.high_us));
+    let responses = reported.latency.count;
+    let succeeded = count_at(result, "/RetCodes/200").unwrap_or_default();
     let latency = Latency { p50_us, p90_us, p99_us, p99_9_us, ..reported.latency };
-    // Its `NumThreads` counts connections.
-    Ok(Reported { workers: None, latency, ..reported })
+    Ok(Reported {
+        // Its `NumThreads` counts connections.
+        workers: None,
+        latency,
+        answered: Some(CountRange { at_least: succeeded, at_most: responses.max(succeeded) }),
+        failed: None,
+        rated: Some(CountRange { at_least: responses, at_most: u64::MAX }),
+        sums: Vec::new(),
+        ..reported
+    })
 }
 
 fn yaml(text: &str) -> Result<Value, String> {
@@ -194,7 +253,6 @@ fn percentile(latency: &Value, p: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
 
     #[test]
     fn output_is_read() {
@@ -230,7 +288,9 @@ mod tests {
             {"percentile": 0.5, "count": "5", "duration": "0.000005s"}, {"percentile": 1, "count": "10", "duration": "0.000010s"}],
             "domain": "DURATION", "mean": "0.000006s", "pstdev": "0.000003s", "min": "0.000001s", "max": "0.000010s"}"#;
         let reported = read(text).unwrap();
-        assert_eq!((reported.answered, reported.url, reported.target), (Some(10), None, None));
+        // Its status is not known.
+        assert_eq!(reported.answered, Some(CountRange { at_least: 0, at_most: 10 }));
+        assert_eq!((reported.latency.count, reported.url, reported.target), (10, None, None));
         let latency = reported.latency;
         assert_eq!((latency.p50_us, latency.p90_us, latency.mean_us), (Some(5.0), Some(10.0), Some(6.0)));
         assert!(read("{\"count\": \"0\"}").unwrap_err().contains("`results` is missing"));
@@ -242,7 +302,7 @@ mod tests {
             {"id": "stat_id", "count": "3", "mean": "0.002s"}, {"id": "foo_latency", "count": "4", "mean": "0.005s"}]}]}"#;
         let named = |name| (TOOL.read)(&Output { statistic: Some(name), ..Output::of(text) });
         let reported = named("foo_latency").unwrap();
-        assert_eq!((reported.answered, reported.latency.mean_us), (Some(4), Some(5_000.0)));
+        assert_eq!((reported.latency.count, reported.latency.mean_us), (4, Some(5_000.0)));
         let error = named("bar").unwrap_err();
         assert_eq!(error, "the statistic `bar` is missing; statistics with times: stat_id, foo_latency");
     }

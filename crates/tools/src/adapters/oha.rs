@@ -1,10 +1,12 @@
 //! oha: a queue of planned requests, served by one worker per connection.
 
-use hoptax_result::Latency;
+use hoptax_result::{CountRange, Latency};
+use serde_json::Value;
 
 use super::{command_line, words};
-use crate::text::{at, json};
-use crate::{Reported, Tool};
+use crate::document::{Document, json};
+use crate::text::{at, counts_at, sum};
+use crate::{Output, Reported, Tool};
 
 /// Its error text for requests that it aborted at the end of the run.
 const IN_FLIGHT: &str = "aborted due to deadline";
@@ -24,52 +26,66 @@ pub(super) const TOOL: Tool = Tool {
         Ok(line)
     },
     script: None,
-    read: |output| {
-        let result = json(output.result())?;
-        let us = |pointer: &str| at(&result, pointer).map(|seconds| seconds * 1e6);
-        let statuses = result.get("statusCodeDistribution").and_then(|all| all.as_object());
-        let of = |wanted: fn(&str) -> bool| {
-            statuses.map(|all| {
-                let counts =
-                    all.iter().filter(|(status, _)| wanted(status)).filter_map(|(_, count)| count.as_u64());
-                counts.sum::<u64>()
-            })
-        };
-        // Requests in flight at the end are not failures.
-        let errors = result.get("errorDistribution").and_then(|all| all.as_object());
-        let errors = errors.into_iter().flatten().filter(|(error, _)| *error != IN_FLIGHT);
-        let errors: u64 = errors.filter_map(|(_, count)| count.as_u64()).sum();
-        Ok(Reported {
-            connections: None,
-            answered: of(|status| status < "4"),
-            failed: of(|status| status >= "4").map(|refused| refused + errors),
-            rate: at(&result, "/summary/requestsPerSec"),
-            seconds: at(&result, "/summary/total"),
-            latency: Latency {
-                min_us: us("/summary/fastest"),
-                mean_us: us("/summary/average"),
-                p50_us: us("/latencyPercentiles/p50"),
-                p90_us: us("/latencyPercentiles/p90"),
-                p99_us: us("/latencyPercentiles/p99"),
-                p99_9_us: us("/latencyPercentiles/p99.9"),
-                max_us: us("/summary/slowest"),
-                ..Latency::default()
-            },
-            ..Reported::default()
-        })
-    },
+    read,
     has_statistics: false,
     not_reported: &[
         "requests that were planned but not started at the end",
         "requests in flight at the end",
-        "latency of failed requests",
+        "latency of requests without a response",
     ],
 };
+
+/// Reads the JSON. Each request has a status or an error, and the rate counts both:
+/// <https://github.com/hatoo/oha/blob/master/src/result_data.rs>. `successRate` is the share of those with a status, also of 500.
+fn read(output: &Output<'_>) -> Result<Reported, String> {
+    let is_result = |value: &Value| value.pointer("/summary/requestsPerSec").is_some();
+    let layout =
+        "the JSON is read that oha prints with `--output-format json`, in earlier releases with `--json`";
+    let Document { value: result, notes } =
+        json(output.result(), is_result).map_err(|problem| format!("{problem}; {layout}"))?;
+    if !is_result(&result) {
+        return Err(format!("`summary.requestsPerSec` is missing; {layout}"));
+    }
+    let us = |pointer: &str| at(&result, pointer).map(|seconds| seconds * 1e6);
+    let statuses = counts_at(&result, "/statusCodeDistribution");
+    let errors = counts_at(&result, "/errorDistribution");
+    let is_answered = |status: &str| status.parse().is_ok_and(|status: u16| (100..400).contains(&status));
+    let of = |counts: &Option<Vec<(&str, u64)>>, is_counted: &dyn Fn(&str) -> bool| {
+        let counts = counts.as_ref()?.iter().filter(|(name, _)| is_counted(name));
+        Some(sum(counts.map(|(_, count)| *count)))
+    };
+    // Requests in flight at the end are not failures, but the rate counts them.
+    let without = of(&errors, &|error| error != IN_FLIGHT);
+    let failed = of(&statuses, &|status| !is_answered(status)).zip(without);
+    let responses = sum(statuses.iter().flatten().map(|(_, count)| *count));
+    Ok(Reported {
+        answered: of(&statuses, &is_answered).map(CountRange::exactly),
+        failed: failed.map(|(refused, without)| CountRange::exactly(refused.saturating_add(without))),
+        rate: at(&result, "/summary/requestsPerSec"),
+        rated: statuses
+            .as_ref()
+            .and(of(&errors, &|_| true))
+            .map(|errors| CountRange { at_least: responses, at_most: responses.saturating_add(errors) }),
+        seconds: at(&result, "/summary/total"),
+        latency: Latency {
+            count: responses,
+            min_us: us("/summary/fastest"),
+            mean_us: us("/summary/average"),
+            p50_us: us("/latencyPercentiles/p50"),
+            p90_us: us("/latencyPercentiles/p90"),
+            p99_us: us("/latencyPercentiles/p99"),
+            p99_9_us: us("/latencyPercentiles/p99.9"),
+            max_us: us("/summary/slowest"),
+            ..Latency::default()
+        },
+        unread: notes,
+        ..Reported::default()
+    })
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
 
     #[test]
     fn output_is_read() {
@@ -79,9 +95,11 @@ mod tests {
 
     #[test]
     fn errors_count_as_failed() {
-        let text = r#"{"statusCodeDistribution": {"200": 10, "503": 2},
+        let text = r#"{"summary": {"requestsPerSec": 1.0}, "statusCodeDistribution": {"200": 10, "503": 2},
             "errorDistribution": {"aborted due to deadline": 16, "connection error": 30, "timeout": 4}}"#;
         let reported = (TOOL.read)(&Output::of(text)).unwrap();
-        assert_eq!((reported.answered, reported.failed), (Some(10), Some(36)));
+        let exactly = |count| Some(CountRange::exactly(count));
+        assert_eq!((reported.answered, reported.failed), (exactly(10), exactly(36)));
+        assert_eq!(reported.rated, Some(CountRange { at_least: 12, at_most: 62 }));
     }
 }

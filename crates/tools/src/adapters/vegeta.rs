@@ -1,10 +1,12 @@
 //! vegeta: a constant rate with as many workers as needed.
 
-use hoptax_result::Latency;
+use hoptax_result::{CountRange, Latency};
+use serde_json::Value;
 
 use super::words;
-use crate::text::{at, json, text_at};
-use crate::{RESULT, Reported, Tool};
+use crate::document::{Document, json};
+use crate::text::{at, count_at, counts_at, sum, text_at};
+use crate::{Output, RESULT, Reported, Sum, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "vegeta",
@@ -28,42 +30,82 @@ pub(super) const TOOL: Tool = Tool {
         Ok(words(&["sh", "-c", &script, "sh", offer.url, &offer.file(RESULT)]))
     },
     script: None,
-    read: |output| {
-        let result = json(output.result())?;
-        let us = |name: &str| at(&result, &format!("/latencies/{name}")).map(|ns| ns / 1e3);
-        let requests = at(&result, "/requests").ok_or("`requests` is missing")?;
-        let share = at(&result, "/success").unwrap_or(1.0);
-        Ok(Reported {
-            started_at: text_at(&result, "/earliest"),
-            connections: None,
-            answered: Some((requests * share).round() as u64),
-            failed: Some((requests * (1.0 - share)).round() as u64),
-            rate: at(&result, "/throughput"),
-            seconds: at(&result, "/duration").map(|ns| ns / 1e9),
-            latency: Latency {
-                min_us: us("min"),
-                mean_us: us("mean"),
-                p50_us: us("50th"),
-                p90_us: us("90th"),
-                p99_us: us("99th"),
-                max_us: us("max"),
-                ..Latency::default()
-            },
-            ..Reported::default()
-        })
-    },
+    read,
     has_statistics: false,
     not_reported: &[
         "time between the intended start and the start by a worker",
         "the number of connections, which is unlimited",
-        "p99.9; other quantiles are estimated by a t-digest",
+        "quantiles other than those that a t-digest estimates",
     ],
 };
+
+/// Reads the JSON. Its successes are the requests with a status from 200 to 399; those without a response have the status 0:
+/// <https://github.com/tsenart/vegeta/blob/master/lib/metrics.go>. `rate` counts requests until the last one was sent, `throughput`
+/// successes until the last response, and releases before 8 have none.
+fn read(output: &Output<'_>) -> Result<Reported, String> {
+    let is_result = |value: &Value| value.get("requests").is_some() && value.get("latencies").is_some();
+    let layout = "the JSON of `vegeta report -type json` is read, and neither its text nor `vegeta encode`";
+    let Document { value: result, notes } =
+        json(output.result(), is_result).map_err(|problem| format!("{problem}; {layout}"))?;
+    let requests = count_at(&result, "/requests").filter(|_| is_result(&result));
+    let requests = requests.ok_or_else(|| format!("`requests` or `latencies` is missing; {layout}"))?;
+    let us = |name: &str| at(&result, &format!("/latencies/{name}")).map(|ns| ns / 1e3);
+    let statuses = counts_at(&result, "/status_codes");
+    let share = at(&result, "/success");
+    let is_success = |status: &str| status.parse().is_ok_and(|status: u16| (200..400).contains(&status));
+    let by_status = statuses
+        .as_ref()
+        .map(|all| sum(all.iter().filter(|(status, _)| is_success(status)).map(|(_, count)| *count)));
+    let by_share = share.map(|share| (requests as f64 * share).round() as u64);
+    let mut sums = Vec::new();
+    if let Some(all) = &statuses {
+        let parts = sum(all.iter().map(|(_, count)| *count));
+        sums.push(Sum { what: "with a status code", parts, whole: requests, is_all: true });
+    }
+    if let (Some(parts), Some(whole)) = (by_status, by_share) {
+        sums.push(Sum {
+            what: "successes by status code, by the share of successes",
+            parts,
+            whole,
+            is_all: true,
+        });
+    }
+    // Without either, nothing is known of the outcomes.
+    let answered =
+        by_status.or(by_share).map_or(CountRange { at_least: 0, at_most: requests }, CountRange::exactly);
+    let failed = CountRange {
+        at_least: requests.saturating_sub(answered.at_most),
+        at_most: requests.saturating_sub(answered.at_least),
+    };
+    let ns = |name: &str| at(&result, &format!("/{name}"));
+    let attack_ns = ns("duration").filter(|ns| *ns > 0.0);
+    Ok(Reported {
+        started_at: text_at(&result, "/earliest"),
+        answered: Some(answered),
+        failed: Some(failed),
+        // Of a single request, it states the number of successes instead.
+        rate: attack_ns.and_then(|_| at(&result, "/throughput")),
+        rated: Some(answered),
+        seconds: attack_ns.map(|ns_of_attack| (ns_of_attack + ns("wait").unwrap_or_default()) / 1e9),
+        latency: Latency {
+            count: requests,
+            min_us: us("min"),
+            mean_us: us("mean"),
+            p50_us: us("50th"),
+            p90_us: us("90th"),
+            p99_us: us("99th"),
+            max_us: us("max"),
+            ..Latency::default()
+        },
+        sums,
+        unread: notes,
+        ..Reported::default()
+    })
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
 
     #[test]
     fn output_is_read() {

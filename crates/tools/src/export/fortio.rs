@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Latency, LoadResult};
+use hoptax_result::{Book, Latency, LoadResult};
 use serde_json::{Value, json};
 
 use super::Bucket;
@@ -33,7 +33,8 @@ pub fn text(result: &LoadResult, answered: &[Bucket], failed: &[Bucket]) -> Stri
         "StartTime": started,
         "RequestedQPS": rate.target.map_or_else(|| "max".to_owned(), |rate| rate.to_string()),
         "RequestedDuration": format!("{}s", plan.duration_s),
-        "ActualQPS": rate.achieved,
+        // It counts failed calls, too.
+        "ActualQPS": rate.achieved.map(|_| calls_per_s(result)),
         "ActualDuration": (result.recorded_s * 1e9).round() as u64,
         "NumThreads": plan.connections,
         "Version": format!("hoptax {}", result.environment.hoptax_version),
@@ -51,6 +52,12 @@ pub fn text(result: &LoadResult, answered: &[Bucket], failed: &[Bucket]) -> Stri
         "Resolution": 1e-9,
     });
     format!("{value:#}\n")
+}
+
+/// Requests that ended, per second of the recorded time.
+fn calls_per_s(result: &LoadResult) -> f64 {
+    let Book { answered, failed, timed_out, .. } = result.book;
+    (answered + failed + timed_out) as f64 / result.recorded_s.max(f64::MIN_POSITIVE)
 }
 
 /// A histogram without percentiles, with the moments of the distributions that it consists of.
@@ -140,7 +147,7 @@ fn codes(result: &LoadResult) -> BTreeMap<String, u64> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Book, Verdict, sample};
+    use hoptax_result::{Verdict, sample};
     use proptest::prelude::*;
 
     use super::*;
@@ -193,7 +200,9 @@ mod tests {
             let read = import(find("fortio").unwrap(), &text, None).unwrap();
             prop_assert_eq!((read.book.answered, read.book.failed), (result.book.answered, result.book.failed));
             prop_assert_eq!(read.plan.connections, result.plan.connections);
-            prop_assert_eq!((read.rate.achieved, read.recorded_s), (result.rate.achieved, result.recorded_s));
+            prop_assert_eq!(read.recorded_s, result.recorded_s);
+            let answered_per_s = result.book.answered as f64 / result.recorded_s;
+            prop_assert!((read.rate.achieved.unwrap() / answered_per_s - 1.0).abs() < 1e-9);
             let mut all = [answered, failed].concat();
             all.sort_unstable();
             let expected = latency(&all);

@@ -3,21 +3,20 @@
 //! A line holds a value, a quantile, and the number of times up to it. The lines are closer together towards the maximum, and a
 //! quantile such as 0.99 is between two of them: it is at most the value of the line behind it and at least that of the line before.
 
-use hoptax_result::{ImportedRange, Latency, LoadResult};
+use hoptax_result::{CountRange, ImportedRange, Latency, LoadResult};
 
 use super::judgement::Judgement;
 use crate::Reported;
+use crate::document::several;
 use crate::text::number;
 
 /// Percentiles of results.
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
 /// What such a file does not hold.
-const NOT_REPORTED: [&str; 4] = [
+const NOT_REPORTED: [&str; 2] = [
     "the unit of its values: they are read as milliseconds, the unit of hoptax, wrk2 and the plotters of HdrHistogram",
     "what its times begin with",
-    "rate, duration, target and connections",
-    "failed requests",
 ];
 
 /// A line of the distribution.
@@ -32,13 +31,21 @@ struct Line {
 /// # Errors
 /// When it is none: the reason.
 pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
+    // wrk2 prints two with `-U`, and a file of several loads has as many.
+    for mark in ["Value ", "#[Max "] {
+        let numbered = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with(mark));
+        let lines: Vec<usize> = numbered.map(|(index, _)| index + 1).collect();
+        if lines.len() > 1 {
+            return Err(several("distributions", &lines));
+        }
+    }
     let lines: Vec<Line> = text.lines().filter_map(line).collect();
     let last = lines.last().ok_or("it has no line of a value, a quantile and a count")?;
     let footer = |name: &str| {
         let mut footers =
             text.lines().filter_map(|line| line.trim().strip_prefix("#[")).flat_map(|line| line.split(','));
         let value = footers.find_map(|part| part.split_once('=').filter(|(one, _)| one.trim() == name))?.1;
-        number(value)
+        number(value.trim())
     };
     let us = |name: &str| footer(name).map(|ms| ms * 1e3);
     let bucket = |percentile: f64| {
@@ -55,7 +62,7 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
     let buckets = PERCENTILES.map(bucket);
     let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
     let reported = Reported {
-        answered: Some(footer("Total count").map_or(last.count, |count| count as u64)),
+        answered: Some(CountRange::exactly(footer("Total count").map_or(last.count, |count| count as u64))),
         latency: Latency {
             mean_us: us("Mean"),
             standard_deviation_us: us("StdDeviation"),

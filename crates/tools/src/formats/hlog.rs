@@ -1,6 +1,6 @@
 //! Reads the interval log that libraries of `HdrHistogram` write (`.hlog`), and hoptax with them: a histogram for each interval.
 //!
-//! Histograms of one series are added, so percentiles are those of all its values. The comments of hoptax about a load hold for each
+//! Histograms of one series are added, so percentiles are those of all its values. The logs of two runs are refused. The comments of hoptax about a load hold for each
 //! of its series: they are about response times, but a result that has too few requests for a quantile withholds that of service times,
 //! too.
 
@@ -10,10 +10,11 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use hoptax_load::encoded::decode;
-use hoptax_result::{Latency, LoadResult};
+use hoptax_result::{CountRange, Latency, LoadResult};
 
 use super::judgement::Judgement;
 use crate::Reported;
+use crate::run::Run;
 use crate::text::date;
 
 /// What such a log does not hold.
@@ -36,6 +37,7 @@ struct Series {
 /// # Errors
 /// When it is no interval log, or it is not clear which series is meant: the reason.
 pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> {
+    Run::only(text, &["#[StartTime:"])?;
     let (mut all, mut started) = (BTreeMap::<String, Series>::new(), None);
     for entry in IntervalLogIterator::new(text.as_bytes()) {
         match entry.map_err(|_| {
@@ -73,8 +75,9 @@ pub fn import_hlog(text: &str, tag: Option<&str>) -> Result<LoadResult, String> 
     let (count, seconds) = (series.times.len(), series.length.as_secs_f64());
     let reported = Reported {
         started_at: started.and_then(date),
-        answered: Some(count),
+        answered: Some(CountRange::exactly(count)),
         rate: (seconds > 0.0).then(|| count as f64 / seconds),
+        rated: Some(CountRange::exactly(count)),
         seconds: Some(seconds),
         latency: Latency {
             min_us: us(series.times.min() as f64),
@@ -145,6 +148,13 @@ mod tests {
             log.write_histogram(&times, at, Duration::from_secs(1), Tag::new(tag)).unwrap();
         }
         String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn the_logs_of_two_runs_are_refused() {
+        let text = log(&[("", vec![1_000])]);
+        let problem = import_hlog(&format!("{text}{text}"), None).unwrap_err();
+        assert!(problem.starts_with("it has 2 runs, which begin in lines "), "{problem}");
     }
 
     #[test]

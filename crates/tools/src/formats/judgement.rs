@@ -77,6 +77,7 @@ impl Judgement {
         let mut result = imported(source, reported, not_reported);
         if self.is_void {
             result.verdict = Verdict::Void;
+            result.rate.achieved = None;
             result.findings.insert(0, of_void_load());
         }
         result
@@ -105,7 +106,7 @@ fn names(list: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::ImportedRange;
+    use hoptax_result::{CountRange, ImportedRange};
 
     use super::*;
 
@@ -122,7 +123,13 @@ mod tests {
             ..Latency::default()
         };
         let buckets = vec![ImportedRange { percentile: 99.9, low_us: 1.0, high_us: 5.0 }];
-        Reported { answered: Some(7), rate: Some(3.0), latency, buckets, ..Reported::default() }
+        Reported {
+            answered: Some(CountRange::exactly(7)),
+            rate: Some(3.0),
+            latency,
+            buckets,
+            ..Reported::default()
+        }
     }
 
     #[test]

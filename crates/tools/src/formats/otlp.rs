@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::judgement::Judgement;
 use crate::Reported;
+use crate::document::{Document, json};
 use crate::exponential::Exponential;
 use crate::export::otlp::{LOWER_BOUNDS, VERDICT, WITHHELD};
 use crate::import::named_or_only;
-use crate::text::{date, json};
+use crate::text::date;
 
 /// What such a request does not hold.
 const NOT_REPORTED: [&str; 3] = [
@@ -26,7 +27,7 @@ const MOST_BUCKETS: usize = 100_000;
 /// # Errors
 /// When there is none, or it is not clear which one is meant: the reason.
 pub(super) fn import_otlp(text: &str, metric: Option<&str>) -> Result<LoadResult, String> {
-    let request = json(text)?;
+    let Document { value: request, notes } = json(text, |value| value.get("resourceMetrics").is_some())?;
     let mut all: Vec<(&str, [&Value; 3])> = Vec::new();
     for resource in items(&request, "resourceMetrics") {
         for scope in items(resource, "scopeMetrics") {
@@ -45,7 +46,7 @@ pub(super) fn import_otlp(text: &str, metric: Option<&str>) -> Result<LoadResult
     let length_ns = start_ns.zip(end_ns).and_then(|(start, end)| end.checked_sub(start));
     let seconds = length_ns.map(|ns| ns as f64 / 1e9).filter(|seconds| *seconds > 0.0);
     let started_at = start_ns.filter(|ns| *ns > 0).and_then(|ns| date(Duration::from_nanos(ns)));
-    let reported = Reported { started_at, ..times.reported(seconds) };
+    let reported = Reported { started_at, unread: notes, ..times.reported(seconds) };
     Ok(judgement(resource, metric).import("otlp", reported, &NOT_REPORTED))
 }
 

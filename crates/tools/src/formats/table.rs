@@ -5,7 +5,7 @@
 mod csv;
 mod parquet;
 
-use hoptax_result::{ImportedRange, Latency, LoadResult};
+use hoptax_result::{CountRange, ImportedRange, Latency, LoadResult};
 
 use super::named_or_only;
 use crate::{Reported, imported};
@@ -20,11 +20,8 @@ const NUMBERS: [&str; 3] = ["from_us", "to_us", "count"];
 const NAMES: [&str; 2] = ["arm", "load"];
 
 /// What such a table does not hold.
-const NOT_REPORTED: [&str; 3] = [
-    "values within a bin: a quantile is the end of its bin",
-    "what its times begin with",
-    "mean, minimum and maximum",
-];
+const NOT_REPORTED: [&str; 2] =
+    ["values within a bin: a quantile is the end of its bin", "what its times begin with"];
 
 /// A row: the times above `from_us` and up to `to_us`.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +76,7 @@ fn distribution(format: &str, bins: &[Bin], name: Option<&str>) -> Result<LoadRe
     });
     let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
     let reported = Reported {
-        answered: Some(total),
+        answered: Some(CountRange::exactly(total)),
         latency: Latency { p50_us, p90_us, p99_us, p99_9_us, ..Latency::default() },
         buckets: buckets.into_iter().flatten().collect(),
         ..Reported::default()

@@ -1,6 +1,6 @@
 //! The heading and the accounts of a result of another tool: what its file states, and no more.
 
-use hoptax_result::{Imported, LoadResult};
+use hoptax_result::{CountRange, Imported, LoadResult, Stated};
 
 use super::seconds;
 use crate::numbers::grouped;
@@ -26,17 +26,34 @@ pub(super) fn heading(result: &LoadResult, imported: &Imported) -> (String, Stri
 }
 
 /// Rates and accounts.
-pub(super) fn accounts(result: &LoadResult) -> String {
+pub(super) fn accounts(result: &LoadResult, imported: &Imported) -> String {
     let book = &result.book;
-    let rate = match result.rate.achieved {
-        Some(rate) => format!("answered {}/s", grouped(rate, 0)),
-        None => "not known".to_owned(),
+    let (has_answered, has_failed) = match book.stated {
+        Stated::All => (true, true),
+        Stated::Imported { answered, failed } => (answered, failed),
     };
-    let requests = match (book.answered, book.failed) {
-        (0, 0) => "not known".to_owned(),
-        (answered, failed) => {
-            format!("{} answered, {} failed", grouped(answered as f64, 0), grouped(failed as f64, 0))
-        }
+    let range = imported.answered_per_s;
+    let rate = match (result.rate.achieved, range) {
+        (Some(rate), _) => format!("answered {}/s", grouped(rate, 0)),
+        (None, Some(range)) => format!("answered {} to {}/s", grouped(range.low, 0), grouped(range.high, 0)),
+        (None, None) => "not known".to_owned(),
+    };
+    let answered = count(has_answered, book.answered, imported.answered);
+    let failed = count(has_failed, book.failed, imported.failed);
+    let requests = match (answered, failed) {
+        (None, None) => "not known".to_owned(),
+        (Some(answered), Some(failed)) => format!("{answered} answered, {failed} failed"),
+        (Some(answered), None) => format!("{answered} answered, failed not known"),
+        (None, Some(failed)) => format!("answered not known, {failed} failed"),
     };
     format!("rate       {rate}\nrequests   {requests}\n")
+}
+
+/// A number of requests, or the range that it is in.
+fn count(is_known: bool, count: u64, range: Option<CountRange>) -> Option<String> {
+    let grouped = |count: u64| grouped(count as f64, 0);
+    match range {
+        Some(range) => Some(format!("{} to {}", grouped(range.at_least), grouped(range.at_most))),
+        None => is_known.then(|| grouped(count)),
+    }
 }

@@ -1,6 +1,6 @@
 use hoptax_result::{
-    FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile, ProcessAccount,
-    RunLeftOut,
+    CountRange, FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile,
+    ProcessAccount, Range, RunLeftOut, Stated,
 };
 
 use super::*;
@@ -188,11 +188,40 @@ fn a_merged_load_has_a_row_for_each_run() {
     insta::assert_snapshot!(table.join("\n"));
 }
 
+fn imported(tool: &str) -> Imported {
+    Imported {
+        tool: tool.to_owned(),
+        unknown: Vec::new(),
+        ranges: Vec::new(),
+        answered: None,
+        failed: None,
+        answered_per_s: None,
+    }
+}
+
+#[test]
+fn requests_of_which_only_bounds_are_known_are_printed_as_ranges() {
+    let mut result = fixture::load();
+    result.book.stated = Stated::Imported { answered: false, failed: true };
+    (result.book.failed, result.rate.achieved) = (150, None);
+    result.imported = Some(Imported {
+        answered: Some(CountRange { at_least: 19_700, at_most: 19_850 }),
+        answered_per_s: Some(Range { low: 7_880.0, high: 7_940.0 }),
+        ..imported("ab")
+    });
+    let text = load(&result, Style { width: 100, colour: false });
+    assert!(text.contains("rate       answered 7,880 to 7,940/s\n"), "{text}");
+    assert!(text.contains("requests   19,700 to 19,850 answered, 150 failed\n"), "{text}");
+    result.book.stated = Stated::Imported { answered: false, failed: false };
+    let text = load(&result, Style { width: 100, colour: false });
+    assert!(text.contains("requests   19,700 to 19,850 answered, failed not known\n"), "{text}");
+}
+
 #[test]
 fn a_quantile_of_which_only_the_bucket_is_known_is_printed_as_a_range() {
     let mut result = fixture::load();
     let ranges = vec![ImportedRange { percentile: 50.0, low_us: 13.0, high_us: 1_000.0 }];
-    result.imported = Some(Imported { tool: "fortio".to_owned(), unknown: Vec::new(), ranges });
+    result.imported = Some(Imported { ranges, ..imported("fortio") });
     let text = load(&result, Style { width: 100, colour: false });
     let line = text.lines().find(|line| line.starts_with("service time")).unwrap();
     assert!(line.contains("95.0") && line.contains("13.0 to 1,000 "), "{line}");
@@ -201,12 +230,13 @@ fn a_quantile_of_which_only_the_bucket_is_known_is_printed_as_a_range() {
 #[test]
 fn an_imported_result_states_what_its_file_does() {
     let mut result = fixture::load();
-    result.imported = Some(Imported { tool: "hgrm".to_owned(), unknown: Vec::new(), ranges: Vec::new() });
+    result.imported = Some(imported("hgrm"));
     let style = Style { width: 100, colour: false };
     assert!(!load(&result, style).contains("not known"));
     let (plan, book) = (&mut result.plan, &mut result.book);
     (plan.url, plan.connections, plan.workers) = ("unknown".to_owned(), 0, 0);
-    (book.answered, book.failed, result.recorded_s) = (0, 0, 0.0);
+    book.stated = Stated::Imported { answered: false, failed: false };
+    result.recorded_s = 0.0;
     (result.rate.target, result.rate.achieved, result.latency.service.p99_9_us) = (None, None, None);
     let text = load(&result, style);
     for words in [

@@ -1,9 +1,10 @@
 //! The output of Nighthawk for the console: a table of percentiles for each statistic, and a table of counters.
 
-use hoptax_result::Latency;
+use hoptax_result::{CountRange, Latency};
 
-use super::counts;
+use super::Counts;
 use crate::Reported;
+use crate::run::Run;
 use crate::text::time_us;
 
 /// The heading of the latency of requests.
@@ -16,6 +17,7 @@ pub(super) fn is_console(text: &str) -> bool {
 
 /// Reads it. It holds neither the target nor the load.
 pub(super) fn read(text: &str) -> Result<Reported, String> {
+    Run::only(text, &["Nighthawk - A layer 7", "Request start to response end", "Counter "])?;
     let sections: Vec<Section> = sections(text);
     let section = sections
         .iter()
@@ -27,14 +29,18 @@ pub(super) fn read(text: &str) -> Result<Reported, String> {
         let row = rows.find(|row| row.first() == Some(&name) && row.len() == 3)?;
         row.get(column)?.parse::<f64>().ok()
     };
-    let (answered, failed) = counts(|name| counter(name, 1));
+    let has_counters = text.lines().any(|line| line.starts_with("Counter "));
+    let count = |name: &str| counter(name, 1).map(|count| count as u64);
+    let Counts { answered, failed } = Counts::of(has_counters.then_some(count), Some(section.samples));
     let us = |name: &str| section.value(name);
     let percentile = |p: f64| section.percentiles.iter().find(|(one, _)| *one >= p - 1e-9).map(|(_, us)| *us);
     Ok(Reported {
-        answered: Some(answered.map_or(section.samples, |count| count as u64)),
-        failed: Some(failed),
+        answered,
+        failed,
         rate: counter("benchmark.http_2xx", 2),
+        rated: count("benchmark.http_2xx").map(CountRange::exactly),
         latency: Latency {
+            count: section.samples,
             min_us: us("min"),
             mean_us: us("mean"),
             standard_deviation_us: us("pstdev"),
@@ -133,7 +139,8 @@ mod tests {
         );
         let (start, end) = (renamed.find("other").unwrap(), renamed.find("Initiation").unwrap());
         let single = read(&renamed[start..end]).unwrap();
-        assert_eq!((single.answered, single.latency.p50_us), (Some(4_990), Some(113.0)));
+        assert_eq!((single.latency.count, single.latency.p50_us), (4_990, Some(113.0)));
+        assert_eq!(single.answered, Some(CountRange { at_least: 0, at_most: 4_990 }));
         assert!(read("Percentile").unwrap_err().ends_with("statistics with times: none"));
     }
 

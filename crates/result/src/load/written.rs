@@ -1,0 +1,145 @@
+//! How numbers are written that another tool may not state: as null, and never as 0.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Book;
+
+/// Which counts of a book are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stated {
+    /// All of them: the book is that of a trial.
+    #[default]
+    All,
+    /// At most these two: the book is that of an imported result.
+    Imported {
+        /// Requests answered.
+        answered: bool,
+        /// Requests failed.
+        failed: bool,
+    },
+}
+
+/// The exact accounts: `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`. A count that another tool does
+/// not state is null.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Book")]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenBook {
+    /// Requests whose intended start was in the recorded time.
+    planned: Option<u64>,
+    /// Of these, assigned to a connection.
+    sent: Option<u64>,
+    /// Of these, never assigned to a connection, because none was free before the end.
+    unsent: Option<u64>,
+    /// Of the sent, delayed because every connection was busy.
+    blocked: Option<u64>,
+    /// Of the sent, answered in full and as expected: with a status below 400, or as `--expect` states; with gRPC also
+    /// with `grpc-status` 0.
+    answered: Option<u64>,
+    /// Of the sent, failed; `failures` lists them by kind.
+    failed: Option<u64>,
+    /// Of the sent, not answered within the timeout.
+    timed_out: Option<u64>,
+    /// Of the sent, still in flight after the final drain.
+    unfinished: Option<u64>,
+}
+
+impl From<Book> for WrittenBook {
+    fn from(book: Book) -> Self {
+        let (has_answered, has_failed, has_others) = match book.stated {
+            Stated::All => (true, true, true),
+            Stated::Imported { answered, failed } => (answered, failed, false),
+        };
+        let other = |count: u64| has_others.then_some(count);
+        Self {
+            planned: other(book.planned),
+            sent: other(book.sent),
+            unsent: other(book.unsent),
+            blocked: other(book.blocked),
+            answered: has_answered.then_some(book.answered),
+            failed: has_failed.then_some(book.failed),
+            timed_out: other(book.timed_out),
+            unfinished: other(book.unfinished),
+        }
+    }
+}
+
+impl From<WrittenBook> for Book {
+    fn from(written: WrittenBook) -> Self {
+        let stated = if written.planned.is_some() {
+            Stated::All
+        } else {
+            Stated::Imported { answered: written.answered.is_some(), failed: written.failed.is_some() }
+        };
+        Self {
+            planned: written.planned.unwrap_or_default(),
+            sent: written.sent.unwrap_or_default(),
+            unsent: written.unsent.unwrap_or_default(),
+            blocked: written.blocked.unwrap_or_default(),
+            answered: written.answered.unwrap_or_default(),
+            failed: written.failed.unwrap_or_default(),
+            timed_out: written.timed_out.unwrap_or_default(),
+            unfinished: written.unfinished.unwrap_or_default(),
+            stated,
+        }
+    }
+}
+
+/// A number that no trial has as 0: null means that it is not known.
+pub(super) mod unless_zero {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// Writes a number, or null for 0.
+    pub(in super::super) fn serialize<S, T>(number: &T, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        S: Serializer,
+        T: Default + PartialEq + Serialize,
+    {
+        Some(number).filter(|number| **number != T::default()).serialize(serializer)
+    }
+
+    /// Reads what was written.
+    pub(in super::super) fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: Default + Deserialize<'de>,
+    {
+        Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::LoadRate;
+
+    #[test]
+    fn counts_that_another_tool_does_not_state_are_null_and_are_read_back() {
+        let stated = Stated::Imported { answered: true, failed: false };
+        let book = Book { answered: 7, stated, ..Book::default() };
+        let value = serde_json::to_value(book).unwrap();
+        assert_eq!((&value["answered"], &value["failed"]), (&json!(7), &Value::Null));
+        assert_eq!((&value["planned"], &value["unfinished"]), (&Value::Null, &Value::Null));
+        assert_eq!(serde_json::from_value::<Book>(value).unwrap(), book);
+    }
+
+    #[test]
+    fn counts_of_a_trial_are_numbers_even_if_they_are_0() {
+        let book = Book { planned: 3, sent: 3, answered: 3, ..Book::default() };
+        let value = serde_json::to_value(book).unwrap();
+        assert_eq!((&value["failed"], &value["unsent"]), (&json!(0), &json!(0)));
+        assert_eq!(serde_json::from_value::<Book>(value).unwrap(), book);
+    }
+
+    #[test]
+    fn a_number_that_is_not_known_is_null() {
+        let value = serde_json::to_value(LoadRate::default()).unwrap();
+        assert_eq!(value["offered"], Value::Null);
+        assert_eq!(serde_json::from_value::<LoadRate>(value).unwrap(), LoadRate::default());
+        let known = LoadRate { offered: 2.5, ..LoadRate::default() };
+        assert_eq!(serde_json::to_value(known).unwrap()["offered"], json!(2.5));
+    }
+}

@@ -1,0 +1,307 @@
+//! Numbers of a report against each other. What cannot be true is not stated, and named with the reason.
+//!
+//! Tools print such numbers: wrk a duration of 307,445,734,491 minutes (wrk#327), and latencies of 0 beside requests (wrk#37).
+
+use hoptax_result::Latency;
+
+use crate::Reported;
+
+/// Longest run.
+const MAX_S: f64 = 366.0 * 86_400.0;
+/// How far numbers may differ that are rounded: a time of `1.50m` is rounded to a third of a percent.
+const ROUNDING: f64 = 0.02;
+/// Steps that short times and low rates are printed in.
+const STEP_S: f64 = 0.01;
+const STEP_PER_S: f64 = 0.01;
+
+/// A rule: removes what breaks it, and says what and why.
+type Rule = fn(&mut Reported) -> Option<String>;
+
+const RULES: [Rule; 7] = [finite, length, counts, rate, zeros, order, shares];
+
+/// Removes the numbers that cannot be true; what they are, and why.
+pub(super) fn withhold_impossible(reported: &mut Reported) -> Vec<String> {
+    RULES.iter().filter_map(|rule| rule(reported)).collect()
+}
+
+/// JSON has neither infinity nor numbers that are none, so a result with one could not be read back. Nothing is negative either.
+fn finite(reported: &mut Reported) -> Option<String> {
+    let Reported { target, rate, seconds, .. } = reported;
+    let mut removed = Vec::new();
+    for (name, number) in [("requested rate", target), ("rate", rate), ("duration", seconds)] {
+        remove(number, name, &mut removed, |number| !number.is_finite() || number < 0.0);
+    }
+    for (name, time) in times(&mut reported.latency) {
+        remove(time, name, &mut removed, |time| !time.is_finite() || time < 0.0);
+    }
+    because(removed, "not finite, or below 0")
+}
+
+/// A run takes some time, and less than a year.
+fn length(reported: &mut Reported) -> Option<String> {
+    let seconds = reported.seconds.filter(|seconds| *seconds <= 0.0 || *seconds > MAX_S)?;
+    reported.seconds = None;
+    Some(if seconds > 0.0 {
+        format!("its duration, which is {seconds:.0} s, longer than a year")
+    } else {
+        "its duration, which is 0".to_owned()
+    })
+}
+
+/// Parts are at most what they are part of.
+fn counts(reported: &mut Reported) -> Option<String> {
+    let broken = |sum: &&crate::Sum| sum.parts > sum.whole || (sum.is_all && sum.parts != sum.whole);
+    let sum = reported.sums.iter().find(broken)?;
+    let problem = format!(
+        "numbers of answered and failed requests, which do not add up: {} {} of {}",
+        sum.parts, sum.what, sum.whole
+    );
+    (reported.answered, reported.failed, reported.rated) = (None, None, None);
+    Some(problem)
+}
+
+/// The rate is the number of requests divided by the duration. Which of them is wrong is not known.
+fn rate(reported: &mut Reported) -> Option<String> {
+    let (rate, rated) = (reported.rate?, reported.rated?);
+    let (least, most) = (rated.at_least as f64, rated.at_most as f64);
+    if rate == 0.0 && least > 0.0 {
+        reported.rate = None;
+        return Some(format!("its rate, which is 0 beside {least} requests"));
+    }
+    let seconds = reported.seconds?;
+    let requests = rate * seconds;
+    let error = requests * ROUNDING + rate * STEP_S + seconds * STEP_PER_S + 1.0;
+    if least - error <= requests && requests <= most + error {
+        return None;
+    }
+    (reported.rate, reported.seconds) = (None, None);
+    Some(format!(
+        "its duration of {seconds} s and its rate of {rate}/s, which do not fit its {} requests",
+        if rated.at_least == rated.at_most { least.to_string() } else { format!("{least} to {most}") }
+    ))
+}
+
+/// No request takes no time: a time of 0 is shorter than the step of the tool, or was not measured.
+fn zeros(reported: &mut Reported) -> Option<String> {
+    let mut removed = Vec::new();
+    let has_no_times = [reported.latency.max_us, reported.latency.mean_us].contains(&Some(0.0));
+    for (name, time) in times(&mut reported.latency) {
+        // Times that are all the same have no deviation.
+        let is_allowed = name == DEVIATION && !has_no_times;
+        remove(time, name, &mut removed, |time| time == 0.0 && !is_allowed);
+    }
+    because(removed, "0: shorter than the steps of the tool, or not measured")
+}
+
+/// Minimum, quantiles and maximum ascend, and the mean is between minimum and maximum.
+fn order(reported: &mut Reported) -> Option<String> {
+    let Latency { min_us, mean_us, p50_us, p90_us, p99_us, p99_9_us, max_us, .. } = reported.latency;
+    let chains: [Vec<(&str, Option<f64>)>; 2] = [
+        vec![
+            ("minimum", min_us),
+            ("p50", p50_us),
+            ("p90", p90_us),
+            ("p99", p99_us),
+            ("p99.9", p99_9_us),
+            ("maximum", max_us),
+        ],
+        vec![("minimum", min_us), ("mean", mean_us), ("maximum", max_us)],
+    ];
+    let mut wrong: Vec<&str> = Vec::new();
+    for chain in chains {
+        let known: Vec<(&str, f64)> = chain.into_iter().filter_map(|(name, us)| Some((name, us?))).collect();
+        for (index, (low, low_us)) in known.iter().enumerate() {
+            for (high, high_us) in known.iter().skip(index + 1) {
+                if *low_us > high_us * (1.0 + ROUNDING) {
+                    wrong.extend([low, high]);
+                }
+            }
+        }
+    }
+    let mut removed = Vec::new();
+    for (name, time) in times(&mut reported.latency) {
+        remove(time, name, &mut removed, |_| wrong.contains(&name));
+    }
+    let is_removed = |percentile: f64| removed.contains(&format!("p{percentile}").as_str());
+    reported.buckets.retain(|bucket| !is_removed(bucket.percentile));
+    because(removed, "in another order than their size")
+}
+
+/// A run has at least one connection and one thread.
+fn shares(reported: &mut Reported) -> Option<String> {
+    let mut removed = Vec::new();
+    for (name, number) in [("connections", &mut reported.connections), ("workers", &mut reported.workers)] {
+        if *number == Some(0) {
+            *number = None;
+            removed.push(name);
+        }
+    }
+    because(removed, "0")
+}
+
+const DEVIATION: &str = "standard deviation";
+
+/// All times of a distribution, with their names.
+pub(super) fn times(latency: &mut Latency) -> [(&'static str, &mut Option<f64>); 8] {
+    [
+        ("minimum", &mut latency.min_us),
+        ("mean", &mut latency.mean_us),
+        (DEVIATION, &mut latency.standard_deviation_us),
+        ("p50", &mut latency.p50_us),
+        ("p90", &mut latency.p90_us),
+        ("p99", &mut latency.p99_us),
+        ("p99.9", &mut latency.p99_9_us),
+        ("maximum", &mut latency.max_us),
+    ]
+}
+
+fn remove<'n>(
+    number: &mut Option<f64>,
+    name: &'n str,
+    removed: &mut Vec<&'n str>,
+    is_wrong: impl FnOnce(f64) -> bool,
+) {
+    if number.is_some_and(is_wrong) {
+        *number = None;
+        removed.push(name);
+    }
+}
+
+fn because(removed: Vec<&str>, reason: &str) -> Option<String> {
+    let verb = if removed.len() == 1 { "is" } else { "are" };
+    (!removed.is_empty()).then(|| format!("{}, which {verb} {reason}", removed.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{CountRange, ImportedRange};
+
+    use super::*;
+    use crate::Sum;
+
+    /// A report whose numbers fit.
+    fn sound() -> Reported {
+        let latency = Latency {
+            min_us: Some(1.0),
+            mean_us: Some(5.0),
+            standard_deviation_us: Some(2.0),
+            p50_us: Some(4.0),
+            p90_us: Some(8.0),
+            p99_us: Some(9.0),
+            p99_9_us: Some(9.5),
+            max_us: Some(9.5),
+            ..Latency::default()
+        };
+        Reported {
+            target: Some(100.0),
+            connections: Some(1),
+            workers: Some(1),
+            answered: Some(CountRange::exactly(900)),
+            failed: Some(CountRange::exactly(100)),
+            rate: Some(100.0),
+            rated: Some(CountRange::exactly(1_000)),
+            seconds: Some(10.0),
+            latency,
+            sums: vec![Sum { what: "refused", parts: 100, whole: 1_000, is_all: false }],
+            ..Reported::default()
+        }
+    }
+
+    /// What is left of a sound report after a change, and what was said.
+    fn after(change: impl FnOnce(&mut Reported)) -> (Reported, String) {
+        let mut reported = sound();
+        change(&mut reported);
+        let said = withhold_impossible(&mut reported);
+        (reported, said.join("; "))
+    }
+
+    #[test]
+    fn numbers_that_fit_are_kept() {
+        let (left, said) = after(|_| ());
+        assert_eq!((left, said.as_str()), (sound(), ""));
+        // Rounded to a hundredth of a minute.
+        let (_, said) = after(|one| (one.seconds, one.rate) = (Some(0.17 * 60.0), Some(99.5)));
+        assert_eq!(said, "");
+    }
+
+    #[test]
+    fn infinite_and_negative_numbers_are_not_stated() {
+        let (left, said) = after(|one| (one.rate, one.latency.p99_us) = (Some(f64::NAN), Some(-1.0)));
+        assert_eq!((left.rate, left.latency.p99_us, left.latency.p90_us), (None, None, Some(8.0)));
+        assert_eq!(said, "rate, p99, which are not finite, or below 0");
+    }
+
+    #[test]
+    fn a_run_of_a_year_or_of_no_time_has_no_duration() {
+        let (left, said) = after(|one| (one.seconds, one.rate) = (Some(1.8e13), Some(0.0)));
+        assert_eq!((left.seconds, left.rate), (None, None));
+        assert!(
+            said.contains("longer than a year") && said.contains("its rate, which is 0 beside 1000"),
+            "{said}"
+        );
+        let (left, said) = after(|one| one.seconds = Some(0.0));
+        assert_eq!((left.seconds, left.rate, said.as_str()), (None, Some(100.0), "its duration, which is 0"));
+    }
+
+    #[test]
+    fn a_rate_that_does_not_fit_is_not_stated_nor_is_the_duration() {
+        for (seconds, rate) in [(10.0, 120.0), (1.0, 100.0), (10.0, 1.0)] {
+            let (left, said) = after(|one| (one.seconds, one.rate) = (Some(seconds), Some(rate)));
+            assert_eq!((left.seconds, left.rate), (None, None), "{seconds} {rate}");
+            assert!(said.contains("do not fit its 1000 requests"), "{said}");
+        }
+        let range = CountRange { at_least: 500, at_most: 1_000 };
+        let (left, _) = after(|one| (one.rate, one.rated) = (Some(70.0), Some(range)));
+        assert_eq!(left.rate, Some(70.0));
+        let (_, said) = after(|one| (one.rate, one.rated) = (Some(40.0), Some(range)));
+        assert!(said.contains("500 to 1000 requests"), "{said}");
+    }
+
+    #[test]
+    fn parts_above_their_whole_are_not_stated() {
+        let (left, said) = after(|one| one.sums[0].parts = 1_001);
+        assert_eq!((left.answered, left.failed), (None, None));
+        assert!(said.contains("do not add up: 1001 refused of 1000"), "{said}");
+        let (left, _) = after(|one| one.sums[0].is_all = true);
+        assert_eq!(left.answered, None);
+    }
+
+    #[test]
+    fn times_of_0_are_not_stated() {
+        let (left, said) = after(|one| {
+            (one.latency.mean_us, one.latency.max_us, one.latency.standard_deviation_us) =
+                (Some(0.0), Some(0.0), Some(0.0));
+        });
+        let latency = left.latency;
+        assert_eq!((latency.mean_us, latency.max_us, latency.standard_deviation_us), (None, None, None));
+        assert!(said.starts_with("mean, standard deviation, maximum, which are 0"), "{said}");
+        let (left, said) = after(|one| one.latency.standard_deviation_us = Some(0.0));
+        assert_eq!((left.latency.standard_deviation_us, said.as_str()), (Some(0.0), ""));
+    }
+
+    #[test]
+    fn times_in_another_order_are_not_stated() {
+        let (left, said) = after(|one| {
+            one.latency.p90_us = Some(80.0);
+            one.buckets = vec![ImportedRange { percentile: 90.0, low_us: 1.0, high_us: 2.0 }];
+        });
+        let latency = left.latency;
+        assert_eq!(
+            (latency.p90_us, latency.p99_us, latency.p99_9_us, latency.max_us),
+            (None, None, None, None)
+        );
+        assert_eq!((latency.p50_us, latency.mean_us, left.buckets.len()), (Some(4.0), Some(5.0), 0));
+        assert!(said.contains("p90, p99, p99.9, maximum, which are in another order"), "{said}");
+        let (left, _) = after(|one| one.latency.mean_us = Some(10.0));
+        assert_eq!((left.latency.mean_us, left.latency.max_us, left.latency.min_us), (None, None, Some(1.0)));
+    }
+
+    #[test]
+    fn a_run_without_connections_or_workers_has_none_stated() {
+        let (left, said) = after(|one| (one.connections, one.workers) = (Some(0), Some(0)));
+        assert_eq!(
+            (left.connections, left.workers, said.as_str()),
+            (None, None, "connections, workers, which are 0")
+        );
+    }
+}
