@@ -1,6 +1,6 @@
 //! Reads the JSON of one result out of a text that may hold more: lines of a log around it, or numbers that JSON does not have.
 //!
-//! Go and C print numbers that are none as `NaN`, `-nan` or `Infinity` (fortio#97, memtier_benchmark#271). Such a number is read as not
+//! Go and C print numbers that are none as `NaN`, `-nan` or `Infinity` (fortio#97, `memtier_benchmark#271`). Such a number is read as not
 //! known, and its line is noted.
 
 use serde_json::Value;
@@ -132,7 +132,7 @@ fn scan(text: &str, first_line: usize) -> Scanned {
                 '"' => {
                     is_in_string = false;
                     let end = scanned.text.len() - 1;
-                    name = scanned.text.get(string_begin..end).unwrap_or_default().to_owned();
+                    scanned.text.get(string_begin..end).unwrap_or_default().clone_into(&mut name);
                 }
                 _ => {}
             }

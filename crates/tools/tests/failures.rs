@@ -2,6 +2,8 @@
 //! releases of each tool. Their numbers are made up in the form that the source of the release prints; the comment of each adapter says
 //! which counter contains which.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use hoptax_result::{CountRange, LoadResult, Stated};
 use hoptax_tools::{ALL, find, import};
 

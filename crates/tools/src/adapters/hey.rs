@@ -68,7 +68,9 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
             .push(format!("status and time of about {more} responses: it keeps those of the first million"));
     }
     let quantiles = quantiles(&run);
-    let quantile = |percentile: f64| quantiles.iter().find(|(one, _)| *one == percentile).map(|(_, us)| *us);
+    let quantile = |percentile: f64| {
+        quantiles.iter().find(|(one, _)| (one - percentile).abs() < 1e-9).map(|(_, us)| *us)
+    };
     Ok(Reported {
         answered: has_statuses.then(|| range(answered)),
         failed: has_statuses.then(|| range(failed)),

@@ -34,7 +34,7 @@ fn finite(reported: &mut Reported) -> Option<String> {
     for (name, time) in times(&mut reported.latency) {
         remove(time, name, &mut removed, |time| !time.is_finite() || time < 0.0);
     }
-    because(removed, "not finite, or below 0")
+    because(&removed, "not finite, or below 0")
 }
 
 /// A run takes some time, and less than a year.
@@ -90,7 +90,7 @@ fn zeros(reported: &mut Reported) -> Option<String> {
         let is_allowed = name == DEVIATION && !has_no_times;
         remove(time, name, &mut removed, |time| time == 0.0 && !is_allowed);
     }
-    because(removed, "0: shorter than the steps of the tool, or not measured")
+    because(&removed, "0: shorter than the steps of the tool, or not measured")
 }
 
 /// Minimum, quantiles and maximum ascend, and the mean is between minimum and maximum.
@@ -124,7 +124,7 @@ fn order(reported: &mut Reported) -> Option<String> {
     }
     let is_removed = |percentile: f64| removed.contains(&format!("p{percentile}").as_str());
     reported.buckets.retain(|bucket| !is_removed(bucket.percentile));
-    because(removed, "in another order than their size")
+    because(&removed, "in another order than their size")
 }
 
 /// A run has at least one connection and one thread.
@@ -136,7 +136,7 @@ fn shares(reported: &mut Reported) -> Option<String> {
             removed.push(name);
         }
     }
-    because(removed, "0")
+    because(&removed, "0")
 }
 
 const DEVIATION: &str = "standard deviation";
@@ -167,7 +167,7 @@ fn remove<'n>(
     }
 }
 
-fn because(removed: Vec<&str>, reason: &str) -> Option<String> {
+fn because(removed: &[&str], reason: &str) -> Option<String> {
     let verb = if removed.len() == 1 { "is" } else { "are" };
     (!removed.is_empty()).then(|| format!("{}, which {verb} {reason}", removed.join(", ")))
 }
