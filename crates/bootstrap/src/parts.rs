@@ -13,7 +13,7 @@ pub use self::form::Form;
 use self::proof::Proof;
 use crate::adapt::{Adapted, Listener};
 use crate::place::Place;
-use crate::request::{DerivedRequest, connection_manager};
+use crate::request::{DerivedRequest, conditions, connection_manager};
 use crate::statistics::is_matched;
 use crate::tree::{extension_type, is_tls, is_within, items, join, message, sockets, text};
 
@@ -99,7 +99,7 @@ impl Part {
 
 /// The parts that a request through a listener passes, in the order in which it meets them.
 pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -> Vec<Part> {
-    let mut finder = Finder { adapted, found: Vec::new() };
+    let mut finder = Finder { adapted, request, found: Vec::new() };
     finder.listener_filters(listener);
     finder.downstream_tls(listener, request);
     finder.access_logs(&join(&listener.pointer, "access_log"));
@@ -133,6 +133,7 @@ fn cluster_of<'a>(adapted: &'a Adapted, name: &str) -> Option<(String, &'a Value
 
 struct Finder<'a> {
     adapted: &'a Adapted,
+    request: &'a DerivedRequest,
     found: Vec<Part>,
 }
 
@@ -161,7 +162,11 @@ impl Finder<'_> {
             "" => extension_type(node),
             name => name,
         };
-        self.add(kind, name, vec![pointer], proof::of_extension(node, scope));
+        let mut proof = proof::of_extension(node, scope);
+        // What its settings and those of the route ask for says more than its type.
+        let needs = conditions::needs(self.adapted, node, self.request);
+        proof.exercised_by = needs.or(proof.exercised_by);
+        self.add(kind, name, vec![pointer], proof);
     }
 
     fn listener_filters(&mut self, listener: &Listener) {
