@@ -142,15 +142,15 @@ fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Proble
         return one(problem);
     }
     // What a chart has yet to put into an object is no configuration yet.
-    let mut texts = documents.iter().flat_map(|tree| manifest::texts(&source.name, tree));
-    if let Some(problem) = texts.find_map(|text| template::any(&text)) {
+    let mut texts = documents.iter().flat_map(|tree| manifest::data(&source.name, tree));
+    if let Some(problem) = texts.find_map(|text| template::other(&text)) {
         return one(problem);
     }
     let foreign = foreign::problems(source, documents);
     if !foreign.is_empty() {
         return Problems::new(foreign);
     }
-    if let Some(problem) = foreign::of_text(source).or_else(|| template::any(source)) {
+    if let Some(problem) = foreign::of_text(source).or_else(|| template::other(source)) {
         return one(problem);
     }
     let why = if value.is_object() {

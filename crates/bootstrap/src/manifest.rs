@@ -85,10 +85,12 @@ pub(crate) fn find(file: &str, document: &Tree) -> Vec<Embedded> {
     found
 }
 
-/// All texts of the objects of a document.
-pub(crate) fn texts(file: &str, document: &Tree) -> Vec<Source> {
+/// The texts in the data of objects that hold files.
+pub(crate) fn data(file: &str, document: &Tree) -> Vec<Source> {
     let mut texts = Vec::new();
-    for object in objects(document) {
+    for object in
+        objects(document).iter().filter(|object| ["ConfigMap", "Secret"].contains(&object.kind.as_str()))
+    {
         object.texts(file, object.tree, &mut Path::default(), &mut texts);
     }
     texts.into_iter().map(|text| text.source).collect()

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub use self::form::Form;
 use self::proof::Proof;
-use crate::adapt::{Adapted, Listener};
+use crate::adapt::{Adapted, Listener, service_clusters};
 use crate::place::Place;
 use crate::request::{DerivedRequest, conditions, connection_manager};
 use crate::statistics::is_matched;
@@ -104,8 +104,11 @@ pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -
     finder.downstream_tls(listener, request);
     finder.access_logs(&join(&listener.pointer, "access_log"));
     finder.filters(request);
-    for cluster in &request.clusters {
-        finder.cluster(cluster);
+    // Filters, logs and tracers of the chain call services on the way.
+    let services = adapted.tree.pointer(&request.chain).map(service_clusters).unwrap_or_default().into_iter();
+    let services = services.filter(|name| !request.clusters.contains(name));
+    for cluster in request.clusters.iter().cloned().chain(services) {
+        finder.cluster(&cluster);
     }
     finder.statistics();
     finder.found

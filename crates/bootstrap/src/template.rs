@@ -14,6 +14,8 @@ use crate::tree;
 const SIGNS: [&str; 5] = ["{{", "{%", "<%", "${", "$("];
 /// Signs that are no YAML where a value is expected.
 const NO_YAML: [&str; 4] = ["{{", "{%", "<%", "${"];
+/// Signs that other texts, such as scripts of a shell, do not have.
+const NOWHERE_ELSE: [&str; 3] = ["{{", "{%", "<%"];
 /// What is found in templates of Helm only.
 const OF_HELM: [&str; 8] =
     [".Values", ".Release", ".Chart", ".Capabilities", ".Template", ".Files", "nindent", "include \""];
@@ -39,43 +41,42 @@ const ADDRESS: &str = "address";
 
 /// The problem that a text which is no YAML from `line` on is a template; none if it is not.
 pub(crate) fn unparsed(source: &Source, line: u64) -> Option<Problem> {
-    let lines = bare_lines(&source.text);
-    let (number, sign) = lines.into_iter().find_map(|(number, text)| {
-        NO_YAML
-            .iter()
-            .filter_map(|sign| Some((text.find(sign)?, *sign)))
-            .min()
-            .map(|(_, sign)| (number, sign))
-    })?;
+    let (number, sign) = first_bare(&source.text, &NO_YAML)?;
     (number <= line).then(|| problem(source, number, sign))
 }
 
 /// The problem that a text which was parsed is a template; none if it is not.
 pub(crate) fn parsed(source: &Source, value: &Value) -> Option<Problem> {
-    let mut is_one = false;
+    let mut found: Option<String> = None;
     tree::walk(value, "", &mut |pointer, node| {
-        is_one |= node.as_str().is_some_and(has_sign) && is_of_value(value, pointer);
+        let text = node.as_str().filter(|text| has_sign(text) && is_of_value(value, pointer));
         // Lines with commands of a template become keys.
-        let keys = node.as_object().into_iter().flatten();
-        is_one |= keys.into_iter().any(|(key, _)| key.starts_with("<%"));
+        let command = node.as_object().and_then(|entries| entries.keys().find(|key| key.starts_with("<%")));
+        let one = text.or(command.and_then(|key| key.split('>').next()));
+        if let (None, Some(one)) = (&found, one) {
+            found = Some(one.to_owned());
+        }
     });
-    if is_one { any(source) } else { None }
+    let found = found?;
+    let sign = first_of(&found, &SIGNS)?;
+    let line = source.text.lines().zip(1_u64..).find(|(line, _)| line.contains(&found));
+    let line = line.or_else(|| source.text.lines().zip(1..).find(|(line, _)| line.contains(sign)))?;
+    Some(problem(source, line.1, sign))
 }
 
-/// The problem that a text with a sign anywhere is a template: for texts in which nothing else was found.
-pub(crate) fn any(source: &Source) -> Option<Problem> {
-    let lines = source.text.lines().zip(1_u64..);
-    let mut found = lines.filter_map(|(text, number)| Some((number, first_sign(text)?)));
-    found.next().map(|(number, sign)| problem(source, number, sign))
+/// The problem that a text in which nothing else was found is a template: it has a sign that is in no other text. None if it is not.
+pub(crate) fn other(source: &Source) -> Option<Problem> {
+    first_bare(&source.text, &NOWHERE_ELSE).map(|(number, sign)| problem(source, number, sign))
 }
 
-fn first_sign(text: &str) -> Option<&'static str> {
-    SIGNS
-        .iter()
-        .filter(|_| has_sign(text))
-        .filter_map(|sign| Some((text.find(sign)?, *sign)))
-        .min()
-        .map(|(_, sign)| sign)
+/// The first line with one of the signs outside of quotes, comments and texts in lines of their own.
+fn first_bare(text: &str, signs: &[&'static str]) -> Option<(u64, &'static str)> {
+    bare_lines(text).into_iter().find_map(|(number, line)| Some((number, first_of(&line, signs)?)))
+}
+
+/// The sign that a text has first.
+fn first_of(text: &str, signs: &[&'static str]) -> Option<&'static str> {
+    signs.iter().filter_map(|sign| Some((text.find(sign)?, *sign))).min().map(|(_, sign)| sign)
 }
 
 /// Whether a text has a sign and what ends it.

@@ -168,6 +168,36 @@ fn what_is_none_is_named_for_what_it_is() {
 }
 
 #[test]
+fn scripts_in_objects_and_files_of_other_programs_are_no_templates() {
+    let script = config_map("shop", "run.sh", "echo ${HOME} $(date) \"{{ x }}\"\n");
+    assert!(!error(&script, None).contains("template"), "{}", error(&script, None));
+    assert!(!error("services: {a: {image: '${IMAGE}'}}\n", None).contains("template"));
+    let later = format!("{ENVOY}  - name: b\n    hint: '{{{{ x }}}}'\n    connect_timeout: ${{TIMEOUT}}\n");
+    assert!(
+        error(&later, None).starts_with("map.yaml:6: looks like a template (`${` in line 6)"),
+        "{}",
+        error(&later, None)
+    );
+}
+
+proptest::proptest! {
+    /// Whatever a file holds, it is a configuration or has problems, and nothing panics.
+    #[test]
+    fn any_text_is_read_or_refused(
+        pieces in proptest::collection::vec(proptest::sample::select(vec![
+            "static_resources:", "apiVersion: v1\n", "kind: ConfigMap\n", "kind: List\n", "data:\n", "items:\n", "  a.yaml: |\n", "    ",
+            "- ", "{", "}", "[", "]", ": ", "\n", "---\n", "{{ .x }}", "${X}", "<% x %>", "&a ", "*a", "!ignore ", "<<: ", "'", "\"", "# ",
+            "|", ">-\n", "clusters", "name", "configs", "Kind = \"mesh\"\n", "resources: []\n", "\u{feff}", "\t", "é",
+        ]), 0..24),
+        choice in proptest::option::of("[a1/]{1,3}"),
+    ) {
+        let text: String = pieces.concat();
+        let load = |path: &str| Err(path.to_owned());
+        drop(crate::read("map.yaml", &text, choice.as_deref(), &load).map(|configuration| configuration.place("/a/0")));
+    }
+}
+
+#[test]
 fn the_first_document_is_taken_as_envoy_takes_it() {
     assert_eq!(place(&found(&format!("{ENVOY}---\n{{{{ x\n"), None)), "map.yaml:3");
 }

@@ -261,6 +261,23 @@ fn of_filter(filter: &Value, (route, host): Scopes<'_>) -> Vec<Group> {
             );
             if group.is_empty() { Vec::new() } else { vec![vec![Condition::Other(words)]] }
         }
+        "grpc_web" => {
+            said("the header `content-type: application/grpc-web`, as clients of gRPC-Web in browsers send")
+        }
+        "grpc_http1_bridge" | "grpc_stats" => {
+            said("the header `content-type: application/grpc`, a call of gRPC")
+        }
+        "grpc_json_transcoder" => {
+            let services: Vec<&str> = list(settings, "services").iter().filter_map(Value::as_str).collect();
+            let of = if services.is_empty() {
+                "its services".to_owned()
+            } else {
+                format!("`{}`", services.join("`, `"))
+            };
+            said(&format!("the path of a method of {of}"))
+        }
+        "cache" => said("the method GET and no `authorization`, whose response has `cache-control`"),
+        "on_demand" => said("a route or a cluster that Envoy discovers only then"),
         "tap" => {
             let headers = settings.pointer("/common_config/static_config/match/http_request_headers_match");
             let group: Group = headers
@@ -270,6 +287,11 @@ fn of_filter(filter: &Value, (route, host): Scopes<'_>) -> Vec<Group> {
         }
         _ => Vec::new(),
     }
+}
+
+/// What no request is changed for: it would be one of another protocol, or only the response tells.
+fn said(words: &str) -> Vec<Group> {
+    vec![vec![Condition::Other(words.to_owned())]]
 }
 
 /// The conditions of the rate limits that apply to a route: of the filter, of the route, or of its virtual host.

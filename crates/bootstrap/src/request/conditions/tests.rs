@@ -160,6 +160,14 @@ fn other_filters_and_logs_get_what_they_ask_for() {
     let up = filter("health_check.v3.HealthCheck", "headers: [{name: ':path', string_match: {exact: /up}}]");
     let up = listener(&up, "{prefix: /}", "", "");
     assert_eq!(hint(&up), "a request with the path `/up`, which it answers itself");
+    let web = "{name: f, typed_config: {'@type': type.googleapis.com/envoy.extensions.filters.http.grpc_web.v3.GrpcWeb}}";
+    let web = listener(web, "{prefix: /}", "", "");
+    assert!(
+        hint(&web).starts_with("a request with the header `content-type: application/grpc-web`"),
+        "{}",
+        hint(&web)
+    );
+    assert_eq!(request_of(&web).headers, []);
     let log =
         "access_log: [{name: l, filter: {header_filter: {header: {name: x-log, string_match: {exact: a}}}}}]";
     let adapted = listener(&filter("cdn_loop.v3.CdnLoopConfig", "cdn_id: a"), "{prefix: /}", "", log);
