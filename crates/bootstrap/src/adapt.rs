@@ -37,6 +37,7 @@ use crate::tree;
 
 use self::masks::{Masks, Syntax};
 
+pub(crate) use clusters::service_clusters;
 pub(crate) use credentials::BASIC_USER;
 pub(crate) use extensions::find as extensions;
 pub use extensions::missing_extension;

@@ -12,7 +12,9 @@ use serde_json::Value;
 
 pub(crate) use self::origins::Origins;
 use crate::adapt::Lab;
-use crate::document::Document;
+use crate::document::Source;
+use crate::given::{Given, given};
+use crate::names;
 use crate::place::{Place, Problem, Problems};
 use crate::tree::{self, join};
 
@@ -23,6 +25,10 @@ pub struct Configuration {
     /// Secrets by name. They are read for their kind and their length only.
     pub(crate) secrets: BTreeMap<String, Value>,
     pub(crate) origins: Origins,
+    /// What it is inside of, if it is not a file of its own.
+    described: Option<String>,
+    /// Texts beside it by their names, if it is not a file of its own.
+    beside: BTreeMap<String, Source>,
 }
 
 /// A file that a configuration names.
@@ -34,8 +40,9 @@ pub struct Loaded {
     pub text: String,
 }
 
-/// Reads a configuration: a bootstrap or a `/config_dump`. `name` is its name in problems; `load` reads the files that it
-/// names for listeners, clusters, routes, endpoints and secrets, and gives the reason if it cannot.
+/// Reads a configuration: a bootstrap or a `/config_dump`, alone in a text or inside of objects of Kubernetes. `name` is the name of the
+/// text in problems, and `choice` that of the configuration, if there are several. `load` reads the files that it names for listeners,
+/// clusters, routes, endpoints and secrets, and gives the reason if it cannot.
 ///
 /// # Errors
 /// All problems: a file is not YAML or JSON, is no configuration of Envoy or cannot be loaded, or resources come from a control
@@ -44,23 +51,19 @@ pub struct Loaded {
 pub fn read(
     name: &str,
     text: &str,
+    choice: Option<&str>,
     load: &dyn Fn(&str) -> Result<Loaded, String>,
 ) -> Result<Configuration, Problems> {
-    let mut document = Document::parse(name, text).map_err(|problem| Problems::new(vec![problem]))?;
+    let Given { mut document, described, beside } = given(name, text, choice)?;
     let is_dump = document.value.get("configs").is_some_and(Value::is_array);
     let content = document.value.take();
-    let has = |key: &&str| content.get(*key).is_some_and(|node| !node.is_null());
-    let why = match (content.is_object(), is_dump || RESOURCES.iter().any(has)) {
-        (false, _) => Some("it is not a mapping".to_owned()),
-        (true, false) => Some(format!("it has none of `configs`, `{}`", RESOURCES.join("`, `"))),
-        (true, true) => None,
-    };
-    if let Some(why) = why {
-        let message = format!("neither an Envoy bootstrap nor a /config_dump: {why}");
-        return Err(Problems::new(vec![Problem { place: document.place(""), message }]));
-    }
+    let origins = Origins::new(document);
     let mut configuration =
-        Configuration { tree: Value::Null, secrets: BTreeMap::new(), origins: Origins::new(document) };
+        Configuration { tree: Value::Null, secrets: BTreeMap::new(), origins, described, beside };
+    let of_api_v2 = configuration.dump_of_api_v2(&content);
+    if !of_api_v2.is_empty() {
+        return Err(Problems::new(of_api_v2));
+    }
     let mut problems = Vec::new();
     let mut malformed = Vec::new();
     let resources = if is_dump {
@@ -73,6 +76,12 @@ pub fn read(
     malformed.extend(configuration.malformed());
     malformed.extend(configuration.join_files(resources, is_dump, load, &mut problems));
     malformed.extend(configuration.malformed());
+    let of_api_v2 = configuration.of_api_v2();
+    if !of_api_v2.is_empty() {
+        // What else is wrong may be so because of the old fields.
+        return Err(Problems::new(of_api_v2));
+    }
+    problems.extend(configuration.merge_keys());
     if !malformed.is_empty() {
         problems.extend(malformed);
         return Err(Problems::new(problems));
@@ -88,9 +97,6 @@ pub fn read(
     let more = is_read.then(|| configuration.adapt(&lab, &|_| None).err()).flatten();
     Err(Problems::new(problems).joined(more))
 }
-
-/// What a bootstrap has its listeners in.
-const RESOURCES: [&str; 2] = ["static_resources", "dynamic_resources"];
 
 /// Resources by name, each with its document and its pointer there.
 #[derive(Debug, Default)]
@@ -109,6 +115,20 @@ struct Found {
 }
 
 impl Configuration {
+    /// What it is inside of, if it is not a file of its own: as in "`envoy.yaml` of `ConfigMap` `shop`, map.yaml:6".
+    pub fn described(&self) -> Option<&str> {
+        self.described.as_deref()
+    }
+
+    /// The text that is beside it under the name of a file that it names, if it is not a file of its own.
+    pub fn beside(&self, path: &str) -> Option<&str> {
+        self.source_beside(path).map(|source| source.text.as_str())
+    }
+
+    fn source_beside(&self, path: &str) -> Option<&Source> {
+        self.beside.get(path.rsplit('/').next().unwrap_or_default())
+    }
+
     /// The place of a node of the bootstrap in the user's files.
     pub fn place(&self, pointer: &str) -> Place {
         self.origins.place(pointer)
@@ -153,6 +173,19 @@ impl Configuration {
         }
         let length = statics.get(list).and_then(Value::as_array).map_or(0, Vec::len);
         self.graft(&format!("/static_resources/{list}/{length}"), found);
+    }
+
+    /// Problems with merge keys, which are fields to Envoy. In what belongs to the user, any key is as good.
+    fn merge_keys(&self) -> Vec<Problem> {
+        let mut found = Vec::new();
+        names::walk_fields(&self.tree, &mut |pointer, key| {
+            if key == "<<" {
+                let message = "Envoy has no merge keys, and refuses the field `<<`; write out the fields, or stand for the whole mapping by \
+                               an alias";
+                found.push(self.problem(pointer, message));
+            }
+        });
+        found
     }
 
     fn problem(&self, pointer: &str, message: &str) -> Problem {

@@ -9,7 +9,7 @@ pub(crate) const EDGE: &str = include_str!("../fixtures/edge.yaml");
 
 /// A configuration without files beside it.
 pub(crate) fn configuration(text: &str) -> Result<Configuration, Problems> {
-    read("envoy.yaml", text, &|path| Err(format!("`{path}` does not exist")))
+    read("envoy.yaml", text, None, &|path| Err(format!("`{path}` does not exist")))
 }
 
 pub(crate) fn lab() -> Lab {

@@ -14,15 +14,20 @@ pub mod differences;
 mod document;
 #[cfg(test)]
 mod fixture;
+mod foreign;
+mod given;
 mod lab_keys;
 mod lines;
+mod manifest;
 mod names;
+mod old_api;
 mod outside;
 pub mod parts;
 mod place;
 mod refusal;
 pub mod request;
 pub mod statistics;
+mod template;
 mod tree;
 
 pub use adapt::{Adapted, Copied, Identity, Lab, LabFiles, Listener, Replacement, missing_extension};

@@ -1,6 +1,6 @@
 //! The lines of the nodes of a file, by their JSON pointers.
 
-use hoptax_yaml::{Node, Placed};
+use hoptax_yaml::envoy::{Node, Tree};
 
 use crate::names::is_field;
 
@@ -8,7 +8,7 @@ use crate::names::is_field;
 #[derive(Clone, Debug)]
 pub(crate) enum Lines {
     /// Of YAML.
-    Yaml(Placed),
+    Yaml(Tree),
     /// Of JSON.
     Json(JsonLines),
 }
@@ -48,23 +48,23 @@ enum Step<T> {
     Nowhere,
 }
 
-fn line_in_yaml(root: &Placed, steps: impl Iterator<Item = String>) -> u64 {
-    let (mut node, mut line) = (root, root.referenced.line());
+fn line_in_yaml(root: &Tree, steps: impl Iterator<Item = String>) -> u64 {
+    let (mut tree, mut line) = (root, root.line);
     for step in steps {
-        match &node.value {
+        match &tree.node {
             Node::Sequence(items) => {
                 let Some(item) = step.parse().ok().and_then(|index: usize| items.get(index)) else { break };
-                (node, line) = (item, item.referenced.line());
+                (tree, line) = (item, item.line);
             }
             Node::Mapping(entries) => {
-                let named = entries.iter().map(|(key, node)| (key.value.as_str(), (key, node)));
+                let named = entries.iter().map(|(key, value)| (key.text.as_str(), (key, value)));
                 match entry(&named, &step) {
-                    Step::To((key, value)) => (node, line) = (value, key.referenced.line()),
+                    Step::To((key, value)) => (tree, line) = (value, key.line),
                     Step::Stay => {}
                     Step::Nowhere => break,
                 }
             }
-            Node::Scalar(_) => break,
+            Node::Scalar(..) => break,
         }
     }
     line
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_field_is_found_in_the_other_spelling_and_where_a_list_is_meant() {
         let yaml = Lines::Yaml(
-            serde_saphyr::from_str("staticResources:\n  listeners:\n    name: a\n    filterChains: []\n")
+            hoptax_yaml::envoy::first("staticResources:\n  listeners:\n    name: a\n    filterChains: []\n")
                 .unwrap(),
         );
         let json =
@@ -278,7 +278,7 @@ mod tests {
             let value = serde_json::json!({"texts": texts, "map": map, "numbers": [numbers, [{"a": [], "b": {}}]]});
             let text = serde_json::to_string_pretty(&value).unwrap();
             let lines = json(&text);
-            let yaml = Lines::Yaml(serde_saphyr::from_str(&text).unwrap());
+            let yaml = Lines::Yaml(hoptax_yaml::envoy::first(&text).unwrap());
             tree::walk(&value, "", &mut |pointer, _| assert_eq!(lines.line(pointer), yaml.line(pointer), "{pointer}: {text}"));
         }
     }

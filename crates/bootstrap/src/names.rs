@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::tree::{message, message_type};
+use crate::tree::{join, message, message_type};
 
 /// Mappings whose keys belong to the user, as does all that is below them.
 const FREE: [&str; 10] = [
@@ -86,6 +86,40 @@ pub(crate) fn normalise(value: &mut Value) {
             *value = Value::Array(vec![value.take()]);
         }
     }
+}
+
+/// Calls `visit` for every field of Envoy's messages, with its pointer and its name: not for keys that belong to the user.
+pub(crate) fn walk_fields(root: &Value, visit: &mut dyn FnMut(&str, &str)) {
+    fn step(node: &Value, pointer: &str, visit: &mut dyn FnMut(&str, &str)) {
+        match node {
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    step(item, &join(pointer, &index.to_string()), visit);
+                }
+            }
+            Value::Object(entries) => {
+                let has_users_value = has_users_value(node);
+                for (key, value) in entries {
+                    let at = join(pointer, key);
+                    visit(&at, key);
+                    let is_users = FREE.contains(&key.as_str())
+                        || [METADATA, SOCKET_MATCHES].contains(&key.as_str())
+                        || key == "value" && has_users_value;
+                    if is_users {
+                        continue;
+                    }
+                    match value.as_object().filter(|_| NAMED.contains(&key.as_str())) {
+                        Some(named) => {
+                            named.iter().for_each(|(name, inner)| step(inner, &join(&at, name), visit));
+                        }
+                        None => step(value, &at, visit),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    step(root, "", visit);
 }
 
 /// Renames the keys of a mapping for which `is_field` holds.

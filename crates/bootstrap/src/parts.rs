@@ -11,9 +11,9 @@ use serde_json::Value;
 
 pub use self::form::Form;
 use self::proof::Proof;
-use crate::adapt::{Adapted, Listener};
+use crate::adapt::{Adapted, Listener, service_clusters};
 use crate::place::Place;
-use crate::request::{DerivedRequest, connection_manager};
+use crate::request::{DerivedRequest, conditions, connection_manager};
 use crate::statistics::is_matched;
 use crate::tree::{extension_type, is_tls, is_within, items, join, message, sockets, text};
 
@@ -99,13 +99,16 @@ impl Part {
 
 /// The parts that a request through a listener passes, in the order in which it meets them.
 pub fn parts(adapted: &Adapted, listener: &Listener, request: &DerivedRequest) -> Vec<Part> {
-    let mut finder = Finder { adapted, found: Vec::new() };
+    let mut finder = Finder { adapted, request, found: Vec::new() };
     finder.listener_filters(listener);
     finder.downstream_tls(listener, request);
     finder.access_logs(&join(&listener.pointer, "access_log"));
     finder.filters(request);
-    for cluster in &request.clusters {
-        finder.cluster(cluster);
+    // Filters, logs and tracers of the chain call services on the way.
+    let services = adapted.tree.pointer(&request.chain).map(service_clusters).unwrap_or_default().into_iter();
+    let services = services.filter(|name| !request.clusters.contains(name));
+    for cluster in request.clusters.iter().cloned().chain(services) {
+        finder.cluster(&cluster);
     }
     finder.statistics();
     finder.found
@@ -133,6 +136,7 @@ fn cluster_of<'a>(adapted: &'a Adapted, name: &str) -> Option<(String, &'a Value
 
 struct Finder<'a> {
     adapted: &'a Adapted,
+    request: &'a DerivedRequest,
     found: Vec<Part>,
 }
 
@@ -161,7 +165,11 @@ impl Finder<'_> {
             "" => extension_type(node),
             name => name,
         };
-        self.add(kind, name, vec![pointer], proof::of_extension(node, scope));
+        let mut proof = proof::of_extension(node, scope);
+        // What its settings and those of the route ask for says more than its type.
+        let needs = conditions::needs(self.adapted, node, self.request);
+        proof.exercised_by = needs.or(proof.exercised_by);
+        self.add(kind, name, vec![pointer], proof);
     }
 
     fn listener_filters(&mut self, listener: &Listener) {

@@ -2,6 +2,7 @@
 
 mod authorization;
 mod causes;
+pub(crate) mod conditions;
 mod credentials;
 mod matching;
 pub(crate) mod sample;
@@ -169,14 +170,18 @@ fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Deriv
             if !request.is_forwarded() && !is_answered {
                 continue;
             }
-            credentials::add(adapted, &manager, (host, route), &[], &mut request);
+            let is_first = |request: &DerivedRequest| {
+                let is_taken = |route: &Value| {
+                    route.get("match").is_some_and(|matching| matching::is_matched(matching, request))
+                };
+                let first = routes.iter().find(|(_, route)| is_taken(route));
+                first.is_some_and(|(first, _)| first == route_pointer)
+            };
+            credentials::add(adapted, &manager, (host, route), &[], &mut request, &is_first);
             if redirects_to_tls(host) && request.tls.is_none() {
                 request.set_header("x-forwarded-proto", "https");
             }
-            let first = routes.iter().find(|(_, route)| {
-                route.get("match").is_some_and(|matching| matching::is_matched(matching, &request))
-            });
-            if first.is_none_or(|(first, _)| first != route_pointer) {
+            if !is_first(&request) {
                 continue;
             }
             if request.is_forwarded() {

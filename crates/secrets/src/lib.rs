@@ -1,6 +1,8 @@
 //! Says which names look like those of secrets, and finds user information and private keys in texts. The store, given
 //! configurations and printed requests mask by the same rules.
 
+pub mod json;
+
 use std::ops::Range;
 use std::sync::LazyLock;
 

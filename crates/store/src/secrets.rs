@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use hoptax_secrets::{is_name, users_of_urls};
+use hoptax_secrets::{is_name, json, users_of_urls};
 use hoptax_yaml::{Node, Placed};
 use serde_json::Value;
 
@@ -156,6 +156,9 @@ impl Secrets {
                     self.add(&text);
                 }
                 self.add_user_of_urls(&text);
+                for one in json::secrets(&text).unwrap_or_default() {
+                    self.add(&one.value);
+                }
             }
             Node::Sequence(items) => {
                 let mut follows_secret_flag = false;

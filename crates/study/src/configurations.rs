@@ -72,6 +72,12 @@ impl Configurations {
         }
     }
 
+    /// Of those that are not files of their own, the path and what each is inside of.
+    pub fn described(&self) -> impl Iterator<Item = (&str, &str)> {
+        let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
+        read.filter_map(|(path, one)| Some((path.as_str(), one.given.described()?)))
+    }
+
     /// SHA-256 of the contents of each configuration, by path: of its file, of the files that it names for listeners,
     /// clusters, routes, endpoints and secrets, and of those that the proxy reads.
     pub fn hashes(&self) -> BTreeMap<String, String> {

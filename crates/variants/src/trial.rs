@@ -37,7 +37,7 @@ pub struct Stubs {
 }
 
 impl Stubs {
-    /// Starts both. `program` is hoptax; certificates are those of [`crate::write_files`]. The origin requests one of the proxy if
+    /// Starts both. `program` is hoptax; certificates are those of [`crate::write_files`]. Both request one of the proxy if
     /// `presents_certificate`.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Stubs {
         };
         Ok(Self {
             origin: start("origin", &tls_flags(certificates, presents_certificate))?,
-            companion: start("companion", &tls_flags(certificates, false))?,
+            companion: start("companion", &tls_flags(certificates, presents_certificate))?,
         })
     }
 }

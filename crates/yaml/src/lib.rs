@@ -1,5 +1,7 @@
 //! A YAML document as a tree with source positions, for errors that name a line.
 
+pub mod envoy;
+
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};

@@ -203,7 +203,7 @@ fn replace_google_grpc(context: &mut Context<'_>) {
 }
 
 /// The names of clusters that lead to external services rather than to upstream servers.
-fn service_clusters(root: &Value) -> BTreeSet<String> {
+pub(crate) fn service_clusters(root: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::from([COMPANION.to_owned()]);
     tree::walk(root, "", &mut |_, node| {
         let Some(entries) = node.as_object() else { return };

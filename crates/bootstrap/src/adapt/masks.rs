@@ -5,17 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use hoptax_secrets::{NAMES, WHOLE_NAMES, is_name, users_of_urls};
+use hoptax_secrets::json::{self, Found};
+use hoptax_secrets::{NAMES, WHOLE_NAMES, users_of_urls};
 use regex::Regex;
-use serde_json::Value;
 
 /// Length from which a secret is masked wherever it occurs, if it has letters and digits: it cannot be a word.
 const UNMISTAKABLE: usize = 8;
 /// Values that say nothing.
 const PLAIN: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "none", "null"];
-/// Members of a JSON Web Key that are secret (RFC 7518, section 6).
-const MEMBERS: [&str; 7] = ["k", "d", "p", "q", "dp", "dq", "qi"];
-
 /// A command that Envoy replaces in formats and in values of headers.
 const COMMAND: &str = r"%[A-Z][A-Z0-9_]*(?:\([^)]*\))?(?::[0-9]+)?%";
 
@@ -27,8 +24,9 @@ static NAME: LazyLock<String> = LazyLock::new(|| {
 });
 /// A name, what separates it from its value, and the value in quotes.
 static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let value = r#"(?:"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|\[\[([^\]]*)\]\])"#;
-    Regex::new(&format!(r#"{}["'\])]*\s*(?:=>|==|~=|!=|=|:|,|\.\.)\s*{value}"#, *NAME)).ok()
+    // Quotes of JSON within a quoted text have backslashes.
+    let value = r#"(?:\\+"([^"\\\n]*)\\+"|"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|\[\[([^\]]*)\]\])"#;
+    Regex::new(&format!(r#"{}[\\"'\])]*\s*(?:=>|==|~=|!=|=|:|,|\.\.)\s*{value}"#, *NAME)).ok()
 });
 /// The same with a value without quotes, to its end or that of the line.
 static SETTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -140,21 +138,25 @@ impl Masks {
 
     /// A text without the secrets that it states; none if it states none.
     pub(super) fn text(&mut self, text: &str, syntax: Syntax) -> Option<String> {
-        let mut found = users_of_urls(text);
+        let of_text = |range: Range<usize>| {
+            let value = text.get(range.clone()).unwrap_or_default().to_owned();
+            Found { range, value }
+        };
+        let mut found: Vec<Found> = users_of_urls(text).into_iter().map(of_text).collect();
         if syntax != Syntax::Other {
-            match serde_json::from_str::<Value>(text) {
-                Ok(value) if value.is_object() || value.is_array() => add_of_json(&value, text, &mut found),
-                _ => add_named(text, syntax, &mut found),
+            match json::secrets(text) {
+                Some(of_json) => found.extend(of_json),
+                None => found.extend(named(text, syntax).into_iter().map(of_text)),
             }
         }
-        found.sort_by_key(|range| (range.start, Reverse(range.end)));
+        found.sort_by_key(|found| (found.range.start, Reverse(found.range.end)));
         let (mut masked, mut rest) = (String::new(), 0);
-        for range in found {
+        for Found { range, value } in found {
             if range.start < rest {
                 continue;
             }
             masked += text.get(rest..range.start).unwrap_or_default();
-            masked += &self.value(text.get(range.clone()).unwrap_or_default());
+            masked += &self.value(&value);
             rest = range.end;
         }
         masked += text.get(rest..).unwrap_or_default();
@@ -179,49 +181,16 @@ fn is_unmistakable(secret: &str) -> bool {
     secret.len() >= UNMISTAKABLE && has(char::is_ascii_alphabetic) && has(char::is_ascii_digit)
 }
 
-/// Where values of secret names are in JSON, and members of private keys. They are looked for in the text, which keeps its form.
-fn add_of_json(value: &Value, text: &str, found: &mut Vec<Range<usize>>) {
-    match value {
-        Value::Object(entries) => {
-            let is_key = entries.contains_key("kty");
-            let is_header = entries
-                .get("key")
-                .or_else(|| entries.get("name"))
-                .and_then(Value::as_str)
-                .is_some_and(is_name);
-            for (name, value) in entries {
-                let is_secret = is_name(name)
-                    || is_key && MEMBERS.contains(&name.as_str())
-                    || is_header && name == "value";
-                if is_secret { add_strings(value, text, found) } else { add_of_json(value, text, found) }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| add_of_json(item, text, found)),
-        _ => {}
-    }
-}
-
-fn add_strings(value: &Value, text: &str, found: &mut Vec<Range<usize>>) {
-    match value {
-        Value::String(secret) => {
-            let quoted = Value::from(secret.as_str()).to_string();
-            let inside = |(at, quoted): (usize, &str)| at + 1..at + quoted.len() - 1;
-            found.extend(text.match_indices(quoted.as_str()).map(inside));
-        }
-        Value::Array(items) => items.iter().for_each(|item| add_strings(item, text, found)),
-        Value::Object(entries) => entries.values().for_each(|value| add_strings(value, text, found)),
-        _ => {}
-    }
-}
-
-fn add_named(text: &str, syntax: Syntax, found: &mut Vec<Range<usize>>) {
+/// Where values of secret names are in a text that is no JSON, but may have pieces of it.
+fn named(text: &str, syntax: Syntax) -> Vec<Range<usize>> {
+    let (plain, places) = json::unescaped(text);
+    let place = |at: usize| places.get(at).copied().unwrap_or(text.len());
     let unquoted = if syntax == Syntax::Settings { SETTING.as_ref() } else { None };
-    for expression in [QUOTED.as_ref(), unquoted].into_iter().flatten() {
-        let values = expression.captures_iter(text);
-        found.extend(
-            values.filter_map(|groups| groups.iter().skip(1).flatten().next().map(|value| value.range())),
-        );
-    }
+    let expressions = [QUOTED.as_ref(), unquoted].into_iter().flatten();
+    let values = expressions.flat_map(|expression| expression.captures_iter(&plain));
+    let value =
+        |groups: regex::Captures<'_>| groups.iter().skip(1).flatten().next().map(|value| value.range());
+    values.filter_map(value).map(|range| place(range.start)..place(range.end)).collect()
 }
 
 /// A text in which the letters of PEM blocks are `x`. Letters behind a backslash belong to line breaks of a quoted text.
@@ -292,6 +261,23 @@ handle:respond({[":status"] = "401"}, "no token")"#;
             "{masked}"
         );
         assert_eq!(masked.len(), json.len(), "the form of the text stays");
+    }
+
+    #[test]
+    fn secrets_behind_escapes_are_masked() {
+        for text in [
+            r#"{"\u0070assword": "hunter2-a"}"#,
+            r#"{"password": "h\u0075nter2-a"}"#,
+            r#"{"body": "{\"password\": \"hunter2-a\", \"mode\": \"fast\"}"}"#,
+            r#"local body = "{\"\u0070assword\": \"hunter2-a\", \"mode\": \"fast\"}""#,
+            r#"log: {"p\u0061ssword": "hunter2-a"} %REQ(:path)%"#,
+        ] {
+            for syntax in [Syntax::Code, Syntax::Settings] {
+                let masked = masked(text, syntax);
+                assert!(!masked.contains("nter2") && masked.contains("xxxxxxxxx"), "{masked}");
+                assert_eq!(masked.contains("fast"), text.contains("fast"), "{masked}");
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Configuration, Found, Loaded, Resources};
-use crate::document::Document;
+use crate::document::{Document, Source};
 use crate::place::Problem;
 use crate::tree::{self, join, text};
 
@@ -160,8 +160,8 @@ impl Configuration {
         let mut secrets = statics.unwrap_or_default();
         for pointer in self.nodes_with("sds_config") {
             let Some(path) = self.path_of(&join(&pointer, "sds_config")) else { continue };
-            let Ok(loaded) = (files.load)(&path) else { continue };
-            match Document::parse(&loaded.name, &loaded.text) {
+            let Ok(source) = self.load(&path, files.load) else { continue };
+            match Document::parse(&source) {
                 Ok(document) => {
                     let items = document.value.get("resources").and_then(Value::as_array);
                     secrets.extend(items.into_iter().flatten().cloned());
@@ -172,6 +172,14 @@ impl Configuration {
         for secret in secrets {
             self.secrets.entry(text(&secret, "/name").to_owned()).or_insert(secret);
         }
+    }
+
+    /// The text of a file: what is beside the configuration, or a file of its own.
+    fn load(&self, path: &str, load: &dyn Fn(&str) -> Result<Loaded, String>) -> Result<Source, String> {
+        if let Some(beside) = self.source_beside(path) {
+            return Ok(beside.clone());
+        }
+        load(path).map(|loaded| Source { name: loaded.name, text: loaded.text, first_line: 1 })
     }
 
     /// The file that a `ConfigSource` at a pointer names.
@@ -189,7 +197,7 @@ impl Configuration {
         };
         let document = match files.numbers.get(&path) {
             Some(&number) => number,
-            None => match (files.load)(&path) {
+            None => match self.load(&path, files.load) {
                 Err(cause) => {
                     let message = format!(
                         "the file of its {what} cannot be read: {cause}; place it beside the configuration"
@@ -197,7 +205,7 @@ impl Configuration {
                     files.problems.push(self.problem(pointer, &message));
                     return Vec::new();
                 }
-                Ok(loaded) => match Document::parse(&loaded.name, &loaded.text) {
+                Ok(source) => match Document::parse(&source) {
                     Ok(document) => {
                         let number = self.origins.add(document);
                         files.numbers.insert(path, number);

@@ -34,7 +34,7 @@ fn listeners_clusters_and_routes_come_from_the_files_that_are_named() {
         };
         Ok(Loaded { name: path.to_owned(), text: text.to_owned() })
     };
-    let configuration = read("envoy.yaml", text, &load).unwrap();
+    let configuration = read("envoy.yaml", text, None, &load).unwrap();
     let manager = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
     assert_eq!(configuration.tree.pointer(&format!("{manager}/route_config/name")), Some(&json!("r")));
     assert_eq!(configuration.tree.pointer(&format!("{manager}/rds")), Some(&Value::Null));
@@ -79,7 +79,7 @@ fn a_filter_that_is_discovered_in_a_file_is_read_from_there() {
     typed_config: {'@type': type.googleapis.com/a.B}";
             Ok(Loaded { name: path.to_owned(), text: filters.to_owned() })
         };
-        read("envoy.yaml", &text, &load)
+        read("envoy.yaml", &text, None, &load)
     };
     let configuration = with_filter("own").unwrap();
     let filter = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0";
@@ -187,7 +187,7 @@ fn a_file_of_secrets_that_cannot_be_parsed_is_refused_with_its_line_and_one_that
             Some(text) => Ok(Loaded { name: path.to_owned(), text: text.to_owned() }),
             None => none(path),
         };
-        read("envoy.yaml", text, &load)
+        read("envoy.yaml", text, None, &load)
     };
     let error = of(Some("resources:\n  - name: s\n    generic_secret: [hunter2")).unwrap_err().to_string();
     assert!(error.starts_with("sds.yaml:") && error.contains("neither YAML nor JSON"), "{error}");
@@ -244,6 +244,7 @@ fn what_is_no_mapping_is_refused_with_its_place_and_nothing_is_adapted_then() {
         assert!(!error.contains("hunter2"), "{error}");
     }
     let load = |path: &str| Ok(Loaded { name: path.to_owned(), text: "resources:\n  - x".to_owned() });
-    let error = read("envoy.yaml", "dynamic_resources: {cds_config: {path: cds.yaml}}", &load).unwrap_err();
+    let error =
+        read("envoy.yaml", "dynamic_resources: {cds_config: {path: cds.yaml}}", None, &load).unwrap_err();
     assert!(error.to_string().starts_with("cds.yaml:2: this must be a mapping"), "{error}");
 }

@@ -193,6 +193,41 @@ fn plain_sockets_are_no_parts_and_one_that_may_start_tls_is_no_tls() {
     assert_eq!(kinds("tls.v3.UpstreamTlsContext"), [PartKind::UpstreamTls]);
 }
 
+/// Without it, TLS to a service would be in the cost of the filter that calls it.
+#[test]
+fn tls_with_a_service_that_a_filter_of_the_chain_calls_is_a_part() {
+    let cluster = |name: &str| {
+        let of = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
+        format!(
+            "{{name: {name}, transport_socket: {{name: tls, typed_config: {{'@type': {of}, common_tls_context: {{tls_certificates: [{{}}]}}}}}}}}"
+        )
+    };
+    let clusters = ["c", "called", "other"].map(cluster).join(", ");
+    let text = format!(
+        "static_resources:
+  listeners:
+    - name: a
+      filter_chains:
+        - filters:
+            - typed_config:
+                '@type': type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                route_config: {{virtual_hosts: [{{name: h, domains: ['*'], routes: [{{match: {{prefix: /}}, route: {{cluster: c}}}}]}}]}}
+                http_filters:
+                  - name: ask
+                    typed_config: {{'@type': type.googleapis.com/{}, grpc_service: {{envoy_grpc: {{cluster_name: called}}}}}}
+                  - {{name: router, typed_config: {{'@type': type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}}}
+    - {{name: b, filter_chains: [{{filters: [{{typed_config: {{grpc_service: {{envoy_grpc: {{cluster_name: other}}}}}}}}]}}]}}
+  clusters: [{clusters}]",
+        "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz"
+    );
+    let adapted = adapted(&text);
+    assert!(adapted.files.presents_certificate);
+    let request = derive(&adapted, &adapted.listeners[0]).unwrap();
+    let parts = parts(&adapted, &adapted.listeners[0], &request);
+    let tls = parts.iter().filter(|part| part.kind == PartKind::UpstreamTls);
+    assert_eq!(tls.map(|part| part.name.as_str()).collect::<Vec<_>>(), ["c", "called"]);
+}
+
 #[test]
 fn each_sink_and_each_tag_of_statistics_is_a_part() {
     let (adapted, parts) = with_socket("null");

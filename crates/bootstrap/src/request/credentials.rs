@@ -1,19 +1,21 @@
-//! Headers that filters ask for: the credentials of the lab, and what lets a filter act on a request.
+//! What filters ask for: the credentials of the lab, and what lets a filter act on a request.
 
 use serde_json::Value;
 
 use super::sample::matched_text;
-use super::{DerivedRequest, authorization, tokens};
+use super::{DerivedRequest, authorization, conditions, tokens};
 use crate::adapt::{Adapted, BASIC_USER};
 use crate::tree::{extension_type, items, join, message, message_type, text};
 
-/// Adds the headers that the filters of a connection manager ask for. `stated` are those of the user.
+/// Adds what the filters and the access logs of a connection manager ask for. `stated` are the headers of the user. What a filter acts
+/// on is added if the request then still is what `is_meant` accepts.
 pub(super) fn add(
     adapted: &Adapted,
     manager: &str,
     (virtual_host, route): (&Value, &Value),
     stated: &[(String, String)],
     request: &mut DerivedRequest,
+    is_meant: &dyn Fn(&DerivedRequest) -> bool,
 ) {
     for (_, filter) in items(&adapted.tree, &join(manager, "http_filters")) {
         let Some(configuration) = filter.get("typed_config") else { continue };
@@ -56,8 +58,11 @@ pub(super) fn add(
                 let of_route = of_scope().and_then(|scope| scope.get("rbac").cloned());
                 authorization::satisfy(of_route.as_ref().unwrap_or(configuration), request);
             }
-            _ => {}
+            _ => conditions::satisfy(filter, (route, virtual_host), request, is_meant),
         }
+    }
+    for (_, log) in items(&adapted.tree, &join(manager, "access_log")) {
+        conditions::satisfy_log(log, request, is_meant);
     }
 }
 

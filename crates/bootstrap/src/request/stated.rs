@@ -87,7 +87,10 @@ pub fn stated(
     }
     let none = &Value::Null;
     let scopes = (host.map_or(none, |(_, host)| *host), route.map_or(none, |(_, route)| *route));
-    credentials::add(adapted, &manager, scopes, &stated.headers, &mut request);
+    let (method, host, path) = (request.method.clone(), request.host.clone(), request.path.clone());
+    let is_as_stated =
+        |changed: &DerivedRequest| changed.method == method && changed.host == host && changed.path == path;
+    credentials::add(adapted, &manager, scopes, &stated.headers, &mut request, &is_as_stated);
     // The user may state credentials that differ, for example to have requests refused.
     set_headers(&mut request, stated);
     Ok(request)

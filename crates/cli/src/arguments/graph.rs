@@ -78,6 +78,9 @@ pub(crate) enum GraphSource {
         /// The topology
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
+        /// Service that requests from outside arrive at. Default: the one with `isEntrypoint: true`, or the one that none calls
+        #[arg(long, value_name = "NAME")]
+        entry: Option<String>,
     },
     /// From the Deployments and Services of a folder, with the labels that inject sidecars
     Kubernetes {

@@ -31,7 +31,7 @@ pub(crate) struct SizeArguments {
     /// Kubernetes, as `hoptax graph` reads them
     #[arg(value_name = "GRAPH", value_hint = ValueHint::AnyPath, requires = "rate", requires = "from")]
     pub(crate) graph: Option<PathBuf>,
-    /// Workload of a folder with manifests that requests from outside arrive at
+    /// Service of a topology, or workload of a folder with manifests, that requests from outside arrive at
     #[arg(long, value_name = "NAME", requires = "graph")]
     pub(crate) entry: Option<String>,
     /// Requests per second that arrive at the entry of the graph

@@ -15,8 +15,9 @@ use crate::print;
 pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
     let imported = match &arguments.source {
         GraphSource::Run(arguments) => return run::run(arguments),
-        GraphSource::Isotope { file } => {
-            isotope::read(&file.display().to_string(), &file::read(file)?).map_err(Failure::bad_input)?
+        GraphSource::Isotope { file, entry } => {
+            let text = file::read(file)?;
+            isotope::read(&file.display().to_string(), &text, entry.as_deref()).map_err(Failure::bad_input)?
         }
         GraphSource::Kubernetes { folder, entry } => file::kubernetes(folder, entry.as_deref())?,
     };

@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     if arguments.dry_run {
         let adapted = adapt(&given, Path::new("FOLDER"))?;
         let passed = passed(&adapted, arguments, (&catalogue, &[]))?;
-        print::result(&text::outline(&passed, &adapted.replacements))?;
+        print::result(&text::outline(given.described(), &passed, &adapted.replacements))?;
         given.check_files(&adapted).map_err(Failure::bad_input)?;
         return Ok(Code::Success);
     }
@@ -109,7 +109,7 @@ fn try_all(
         print::note(text);
         Ok(())
     };
-    print(&text::outline(&all, &laboratory.adapted.replacements))?;
+    print(&text::outline(given.described(), &all, &laboratory.adapted.replacements))?;
     let forwarding = all.iter().position(|one| one.request.as_ref().is_ok_and(DerivedRequest::is_forwarded));
     let Some(chosen) = forwarding.or_else(|| all.iter().position(|one| one.request.is_ok())) else {
         return Err(Failure::bad_input(

@@ -27,7 +27,6 @@ use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, StudyResult};
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
-use hoptax_study::configurations::Configurations;
 use hoptax_study::event::Event;
 use hoptax_study::file;
 use hoptax_study::length::{Course, Length};
@@ -366,7 +365,7 @@ fn read_plan(
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
     file.rounds = arguments.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(arguments.seed).unwrap_or(file.seed);
-    let configurations = Configurations::read(&file, folder);
+    let configurations = library::configurations(&file, folder);
     let plan = Plan::with_configurations(&file, &positions, &catalogue, configurations);
     let mut plan = plan.map_err(Failure::bad_input)?;
     if arguments.until.is_some() && plan.timeline.is_some() {

@@ -131,19 +131,25 @@ fn a_service_that_a_configuration_calls_over_tls_answers() {
           \"@type\": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
           explicit_http_config: {http2_protocol_options: {}}
 ";
-    let asking = config
-        .replacen(
+    // With a certificate of its own, the service asks for it and verifies it.
+    let mutual = cluster.replace(
+        "v3.UpstreamTlsContext\n",
+        "v3.UpstreamTlsContext\n          common_tls_context: {tls_certificates: [{certificate_chain: {filename: a.pem}, private_key: {filename: a.key}}]}\n",
+    );
+    for cluster in [cluster, mutual.as_str()] {
+        let with_filter = config.replacen(
             "                http_filters:\n                  - name: envoy.filters.http.lua\n",
             filter,
             1,
-        )
-        .replacen("  clusters:\n", cluster, 1);
-    fs::write(folder.path("envoy.yaml"), asking).unwrap();
-    let ran = folder.run();
-    let arm = arm(&result(&folder.path("out"), &ran.stderr), "asks");
-    assert_eq!(arm["answer"]["statuses"], json!({"200": 10}), "{}", ran.stderr);
-    let calls = &arm["answer"]["statistics"]["cluster.authorization.ssl.handshake"];
-    assert!(calls.as_u64() > Some(0), "{}", arm["answer"]);
+        );
+        fs::write(folder.path("envoy.yaml"), with_filter.replacen("  clusters:\n", cluster, 1)).unwrap();
+        drop(fs::remove_dir_all(folder.path("out")));
+        let ran = folder.run();
+        let arm = arm(&result(&folder.path("out"), &ran.stderr), "asks");
+        assert_eq!(arm["answer"]["statuses"], json!({"200": 10}), "{}", ran.stderr);
+        let calls = &arm["answer"]["statistics"]["cluster.authorization.ssl.handshake"];
+        assert!(calls.as_u64() > Some(0), "{}", arm["answer"]);
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod composition;
 mod configurations;
 mod envoy;
 mod external;
+mod forms;
 mod function_unloading;
 mod gate;
 mod gate_in_ci;

@@ -1,7 +1,7 @@
 //! Reads a topology of isotope, Istio's generator of mock services.
 //!
 //! Source: the YAML that `isotope` of <https://github.com/istio/tools> reads. Every service is behind a sidecar, which its own calls
-//! pass too.
+//! pass too. isotope's README and its program differ in some keys; both are read.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,25 @@ use super::{Imported, count, entries, field, items, names, number, sizes, string
 use crate::graph::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSection};
 
 /// Keys of services and defaults that a graph has nothing for.
-const LEFT_OUT: [&str; 5] = ["errorRate", "namespace", "cluster", "labels", "numRbacPolicies"];
+const LEFT_OUT: [&str; 7] =
+    ["errorRate", "namespace", "cluster", "labels", "numRbacPolicies", "memoryUsage", "computeUsage"];
 
-/// Whether a text is a topology, and no graph file: a service states that it is the entry, which a graph file does beside the
-/// services.
+/// Whether a text is a topology, and no graph file, which states its entry beside the services.
 pub fn is_topology(text: &str) -> bool {
     let Ok(root) = serde_saphyr::from_str::<Placed>(text) else { return false };
     let services = field(&root, "services").map(items).unwrap_or_default();
-    field(&root, "entry").is_none() && services.iter().any(|service| field(service, "isEntrypoint").is_some())
+    let is_of_isotope =
+        |service: &Placed| ["isEntrypoint", "script"].iter().any(|key| field(service, key).is_some());
+    let is_of_kind = field(&root, "kind").and_then(string) == Some("MockServiceGraph");
+    field(&root, "entry").is_none() && (is_of_kind || services.iter().any(is_of_isotope))
 }
 
-/// Reads a topology. `name` is the file name in problems, and names the graph.
+/// Reads a topology. `name` is the file name in problems, and names the graph. `entry` is the service that requests from outside arrive
+/// at; without it, that is the one that says so, or else the only one that none calls.
 ///
 /// # Errors
 /// All problems of the file.
-pub fn read(name: &str, text: &str) -> Result<Imported, Problems> {
+pub fn read(name: &str, text: &str, entry: Option<&str>) -> Result<Imported, Problems> {
     let root: Placed = serde_saphyr::from_str(text).map_err(|error| {
         let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
         Problems::new(
@@ -35,7 +39,7 @@ pub fn read(name: &str, text: &str) -> Result<Imported, Problems> {
         )
     })?;
     let mut reading = Reading::default();
-    let graph = reading.graph(name, &root);
+    let graph = reading.graph(name, &root, entry);
     if reading.problems.is_empty() {
         Ok(Imported { graph, notes: reading.notes() })
     } else {
@@ -49,8 +53,12 @@ struct Reading<'a> {
     /// Keys that are left out, with the number of places.
     left_out: BTreeMap<String, usize>,
     unreached: Vec<String>,
-    /// Sizes of requests by the service that they are sent to.
-    request_bytes: BTreeMap<&'a str, u64>,
+    /// Sizes of requests by the service that they are sent to, each with the number of calls.
+    request_bytes: BTreeMap<&'a str, Vec<(u64, f64)>>,
+    /// The entry, if the topology does not state it.
+    assumed_entry: Option<String>,
+    /// Lines of sleeps at the same time as calls.
+    beside_calls: Vec<u64>,
     /// Whether a service has no size of responses.
     states_no_size: bool,
 }
@@ -71,11 +79,11 @@ impl<'a> Reading<'a> {
         self.problems.push(Problem { line: place.line(), column: place.column(), message: message.into() });
     }
 
-    fn graph(&mut self, name: &str, root: &'a Placed) -> GraphFile {
+    fn graph(&mut self, name: &str, root: &'a Placed, entry: Option<&str>) -> GraphFile {
         let mut defaults = Defaults::default();
         for (key, value) in entries(root) {
             match key {
-                "defaults" => defaults = self.defaults(value),
+                "defaults" | "default" => defaults = self.defaults(value),
                 "services" | "apiVersion" | "kind" => {}
                 other => self.problem(value, format!("unknown key `{other}` of a topology")),
             }
@@ -87,9 +95,10 @@ impl<'a> Reading<'a> {
         let mut services: Vec<ServiceSection> =
             listed.iter().map(|node| self.service(node, &defaults)).collect();
         for service in &mut services {
-            service.request_bytes = self.request_bytes.get(service.name.as_str()).copied();
+            service.request_bytes =
+                self.request_bytes.get(service.name.as_str()).and_then(|sizes| mean(sizes));
         }
-        let entry = self.entry(root, listed);
+        let entry = self.entry(root, listed, &services, entry);
         let known: Vec<String> = services.iter().map(|service| service.name.clone()).collect();
         self.unknown_services(listed, &defaults, &known);
         let reached = reached(&services, &entry);
@@ -117,6 +126,30 @@ impl<'a> Reading<'a> {
             let names = names(self.unreached.iter().map(String::as_str));
             notes.push(format!("Left out, as no request from the entry reaches them: {names}."));
         }
+        if let Some(entry) = &self.assumed_entry {
+            notes.push(format!(
+                "`{entry}` is the entry, as no other service calls it; --entry names another."
+            ));
+        }
+        for (service, sizes) in &self.request_bytes {
+            let mut different: Vec<u64> = sizes.iter().map(|(bytes, _)| *bytes).collect();
+            different.sort_unstable();
+            different.dedup();
+            if let (true, Some(mean)) = (different.len() > 1, mean(sizes)) {
+                let different: Vec<String> = different.iter().map(u64::to_string).collect();
+                notes.push(format!(
+                    "Calls send {} bytes to `{service}`; the graph has one size for each service, here their mean of {mean}.",
+                    different.join(" and ")
+                ));
+            }
+        }
+        if !self.beside_calls.is_empty() {
+            let lines: Vec<String> = self.beside_calls.iter().map(u64::to_string).collect();
+            notes.push(format!(
+                "Left out: sleeps at the same time as calls, which matter only if they are longer than the calls (line {}).",
+                lines.join(", ")
+            ));
+        }
         if self.states_no_size {
             notes
                 .push("Sizes that the topology does not state are those of `hoptax size`, not 0.".to_owned());
@@ -124,7 +157,24 @@ impl<'a> Reading<'a> {
         notes
     }
 
-    fn entry(&mut self, root: &Placed, listed: &[Placed]) -> String {
+    fn entry(
+        &mut self,
+        root: &Placed,
+        listed: &[Placed],
+        services: &[ServiceSection],
+        given: Option<&str>,
+    ) -> String {
+        let known = || services.iter().map(|service| service.name.as_str());
+        if let Some(given) = given {
+            if !known().any(|name| name == given) {
+                let hint = hoptax_nearest::hint(given, known());
+                self.problem(
+                    root,
+                    format!("no service has the name `{given}`, which is meant as the entry{hint}"),
+                );
+            }
+            return given.to_owned();
+        }
         let is_entry =
             |node: &&Placed| field(node, "isEntrypoint").is_some_and(|node| node.value.to_value() == true);
         let entries: Vec<&Placed> = listed.iter().filter(is_entry).collect();
@@ -132,12 +182,27 @@ impl<'a> Reading<'a> {
         match entries.as_slice() {
             [one] => return name(one),
             [] if listed.is_empty() => {}
-            [] => self.problem(root, "no service has `isEntrypoint: true`: a graph has one entry"),
-            [_, second, ..] => self.problem(
+            [] => {
+                let calls = services.iter().flat_map(|service| &service.calls).flat_map(CallStep::calls);
+                let called: Vec<&str> = calls.map(|call| call.service.as_str()).collect();
+                let uncalled: Vec<&str> = known().filter(|name| !called.contains(name)).collect();
+                if let [only] = uncalled.as_slice() {
+                    self.assumed_entry = Some((*only).to_owned());
+                    return (*only).to_owned();
+                }
+                let candidates = if uncalled.is_empty() { known().collect() } else { uncalled };
+                let message = format!(
+                    "no service has `isEntrypoint: true`, and a graph has one entry: name it with --entry, one of {}",
+                    names(candidates.into_iter())
+                );
+                self.problem(root, message);
+            }
+            [first, second, ..] => self.problem(
                 second,
                 format!(
-                    "`{}` is a second entry point: a graph has one; make a topology for each",
-                    name(second)
+                    "`{}` is a second entry point, and a graph has one: name it with --entry, such as `{}`",
+                    name(second),
+                    name(first)
                 ),
             ),
         }
@@ -204,28 +269,42 @@ impl<'a> Reading<'a> {
         let (mut calls, mut slept_us) = (Vec::new(), 0.0);
         for command in items(script) {
             if !items(command).is_empty() {
-                let mut together = Vec::new();
+                let (mut together, mut sleeps) = (Vec::new(), Vec::new());
                 for one in items(command) {
                     if let Some(call) = field(one, "call") {
                         together.extend(self.call(call, request_bytes));
+                    } else if let Some(sleep) = field(one, "sleep") {
+                        sleeps.extend(self.sleep(sleep).map(|us| (sleep.referenced.line(), us)));
                     } else {
-                        let message = "commands at the same time can only be calls: a graph has no sleep or list among them";
+                        let message =
+                            "commands at the same time are calls and sleeps: isotope has no list among them";
                         self.problem(one, message);
                     }
                 }
-                calls.push(CallStep::Together(together));
+                if together.is_empty() {
+                    slept_us += sleeps.iter().map(|(_, us)| *us).fold(0.0, f64::max);
+                } else {
+                    self.beside_calls.extend(sleeps.iter().map(|(line, _)| *line));
+                    calls.push(CallStep::Together(together));
+                }
             } else if let Some(call) = field(command, "call") {
                 calls.extend(self.call(call, request_bytes).map(CallStep::One));
             } else if let Some(sleep) = field(command, "sleep") {
-                match string(sleep).and_then(sizes::micros) {
-                    Some(us) => slept_us += us,
-                    None => self.problem(sleep, "`sleep` must be a duration such as `10ms`"),
-                }
+                slept_us += self.sleep(sleep).unwrap_or_default();
             } else {
                 self.problem(command, "a command is `call`, `sleep`, or a list of calls at the same time");
             }
         }
         (calls, slept_us)
+    }
+
+    /// A sleep, us.
+    fn sleep(&mut self, node: &Placed) -> Option<f64> {
+        let us = string(node).and_then(sizes::micros);
+        if us.is_none() {
+            self.problem(node, "`sleep` must be a duration such as `10ms`");
+        }
+        us
     }
 
     fn call(&mut self, node: &'a Placed, request_bytes: Option<u64>) -> Option<CallSection> {
@@ -238,7 +317,7 @@ impl<'a> Reading<'a> {
         for (key, value) in entries(node) {
             match key {
                 "service" => {}
-                "size" => bytes = self.bytes(value),
+                "size" | "payloadSize" => bytes = self.bytes(value),
                 "probability" => match number(value).filter(|percent| (0.0..=100.0).contains(percent)) {
                     // 0 is the same as no probability.
                     Some(percent) if percent > 0.0 => factor = percent / 100.0,
@@ -252,15 +331,7 @@ impl<'a> Reading<'a> {
             }
         }
         if let Some(bytes) = bytes {
-            let earlier = *self.request_bytes.entry(service).or_insert(bytes);
-            if earlier != bytes {
-                self.problem(
-                    node,
-                    format!(
-                        "a call sends {bytes} bytes to `{service}`, and another one {earlier}: a graph has one size for each service"
-                    ),
-                );
-            }
+            self.request_bytes.entry(service).or_default().push((bytes, factor));
         }
         Some(CallSection { service: service.to_owned(), factor })
     }
@@ -309,6 +380,13 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// The mean of sizes, each with the number of calls that have it.
+fn mean(sizes: &[(u64, f64)]) -> Option<u64> {
+    let calls: f64 = sizes.iter().map(|(_, calls)| calls).sum();
+    let bytes: f64 = sizes.iter().map(|(bytes, calls)| *bytes as f64 * calls).sum();
+    (calls > 0.0).then(|| (bytes / calls).round() as u64)
+}
+
 /// The names of the services that requests to `entry` reach.
 pub(super) fn reached(services: &[ServiceSection], entry: &str) -> Vec<String> {
     let mut reached = vec![entry.to_owned()];
@@ -327,93 +405,4 @@ pub(super) fn reached(services: &[ServiceSection], entry: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TOPOLOGY: &str = "
-apiVersion: isotope.example/v1
-kind: MockServiceGraph
-defaults:
-  type: grpc
-  requestSize: 1k
-  responseSize: 128
-  numReplicas: 2
-  errorRate: 0.1%
-services:
-  - name: front
-    type: http
-    isEntrypoint: true
-    numReplicas: 4
-    script:
-      - call: cart
-      - sleep: 2ms
-      - - call: {service: stock, probability: 50}
-        - call: mail
-      - sleep: 500us
-  - name: cart
-    script: [{call: stock}]
-  - {name: stock, responseSize: 16k, labels: {a: b}}
-  - {name: mail}
-  - {name: lonely}
-";
-
-    #[test]
-    fn a_topology_becomes_a_graph() {
-        let imported = read("topologies/shop.yaml", TOPOLOGY).unwrap();
-        insta::assert_snapshot!(imported.to_yaml());
-        let catalogue = hoptax_functions::Catalogue::load().unwrap();
-        assert!(crate::graph::read("shop.yaml", &imported.to_yaml(), &catalogue).is_ok());
-    }
-
-    #[test]
-    fn everything_that_cannot_be_read_is_reported_with_its_line() {
-        let found = read(
-            "bad.yaml",
-            "
-defaults: {type: udp, requestSize: ten}
-policies: {}
-services:
-  - name: a
-    isEntrypoint: true
-    numReplicas: 0
-    script:
-      - call: bb
-      - sleep: soon
-      - wait: 3s
-      - - sleep: 1ms
-      - call: {service: b, probability: 200, retries: 3}
-      - call: {service: b, size: 10}
-      - call: {service: b, size: 20}
-  - {name: b, isEntrypoint: true}
-  - {type: http}
-",
-        )
-        .unwrap_err()
-        .to_string();
-        for expected in [
-            "bad.yaml:2:18: `type` must be `http` or `grpc`",
-            "a size must be a number of bytes",
-            "unknown key `policies` of a topology",
-            "`numReplicas` must be a whole number",
-            "no service has the name `bb`",
-            "`sleep` must be a duration",
-            "a command is `call`, `sleep`",
-            "commands at the same time can only be calls",
-            "`probability` must be a number from 0 to 100",
-            "unknown key `retries` of a call",
-            "a call sends 20 bytes to `b`, and another one 10",
-            "`b` is a second entry point",
-            "bad.yaml:17:5: a service has a `name`",
-        ] {
-            assert!(found.contains(expected), "{expected}: {found}");
-        }
-    }
-
-    #[test]
-    fn a_topology_without_an_entry_or_services_is_refused() {
-        let no_entry = read("a.yaml", "services: [{name: a}]").unwrap_err().to_string();
-        assert!(no_entry.contains("isEntrypoint"), "{no_entry}");
-        assert!(read("a.yaml", "defaults: {}").unwrap_err().to_string().contains("a list `services`"));
-        assert!(read("a.yaml", "services: [").unwrap_err().to_string().contains("not YAML"));
-    }
-}
+mod tests;

@@ -22,6 +22,9 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
 pub(super) fn micros(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     let mut sum = 0.0;
+    if rest == "0" {
+        return Some(0.0);
+    }
     if rest.is_empty() {
         return None;
     }
@@ -73,6 +76,7 @@ mod tests {
             ("1m30s", Some(90e6)),
             ("1.5s", Some(1.5e6)),
             ("250µs", Some(250.0)),
+            ("0", Some(0.0)),
             ("10", None),
             ("", None),
             ("5 minutes", None),

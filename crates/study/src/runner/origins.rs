@@ -54,8 +54,9 @@ impl Origins {
 }
 
 /// Starts the companion: an origin, on the processors of the origins. Proxies may fetch the certificates of the lab from it, and
-/// given configurations may call it over TLS.
+/// given configurations may call it over TLS, with a certificate if they have one.
 pub(super) fn start_companion(
+    plan: &Plan,
     setting: &Setting<'_>,
     link: Option<&Link>,
     lab: Option<&Lab>,
@@ -65,7 +66,8 @@ pub(super) fn start_companion(
         if link.is_some() { setting.placement.proxy.as_slice() } else { setting.placement.origin() };
     let ends = Ends { link, network: None };
     let secrets = lab.map(|lab| ["--secrets".into(), lab.folder().into()]);
-    let tls = lab.map(|lab| tls_flags(lab, ClientCertificates::Ignored));
+    let clients = ClientCertificates::of_given(plan);
+    let tls = lab.map(|lab| tls_flags(lab, clients));
     let flags: Vec<OsString> = secrets.into_iter().flatten().chain(tls.into_iter().flatten()).collect();
     Ok(OriginProcess::start(setting.program, ends.listening_origin(), &flags, &log, processors)?)
 }
@@ -82,6 +84,13 @@ enum ClientCertificates {
     /// Requested, because some clients have one.
     Requested,
     Required,
+}
+
+impl ClientCertificates {
+    /// What the servers behind given configurations do. Clusters of some have a certificate and others none, so none is required.
+    fn of_given(plan: &Plan) -> Self {
+        if plan.presents_certificate() { Self::Requested } else { Self::Ignored }
+    }
 }
 
 /// The flags of an origin that serves TLS.
@@ -113,9 +122,7 @@ pub(super) fn start_origins(
     let log = |name: &str| setting.directory.join(format!("{name}.log"));
     let start_origin = |ends: Ends<'_>, name: &str, more: &[OsString]| -> Result<OriginProcess, RunError> {
         let clients = match name {
-            // Clusters of some configurations have a certificate and others none, so none is required.
-            GIVEN if plan.presents_certificate() => ClientCertificates::Requested,
-            GIVEN => ClientCertificates::Ignored,
+            GIVEN => ClientCertificates::of_given(plan),
             _ if is_mutual => ClientCertificates::Required,
             _ => ClientCertificates::Ignored,
         };

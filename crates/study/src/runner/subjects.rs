@@ -180,7 +180,7 @@ impl Subjects {
         let (origins, addresses) = start_origins(plan, setting, (link, &networks), lab.as_ref())?;
         let companion = if plan.arms.iter().any(Arm::asks_companion) {
             let shared = Ends { link, network: None };
-            Some(shared.at_servers(false, || start_companion(setting, link, lab.as_ref()))??)
+            Some(shared.at_servers(false, || start_companion(plan, setting, link, lab.as_ref()))??)
         } else {
             None
         };

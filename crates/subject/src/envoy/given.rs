@@ -41,11 +41,13 @@ pub enum GivenError {
 }
 
 impl Given {
-    /// Reads a configuration, and the files that it names for listeners, clusters, routes, endpoints and secrets.
+    /// Reads a configuration, and the files that it names for listeners, clusters, routes, endpoints and secrets. The path may end with
+    /// `#` and the name of one of several configurations in the file.
     ///
     /// # Errors
     /// When a file cannot be read, and all problems with their contents.
     pub fn read(path: &Path) -> Result<Self, GivenError> {
+        let (path, choice) = chosen(path);
         let text =
             fs::read_to_string(path).map_err(|source| GivenError::File { path: path.to_owned(), source })?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -56,8 +58,22 @@ impl Given {
             sources.borrow_mut().insert(path.clone());
             Ok(Loaded { name: path.display().to_string(), text })
         };
-        let configuration = read(&path.display().to_string(), &text, &load)?;
+        let configuration = read(&path.display().to_string(), &text, choice, &load)?;
         Ok(Self { configuration, folder, sources: sources.into_inner() })
+    }
+
+    /// What it is inside of, if it is not a file of its own, and where.
+    pub fn described(&self) -> Option<&str> {
+        self.configuration.described()
+    }
+
+    /// The content of a file that it names: what is beside it in the same file, or a file of its own. None if there is neither.
+    fn content(&self, named: &str) -> io::Result<Option<Vec<u8>>> {
+        match (self.configuration.beside(named), locate(&self.folder, named)) {
+            (Some(text), _) => Ok(Some(text.as_bytes().to_vec())),
+            (None, Some(path)) => fs::read(path).map(Some),
+            (None, None) => Ok(None),
+        }
     }
 
     /// A copy in which nodes are replaced, by their pointers, as if the user had written them.
@@ -74,13 +90,15 @@ impl Given {
     /// # Errors
     /// All nodes that can be neither replaced nor removed.
     pub fn adapt(&self, lab: &Lab) -> Result<Adapted, Problems> {
-        self.configuration.adapt(lab, &|named| fs::read(locate(&self.folder, named)?).ok())
+        self.configuration.adapt(lab, &|named| self.content(named).ok().flatten())
     }
 
     /// All files of the user that determine what the proxy runs: those of the configuration, and those that the proxy
     /// reads. Files that do not exist are left out.
     pub fn files(&self, adapted: &Adapted) -> BTreeSet<PathBuf> {
-        let copied = adapted.files.copies.iter().filter_map(|copied| locate(&self.folder, &copied.from));
+        let own =
+            adapted.files.copies.iter().filter(|copied| self.configuration.beside(&copied.from).is_none());
+        let copied = own.filter_map(|copied| locate(&self.folder, &copied.from));
         self.sources.iter().cloned().chain(copied).collect()
     }
 
@@ -89,7 +107,8 @@ impl Given {
     /// # Errors
     /// Those that do not, each with the line that names it.
     pub fn check_files(&self, adapted: &Adapted) -> Result<(), Problems> {
-        let is_missing = |named: &str| locate(&self.folder, named).is_none();
+        let is_missing =
+            |named: &str| self.configuration.beside(named).is_none() && locate(&self.folder, named).is_none();
         let missing = adapted.files.copies.iter().filter(|copied| is_missing(&copied.from));
         let problems: Vec<Problem> = missing
             .map(|copied| Problem {
@@ -115,8 +134,10 @@ impl Given {
             write(&identity.key, signed.key.as_bytes())?;
         }
         for copied in &adapted.files.copies {
-            let Some(from) = locate(&self.folder, &copied.from) else { continue };
-            let bytes = fs::read(&from).map_err(|source| FilesError::File { path: from, source })?;
+            let content = self.content(&copied.from);
+            let content =
+                content.map_err(|source| FilesError::File { path: (&copied.from).into(), source })?;
+            let Some(bytes) = content else { continue };
             write(&copied.to, &adapted.without_secrets(bytes))?;
         }
         for folder in &adapted.files.folders {
@@ -150,6 +171,12 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     let written = folder.and_then(|()| fs::write(path, bytes));
     written.map_err(|source| FilesError::File { path: path.to_owned(), source })
+}
+
+/// The file of a path, and the name of a configuration in it that follows `#`. A file whose name has a `#` is a file.
+pub fn chosen(path: &Path) -> (&Path, Option<&str>) {
+    let parts = path.to_str().filter(|_| !path.exists()).and_then(|text| text.split_once('#'));
+    parts.map_or((path, None), |(file, choice)| (Path::new(file), Some(choice)))
 }
 
 /// A configuration is often read on another machine than its own: a file that is not where it says may be beside it, by the
@@ -207,6 +234,40 @@ mod tests {
         assert_eq!(lines.len(), 2, "{error}");
         assert!(lines[0].contains("envoy.yaml:3: file `a.lua` does not exist"), "{error}");
         assert!(lines[1].contains("envoy.yaml:5: file `c.lua` does not exist"), "{error}");
+    }
+
+    #[test]
+    fn one_of_several_configurations_is_named_behind_its_file_and_what_is_beside_it_is_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("map.yaml");
+        let map = |name: &str| {
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n  a.lua: -- {name}\n  envoy.yaml: |\n    \
+                 static_resources: {{listeners: [{{name: {name}}}]}}\n    script: {{filename: /etc/envoy/a.lua}}\n"
+            )
+        };
+        fs::write(&path, format!("{}---\n{}", map("one"), map("two"))).unwrap();
+        let read = |choice: &str| Given::read(Path::new(&format!("{}{choice}", path.display())));
+        assert!(read("").unwrap_err().to_string().contains("map.yaml#two/envoy.yaml` is this one"));
+        let given = read("#two/envoy.yaml").unwrap();
+        assert!(given.described().unwrap().contains("ConfigMap `two`, "), "{:?}", given.described());
+        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let lab = Lab {
+            admin_port: 0,
+            listener_ports: Vec::new(),
+            origin: server,
+            companion: server,
+            folder: folder.path().join("lab"),
+        };
+        let adapted = given.adapt(&lab).unwrap();
+        let certificates =
+            crate::lab::Lab::create(&folder.path().join("certs"), [], &crate::lab::PeerNames::default())
+                .unwrap();
+        given.write_files(&adapted, certificates.certificates()).unwrap();
+        assert_eq!(fs::read_to_string(&adapted.files.copies[0].to).unwrap(), "-- two");
+        assert_eq!(given.files(&adapted), BTreeSet::from([path.clone()]));
+        fs::write(folder.path().join("a#b.yaml"), "static_resources: {}\n").unwrap();
+        assert!(Given::read(&folder.path().join("a#b.yaml")).is_ok());
     }
 
     #[test]

@@ -137,10 +137,14 @@ pub(super) fn is_url(subject: &str) -> bool {
 
 /// Whether a part of a subject names a configuration.
 pub(super) fn is_config(part: &str) -> bool {
-    let is_known =
-        |extension: &std::ffi::OsStr| ["yaml", "yml", "json"].iter().any(|known| extension == *known);
+    let is_known = |file: &str| {
+        let extension = Path::new(file).extension();
+        extension.is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+    };
     let is_property = part.split_once('=').is_some_and(|(key, _)| KEYS.contains(&key));
-    !is_property && Path::new(part).extension().is_some_and(is_known)
+    // Behind `#` is the name of one of several configurations.
+    let file = part.split_once('#').map_or(part, |(file, _)| file);
+    !is_property && (is_known(part) || is_known(file))
 }
 
 /// Whether a part of a subject names an Envoy: a release, or a path.
@@ -179,6 +183,7 @@ mod tests {
             (hop("conf/a.yaml").config.as_deref(), hop("baseline").functions),
             (Some("conf/a.yaml"), vec![])
         );
+        assert_eq!(hop("map.yaml#one/envoy+lua").config.as_deref(), Some("map.yaml#one/envoy"));
         assert_eq!(hop("baseline+env=PROXY=http://127.0.0.1/").env["PROXY"], "http://127.0.0.1/");
     }
 

@@ -13,7 +13,6 @@ use hoptax_load::Arrivals;
 use hoptax_report::terminal;
 use hoptax_result::{Environment, FindArmsResult, FindEnd, FindState, FoundArm};
 use hoptax_search::{Goal, Limits, Repetition, Search};
-use hoptax_study::configurations::Configurations;
 use hoptax_study::file;
 use hoptax_study::plan::{CONFIDENCE, Plan};
 use hoptax_study::runner::{self, Setting};
@@ -144,7 +143,7 @@ fn read(arguments: &FindArguments, ids: &[String], given: &Given) -> Result<Stud
         file.seed = arguments.traffic.seed;
     }
     let folder = library::folder(&name);
-    let configurations = Configurations::read(&file, &folder);
+    let configurations = library::configurations(&file, &folder);
     let plan = Plan::with_configurations(&file, &positions, &functions::load()?, configurations)
         .map_err(Failure::bad_input)?;
     let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;

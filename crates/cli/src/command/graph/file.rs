@@ -9,21 +9,21 @@ use crate::exit::Failure;
 use crate::print;
 
 /// The text of a graph file at `path`, or of the graph that a topology or the manifests of a folder become. What was assumed for
-/// those is printed as notes. `entry` is the workload of a folder that requests from outside arrive at.
+/// those is printed as notes. `entry` is the service or the workload that requests from outside arrive at.
 pub(crate) fn graph_text(path: &Path, entry: Option<&str>) -> Result<String, Failure> {
     let imported = if path.is_dir() {
         kubernetes(path, entry)?
     } else {
         let text = read(path)?;
-        if entry.is_some() {
-            return Err(Failure::bad_input(
-                "`--entry` is for a folder with manifests; a file states its entry",
-            ));
-        }
         if !isotope::is_topology(&text) {
+            if entry.is_some() {
+                return Err(Failure::bad_input(
+                    "`--entry` is for a topology or a folder with manifests; a graph file states its entry",
+                ));
+            }
             return Ok(text);
         }
-        isotope::read(&path.display().to_string(), &text).map_err(Failure::bad_input)?
+        isotope::read(&path.display().to_string(), &text, entry).map_err(Failure::bad_input)?
     };
     for note in &imported.notes {
         print::note(&format!("hoptax: `{}`: {note}", path.display()));

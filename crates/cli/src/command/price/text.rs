@@ -12,9 +12,9 @@ use super::order::lacking;
 use super::passed::Passed;
 use super::tries::Tries;
 
-/// Listeners with their requests and parts, and all replacements.
-pub(super) fn outline(all: &[Passed], replacements: &[Replacement]) -> String {
-    let mut text = String::new();
+/// What the configuration is inside of, listeners with their requests and parts, and all replacements.
+pub(super) fn outline(described: Option<&str>, all: &[Passed], replacements: &[Replacement]) -> String {
+    let mut text = described.map_or_else(String::new, |what| format!("Configuration {what}\n\n"));
     for passed in all {
         text += &format!("Listener {} ({})\n", passed.listener.name, passed.listener.address);
         match &passed.request {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
+use hoptax_study::configurations::Configurations;
+use hoptax_study::file::StudyFile;
 use hoptax_study::length::Length;
 use hoptax_study::plan::Plan;
 use include_dir::{Dir, include_dir};
@@ -10,6 +12,7 @@ use include_dir::{Dir, include_dir};
 use super::estimate::Estimate;
 use crate::command::functions;
 use crate::exit::Failure;
+use crate::print;
 
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
 
@@ -72,6 +75,15 @@ fn names() -> Vec<String> {
     let mut names: Vec<String> = STUDIES.files().filter_map(stem).collect();
     names.sort();
     names
+}
+
+/// The configurations that a study file names. Says which one was taken of a file that holds it inside of something else.
+pub(in crate::command) fn configurations(file: &StudyFile, folder: &Path) -> Configurations {
+    let configurations = Configurations::read(file, folder);
+    for (path, what) in configurations.described() {
+        print::note(&format!("the configuration in `{path}` is {what}"));
+    }
+    configurations
 }
 
 #[cfg(test)]

@@ -1,0 +1,191 @@
+//! Finds the configuration in a text that a user gives: the text itself, or one that an object of Kubernetes in it holds. Of everything
+//! else it says what it is and what to do.
+
+use std::collections::BTreeMap;
+
+use hoptax_yaml::envoy::{self, Tree};
+use serde_json::Value;
+
+use crate::document::{Document, Source};
+use crate::foreign;
+use crate::manifest::{self, Embedded};
+use crate::names::is_field;
+use crate::place::{Problem, Problems};
+use crate::template;
+
+/// What a bootstrap has its listeners in.
+const RESOURCES: [&str; 2] = ["static_resources", "dynamic_resources"];
+/// What a dump has its sections in.
+const SECTIONS: &str = "configs";
+
+/// A configuration that was found.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) document: Document,
+    /// What it is inside of, if it is not the whole text.
+    pub(crate) described: Option<String>,
+    /// Texts beside it by their names.
+    pub(crate) beside: BTreeMap<String, Source>,
+}
+
+/// Finds the configuration in a text. `choice` is its name, which is needed if there are several.
+///
+/// # Errors
+/// What the text is instead, or which configurations are in it.
+pub(crate) fn given(name: &str, text: &str, choice: Option<&str>) -> Result<Given, Problems> {
+    let source = Source::file(name, text);
+    if let Ok(value) = serde_json::from_str::<Value>(text)
+        && is_configuration(&value)
+    {
+        return whole(&source, Document::of_json(&source, value), choice);
+    }
+    // Of several documents, Envoy reads the first alone.
+    let first = envoy::first(text).map_err(|error| one(unreadable(&source, &error)))?;
+    let value = first.to_value();
+    if let Some(problem) = template::parsed(&source, &value) {
+        return Err(one(problem));
+    }
+    if is_configuration(&value) {
+        return whole(&source, Document::of_yaml(&source, first), choice);
+    }
+    let documents = envoy::documents(text).collect::<Result<Vec<Tree>, _>>();
+    let documents = documents.map_err(|error| one(unreadable(&source, &error)))?;
+    let embedded: Vec<Embedded> = documents.iter().flat_map(|tree| manifest::find(name, tree)).collect();
+    if !embedded.is_empty() {
+        return chosen(&source, &embedded, choice);
+    }
+    Err(no_configuration(&source, &first, &documents))
+}
+
+/// A text that is a configuration.
+fn whole(source: &Source, document: Document, choice: Option<&str>) -> Result<Given, Problems> {
+    if let Some(problem) = template::parsed(source, &document.value) {
+        return Err(one(problem));
+    }
+    if let Some(choice) = choice {
+        let message = format!(
+            "the file is one configuration, and none in it is called `{choice}`; leave out `#{choice}`"
+        );
+        return Err(one(Problem { place: source.place(0), message }));
+    }
+    Ok(Given { document, described: None, beside: BTreeMap::new() })
+}
+
+/// The configuration among those in objects that is meant.
+fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Result<Given, Problems> {
+    let is_meant =
+        |one: &&Embedded| choice.is_none_or(|choice| one.names().iter().any(|name| name == choice));
+    let meant: Vec<&Embedded> = embedded.iter().filter(is_meant).collect();
+    let chosen = match meant.as_slice() {
+        [only] => only,
+        several => {
+            // Two may differ in nothing that names them.
+            let by_number =
+                choice.and_then(|choice| embedded.get(choice.parse::<usize>().ok()?.checked_sub(1)?));
+            match by_number {
+                Some(meant) => meant,
+                None => return Err(listed(source, embedded, choice.filter(|_| several.is_empty()))),
+            }
+        }
+    };
+    let Embedded { source: inner, beside, .. } = chosen;
+    let document = match Document::parse(inner) {
+        Ok(document) => document,
+        Err(problem) => {
+            let line = problem.place.line.saturating_sub(inner.first_line - 1);
+            return Err(one(template::unparsed(inner, line).unwrap_or(problem)));
+        }
+    };
+    if let Some(problem) = template::parsed(inner, &document.value) {
+        return Err(one(problem));
+    }
+    if !is_configuration(&document.value) {
+        let first = envoy::first(&inner.text).map_err(|error| one(unreadable(inner, &error)))?;
+        return Err(no_configuration(inner, &first, &[]));
+    }
+    let place = if inner.name == source.name {
+        format!("{}:{}", source.name, document.place("").line.max(inner.first_line))
+    } else {
+        inner.name.clone()
+    };
+    let described = format!("{}, {place}", chosen.described());
+    Ok(Given { document, described: Some(described), beside: beside.iter().cloned().collect() })
+}
+
+/// All configurations of a file, each with how to name it.
+fn listed(source: &Source, embedded: &[Embedded], unknown: Option<&str>) -> Problems {
+    let all: Vec<[String; 4]> = embedded.iter().map(Embedded::names).collect();
+    let problem = |(index, one): (usize, &Embedded)| {
+        let is_unique =
+            |level: &usize| all.iter().filter(|names| names[*level] == all[index][*level]).count() == 1;
+        let name =
+            (0..4).find(is_unique).map_or_else(|| (index + 1).to_string(), |level| all[index][level].clone());
+        let why = match unknown {
+            Some(unknown) => format!("and none is called `{unknown}`"),
+            None => "and one is meant".to_owned(),
+        };
+        let message = format!(
+            "{} is one of {} configurations in this file, {why}: `{}#{name}` is this one",
+            one.described(),
+            embedded.len(),
+            source.name
+        );
+        Problem { place: one.source.place(1), message }
+    };
+    Problems::new(embedded.iter().enumerate().map(problem).collect())
+}
+
+/// What a file is in which no configuration was found.
+fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Problems {
+    let value = first.to_value();
+    if let Some(problem) = foreign::of_api_v1(source, &value, &|pointer| line_of(first, pointer)) {
+        return one(problem);
+    }
+    // What a chart has yet to put into an object is no configuration yet.
+    let mut texts = documents.iter().flat_map(|tree| manifest::data(&source.name, tree));
+    if let Some(problem) = texts.find_map(|text| template::other(&text)) {
+        return one(problem);
+    }
+    let foreign = foreign::problems(source, documents);
+    if !foreign.is_empty() {
+        return Problems::new(foreign);
+    }
+    if let Some(problem) = foreign::of_text(source).or_else(|| template::other(source)) {
+        return one(problem);
+    }
+    let why = if value.is_object() {
+        format!("it has none of `{SECTIONS}`, `{}`", RESOURCES.join("`, `"))
+    } else if value.is_null() && documents.len() > 1 {
+        "its first document is empty, and Envoy reads no other".to_owned()
+    } else {
+        "it is not a mapping".to_owned()
+    };
+    let message = format!("neither an Envoy bootstrap nor a /config_dump: {why}");
+    one(Problem { place: source.place(first.line), message })
+}
+
+/// The line of a key of the outermost mapping.
+fn line_of(tree: &Tree, pointer: &str) -> u64 {
+    let envoy::Node::Mapping(entries) = &tree.node else { return tree.line };
+    let found = entries.iter().find(|(key, _)| pointer.trim_start_matches('/') == key.text);
+    found.map_or(tree.line, |(key, _)| key.line)
+}
+
+fn unreadable(source: &Source, error: &envoy::Error) -> Problem {
+    let template = template::unparsed(source, error.line);
+    template.or_else(|| foreign::of_text(source)).unwrap_or_else(|| source.unreadable(error))
+}
+
+/// Whether a value is a bootstrap or a dump.
+fn is_configuration(value: &Value) -> bool {
+    let Some(entries) = value.as_object() else { return false };
+    let has = |field: &str| entries.iter().any(|(key, value)| is_field(key, field) && !value.is_null());
+    entries.get(SECTIONS).is_some_and(Value::is_array) || RESOURCES.iter().any(|field| has(field))
+}
+
+fn one(problem: Problem) -> Problems {
+    Problems::new(vec![problem])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::*;
+
+const ENVOY: &str = "static_resources:\n  clusters:\n  - name: a\n";
+
+fn indented(text: &str, by: usize) -> String {
+    text.lines().map(|line| format!("{:by$}{line}\n", "")).collect()
+}
+
+fn config_map(name: &str, key: &str, text: &str) -> String {
+    let text = indented(text, 4);
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n  {key}: |\n{text}")
+}
+
+fn found(text: &str, choice: Option<&str>) -> Given {
+    given("map.yaml", text, choice).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+fn error(text: &str, choice: Option<&str>) -> String {
+    given("map.yaml", text, choice).unwrap_err().to_string()
+}
+
+/// Where the name of the cluster is.
+fn place(given: &Given) -> String {
+    given.document.place("/static_resources/clusters/0/name").to_string()
+}
+
+#[test]
+fn a_configuration_in_a_config_map_is_found_with_the_lines_of_the_file() {
+    for key in ["envoy.yaml", "config.yaml", "anything"] {
+        let given = found(&config_map("shop", key, ENVOY), None);
+        assert_eq!(place(&given), "map.yaml:8");
+        assert_eq!(given.described, Some(format!("`{key}` of ConfigMap `shop`, map.yaml:6")));
+    }
+    let json =
+        config_map("shop", "envoy.json", "{\"static_resources\": {\n\"clusters\": [{\"name\": \"a\"}]}}");
+    assert_eq!(place(&found(&json, None)), "map.yaml:7");
+    // Empty lines and comments before it count.
+    let later = config_map("shop", "envoy.yaml", &format!("\n# c\n{ENVOY}"));
+    assert_eq!(place(&found(&later, None)), "map.yaml:10");
+    let error = error(&config_map("shop", "envoy.yaml", "static_resources:\n  listeners: [\n"), None);
+    assert!(error.starts_with("map.yaml:7: neither YAML nor JSON"), "{error}");
+}
+
+#[test]
+fn a_configuration_whose_lines_are_not_those_of_the_file_says_so() {
+    let encoded = BASE64_STANDARD.encode(ENVOY);
+    let secret = |field: &str, value: &str| {
+        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: shop}}\n{field}:\n  envoy.yaml: {value}\n")
+    };
+    for (text, how) in [
+        (secret("data", &encoded), "in base64"),
+        (secret("binaryData", &encoded).replace("Secret", "ConfigMap"), "in base64"),
+        (secret("stringData", &serde_json::to_string(ENVOY).unwrap()), "in quotes"),
+    ] {
+        assert_eq!(place(&found(&text, None)), format!("map.yaml:5 (`envoy.yaml`, {how}):3"));
+    }
+    let folded = config_map("shop", "envoy.yaml", "static_resources: {\nclusters: []}").replace(": |", ": >");
+    assert_eq!(found(&folded, None).document.place("").file, "map.yaml:6 (`envoy.yaml`, folded)");
+    // As `kubectl get configmap -o json` prints it.
+    let json = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "data": {"envoy.yaml": ENVOY}},
+    ]});
+    let text = serde_json::to_string_pretty(&json).unwrap();
+    assert_eq!(place(&found(&text, None)), "map.yaml:9 (`envoy.yaml`, in quotes):3");
+}
+
+#[test]
+fn a_configuration_among_the_documents_of_a_chart_is_found() {
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\n";
+    let map = config_map("shop", "envoy.yaml", ENVOY);
+    let text = format!(
+        "---\n# Source: shop/templates/service.yaml\n{service}---\n# Source: shop/templates/map.yaml\n{map}---\n\n---\n# Source: x\n"
+    );
+    assert_eq!(place(&found(&text, None)), "map.yaml:15");
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n- {}", indented(&map, 2).trim_start());
+    assert_eq!(place(&found(&list, None)), "map.yaml:11");
+}
+
+#[test]
+fn a_configuration_in_the_arguments_of_a_container_is_found() {
+    let deployment = |args: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: edge}}\nspec:\n  template:\n    spec:\n      containers:\n      - name: envoy\n        args:\n{args}"
+        )
+    };
+    let text = deployment(&format!("        - --config-yaml\n        - |\n{}", indented(ENVOY, 10)));
+    let given = found(&text, None);
+    assert_eq!(place(&given), "map.yaml:14");
+    assert_eq!(given.described, Some("`envoy` of Deployment `edge`, map.yaml:12".to_owned()));
+    let inline = deployment("        - '--config-yaml={static_resources: {clusters: []}}'\n");
+    assert_eq!(found(&inline, None).document.place("").file, "map.yaml:10 (`args`, in quotes)");
+}
+
+#[test]
+fn several_configurations_are_listed_with_how_to_name_each() {
+    let text = format!(
+        "{}---\n{}  envoy.json: |\n{}",
+        config_map("one", "envoy.yaml", ENVOY),
+        config_map("two", "envoy.yaml", ENVOY),
+        indented("{\"static_resources\": {\"clusters\": [{\"name\": \"a\"}]}}", 4)
+    );
+    let listed = error(&text, None);
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(lines.len(), 3, "{listed}");
+    for (line, number, name) in
+        [(lines[0], 6, "one/envoy.yaml"), (lines[1], 15, "two/envoy.yaml"), (lines[2], 19, "envoy.json")]
+    {
+        assert!(line.starts_with(&format!("map.yaml:{number}: ")), "{line}");
+        assert!(line.contains(&format!("`map.yaml#{name}` is this one")), "{line}");
+        let given = found(&text, Some(name));
+        assert!(given.described.unwrap().ends_with(&format!("map.yaml:{number}")), "{name}");
+    }
+    assert!(error(&text, Some("three")).contains("none is called `three`"));
+    assert!(error(ENVOY, Some("three")).contains("leave out `#three`"));
+    // Of two that are called the same, the number decides.
+    let same = format!("{0}---\n{0}", config_map("one", "envoy.yaml", ENVOY));
+    assert!(error(&same, None).contains("`map.yaml#2`"), "{}", error(&same, None));
+    assert_eq!(place(&found(&same, Some("2"))), "map.yaml:17");
+}
+
+#[test]
+fn what_is_beside_a_configuration_is_read_as_the_files_that_it_names() {
+    let map =
+        config_map("shop", "envoy.yaml", "dynamic_resources:\n  cds_config: {path: /etc/envoy/cds.yaml}\n");
+    let text = format!("{map}  cds.yaml: |\n    resources:\n    - name: a\n");
+    let load = |path: &str| Err(format!("`{path}` does not exist"));
+    let configuration = crate::read("map.yaml", &text, None, &load).unwrap();
+    assert_eq!(configuration.place("/static_resources/clusters/0/name").to_string(), "map.yaml:10");
+    assert_eq!(configuration.beside("/etc/envoy/cds.yaml"), Some("resources:\n- name: a\n"));
+}
+
+#[test]
+fn what_is_none_is_named_for_what_it_is() {
+    let v1 = "{\n\"listeners\": [{\"address\": \"tcp://0.0.0.0:80\", \"filters\": []}],\n\"cluster_manager\": {\"clusters\": []}}";
+    assert!(
+        error(v1, None).starts_with("map.yaml:3: this is a configuration of API v1"),
+        "{}",
+        error(v1, None)
+    );
+    let inside = config_map("shop", "envoy.json", v1);
+    assert!(
+        error(&inside, None).starts_with("map.yaml:8: this is a configuration of API v1"),
+        "{}",
+        error(&inside, None)
+    );
+    let chart = "apiVersion: v1\nkind: ConfigMap\ndata:\n  envoy.yaml: |\n    {{- toYaml .Values.envoy | nindent 4 }}\n";
+    assert!(
+        error(chart, None).starts_with("map.yaml:5: looks like a template (`{{` in line 5)"),
+        "{}",
+        error(chart, None)
+    );
+    let rendered =
+        config_map("shop", "envoy.yaml", "static_resources:\n  listeners:\n  - name: {{ .Values.name }}\n");
+    assert!(
+        error(&rendered, None).starts_with("map.yaml:8: looks like a template"),
+        "{}",
+        error(&rendered, None)
+    );
+    assert!(error("---\n---\nstatic_resources: {}\n", None).contains("its first document is empty"));
+    let ruby = "<% if x %>\nstatic_resources: {}\n<% end %>\n";
+    assert!(error(ruby, None).starts_with("map.yaml:1: looks like a template"), "{}", error(ruby, None));
+    assert!(error("resources: []\n", None).contains("give the bootstrap"));
+    assert!(error("a: 1\n", None).contains("it has none of `configs`, `static_resources`"));
+    assert!(error("- a\n", None).contains("it is not a mapping"));
+}
+
+#[test]
+fn scripts_in_objects_and_files_of_other_programs_are_no_templates() {
+    let script = config_map("shop", "run.sh", "echo ${HOME} $(date) \"{{ x }}\"\n");
+    assert!(!error(&script, None).contains("template"), "{}", error(&script, None));
+    assert!(!error("services: {a: {image: '${IMAGE}'}}\n", None).contains("template"));
+    let later = format!("{ENVOY}  - name: b\n    hint: '{{{{ x }}}}'\n    connect_timeout: ${{TIMEOUT}}\n");
+    assert!(
+        error(&later, None).starts_with("map.yaml:6: looks like a template (`${` in line 6)"),
+        "{}",
+        error(&later, None)
+    );
+}
+
+proptest::proptest! {
+    /// Whatever a file holds, it is a configuration or has problems, and nothing panics.
+    #[test]
+    fn any_text_is_read_or_refused(
+        pieces in proptest::collection::vec(proptest::sample::select(vec![
+            "static_resources:", "apiVersion: v1\n", "kind: ConfigMap\n", "kind: List\n", "data:\n", "items:\n", "  a.yaml: |\n", "    ",
+            "- ", "{", "}", "[", "]", ": ", "\n", "---\n", "{{ .x }}", "${X}", "<% x %>", "&a ", "*a", "!ignore ", "<<: ", "'", "\"", "# ",
+            "|", ">-\n", "clusters", "name", "configs", "Kind = \"mesh\"\n", "resources: []\n", "\u{feff}", "\t", "é",
+        ]), 0..24),
+        choice in proptest::option::of("[a1/]{1,3}"),
+    ) {
+        let text: String = pieces.concat();
+        let load = |path: &str| Err(path.to_owned());
+        drop(crate::read("map.yaml", &text, choice.as_deref(), &load).map(|configuration| configuration.place("/a/0")));
+    }
+}
+
+#[test]
+fn the_first_document_is_taken_as_envoy_takes_it() {
+    assert_eq!(place(&found(&format!("{ENVOY}---\n{{{{ x\n"), None)), "map.yaml:3");
+}

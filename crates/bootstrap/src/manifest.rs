@@ -1,0 +1,217 @@
+//! Finds configurations of Envoy in objects of Kubernetes: in the data of a `ConfigMap` or a Secret, in arguments of containers, or in
+//! any other text that one holds.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hoptax_yaml::envoy::{Node, Style, Tree};
+use serde_json::Value;
+
+use crate::document::Source;
+
+/// The flag of Envoy whose value is a configuration.
+const FLAG: &str = "--config-yaml";
+/// Texts without any of these are no configurations.
+const WORDS: [&str; 6] = [
+    "static_resources",
+    "staticResources",
+    "dynamic_resources",
+    "dynamicResources",
+    "BootstrapConfigDump",
+    "cluster_manager",
+];
+/// Fields whose values are in base64: of a Secret, and of a `ConfigMap`.
+const BASE64: [&str; 2] = ["data", "binaryData"];
+
+/// A text that an object holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Embedded {
+    /// The key of the text, or the name of the container that has it as an argument.
+    pub(crate) key: String,
+    /// The kind of its object.
+    pub(crate) kind: String,
+    /// The namespace and the name of its object; empty if it has none.
+    namespace: String,
+    object: String,
+    /// The text, and where it is.
+    pub(crate) source: Source,
+    /// Texts beside it, by their keys: a configuration names them as files.
+    pub(crate) beside: Vec<(String, Source)>,
+}
+
+impl Embedded {
+    /// What it is, as in "`envoy.yaml` of `ConfigMap` `envoy-conf`".
+    pub(crate) fn described(&self) -> String {
+        let object = if self.object.is_empty() { String::new() } else { format!(" `{}`", self.object) };
+        format!("`{}` of {}{object}", self.key, self.kind)
+    }
+
+    /// Its names, from the shortest: its key, and those with its object before it.
+    pub(crate) fn names(&self) -> [String; 4] {
+        let Self { key, kind, namespace, object, .. } = self;
+        [
+            key.clone(),
+            format!("{object}/{key}"),
+            format!("{kind}/{object}/{key}"),
+            format!("{namespace}/{kind}/{object}/{key}"),
+        ]
+    }
+}
+
+/// All texts in the objects of a document of which something says that they are configurations of Envoy. `file` is the name of the
+/// file.
+pub(crate) fn find(file: &str, document: &Tree) -> Vec<Embedded> {
+    let mut found = Vec::new();
+    for object in objects(document) {
+        let Object { kind, namespace, name, .. } = &object;
+        let mut texts = Vec::new();
+        object.texts(file, object.tree, &mut Path::default(), &mut texts);
+        for text in &texts {
+            if !WORDS.iter().any(|word| text.source.text.contains(word)) {
+                continue;
+            }
+            let is_beside = |other: &&Text| other.parent == text.parent && other.key != text.key;
+            let beside =
+                texts.iter().filter(is_beside).map(|other| (other.key.clone(), other.source.clone()));
+            found.push(Embedded {
+                key: text.key.clone(),
+                kind: kind.clone(),
+                namespace: namespace.clone(),
+                object: name.clone(),
+                source: text.source.clone(),
+                beside: beside.collect(),
+            });
+        }
+    }
+    found
+}
+
+/// The texts in the data of objects that hold files.
+pub(crate) fn data(file: &str, document: &Tree) -> Vec<Source> {
+    let mut texts = Vec::new();
+    for object in
+        objects(document).iter().filter(|object| ["ConfigMap", "Secret"].contains(&object.kind.as_str()))
+    {
+        object.texts(file, object.tree, &mut Path::default(), &mut texts);
+    }
+    texts.into_iter().map(|text| text.source).collect()
+}
+
+/// An object of Kubernetes.
+pub(crate) struct Object<'a> {
+    /// The version of its API, with the group before a slash.
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    namespace: String,
+    pub(crate) name: String,
+    /// The whole of it.
+    pub(crate) tree: &'a Tree,
+}
+
+/// The objects of a document, with those of lists.
+pub(crate) fn objects(document: &Tree) -> Vec<Object<'_>> {
+    let (version, kind) = (text_at(document, &["apiVersion"]), text_at(document, &["kind"]));
+    let (Some(version), Some(kind)) = (version, kind) else { return Vec::new() };
+    if kind.ends_with("List")
+        && let Some(Tree { node: Node::Sequence(items), .. }) = at(document, "items")
+    {
+        return items.iter().flat_map(objects).collect();
+    }
+    let text = |steps: &[&str]| text_at(document, steps).unwrap_or_default();
+    let (namespace, name) = (text(&["metadata", "namespace"]), text(&["metadata", "name"]));
+    vec![Object { version, kind, namespace, name, tree: document }]
+}
+
+/// Where a text is in an object.
+#[derive(Default)]
+struct Path {
+    /// The keys of the mappings around it.
+    keys: Vec<String>,
+    /// The name of the container around it.
+    container: String,
+    /// The number of the collection around it.
+    parent: u64,
+}
+
+/// A text of an object.
+struct Text {
+    key: String,
+    source: Source,
+    /// The line of the collection around it: texts of one have the same.
+    parent: u64,
+}
+
+impl Object<'_> {
+    fn texts(&self, file: &str, tree: &Tree, path: &mut Path, found: &mut Vec<Text>) {
+        match &tree.node {
+            Node::Scalar(Value::String(text), style) => {
+                let Some(key) = path.keys.last().cloned() else { return };
+                let source = self.source(file, (tree.line, text, *style), &path.keys);
+                found.extend(source.map(|source| Text { key, source, parent: path.parent }));
+            }
+            Node::Scalar(..) => {}
+            Node::Sequence(items) => {
+                let mut is_value = false;
+                for item in items {
+                    let Node::Scalar(Value::String(text), style) = &item.node else {
+                        self.texts(file, item, path, found);
+                        continue;
+                    };
+                    let value = text.strip_prefix(FLAG).and_then(|rest| rest.strip_prefix('='));
+                    if is_value || value.is_some() {
+                        let key =
+                            if path.container.is_empty() { FLAG.to_owned() } else { path.container.clone() };
+                        let text = value.unwrap_or(text);
+                        let source = self.source(file, (item.line, text, *style), &path.keys);
+                        found.extend(source.map(|source| Text { key, source, parent: item.line }));
+                    }
+                    is_value = text == FLAG;
+                }
+            }
+            Node::Mapping(entries) => {
+                let (container, parent) = (path.container.clone(), path.parent);
+                path.container = text_at(tree, &["name"]).unwrap_or_default();
+                for (key, value) in entries {
+                    path.parent = tree.line;
+                    path.keys.push(key.text.clone());
+                    self.texts(file, value, path, found);
+                    path.keys.pop();
+                }
+                (path.container, path.parent) = (container, parent);
+            }
+        }
+    }
+
+    /// A text with its place. None if it should be base64 and is not, or is no text.
+    fn source(&self, file: &str, (line, text, style): (u64, &str, Style), keys: &[String]) -> Option<Source> {
+        let key = keys.last().map(String::as_str).unwrap_or_default();
+        let is_secret = self.kind == "Secret";
+        let in_base64 = keys.len() == 2
+            && BASE64.iter().any(|field| keys[0] == *field && (*field == "binaryData" || is_secret));
+        let of_value = |how: &str| format!("{file}:{line} (`{key}`, {how})");
+        if in_base64 {
+            let compact: String = text.split_ascii_whitespace().collect();
+            let text = String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()?;
+            return Some(Source { name: of_value("in base64"), text, first_line: 1 });
+        }
+        let (name, first_line) = match style {
+            Style::Literal => (file.to_owned(), line),
+            Style::Folded => (of_value("folded"), 1),
+            Style::Flow => (of_value("in quotes"), 1),
+        };
+        Some(Source { name, text: text.to_owned(), first_line })
+    }
+}
+
+fn at<'a>(tree: &'a Tree, key: &str) -> Option<&'a Tree> {
+    let Node::Mapping(entries) = &tree.node else { return None };
+    entries.iter().rev().find(|(known, _)| known.text == key).map(|(_, value)| value)
+}
+
+/// The text that keys lead to.
+pub(crate) fn text_at(tree: &Tree, keys: &[&str]) -> Option<String> {
+    let found = keys.iter().try_fold(tree, |tree, key| at(tree, key))?;
+    match &found.node {
+        Node::Scalar(Value::String(text), _) => Some(text.clone()),
+        _ => None,
+    }
+}

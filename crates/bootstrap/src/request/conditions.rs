@@ -1,0 +1,452 @@
+//! Conditions on requests that filters and access logs state, besides routes and credentials: what a request must have so that they act.
+//!
+//! Each is a list of groups of conditions, and one group suffices. A request that is derived gets what the groups ask for as long as it
+//! still takes its route. What it does not get is said in words ([`needs`]).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::DerivedRequest;
+use super::matching::{header_matches, satisfy_header};
+use super::sample::matched_text;
+use crate::adapt::Adapted;
+use crate::tree::{extension_type, message, message_type, text};
+
+/// A condition on a request.
+#[derive(Clone, Debug)]
+enum Condition {
+    /// A `HeaderMatcher` that must hold, or must not.
+    Header { matcher: Value, holds: bool },
+    /// A parameter of the query, with a value if only this one will do.
+    Parameter { name: String, value: Option<String> },
+    /// The origin of a page of the same host.
+    OwnOrigin,
+    /// What no request states by itself.
+    Other(String),
+}
+
+/// Conditions that must hold together.
+type Group = Vec<Condition>;
+
+/// The place of a filter: its route and its virtual host.
+pub(super) type Scopes<'a> = (&'a Value, &'a Value);
+
+const HTTP: &str = "envoy.extensions.filters.http.";
+/// A filter with a matcher around it, which decides whether it acts.
+const WITH_MATCHER: &str = "envoy.extensions.common.matching.v3.ExtensionWithMatcher";
+/// A value where any will do.
+const ANY: &str = "1";
+
+/// Makes a request meet what a filter asks for. `takes_route` says whether a changed request still takes its route.
+pub(super) fn satisfy(
+    filter: &Value,
+    scopes: Scopes<'_>,
+    request: &mut DerivedRequest,
+    takes_route: &dyn Fn(&DerivedRequest) -> bool,
+) {
+    meet(&of_filter(filter, scopes), request, takes_route);
+}
+
+/// Makes a request meet the filters of access logs.
+pub(super) fn satisfy_log(
+    log: &Value,
+    request: &mut DerivedRequest,
+    takes_route: &dyn Fn(&DerivedRequest) -> bool,
+) {
+    meet(&of_log(log), request, takes_route);
+}
+
+/// The request with all groups that it can meet at once.
+fn meet(groups: &[Group], request: &mut DerivedRequest, takes_route: &dyn Fn(&DerivedRequest) -> bool) {
+    let mut met: Vec<&Group> = Vec::new();
+    for group in groups {
+        let mut changed = request.clone();
+        let is_met = group.iter().all(|condition| condition.meet(&mut changed));
+        let holds = |group: &Group| group.iter().all(|condition| condition.is_met(&changed));
+        if is_met && holds(group) && met.iter().all(|group| holds(group)) && takes_route(&changed) {
+            *request = changed;
+            met.push(group);
+        }
+    }
+}
+
+/// What a request needs so that a filter or an access log acts, as an object of `exercised by`. None if no condition of it is known.
+pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedRequest) -> Option<String> {
+    let none = &Value::Null;
+    let route = adapted.tree.pointer(&request.route).unwrap_or(none);
+    let host = request.route.split_once("/routes/").map_or(request.route.as_str(), |(host, _)| host);
+    let host = adapted.tree.pointer(host).unwrap_or(none);
+    let is_rate_limit = extension_type(extension).starts_with(&format!("{HTTP}ratelimit."));
+    let mut groups = of_filter(extension, (route, host));
+    groups.extend(of_log(extension));
+    if groups.is_empty() {
+        let message = "a request to a route with rate limit actions of its stage, which this route has not";
+        return is_rate_limit.then(|| message.to_owned());
+    }
+    let mut described: Vec<String> = groups.iter().map(words_of).collect();
+    described.dedup();
+    Some(described.join(", or "))
+}
+
+/// What a request has that meets a group.
+fn words_of(group: &Group) -> String {
+    let each: Vec<String> = group.iter().map(Condition::words).filter(|words| !words.is_empty()).collect();
+    match each.as_slice() {
+        [] => "any request to its route".to_owned(),
+        [one] => format!("a request with {one}"),
+        [first @ .., last] => format!("a request with {} and {last}", first.join(", ")),
+    }
+}
+
+impl Condition {
+    fn header(matcher: &Value) -> Self {
+        Self::Header { matcher: matcher.clone(), holds: true }
+    }
+
+    /// A header that must be there, whatever its value, or with this one.
+    fn present(name: &str, value: Option<&str>) -> Self {
+        let matcher = match value {
+            Some(value) => serde_json::json!({"name": name, "string_match": {"exact": value}}),
+            None => serde_json::json!({"name": name, "present_match": true}),
+        };
+        Self::Header { matcher, holds: true }
+    }
+
+    /// Changes a request so that the condition holds; false if it cannot.
+    fn meet(&self, request: &mut DerivedRequest) -> bool {
+        if self.is_met(request) {
+            return true;
+        }
+        match self {
+            Self::Header { matcher, holds: true } => satisfy_header(matcher, request).is_some(),
+            Self::Parameter { name, value } => {
+                let separator = if request.path.contains('?') { '&' } else { '?' };
+                request.path =
+                    format!("{}{separator}{name}={}", request.path, value.as_deref().unwrap_or(ANY));
+                true
+            }
+            // Another filter may have asked for another origin.
+            Self::OwnOrigin if request.header("origin").is_none() => {
+                let scheme = if request.tls.is_some() { "https" } else { "http" };
+                let origin = format!("{scheme}://{}", request.host);
+                request.set_header("origin", &origin);
+                true
+            }
+            Self::Header { holds: false, .. } | Self::OwnOrigin | Self::Other(_) => false,
+        }
+    }
+
+    fn is_met(&self, request: &DerivedRequest) -> bool {
+        match self {
+            Self::Header { matcher, holds } => header_matches(matcher, request) == *holds,
+            Self::Parameter { name, value } => {
+                let (_, query) = request.path.split_once('?').unwrap_or_default();
+                let found =
+                    query.split('&').find_map(|pair| pair.strip_prefix(name.as_str())?.strip_prefix('='));
+                found.is_some_and(|found| value.as_deref().is_none_or(|value| value == found))
+            }
+            Self::OwnOrigin => request
+                .header("origin")
+                .is_some_and(|origin| origin.split_once("://").is_some_and(|(_, host)| host == request.host)),
+            Self::Other(_) => false,
+        }
+    }
+
+    /// What it asks for, to follow `a request with`. Values of secret headers are not told.
+    fn words(&self) -> String {
+        match self {
+            Self::Header { matcher, holds } => {
+                let name = text(matcher, "/name");
+                let sample = matcher.get("string_match").and_then(matched_text);
+                let old = ["exact_match", "prefix_match", "suffix_match", "contains_match"];
+                let sample = sample.or_else(|| {
+                    let old = old.iter().find_map(|key| matcher.get(*key).and_then(Value::as_str));
+                    old.map(str::to_owned)
+                });
+                let sample = sample.filter(|_| !hoptax_secrets::is_name(name));
+                let is_absent = matcher.get("present_match").and_then(Value::as_bool) == Some(false)
+                    || matcher.get("invert_match").and_then(Value::as_bool) == Some(true);
+                let no = if *holds == is_absent { "not " } else { "" };
+                match (name, sample) {
+                    (":method", Some(value)) => format!("{no}the method {value}"),
+                    (":path", Some(value)) => format!("{no}the path `{value}`"),
+                    (":authority" | "host", Some(value)) => format!("{no}the host `{value}`"),
+                    (_, Some(value)) => format!("{no}the header `{name}: {value}`"),
+                    (_, None) => format!("{no}the header `{name}`"),
+                }
+            }
+            Self::Parameter { name, value: Some(value) } => format!("the query parameter `{name}={value}`"),
+            Self::Parameter { name, value: None } => format!("the query parameter `{name}`"),
+            Self::OwnOrigin => "an `origin` of its own host".to_owned(),
+            Self::Other(words) => words.clone(),
+        }
+    }
+}
+
+/// The conditions of an HTTP filter.
+fn of_filter(filter: &Value, (route, host): Scopes<'_>) -> Vec<Group> {
+    let configuration = filter.get("typed_config").unwrap_or(&Value::Null);
+    let of = extension_type(filter);
+    let settings = message(configuration).fields;
+    let own = |scope: &Value| {
+        let own = scope.get("typed_per_filter_config")?.get(text(filter, "/name"))?;
+        Some(message(own).fields.clone())
+    };
+    let of_scope = [route, host].into_iter().find_map(own).unwrap_or_default();
+    if of == WITH_MATCHER {
+        return of_matcher(settings.get("xds_matcher").or(settings.get("matcher")).unwrap_or(&Value::Null));
+    }
+    let Some((kind, _)) = of.strip_prefix(HTTP).and_then(|rest| rest.split_once('.')) else {
+        return Vec::new();
+    };
+    match kind {
+        "ratelimit" => of_rate_limits(settings, &of_scope, (route, host), &BTreeMap::new()),
+        "local_ratelimit" => {
+            let effective = if of_scope.is_object() { &of_scope } else { settings };
+            let descriptors = list(effective, "descriptors");
+            if descriptors.is_empty() {
+                return Vec::new();
+            }
+            let entries = descriptors.iter().flat_map(|one| list(one, "entries"));
+            let values =
+                entries.map(|entry| (text(entry, "/key").to_owned(), text(entry, "/value").to_owned()));
+            of_rate_limits(effective, effective, (route, host), &values.collect())
+        }
+        "fault" => {
+            let effective = if of_scope.is_object() { &of_scope } else { settings };
+            let mut group: Group = list(effective, "headers").iter().map(Condition::header).collect();
+            let by_header = |pointer: &str| effective.pointer(pointer).is_some_and(Value::is_object);
+            for (pointer, header) in [
+                ("/delay/header_delay", "x-envoy-fault-delay-request"),
+                ("/response_rate_limit/header_limit", "x-envoy-fault-throughput-response"),
+            ] {
+                if by_header(pointer) {
+                    group.push(Condition::present(header, None));
+                }
+            }
+            if by_header("/abort/header_abort") {
+                // With it, the filter answers instead of the upstream server.
+                let header =
+                    "the header `x-envoy-fault-abort-request: STATUS`, which the filter then answers with";
+                group.push(Condition::Other(header.to_owned()));
+            }
+            if group.is_empty() { Vec::new() } else { vec![group] }
+        }
+        "csrf" => {
+            let host = of_scope.get("additional_origins").or(settings.get("additional_origins"));
+            let origin = host.and_then(|origins| origins.get(0)).and_then(matched_text);
+            let method = Condition::present(":method", Some("POST"));
+            match origin {
+                Some(origin) => vec![vec![method, Condition::present("origin", Some(&origin))]],
+                None => vec![vec![method, Condition::OwnOrigin]],
+            }
+        }
+        "header_to_metadata" => {
+            let rules = list(settings, "request_rules").iter();
+            let named = rules.filter(|rule| rule.get("on_header_present").is_some_and(Value::is_object));
+            let header = |rule: &Value| match (text(rule, "/header"), text(rule, "/cookie")) {
+                ("", "") => None,
+                ("", cookie) => Some(vec![Condition::Other(format!("the cookie `{cookie}`"))]),
+                (header, _) => Some(vec![Condition::present(header, None)]),
+            };
+            named.filter_map(header).collect()
+        }
+        "health_check" => {
+            let group: Group = list(settings, "headers").iter().map(Condition::header).collect();
+            // The filter answers such requests itself, so none is derived.
+            let words = format!(
+                "{}, which it answers itself",
+                words_of(&group).trim_start_matches("a request with ")
+            );
+            if group.is_empty() { Vec::new() } else { vec![vec![Condition::Other(words)]] }
+        }
+        "grpc_web" => {
+            said("the header `content-type: application/grpc-web`, as clients of gRPC-Web in browsers send")
+        }
+        "grpc_http1_bridge" | "grpc_stats" => {
+            said("the header `content-type: application/grpc`, a call of gRPC")
+        }
+        "grpc_json_transcoder" => {
+            let services: Vec<&str> = list(settings, "services").iter().filter_map(Value::as_str).collect();
+            let of = if services.is_empty() {
+                "its services".to_owned()
+            } else {
+                format!("`{}`", services.join("`, `"))
+            };
+            said(&format!("the path of a method of {of}"))
+        }
+        "cache" => said("the method GET and no `authorization`, whose response has `cache-control`"),
+        "on_demand" => said("a route or a cluster that Envoy discovers only then"),
+        "tap" => {
+            let headers = settings.pointer("/common_config/static_config/match/http_request_headers_match");
+            let group: Group = headers
+                .map(|headers| list(headers, "headers").iter().map(Condition::header).collect())
+                .unwrap_or_default();
+            if group.is_empty() { Vec::new() } else { vec![group] }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What no request is changed for: it would be one of another protocol, or only the response tells.
+fn said(words: &str) -> Vec<Group> {
+    vec![vec![Condition::Other(words.to_owned())]]
+}
+
+/// The conditions of the rate limits that apply to a route: of the filter, of the route, or of its virtual host.
+fn of_rate_limits(
+    settings: &Value,
+    of_scope: &Value,
+    (route, host): Scopes<'_>,
+    values: &BTreeMap<String, String>,
+) -> Vec<Group> {
+    let stage = |limit: &Value| limit.get("stage").and_then(Value::as_u64).unwrap_or(0);
+    let wanted = stage(settings);
+    let own = [of_scope, settings]
+        .into_iter()
+        .map(|owner| list(owner, "rate_limits"))
+        .find(|limits| !limits.is_empty());
+    let limits: Vec<&Value> =
+        own.map_or_else(|| of_the_route(of_scope, (route, host)), |own| own.iter().collect());
+    let of_stage = limits.into_iter().filter(|limit| stage(limit) == wanted || own.is_some());
+    let group = |limit: &Value| -> Group {
+        list(limit, "actions").iter().flat_map(|action| of_action(action, route, values)).collect()
+    };
+    of_stage.map(group).collect()
+}
+
+/// The rate limits of a route, with those of its virtual host if it includes them or has none.
+fn of_the_route<'a>(of_scope: &Value, (route, host): Scopes<'a>) -> Vec<&'a Value> {
+    let action = route.get("route").unwrap_or(&Value::Null);
+    let of_route = list(action, "rate_limits");
+    let includes = match text(of_scope, "/vh_rate_limits") {
+        "INCLUDE" => true,
+        "IGNORE" => false,
+        _ => {
+            of_route.is_empty() || action.get("include_vh_rate_limits").and_then(Value::as_bool) == Some(true)
+        }
+    };
+    let of_host = if includes { list(host, "rate_limits") } else { &[] };
+    of_route.iter().chain(of_host).collect()
+}
+
+/// The conditions of a rate limit action. Without them, its rate limit has no descriptor, and nothing is limited.
+fn of_action(action: &Value, route: &Value, values: &BTreeMap<String, String>) -> Group {
+    let stated = action.as_object().and_then(|kinds| kinds.iter().find(|(_, inner)| !inner.is_null()));
+    let Some((kind, inner)) = stated else { return Vec::new() };
+    let may_lack = inner.get("skip_if_absent").and_then(Value::as_bool) == Some(true);
+    // A descriptor that has a bucket of its own has the value that the bucket is for.
+    let wanted =
+        || values.get(text(inner, "/descriptor_key")).filter(|value| !value.is_empty()).map(String::as_str);
+    let expects = inner.get("expect_match").and_then(Value::as_bool) != Some(false);
+    match kind.as_str() {
+        "request_headers" if !may_lack => vec![Condition::present(text(inner, "/header_name"), wanted())],
+        "query_parameters" if !may_lack => vec![Condition::Parameter {
+            name: text(inner, "/query_parameter_name").to_owned(),
+            value: wanted().map(str::to_owned),
+        }],
+        "header_value_match" => {
+            // All must match, or else one must not.
+            let headers = list(inner, "headers");
+            let headers = if expects { headers } else { headers.get(..1).unwrap_or_default() };
+            headers
+                .iter()
+                .map(|matcher| Condition::Header { matcher: matcher.clone(), holds: expects })
+                .collect()
+        }
+        "query_parameter_value_match" if expects => {
+            let parameter = |parameter: &Value| Condition::Parameter {
+                name: text(parameter, "/name").to_owned(),
+                value: parameter.get("string_match").and_then(matched_text),
+            };
+            list(inner, "query_parameters").iter().map(parameter).collect()
+        }
+        "metadata" | "dynamic_metadata" => {
+            let has_default = !text(inner, "/default_value").is_empty();
+            let is_of_route = text(inner, "/source") == "ROUTE_ENTRY" && route.get("metadata").is_some();
+            let key = text(inner, "/metadata_key/key");
+            if has_default || may_lack || is_of_route {
+                return Vec::new();
+            }
+            vec![Condition::Other(format!("metadata of `{key}`, which a filter before it sets"))]
+        }
+        "extension" => {
+            let of = message_type(inner.get("typed_config").unwrap_or(&Value::Null));
+            vec![Condition::Other(format!("what `{of}` asks for"))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The conditions of a matcher around a filter: those of its branches that let the filter act.
+fn of_matcher(matcher: &Value) -> Vec<Group> {
+    let acts = |branch: Option<&Value>| {
+        let action = branch.and_then(|branch| branch.pointer("/action/typed_config"));
+        action.is_some_and(|action| {
+            !message_type(action).ends_with(".SkipFilterAction")
+                && !message_type(action).ends_with(".SkipFilter")
+        })
+    };
+    let header_of = |input: Option<&Value>| {
+        let input = input?.get("typed_config")?;
+        message_type(input)
+            .ends_with(".HttpRequestHeaderMatchInput")
+            .then(|| text(input, "/header_name").to_owned())
+    };
+    if matcher.get("on_no_match").is_some_and(|branch| acts(Some(branch))) {
+        return Vec::new();
+    }
+    let mut groups = Vec::new();
+    for one in matcher.pointer("/matcher_list/matchers").and_then(Value::as_array).into_iter().flatten() {
+        let single = one.pointer("/predicate/single_predicate");
+        let header = header_of(single.and_then(|single| single.get("input")));
+        if !acts(one.get("on_match")) {
+            continue;
+        }
+        groups.push(match (header, single.and_then(|single| single.get("value_match"))) {
+            (Some(name), Some(value)) => {
+                vec![Condition::header(&serde_json::json!({"name": name, "string_match": value}))]
+            }
+            _ => vec![Condition::Other("what its matcher states".to_owned())],
+        });
+    }
+    let tree = matcher.get("matcher_tree").unwrap_or(&Value::Null);
+    let header = header_of(tree.get("input"));
+    for (map, kind) in [("exact_match_map", "exact"), ("prefix_match_map", "prefix")] {
+        let branches = tree.get(map).and_then(|map| map.get("map")).and_then(Value::as_object);
+        for (value, _) in branches.into_iter().flatten().filter(|(_, branch)| acts(Some(branch))) {
+            groups.push(match &header {
+                Some(name) => {
+                    vec![Condition::header(&serde_json::json!({"name": name, "string_match": {kind: value}}))]
+                }
+                None => vec![Condition::Other("what its matcher states".to_owned())],
+            });
+        }
+    }
+    groups
+}
+
+/// The conditions of the filter of an access log on requests.
+fn of_log(log: &Value) -> Vec<Group> {
+    let filter = log.get("filter").unwrap_or(&Value::Null);
+    let header = |filter: &Value| filter.pointer("/header_filter/header").map(Condition::header);
+    if let Some(header) = header(filter) {
+        return vec![vec![header]];
+    }
+    let group: Group = filter
+        .pointer("/and_filter/filters")
+        .map_or(&[][..], |all| all.as_array().map_or(&[], Vec::as_slice))
+        .iter()
+        .filter_map(header)
+        .collect();
+    if group.is_empty() { Vec::new() } else { vec![group] }
+}
+
+/// The items of a list; none if there is no list.
+fn list<'a>(node: &'a Value, key: &str) -> &'a [Value] {
+    node.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,451 @@
+//! Reads YAML by the rules of Envoy, which differ from those of YAML 1.2.
+//!
+//! Envoy parses with yaml-cpp and converts each node on its own (`source/common/protobuf/yaml_utility.cc`): it reads the first
+//! document only, leaves keys with the tag `!ignore` out, takes the last of equal keys, knows no merge keys, and no tag but those.
+//! Of scalars without quotes it reads the booleans of YAML 1.1 and integers in the notation of C. It passes every other number on
+//! as a text, which fields of floating-point type accept, too.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+use serde_json::{Map, Value};
+
+/// Most nodes that aliases may stand for. A bootstrap with thousands of clusters has fewer; a few lines of nested aliases more.
+const MOST_ALIASED: usize = 1_000_000;
+/// Most collections inside of each other, as in yaml-cpp.
+const MOST_NESTED: usize = 500;
+/// The tag of keys that Envoy leaves out.
+const IGNORED: &str = "!ignore";
+
+/// A node with its line.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// The line on which it begins, from 1; of a text in lines of its own, the first of these. An alias is on its own line, and what is
+    /// inside of it where that is.
+    pub line: u64,
+    /// Its content.
+    pub node: Node,
+}
+
+/// The content of a node.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// Null, a boolean, a number or a text.
+    Scalar(Value, Style),
+    /// A list.
+    Sequence(Vec<Tree>),
+    /// A mapping: keys, and values. Of equal keys the last counts.
+    Mapping(Vec<(Key, Tree)>),
+}
+
+/// A key with its line.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The line on which it begins, from 1.
+    pub line: u64,
+    /// Its text.
+    pub text: String,
+}
+
+/// How a scalar is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// In one piece with the text around it: plain or in quotes.
+    Flow,
+    /// As lines of its own, `|`, which are those of the text.
+    Literal,
+    /// As lines of its own, `>`, which are joined.
+    Folded,
+}
+
+/// Why a text cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong there. It quotes nothing of the text.
+    pub message: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl Tree {
+    /// The value without lines.
+    pub fn to_value(&self) -> Value {
+        match &self.node {
+            Node::Scalar(value, _) => value.clone(),
+            Node::Sequence(items) => items.iter().map(Self::to_value).collect(),
+            Node::Mapping(entries) => {
+                let entries = entries.iter().map(|(key, tree)| (key.text.clone(), tree.to_value()));
+                Value::Object(entries.collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// The number of its nodes.
+    fn size(&self) -> usize {
+        match &self.node {
+            Node::Scalar(..) => 1,
+            Node::Sequence(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
+            Node::Mapping(entries) => 1 + entries.iter().map(|(_, tree)| tree.size()).sum::<usize>(),
+        }
+    }
+}
+
+/// The first document, which is all that Envoy reads; null if it is empty.
+///
+/// # Errors
+/// Why Envoy refuses it.
+pub fn first(text: &str) -> Result<Tree, Error> {
+    let empty = Tree { line: 1, node: Node::Scalar(Value::Null, Style::Flow) };
+    documents(text).next().unwrap_or(Ok(empty))
+}
+
+/// All documents, for files that are not for Envoy itself. It ends with the first error.
+pub fn documents(text: &str) -> impl Iterator<Item = Result<Tree, Error>> {
+    let options = granit_parser::options! {
+        emit_comments: false,
+        flow_nesting_limit: MOST_NESTED,
+        block_nesting_limit: MOST_NESTED,
+    };
+    let mut loader = Loader {
+        parser: Parser::new_from_str_with_options(text.trim_start_matches('\u{feff}'), options),
+        open: Vec::new(),
+        anchors: BTreeMap::new(),
+        aliased: 0,
+        has_failed: false,
+    };
+    std::iter::from_fn(move || loader.document())
+}
+
+/// A collection that has not ended.
+struct Open {
+    line: u64,
+    anchor: usize,
+    tag: Option<String>,
+    content: Content,
+}
+
+enum Content {
+    Sequence(Vec<Tree>),
+    /// Entries, and the key whose value comes next.
+    Mapping(Vec<(Key, Tree)>, Option<Entry>),
+}
+
+/// What becomes of an entry with a key.
+enum Entry {
+    Named(Key),
+    Ignored,
+}
+
+/// A complete node, as an anchor keeps it.
+#[derive(Clone)]
+struct Complete {
+    tree: Tree,
+    /// Its text as a key.
+    key: Option<String>,
+    tag: Option<String>,
+}
+
+struct Loader<'input, T: granit_parser::BorrowedInput<'input>> {
+    parser: Parser<'input, T>,
+    open: Vec<Open>,
+    anchors: BTreeMap<usize, Complete>,
+    aliased: usize,
+    has_failed: bool,
+}
+
+impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
+    fn document(&mut self) -> Option<Result<Tree, Error>> {
+        while !self.has_failed {
+            let next = self.parser.next_event()?;
+            let read = next.map_err(|error| refusal(&error)).and_then(|(event, span)| self.take(event, span));
+            match read {
+                Ok(None) => {}
+                Ok(Some(root)) => return Some(Ok(root)),
+                Err(error) => {
+                    self.has_failed = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes an event. A document is complete with its root.
+    fn take(&mut self, event: Event<'input>, span: Span) -> Result<Option<Tree>, Error> {
+        let line = span.start.line() as u64;
+        match event {
+            Event::DocumentStart(..) => {
+                self.anchors.clear();
+                self.aliased = 0;
+                Ok(None)
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_of_lines = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                // The parser means the first line that is not empty.
+                let empty = if is_of_lines { text.len() - text.trim_start_matches('\n').len() } else { 0 };
+                let line = line.saturating_sub(empty as u64);
+                let tag = text_of(tag);
+                let value = scalar(&text, style, tag.as_deref());
+                let style = match style {
+                    ScalarStyle::Literal => Style::Literal,
+                    ScalarStyle::Folded => Style::Folded,
+                    _ => Style::Flow,
+                };
+                // A key is its text, whatever it would be as a value.
+                let key = Some(text.into_owned());
+                self.place(
+                    Complete { tree: Tree { line, node: Node::Scalar(value, style) }, key, tag },
+                    anchor,
+                )
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.open.push(Open {
+                    line,
+                    anchor,
+                    tag: text_of(tag),
+                    content: Content::Sequence(Vec::new()),
+                });
+                Ok(None)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                let content = Content::Mapping(Vec::new(), None);
+                self.open.push(Open { line, anchor, tag: text_of(tag), content });
+                Ok(None)
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(Open { line, anchor, tag, content }) = self.open.pop() else { return Ok(None) };
+                let node = match content {
+                    Content::Sequence(items) => Node::Sequence(items),
+                    Content::Mapping(entries, _) => Node::Mapping(entries),
+                };
+                self.place(Complete { tree: Tree { line, node }, key: None, tag }, anchor)
+            }
+            Event::Alias(anchor) => {
+                let Some(Complete { mut tree, key, tag }) = self.anchors.get(&anchor).cloned() else {
+                    return Err(error(
+                        line,
+                        "an alias stands for a node that it is inside of, which would never end",
+                    ));
+                };
+                self.aliased += tree.size();
+                if self.aliased > MOST_ALIASED {
+                    return Err(error(line, "its aliases stand for more than a million nodes"));
+                }
+                tree.line = line;
+                self.place(Complete { tree, key, tag }, 0)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Places a node into the collection around it. `anchor` is the number of its anchor, 0 for none.
+    fn place(&mut self, complete: Complete, anchor: usize) -> Result<Option<Tree>, Error> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, complete.clone());
+        }
+        let Complete { tree, key, tag } = complete;
+        let Some(around) = self.open.last_mut() else { return Ok(Some(tree)) };
+        match &mut around.content {
+            Content::Sequence(items) => items.push(tree),
+            Content::Mapping(entries, pending) => match pending.take() {
+                Some(Entry::Named(key)) => entries.push((key, tree)),
+                Some(Entry::Ignored) => {}
+                None if tag.as_deref() == Some(IGNORED) => *pending = Some(Entry::Ignored),
+                None => {
+                    let is_null = matches!(tree.node, Node::Scalar(Value::Null, _));
+                    let Some(text) = key else {
+                        return Err(error(
+                            tree.line,
+                            "a key is a list or a mapping; Envoy accepts texts only",
+                        ));
+                    };
+                    let text = if is_null { "null".to_owned() } else { text };
+                    *pending = Some(Entry::Named(Key { line: tree.line, text }));
+                }
+            },
+        }
+        Ok(None)
+    }
+}
+
+fn text_of(tag: Option<Cow<'_, granit_parser::Tag>>) -> Option<String> {
+    tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()))
+}
+
+fn error(line: u64, message: &str) -> Error {
+    Error { line, message: message.to_owned() }
+}
+
+/// What a parser says of an error. Names of anchors and keys may be in it, but no values.
+fn refusal(scan: &ScanError) -> Error {
+    let message = scan.kind().to_string();
+    Error {
+        line: scan.marker().line() as u64,
+        message: message.lines().next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The value of a scalar.
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&str>) -> Value {
+    // Without a tag of its own, text in quotes or in lines has the tag `!`, which makes it a text. Another tag is no more than that it
+    // is not this one: `!!str 5` is a number.
+    if tag.map_or(style != ScalarStyle::Plain, |tag| tag == "!") {
+        return text.into();
+    }
+    if tag.is_none() && matches!(text, "" | "~" | "null" | "Null" | "NULL") {
+        return Value::Null;
+    }
+    boolean(text).map(Value::from).or_else(|| integer(text)).unwrap_or_else(|| text.into())
+}
+
+/// A boolean of YAML 1.1: in lower case, in upper case, or with a capital.
+fn boolean(text: &str) -> Option<bool> {
+    let rest = text.get(1..)?;
+    let is_lower = |text: &str| !text.contains(|c: char| c.is_ascii_uppercase());
+    let is_upper = !text.contains(|c: char| c.is_ascii_lowercase());
+    if !is_lower(rest) && !is_upper {
+        return None;
+    }
+    match text.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "true" | "on" => Some(true),
+        "n" | "no" | "false" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// An integer in the notation of C: decimal, octal behind `0`, hexadecimal behind `0x`. Envoy keeps those of more than 32 bits as texts,
+/// which the fields that hold them accept.
+fn integer(text: &str) -> Option<Value> {
+    let (is_negative, digits) = match text.strip_prefix(['+', '-']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, text),
+    };
+    let (base, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hexadecimal) => (16, hexadecimal),
+        None if digits.len() > 1 && digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    // A second sign would be read, too.
+    if !digits.starts_with(|c: char| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    let magnitude = i128::from(u64::from_str_radix(digits, base).ok()?);
+    let number = i64::try_from(if is_negative { -magnitude } else { magnitude }).ok()?;
+    Some(i32::try_from(number).map_or_else(|_| number.to_string().into(), Value::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        first(text).unwrap().to_value()
+    }
+
+    #[test]
+    fn scalars_are_those_that_envoy_makes_of_them() {
+        // What Envoy 1.40.0 prints when it refuses a configuration for another field.
+        for (text, expected) in [
+            (
+                "[010, 0x1F, 0o10, 1_000, 08, +5, -5, -010, 00, -0]",
+                json!([8, 31, "0o10", "1_000", "08", 5, -5, -8, 0, 0]),
+            ),
+            (
+                "[yes, No, ON, yEs, y, Y, n, 'yes', \"y\"]",
+                json!([true, false, true, "yEs", true, true, false, "yes", "y"]),
+            ),
+            (
+                "[1e3, 1.5, .5, 5., 12d, inf, .NaN, 1.10]",
+                json!(["1e3", "1.5", ".5", "5.", "12d", "inf", ".NaN", "1.10"]),
+            ),
+            (
+                "[2147483647, 2147483648, -2147483649, 9223372036854775808]",
+                json!([2_147_483_647, "2147483648", "-2147483649", "9223372036854775808"]),
+            ),
+            ("[null, Null, nULL, ~, 'null', ]", json!([null, null, "nULL", null, "null"])),
+            (
+                "[!!str 5, !!str '5', ! 5, !foo 5, !!int '7', !!str yes, !!null x]",
+                json!([5, 5, "5", 5, 7, true, "x"]),
+            ),
+            ("- |\n  5\n- >-\n  5\n-\n", json!(["5\n", "5", null])),
+        ] {
+            assert_eq!(value(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn ignored_keys_are_left_out_and_their_anchors_stay() {
+        let text = "!ignore shared:\n- &a {x: 1}\n!<!ignore> b: 1\n? !ignore c\n: 2\n!ignore 'd': 3\n!ignore [e]: 4\nused: *a\n";
+        assert_eq!(value(text), json!({"used": {"x": 1}}));
+        assert_eq!(value("!ignored a: 1\n!!ignore b: 2\nc: !ignore 3\n"), json!({"a": 1, "b": 2, "c": 3}));
+        assert_eq!(value("!ignore a: &k !ignore node\n*k : 1\nnode: 2\n"), json!({"node": 2}));
+    }
+
+    #[test]
+    fn merge_keys_are_keys_and_the_last_of_equal_keys_counts() {
+        assert_eq!(value("a: &a {x: 1}\nb: {<<: *a, y: 2}\n")["b"], json!({"<<": {"x": 1}, "y": 2}));
+        assert_eq!(value("a: 1\na: 2\n~: 3\n5: 4\nyes: 5\n"), json!({"a": 2, "null": 3, "5": 4, "yes": 5}));
+    }
+
+    #[test]
+    fn the_first_document_counts_and_the_rest_is_not_even_parsed() {
+        assert_eq!(value("a: 1\n---\n{{ x\n"), json!({"a": 1}));
+        assert_eq!(value("---\n---\na: 1\n"), Value::Null);
+        assert_eq!(value(""), Value::Null);
+        assert_eq!(value("\u{feff}a: 1\n"), json!({"a": 1}));
+        let all: Vec<Value> =
+            documents("a: 1\n---\n# b\n---\nc: 2\n").map(|tree| tree.unwrap().to_value()).collect();
+        assert_eq!(all, [json!({"a": 1}), Value::Null, json!({"c": 2})]);
+    }
+
+    #[test]
+    fn what_envoy_refuses_is_an_error_with_its_line() {
+        for (text, line) in [
+            ("a: 1\nb: *none\n", 2),
+            ("a: 1\n? [b]\n: 2\n", 2),
+            ("a:\n- b: c: d\n", 2),
+            ("a: 1\nb: {c: &d {e: *d}}\n", 2),
+            ("b: 1\na: [1\n", 2),
+        ] {
+            let error = first(text).unwrap_err();
+            assert_eq!(error.line, line, "{text}: {error}");
+        }
+        let many = (1..30).fold("a0: &a0 [1, 2]\n".to_owned(), |text, number| {
+            let before = number - 1;
+            format!("{text}a{number}: &a{number} [*a{before}, *a{before}]\n")
+        });
+        assert!(first(&many).unwrap_err().message.contains("a million nodes"));
+        let nested = "[".repeat(100_000);
+        assert!(first(&nested).is_err());
+    }
+
+    #[test]
+    fn nodes_have_their_lines() {
+        let tree = first("a: 1\nb:\n  - c: |\n      x\n    d: >\n      y\n  - &e {f: 1}\n  - *e\n").unwrap();
+        let Node::Mapping(entries) = &tree.node else { panic!("{tree:?}") };
+        assert_eq!((tree.line, entries[1].0.line), (1, 2));
+        let Node::Sequence(items) = &entries[1].1.node else { panic!("{tree:?}") };
+        let lines: Vec<u64> = items.iter().map(|item| item.line).collect();
+        assert_eq!(lines, [3, 7, 8]);
+        let Node::Mapping(inner) = &items[0].node else { panic!("{tree:?}") };
+        let of = |index: usize| match &inner[index].1 {
+            Tree { line, node: Node::Scalar(_, style) } => (*line, *style),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([of(0), of(1)], [(4, Style::Literal), (6, Style::Folded)]);
+        for (text, line) in [("a: |\n\n\n  x\n", 2), ("a: |2- # c\n\n    x\n", 2), ("a:\n  >\n\n  x\n", 3)] {
+            let Node::Mapping(entries) = first(text).unwrap().node else { panic!("{text}") };
+            assert_eq!(entries[0].1.line, line, "the first line of the text may be empty: {text}");
+        }
+    }
+}
