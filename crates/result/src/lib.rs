@@ -31,8 +31,8 @@ mod tune;
 pub mod sample;
 
 pub use bill::{
-    Activity, BillResult, BilledChange, BilledInteractions, BilledPair, BilledPart, BilledReplacement,
-    BilledRequest, BilledSum, Charge,
+    Activity, BillResult, BilledChange, BilledPair, BilledPart, BilledReplacement, BilledRequest,
+    BilledSecondStudy, BilledSum, Charge,
 };
 pub use calibration::{
     Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
