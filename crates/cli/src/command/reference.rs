@@ -119,7 +119,7 @@ mod tests {
             // In roff, a hyphen that is not to be a dash is escaped.
             let page = page.replace("\\-", "-");
             // The cases of the script, which are named after the commands above them.
-            let case = format!("hoptax__subcmd__{})", name.replace('-', "__").replace(' ', "__subcmd__"));
+            let case = format!("hoptax__subcmd__{})", name.replace([' ', '-'], "__subcmd__"));
             let (_, completed) = bash.split_once(&case).unwrap_or_else(|| panic!("no completions of {name}"));
             let completed = completed.split(";;").next().unwrap_or_default();
             for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
