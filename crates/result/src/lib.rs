@@ -80,7 +80,10 @@ pub use size::{
     UncheckedComposition, WithheldTime,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
-pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunKind, RunsResult, StoredRun};
+pub use stored::{
+    HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RUN_FOLDER_FORMAT, RunKind, RunsResult,
+    StoredRun,
+};
 pub use study::{
     AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99,
     Cost, Course, CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopProcessors, HopUse,
