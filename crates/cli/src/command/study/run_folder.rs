@@ -4,6 +4,7 @@
 //! round. A `result.json` is about all of them. A running study holds a lock on the folder.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -200,7 +201,7 @@ impl Manifest {
             let files: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
             let changed = files.into_iter().filter(|file| one.get(*file) != other.get(*file));
             all.extend(changed.map(|file| {
-                if Path::new(path).file_name() == Path::new(file).file_name() {
+                if Path::new(path).file_name() == Some(OsStr::new(file)) {
                     format!("the configuration `{path}` has changed")
                 } else {
                     format!("the file `{file}` of the configuration `{path}` has changed")
@@ -458,6 +459,22 @@ mod tests {
         let (_, then) = read(at).unwrap();
         let (_resumed, complete) = RunFolder::resume(at, &then, &manifest()).unwrap();
         assert_eq!((then.looks.as_slice(), complete.looks.as_slice()), (&[1][..], &[1][..]));
+    }
+
+    #[test]
+    fn each_file_of_a_configuration_that_has_changed_is_named() {
+        let of = |hashes: [&str; 3]| {
+            let files = ["envoy.yaml", "lua/envoy.yaml", "ca.pem"].map(str::to_owned);
+            let files = files.into_iter().zip(hashes.map(str::to_owned)).collect();
+            Manifest { configurations: [("conf/envoy.yaml".to_owned(), files)].into(), ..manifest() }
+        };
+        let then = of(["a", "b", "c"]);
+        assert_eq!(then.program_differences(&then), [""; 0]);
+        let others = ["the file `ca.pem`", "the file `lua/envoy.yaml`"];
+        let others = others.map(|file| format!("{file} of the configuration `conf/envoy.yaml` has changed"));
+        assert_eq!(then.program_differences(&of(["a", "x", "x"])), others);
+        let own = ["the configuration `conf/envoy.yaml` has changed"];
+        assert_eq!(then.program_differences(&of(["x", "b", "c"])), own);
     }
 
     #[test]
