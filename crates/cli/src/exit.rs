@@ -54,6 +54,11 @@ impl Failure {
     pub(crate) fn environment(cause: impl fmt::Display) -> Self {
         Self { code: Code::Environment, message: cause.to_string() }
     }
+
+    /// The end of a command that was interrupted. It has no message: whoever interrupts a command knows why it ends.
+    pub(crate) fn interrupted() -> Self {
+        Self { code: Code::Interrupted, message: String::new() }
+    }
 }
 
 impl fmt::Display for Failure {

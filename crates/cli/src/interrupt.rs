@@ -16,7 +16,8 @@ use signal_hook::iterator::Signals;
 
 use crate::exit::{Code, Failure};
 
-/// Whether an interrupt was requested by a signal.
+/// Whether an interrupt was requested by a signal. A command listens once, before its first phase, and hands this to all of its phases:
+/// a later listener would not know of a signal that came between two of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt {
     requested: Arc<AtomicBool>,
@@ -55,6 +56,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// As after the first signal.
+    #[cfg(test)]
+    pub(crate) fn requested() -> Self {
+        Self { requested: Arc::new(AtomicBool::new(true)), folders: Arc::default() }
+    }
+
     /// The flag that the first signal sets.
     pub(crate) fn flag(&self) -> &Arc<AtomicBool> {
         &self.requested
@@ -63,6 +70,14 @@ impl Interrupt {
     /// Whether the first signal has arrived.
     pub(crate) fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
+    }
+
+    /// Ends the command if the first signal has arrived: what each phase of a command begins with.
+    ///
+    /// # Errors
+    /// When it has.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.is_requested() { Err(Failure::interrupted()) } else { Ok(()) }
     }
 
     /// Registers a folder for removal on an immediate exit.

@@ -16,6 +16,7 @@ use clap::Parser;
 use hoptax_host::child;
 
 use arguments::{Arguments, Command};
+use exit::Code;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -57,7 +58,9 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code.into(),
         Err(failure) => {
-            print::error(&failure.to_string());
+            if failure.code != Code::Interrupted {
+                print::error(&failure.to_string());
+            }
             failure.code.into()
         }
     }

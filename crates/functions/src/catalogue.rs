@@ -155,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn requests_are_split_by_share_half_and_half_by_default() {
+        let catalogue = Catalogue::load().unwrap();
+        for (call, weights) in [("route/weighted", [50, 50]), ("route/weighted{share=1}", [99, 1])] {
+            let (function, knobs) = catalogue.resolve(&FunctionCall::parse(call).unwrap()).unwrap();
+            let context = Context { directory: "/run/arm".as_ref(), companion: None };
+            let fragment = function.render(&knobs, &context).unwrap();
+            let clusters = &fragment.route["route"]["weighted_clusters"]["clusters"];
+            assert_eq!([0, 1].map(|index| clusters[index]["weight"].as_u64().unwrap()), weights, "{call}");
+        }
+    }
+
+    #[test]
     fn a_known_cpu_time_is_that_of_the_knobs() {
         let catalogue = Catalogue::load().unwrap();
         let known_us = |call: &str| {

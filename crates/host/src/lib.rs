@@ -29,5 +29,6 @@ pub mod sampler;
 pub mod signals;
 pub mod sockets;
 pub mod spinner;
+pub mod unassigned_port;
 pub mod usable;
 pub mod wake;

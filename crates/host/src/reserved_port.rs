@@ -1,9 +1,9 @@
 //! A TCP port for a child process that cannot report which port the kernel chose for it.
 //!
 //! A port that is found free and closed again may go to another process before the child binds it. A reserved port stays
-//! bound until the child has it too: with `SO_REUSEPORT` on both sockets, the kernel lets the child bind the same port, and
-//! so it does with `SO_REUSEADDR` on both, because the reserved socket never listens. The kernel gives neither kind to a process
-//! that asks for any port. Connections are refused until the child listens, and whoever accepts them is the child.
+//! bound until the child has it too: with `SO_REUSEPORT` on both sockets, the kernel lets the child bind the same port, and gives it to
+//! no process that asks for any port. Connections are refused until the child listens, and whoever accepts them is the child. For a child
+//! that may not set `SO_REUSEPORT`, see [`crate::unassigned_port`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,23 +25,9 @@ impl ReservedPort {
     /// # Errors
     /// If the address is in use or not one of this machine.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        Self::bind_as(address, false)
-    }
-
-    /// As [`Self::bind`], for a child that sets `SO_REUSEADDR` or `SO_REUSEPORT`, as nearly all servers do. A process that names
-    /// this port and sets `SO_REUSEADDR` gets it too.
-    ///
-    /// # Errors
-    /// If the address is in use or not one of this machine.
-    pub fn bind_for_any_server(address: SocketAddr) -> io::Result<Self> {
-        Self::bind_as(address, true)
-    }
-
-    fn bind_as(address: SocketAddr, reuses_address: bool) -> io::Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_reuseport(&socket, true)?;
-        sockopt::set_socket_reuseaddr(&socket, reuses_address)?;
         bind(&socket, &address)?;
         let address = SocketAddr::try_from(getsockname(&socket)?)?;
         Ok(Self { _socket: socket, address })
@@ -91,37 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_reuses_addresses_gets_a_port_that_is_reserved_for_any_server() {
-        let any = ([127, 0, 0, 1], 0).into();
-        // Listeners of the standard library set `SO_REUSEADDR` only, and `listen` sets `SO_REUSEPORT` only.
-        for start in [|address| TcpListener::bind(address), listen] {
-            let port = ReservedPort::bind_for_any_server(any).unwrap();
-            let error = TcpStream::connect(port.address()).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused, "nobody listens yet");
-            let child = start(port.address()).unwrap();
-            for has_reservation in [Some(port), None] {
-                let connection = TcpStream::connect(child.local_addr().unwrap()).unwrap();
-                assert_eq!(child.accept().unwrap().1, connection.local_addr().unwrap());
-                drop(has_reservation);
-            }
-        }
-        // A server on all addresses gets it too.
-        let port = ReservedPort::bind_for_any_server(any).unwrap();
-        TcpListener::bind(("0.0.0.0", port.address().port())).unwrap();
-        let port = ReservedPort::bind_for_any_server(any).unwrap();
-        TcpListener::bind(("::", port.address().port())).unwrap();
-    }
-
-    #[test]
     fn reservations_share_no_port_with_each_other_or_with_a_server_that_asks_for_any() {
         let any: SocketAddr = ([127, 0, 0, 1], 0).into();
-        let reserved: Vec<ReservedPort> = (0..200)
-            .flat_map(|_| [ReservedPort::bind(any).unwrap(), ReservedPort::bind_for_any_server(any).unwrap()])
-            .collect();
+        let reserved: Vec<ReservedPort> = (0..200).map(|_| ReservedPort::bind(any).unwrap()).collect();
         let others: Vec<TcpListener> = (0..200).map(|_| TcpListener::bind(any).unwrap()).collect();
         let ports = reserved.iter().map(ReservedPort::address);
         let ports = ports.chain(others.iter().map(|one| one.local_addr().unwrap()));
         let distinct: std::collections::BTreeSet<u16> = ports.map(|address| address.port()).collect();
-        assert_eq!(distinct.len(), 600);
+        assert_eq!(distinct.len(), 400);
     }
 }

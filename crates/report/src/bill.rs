@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hoptax_result::{
-    Activity, BillResult, BilledInteractions, BilledPair, BilledPart, BilledSum, Charge, Decision, Interval,
+    Activity, BillResult, BilledPair, BilledPart, BilledSecondStudy, BilledSum, Charge, Decision, Interval,
     ResponseCost, RoundMeasure, Verdict,
 };
 
@@ -236,7 +236,7 @@ pub(crate) fn adds_up(bill: &BillResult) -> Vec<String> {
     };
     let mut lines: Vec<String> =
         bill.sum.as_ref().map(|one| sum(&whose, one, bill.rounds)).into_iter().collect();
-    lines.extend(bill.interactions.iter().flat_map(|found| interactions(found, bill.sum.as_ref())));
+    lines.extend(bill.second_study.iter().flat_map(|found| second_study(found, bill.sum.as_ref())));
     lines.extend(bill.same_us.as_ref().map(same));
     lines
 }
@@ -282,18 +282,19 @@ pub(crate) fn not_measured(bill: &BillResult) -> Vec<String> {
 }
 
 /// What the second study says of the sum of the first, and of each pair.
-fn interactions(found: &BilledInteractions, first: Option<&BilledSum>) -> Vec<String> {
+fn second_study(found: &BilledSecondStudy, first: Option<&BilledSum>) -> Vec<String> {
     if found.verdict == Verdict::Void {
-        return vec![
-            "the second study is void, so it neither confirms this nor says which parts interact: see `pairs/report.html`"
-                .to_owned(),
-        ];
+        return vec![format!(
+            "the second study is void, so it neither confirms this nor says which parts interact: see `{}/report.html`",
+            BillResult::SECOND_STUDY
+        )];
     }
     let mut lines = vec![found.sum.as_ref().map_or_else(
         || {
             format!(
-                "a second study of {} rounds does not say whether the parts add up: one of its numbers is withheld, see `pairs/report.html`",
-                found.rounds
+                "a second study of {} rounds does not say whether the parts add up: one of its numbers is withheld, see `{}/report.html`",
+                found.rounds,
+                BillResult::SECOND_STUDY
             )
         },
         |again| second_sum(again, first, found.rounds),

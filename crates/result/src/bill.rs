@@ -47,7 +47,7 @@ pub struct BillResult {
     pub sum: Option<BilledSum>,
     /// What a second study says of the sum and of pairs of parts; null if none was made: the parts add up, the difference is
     /// undecided and within the margin, or there is no sum.
-    pub interactions: Option<BilledInteractions>,
+    pub second_study: Option<BilledSecondStudy>,
     /// The changes that were asked for, in their order.
     pub changes: Vec<BilledChange>,
     /// CPU time per request of a second copy of the whole less that of the whole, us: zero but for errors of the measurement.
@@ -70,6 +70,8 @@ impl BillResult {
     pub const SAME: &'static str = "whole-again";
     /// The arm without any of the measured parts.
     pub const ALL_OFF: &'static str = "all-off";
+    /// The folder of the second study, in the run folder.
+    pub const SECOND_STUDY: &'static str = "second-study";
 }
 
 /// The request that a bill holds for.
@@ -184,7 +186,7 @@ pub struct BilledReplacement {
 /// them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct BilledInteractions {
+pub struct BilledSecondStudy {
     /// Verdict of the second study.
     pub verdict: Verdict,
     /// Its completed rounds.

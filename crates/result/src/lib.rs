@@ -31,8 +31,8 @@ mod tune;
 pub mod sample;
 
 pub use bill::{
-    Activity, BillResult, BilledChange, BilledInteractions, BilledPair, BilledPart, BilledReplacement,
-    BilledRequest, BilledSum, Charge,
+    Activity, BillResult, BilledChange, BilledPair, BilledPart, BilledReplacement, BilledRequest,
+    BilledSecondStudy, BilledSum, Charge,
 };
 pub use calibration::{
     Calibrated, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
@@ -80,7 +80,10 @@ pub use size::{
     UncheckedComposition, WithheldTime,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
-pub use stored::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RunKind, RunsResult, StoredRun};
+pub use stored::{
+    HistoryChange, HistoryPoint, HistoryResult, HistorySeries, RUN_FOLDER_FORMAT, RunKind, RunsResult,
+    StoredRun,
+};
 pub use study::{
     AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99,
     Cost, Course, CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopProcessors, HopUse,

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Verdict;
 
+/// The current format of the file of a run folder that holds everything that the rounds of a study depend on besides its file.
+pub const RUN_FOLDER_FORMAT: &str = "hoptax.run/3";
+
 /// The kind of a stored run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

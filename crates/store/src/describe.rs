@@ -1,6 +1,6 @@
 //! Derives the columns and numbers of a run from the texts of its files: a result, or the manifest of a study without one.
 
-use hoptax_result::{Environment, LoadResult, RunKind, StudyResult, Verdict};
+use hoptax_result::{Environment, LoadResult, RUN_FOLDER_FORMAT, RunKind, StudyResult, Verdict};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -49,7 +49,7 @@ pub(crate) struct NumberRow {
     pub(crate) high: Option<f64>,
 }
 
-/// What every result begins with.
+/// What every result and every manifest begins with.
 #[derive(Deserialize)]
 struct Head {
     format: String,
@@ -127,6 +127,13 @@ pub(crate) fn result(text: &str) -> Result<Described, String> {
 /// # Errors
 /// Why the text is not a manifest.
 pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, String> {
+    let head: Head = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
+    if head.format != RUN_FOLDER_FORMAT {
+        return Err(format!(
+            "format `{}`; supported is `{RUN_FOLDER_FORMAT}`: use the hoptax that wrote it",
+            head.format
+        ));
+    }
     let manifest: ManifestHead = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
     let machine = machine(&manifest.cpu_model, manifest.cpus, manifest.memory_bytes);
     Ok(Described {
@@ -274,6 +281,20 @@ mod tests {
         ] {
             let refused = run(text, manifest, 0).unwrap_err();
             assert!(refused.contains(why), "{why}: {refused}");
+        }
+    }
+
+    #[test]
+    fn the_manifest_of_another_format_describes_no_run() {
+        let (manifest, text) = study_text("ours", "2026-11-01T00:00:00Z", 5.0);
+        for format in ["\"hoptax.run/4\"", "\"hoptax.run/2\"", "null"] {
+            let other = manifest.replace(&format!("\"{RUN_FOLDER_FORMAT}\""), format);
+            assert_ne!(other, manifest);
+            let refused = run(None, Some(&other), 3).unwrap_err();
+            assert!(refused.starts_with(MANIFEST) && refused.contains(format.trim_matches('"')), "{refused}");
+            // A result describes itself, unless there are rounds that it is not about.
+            assert_eq!(run(Some(&text), Some(&other), 4).unwrap(), result(&text).unwrap());
+            assert!(run(Some(&text), Some(&other), 5).is_err());
         }
     }
 

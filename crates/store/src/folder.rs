@@ -220,7 +220,7 @@ mod tests {
         file(at, "arms/lua/files/access.json", "{}");
         file(at, "certificates/ca.txt", "-----BEGIN CERTIFICATE-----");
         file(at, "notes.txt", "-----BEGIN PRIVATE KEY-----");
-        file(at, "pairs/result.json", "{}");
+        file(at, "second-study/result.json", "{}");
         folder
     }
 
@@ -235,7 +235,10 @@ mod tests {
         assert_eq!(kept, expected);
         assert_eq!(contents.left_out, ["arms/lua/envoy.log", "arms/lua/files", "certificates", "notes.txt"]);
         assert!(contents.documents.iter().all(|one| !one.text.contains("abcdefgh1")));
-        assert_eq!(runs_in(folder.path()).unwrap(), [folder.path().to_owned(), folder.path().join("pairs")]);
+        assert_eq!(
+            runs_in(folder.path()).unwrap(),
+            [folder.path().to_owned(), folder.path().join("second-study")]
+        );
         let some = read_some(folder.path(), &["rounds/0.json", "rounds/1.json"]).unwrap();
         assert_eq!(some.documents.len(), 1);
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use hoptax_result::{Verdict, sample};
+use hoptax_result::{RUN_FOLDER_FORMAT, Verdict, sample};
 use proptest::prelude::*;
 use rusqlite::Connection;
 
@@ -24,7 +24,7 @@ pub(crate) fn study_text(name: &str, started_at: &str, cost_us: f64) -> (String,
     let result = sample::study(name, started_at, cost_us);
     let here = &result.environment;
     let manifest = serde_json::json!({
-        "study": name, "seed": 1, "started_at": started_at, "envoy_version": "1.40.0",
+        "format": RUN_FOLDER_FORMAT, "study": name, "seed": 1, "started_at": started_at, "envoy_version": "1.40.0",
         "cpu_model": here.cpu_model, "cpus": here.cpus, "memory_bytes": here.memory_bytes,
     });
     (manifest.to_string(), serde_json::to_string_pretty(&result).unwrap())

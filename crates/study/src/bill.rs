@@ -1,7 +1,7 @@
 //! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
-//! [`pairs`] says from a second study whether the parts indeed do not add up, and which two interact.
+//! [`second_study`] says from a second study whether the parts indeed do not add up, and which two interact.
 
-pub mod pairs;
+pub mod second_study;
 
 use hoptax_result::{
     ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum, Charge,
@@ -39,7 +39,7 @@ pub struct Order {
 ///
 /// **Method.** The cost of a part is the cost of the arm without it, with the opposite sign. Sums and the interaction are
 /// [`sum_of_cpu_costs`], and [`decide`] says whether the parts add up. Cores are requests per second times CPU time per request.
-/// Interactions need a second study: [`pairs::interactions`].
+/// Interactions need a second study: [`second_study::second_study`].
 pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     let rate = result.plan.cpu_load().and_then(|load| load.rate);
     let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
@@ -81,7 +81,7 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         hours_per_month: BillResult::HOURS_PER_MONTH,
         whole: arm(BillResult::WHOLE).map(level).unwrap_or_default(),
         sum: sum(result, &measured, BillResult::ALL_OFF),
-        interactions: None,
+        second_study: None,
         changes,
         rest: all_off.map(level),
         same_us: arm(BillResult::SAME).and_then(|arm| arm.cost.cpu_us_per_request),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -13,7 +12,7 @@ use hoptax_subject::envoy::given::Given;
 use serde_json::Value;
 
 use crate::file::{ArmEntry, HopEntry, StudyFile};
-use crate::provenance::sha256;
+use crate::provenance::{sha256, sha256_of_file};
 
 /// Addresses that stand for the servers behind a proxy until these run; nothing connects to them.
 pub(crate) const ORIGIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
@@ -32,6 +31,8 @@ pub(crate) struct Configuration {
     pub(crate) adapted: Adapted,
     /// See [`Configurations::hashes`].
     sha256: String,
+    /// See [`Configurations::hashes_of_files`].
+    files: BTreeMap<String, String>,
 }
 
 /// Lists their paths only: configurations hold secrets.
@@ -84,6 +85,12 @@ impl Configurations {
         let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
         read.map(|(path, one)| (path.clone(), one.sha256.clone())).collect()
     }
+
+    /// SHA-256 of each of these files, by the path of the configuration, and by the path of the file from the folder of the configuration.
+    pub fn hashes_of_files(&self) -> BTreeMap<String, BTreeMap<String, String>> {
+        let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
+        read.map(|(path, one)| (path.clone(), one.files.clone())).collect()
+    }
 }
 
 impl Configuration {
@@ -126,17 +133,13 @@ fn nowhere() -> Lab {
 pub(crate) fn read(path: &Path) -> Result<Configuration, String> {
     let given = Given::read(path).map_err(|error| error.to_string())?;
     let adapted = given.adapt(&nowhere()).map_err(|problems| problems.to_string())?;
-    let sha256 = hash(&given, &adapted).map_err(|error| error.to_string())?;
-    Ok(Configuration { given, adapted, sha256 })
-}
-
-/// The hash of all files in the order of their paths, without the paths: the folder may have moved.
-fn hash(given: &Given, adapted: &Adapted) -> io::Result<String> {
-    let each = given.files(adapted).into_iter().map(|path| {
-        let bytes = fs::read(&path).map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot read `{}`: {error}", path.display()))
-        });
-        Ok(sha256(&bytes?))
-    });
-    Ok(sha256(each.collect::<io::Result<Vec<String>>>()?.join("\n").as_bytes()))
+    let files = given.files(&adapted).into_iter().map(|file| Ok((sha256_of_file(&file)?, file)));
+    let files = files.collect::<io::Result<Vec<_>>>().map_err(|error| error.to_string())?;
+    // In the order of the paths, without the paths: the folder may have moved.
+    let hashes: Vec<&str> = files.iter().map(|(hash, _)| hash.as_str()).collect();
+    let sha256 = sha256(hashes.join("\n").as_bytes());
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let inside = |file: &Path| file.strip_prefix(folder).unwrap_or(file).display().to_string();
+    let files = files.iter().map(|(hash, file)| (inside(file), hash.clone())).collect();
+    Ok(Configuration { given, adapted, sha256, files })
 }

@@ -1,10 +1,10 @@
 //! The builds of the programs that a study starts besides hoptax and its usual Envoy.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsStr;
 use std::io;
-use std::iter;
 use std::path::{Path, PathBuf};
 
 use hoptax_subject::envoy::chosen::Envoys;
@@ -12,16 +12,18 @@ use hoptax_subject::program::{in_search_path, version};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
-use crate::provenance::{sha256, sha256_of_file};
+use crate::provenance::sha256_of_file;
 
 /// One build of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
     /// The first line of the version that it reports; none if it reports none.
     pub version: Option<String>,
-    /// SHA-256 of its file, or, if its arguments name files, of the hashes of all. Shared libraries that it loads are not
-    /// included.
+    /// SHA-256 of its file. Shared libraries that it loads are not included.
     pub sha256: String,
+    /// SHA-256 of the files among its arguments that say what it does, such as scripts and configurations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
 }
 
 /// The name of the build of an Envoy that single proxies choose.
@@ -38,7 +40,11 @@ pub fn envoy_name(choice: &str) -> String {
 pub fn builds(plan: &Plan, envoys: &Envoys, folder: &Path) -> io::Result<BTreeMap<String, Build>> {
     let mut all = builds_in(plan, folder, &env::var_os("PATH").unwrap_or_default())?;
     for (choice, envoy) in envoys.chosen() {
-        let build = Build { version: Some(envoy.version.clone()), sha256: sha256_of_file(&envoy.program)? };
+        let build = Build {
+            version: Some(envoy.version.clone()),
+            sha256: sha256_of_file(&envoy.program)?,
+            inputs: BTreeMap::new(),
+        };
         all.insert(envoy_name(choice), build);
     }
     Ok(all)
@@ -52,31 +58,29 @@ struct Needed<'a> {
     program: Option<PathBuf>,
     /// Arguments with which it prints its version; empty if they are not known.
     version: &'static [&'static str],
-    /// The files among its arguments.
-    files: Vec<PathBuf>,
+    /// The files among its arguments that say what it does.
+    inputs: BTreeMap<String, PathBuf>,
 }
 
 fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
-    // Several commands may start one program: each with its own script, if it is an interpreter.
-    let mut found: BTreeMap<&str, (Option<String>, Vec<PathBuf>)> = BTreeMap::new();
-    for Needed { name, program, version: arguments, files } in needed(plan, folder, search_path) {
+    let mut builds: BTreeMap<String, Build> = BTreeMap::new();
+    for Needed { name, program, version: arguments, inputs } in needed(plan, folder, search_path) {
         let Some(program) = program else { continue };
-        let (reported, all) = found.entry(name).or_default();
-        if reported.is_none() && !arguments.is_empty() {
-            *reported = version(&program, arguments);
+        // Several commands may start one program: each with its own script, if it is an interpreter.
+        let build = match builds.entry(name.to_owned()) {
+            Entry::Occupied(build) => build.into_mut(),
+            Entry::Vacant(place) => place.insert(Build {
+                version: None,
+                sha256: sha256_of_file(&program)?,
+                inputs: BTreeMap::new(),
+            }),
+        };
+        if build.version.is_none() && !arguments.is_empty() {
+            build.version = version(&program, arguments);
         }
-        for file in iter::once(program).chain(files) {
-            if !all.contains(&file) {
-                all.push(file);
-            }
+        for (name, file) in inputs {
+            build.inputs.insert(name, sha256_of_file(&file)?);
         }
-    }
-    let mut builds = BTreeMap::new();
-    for (name, (version, files)) in found {
-        let hashes = files.iter().map(|file| sha256_of_file(file)).collect::<io::Result<Vec<String>>>()?;
-        let sha256 =
-            if let [one] = hashes.as_slice() { one.clone() } else { sha256(hashes.join("\n").as_bytes()) };
-        builds.insert(name.to_owned(), Build { version, sha256 });
     }
     Ok(builds)
 }
@@ -87,7 +91,7 @@ fn needed<'a>(plan: &'a Plan, folder: &Path, search_path: &OsStr) -> Vec<Needed<
         name,
         program: in_search_path(name, search_path),
         version,
-        files: Vec::new(),
+        inputs: BTreeMap::new(),
     };
     let mut needed: Vec<Needed<'a>> =
         plan.fronts().map(|front| installed(front.program, front.version)).collect();
@@ -96,7 +100,7 @@ fn needed<'a>(plan: &'a Plan, folder: &Path, search_path: &OsStr) -> Vec<Needed<
         name: caller.program_name(),
         program: caller.program_in(folder, search_path),
         version: caller.version().unwrap_or_default(),
-        files: caller.files(folder),
+        inputs: caller.inputs(folder),
     }));
     if plan.profile {
         needed.push(installed("perf", &["--version"]));
@@ -108,7 +112,7 @@ fn needed<'a>(plan: &'a Plan, folder: &Path, search_path: &OsStr) -> Vec<Needed<
         program: application.program_in(folder, search_path),
         // How an application prints its version is not known.
         version: &[],
-        files: application.files(folder),
+        inputs: application.inputs(folder),
     }));
     needed
 }
@@ -118,21 +122,37 @@ fn version_flag(program: &str) -> &'static [&'static str] {
     if program == "ip" { &["-Version"] } else { &["--version"] }
 }
 
-/// The programs with different builds, as text; empty if all are equal.
+/// The programs with different builds or inputs, as text; empty if all are equal.
 pub fn differences(one: &BTreeMap<String, Build>, other: &BTreeMap<String, Build>) -> Vec<String> {
-    let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     names
-        .filter_map(|name| match (one.get(name), other.get(name)) {
-            (Some(one), Some(other)) if one == other => None,
-            (Some(Build { version: Some(one), .. }), Some(Build { version: Some(other), .. }))
-                if one != other =>
-            {
-                Some(format!("a different build of {name} (`{one}` and `{other}`)"))
-            }
-            (Some(_), Some(_)) => Some(format!("a different build of {name}")),
-            _ => Some(format!("{name} was found for one of them only")),
+        .into_iter()
+        .flat_map(|name| match (one.get(name), other.get(name)) {
+            (Some(one), Some(other)) => of_builds(name, one, other),
+            _ => vec![format!("{name} was found for one of them only")],
         })
         .collect()
+}
+
+/// The differences between two builds of a program.
+fn of_builds(name: &str, one: &Build, other: &Build) -> Vec<String> {
+    let mut found = Vec::new();
+    match (&one.version, &other.version) {
+        (Some(one), Some(other)) if one != other => {
+            found.push(format!("a different build of {name} (`{one}` and `{other}`)"));
+        }
+        _ if one.sha256 != other.sha256 => found.push(format!("a different build of {name}")),
+        _ => {}
+    }
+    let inputs: BTreeSet<&String> = one.inputs.keys().chain(other.inputs.keys()).collect();
+    found.extend(inputs.into_iter().filter_map(|input| {
+        match (one.inputs.get(input), other.inputs.get(input)) {
+            (Some(one), Some(other)) if one == other => None,
+            (Some(_), Some(_)) => Some(format!("the file `{input}` of {name} has changed")),
+            _ => Some(format!("the file `{input}` of {name} was found for one of them only")),
+        }
+    }));
+    found
 }
 
 #[cfg(test)]
@@ -182,24 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_of_an_application_is_part_of_its_build() {
-        let folder = tempfile::tempdir().unwrap();
-        install(folder.path(), "interpreter", "");
-        let plan = plan_of(
-            "name: test\narms: [baseline, lua]\nloads: [{name: saturation, loop: closed}]\n\
-             application: {command: [./interpreter, '{folder}/server.py', '{port}']}\n",
-        );
-        let hash_of = |script: &str| {
-            fs::write(folder.path().join("server.py"), script).unwrap();
-            let builds = builds_in(&plan, folder.path(), OsStr::new("")).unwrap();
-            builds["./interpreter"].sha256.clone()
-        };
-        assert_ne!(hash_of("one"), hash_of("other"));
-        assert_eq!(hash_of("one"), hash_of("one"));
-    }
-
-    #[test]
-    fn the_script_of_each_caller_is_part_of_the_build_of_its_interpreter() {
+    fn a_file_that_a_command_reads_is_an_input_of_its_program_and_one_that_it_writes_is_none() {
         let folder = tempfile::tempdir().unwrap();
         install(folder.path(), "interpreter", "");
         let load = |script: &str| {
@@ -207,25 +210,34 @@ mod tests {
             format!("{{name: {script}, loop: closed, caller: {{command: {command}}}}}")
         };
         let plan = plan_of(&format!(
-            "name: test\narms: [baseline, lua]\nloads: [{}, {}]\n\
-             application: {{command: [./interpreter, '{{folder}}/server', '{{port}}']}}\n",
+            "name: test\narms: [baseline, lua]\nloads: [{}, {}]\napplication: {{command: [./interpreter, '{{folder}}/server', \
+             '{{port}}', '--config={{folder}}/site.yaml', --log, '{{folder}}/access.log', '{{folder}}/data']}}\n",
             load("one"),
             load("two")
         ));
-        let hash = || {
-            let builds = builds_in(&plan, folder.path(), OsStr::new("")).unwrap();
-            builds["./interpreter"].sha256.clone()
-        };
-        for script in ["one", "two", "server"] {
-            fs::write(folder.path().join(script), "first").unwrap();
+        let builds = || builds_in(&plan, folder.path(), OsStr::new("")).unwrap();
+        let inputs = ["one", "server", "site.yaml", "two"];
+        let others = ["access.log", "data"];
+        for file in inputs.iter().chain(&others) {
+            fs::write(folder.path().join(file), "first").unwrap();
         }
-        let first = hash();
-        for script in ["one", "two", "server"] {
-            fs::write(folder.path().join(script), "changed").unwrap();
-            assert_ne!(hash(), first, "{script}");
-            fs::write(folder.path().join(script), "first").unwrap();
-            assert_eq!(hash(), first, "{script}");
+        let first = builds();
+        assert_eq!(first["./interpreter"].inputs.keys().collect::<Vec<_>>(), inputs);
+        for file in inputs {
+            let changed = |text: &str| {
+                fs::write(folder.path().join(file), text).unwrap();
+                differences(&first, &builds())
+            };
+            assert_eq!(changed("changed"), [format!("the file `{file}` of ./interpreter has changed")]);
+            assert_eq!(changed("first"), [""; 0]);
         }
+        for file in others {
+            fs::write(folder.path().join(file), "changed").unwrap();
+            assert_eq!(differences(&first, &builds()), [""; 0], "{file}");
+        }
+        fs::remove_file(folder.path().join("site.yaml")).unwrap();
+        let expected = ["the file `site.yaml` of ./interpreter was found for one of them only"];
+        assert_eq!(differences(&first, &builds()), expected);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod go;
 mod image_registry;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
-use hoptax_host::reserved_port::ReservedPort;
 use hoptax_host::sockets;
+use hoptax_host::unassigned_port::UnassignedPort;
 
 use crate::origin::{OriginError, OriginProcess};
 use crate::placeholders::{FOLDER, filled};
@@ -34,8 +35,7 @@ const HAND_OVER: Duration = Duration::from_secs(3);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
-/// Number of ports that are tried. The first one is reserved. An application that sets neither `SO_REUSEADDR` nor `SO_REUSEPORT` cannot have
-/// it, and gets one that was free a moment ago, which another process may take before the application listens on it.
+/// Number of ports that are tried: another process that names a port may take it before the application listens on it.
 const PORTS: usize = 3;
 
 /// Placeholders of a command.
@@ -133,9 +133,9 @@ impl Application {
         built.or_else(|| program::of_command(name, folder, search_path))?.canonicalize().ok()
     }
 
-    /// The files among its arguments. `folder` is that of the study file.
-    pub fn files(&self, folder: &Path) -> Vec<PathBuf> {
-        program::files_of_command(&self.command, folder)
+    /// The files among its arguments that say what it does, by what the arguments call them. `folder` is that of the study file.
+    pub fn inputs(&self, folder: &Path) -> BTreeMap<String, PathBuf> {
+        program::inputs_of_command(&self.command, folder)
     }
 
     /// Starts it on `listen` with more flags, and waits until it is ready. Its log is truncated. `folder` is that of the
@@ -156,22 +156,21 @@ impl Application {
             remedy: self.remedy(),
         })?;
         let place = (folder, log, processors);
-        self.start_at(&program, |tried| Port::choose(listen, tried == 0), flags, place)
+        self.start_at(&program, || Port::choose(listen), flags, place)
     }
 
-    /// Starts it as [`Self::start`] does, on ports from `choose`, which gets the number of those tried before: on another one if a process
-    /// has taken the port since it was chosen, or if it may have failed because the port was reserved.
+    /// Starts it as [`Self::start`] does, on ports from `choose`: on another one if a process has taken the port since it was chosen.
     fn start_at(
         &self,
         program: &Path,
-        mut choose: impl FnMut(usize) -> io::Result<Port>,
+        mut choose: impl FnMut() -> io::Result<Port>,
         flags: &[(String, String)],
         (folder, log, processors): (&Path, &Path, &[u32]),
     ) -> Result<OriginProcess, OriginError> {
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         let mut tried = 0;
         loop {
-            let Port { address, reserved } = choose(tried).map_err(run_error)?;
+            let Port { address, _kept } = choose().map_err(run_error)?;
             tried += 1;
             std::fs::write(log, "").map_err(run_error)?;
             let spec = ChildSpec {
@@ -185,9 +184,7 @@ impl Application {
             let mut process = OriginProcess::of(child, program.to_owned(), address);
             match self.wait(&mut process, log) {
                 Ok(()) => return Ok(process),
-                Err(OriginError::Ended { .. })
-                    if tried < PORTS && (reserved.is_some() || is_taken(address)) => {}
-                Err(OriginError::NotListening { .. }) if tried < PORTS && reserved.is_some() => {}
+                Err(OriginError::Ended { .. }) if tried < PORTS && is_taken(address) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -254,17 +251,17 @@ fn end_of_another(process: &mut OriginProcess) -> Result<(), OriginError> {
 struct Port {
     address: SocketAddr,
     /// Keeps it for the application until that listens; none if no process had the port a moment ago.
-    reserved: Option<ReservedPort>,
+    _kept: Option<UnassignedPort>,
 }
 
 impl Port {
-    fn choose(listen: IpAddr, is_reserved: bool) -> io::Result<Self> {
-        let any = SocketAddr::new(listen, 0);
-        if is_reserved {
-            let reserved = ReservedPort::bind_for_any_server(any)?;
-            return Ok(Self { address: reserved.address(), reserved: Some(reserved) });
-        }
-        Ok(Self { address: TcpListener::bind(any)?.local_addr()?, reserved: None })
+    fn choose(listen: IpAddr) -> io::Result<Self> {
+        let kept = UnassignedPort::choose(listen)?;
+        let address = match &kept {
+            Some(port) => port.address(),
+            None => TcpListener::bind(SocketAddr::new(listen, 0))?.local_addr()?,
+        };
+        Ok(Self { address, _kept: kept })
     }
 }
 
@@ -297,7 +294,8 @@ mod tests {
         let application =
             Application::of_command(&command(&["sh", "{folder}/server.sh", "{port}", "{host}"]), ready)
                 .unwrap();
-        assert_eq!(application.files(folder.path()), [folder.path().join("server.sh")]);
+        let inputs = application.inputs(folder.path());
+        assert_eq!(inputs, [("server.sh".to_owned(), folder.path().join("server.sh"))].into());
         let log = folder.path().join("log");
         application.start(folder.path(), [127, 0, 0, 1].into(), &[], &log, &[])
     }
@@ -332,8 +330,7 @@ mod tests {
         assert_eq!(application.program(folder.path()), program.canonicalize().ok());
     }
 
-    /// Another process takes the port between the choice of a port and the start of the application, or the application cannot
-    /// have one that is reserved.
+    /// Another process takes the port between the choice of a port and the start of the application.
     #[test]
     fn an_application_that_cannot_have_its_port_gets_another_one_three_times_at_most() {
         let folder = tempfile::tempdir().unwrap();
@@ -346,10 +343,9 @@ mod tests {
         let log = folder.path().join("log");
         let start = |taken: usize| {
             let (mut chosen, mut others) = (Vec::new(), Vec::new());
-            let choose = |tried: usize| {
-                let mut port = Port::choose([127, 0, 0, 1].into(), false)?;
-                assert_eq!(tried, chosen.len());
-                if tried < taken {
+            let choose = || {
+                let mut port = Port::choose([127, 0, 0, 1].into())?;
+                if chosen.len() < taken {
                     // It accepts connections, so something answers on the port.
                     let other = TcpListener::bind(("127.0.0.1", 0))?;
                     port.address = other.local_addr()?;
@@ -371,27 +367,30 @@ mod tests {
         let (started, chosen) = start(0);
         let error = started.err().unwrap().to_string();
         assert!(error.contains("out of luck") && chosen.len() == 1, "{chosen:?}: {error}");
-        // A server without options, and with each of the two that let it have a reserved port.
-        for (option, tries) in [("", 2), ("SO_REUSEADDR", 1), ("SO_REUSEPORT", 1)] {
+    }
+
+    /// Also one that sets no option of its socket, for which no other socket may have the port.
+    #[test]
+    fn every_server_is_started_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = ["python3", "{folder}/server.py", "{port}", "{host}"];
+        let application = Application::of_command(&command(&words), None).unwrap();
+        for option in ["", "SO_REUSEADDR", "SO_REUSEPORT"] {
             let set = if option.is_empty() {
                 String::new()
             } else {
                 format!("s.setsockopt(SOL_SOCKET, {option}, 1)\n")
             };
             let script = format!(
-                "from socket import *; import sys\ns = socket()\n{set}s.bind((sys.argv[2], int(sys.argv[1])))\ns.listen()\n\
-                 while True: s.accept()\n"
+                "from socket import *; import sys\nprint('started', file=open(sys.path[0] + '/starts', 'a'))\ns = socket()\n{set}\
+                 s.bind((sys.argv[2], int(sys.argv[1])))\ns.listen()\nwhile True: s.accept()\n"
             );
             fs::write(folder.path().join("server.py"), script).unwrap();
-            let mut chosen = Vec::new();
-            let choose = |tried| {
-                let port = Port::choose([127, 0, 0, 1].into(), tried == 0)?;
-                chosen.push(port.address);
-                Ok(port)
-            };
-            let started = application.start_at(&program, choose, &[], (folder.path(), &log, &[]));
-            let address = started.unwrap().address;
-            assert_eq!((Some(&address), chosen.len()), (chosen.last(), tries), "{option}");
+            fs::write(folder.path().join("starts"), "").unwrap();
+            let log = folder.path().join("log");
+            let server = application.start(folder.path(), [127, 0, 0, 1].into(), &[], &log, &[]).unwrap();
+            assert!(TcpStream::connect(server.address).is_ok(), "{option}");
+            assert_eq!(fs::read_to_string(folder.path().join("starts")).unwrap(), "started\n", "{option}");
         }
     }
 

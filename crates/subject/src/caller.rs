@@ -6,6 +6,7 @@
 
 mod php;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -112,9 +113,9 @@ impl Caller {
         program::of_command(self.program_name(), folder, search_path)
     }
 
-    /// The files among its arguments. `folder` is that of the study file.
-    pub fn files(&self, folder: &Path) -> Vec<PathBuf> {
-        program::files_of_command(&self.command, folder)
+    /// The files among its arguments that say what it does, by what the arguments call them. `folder` is that of the study file.
+    pub fn inputs(&self, folder: &Path) -> BTreeMap<String, PathBuf> {
+        program::inputs_of_command(&self.command, folder)
     }
 
     /// Arguments with which its program prints its version; none if they are not known.

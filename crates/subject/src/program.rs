@@ -1,5 +1,6 @@
 //! Finds installed programs, and their versions.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -34,11 +35,69 @@ pub(crate) fn of_command(name: &str, folder: &Path, search_path: &OsStr) -> Opti
     in_search_path(name, search_path)
 }
 
-/// The files among the arguments of a command of a study file in `folder`: a script is as much a part of it as the interpreter.
-pub(crate) fn files_of_command(command: &[String], folder: &Path) -> Vec<PathBuf> {
-    let folder = folder.to_string_lossy();
-    let arguments = command.iter().skip(1).map(|argument| filled(argument, &[(FOLDER, &*folder)]));
-    arguments.map(PathBuf::from).filter(|path| path.is_file()).collect()
+/// Endings of files that say what a program does: code, configurations, certificates and keys, requests.
+const ENDINGS_OF_INPUTS: [&str; 34] = [
+    "bash",
+    "cer",
+    "cfg",
+    "conf",
+    "crt",
+    "env",
+    "har",
+    "http",
+    "ini",
+    "jar",
+    "js",
+    "json",
+    "key",
+    "lua",
+    "mjs",
+    "pem",
+    "php",
+    "pl",
+    "properties",
+    "proto",
+    "py",
+    "rb",
+    "sh",
+    "so",
+    "star",
+    "tcl",
+    "toml",
+    "ts",
+    "txt",
+    "wasm",
+    "xml",
+    "yaml",
+    "yml",
+    "zip",
+];
+/// Words in the names of options whose files a program writes.
+const WRITTEN: [&str; 9] = ["dump", "log", "out", "output", "pid", "pidfile", "report", "save", "write"];
+
+/// The files among the arguments of a command of a study file in `folder` that say what the command does, by what the arguments call
+/// them: its script, which is its first argument but for flags, and files with an [ending](ENDINGS_OF_INPUTS) of such files, also in
+/// `--name=FILE`. Other files may be what it writes, or much data that it serves. So may files of options that are named after what is
+/// [written](WRITTEN).
+pub(crate) fn inputs_of_command(command: &[String], folder: &Path) -> BTreeMap<String, PathBuf> {
+    let arguments = command.get(1..).unwrap_or_default();
+    let script = arguments.iter().position(|argument| !argument.starts_with('-'));
+    let mut found = BTreeMap::new();
+    for (place, argument) in arguments.iter().enumerate() {
+        let before = place.checked_sub(1).and_then(|place| arguments.get(place));
+        let (option, named) = match argument.split_once('=').filter(|_| argument.starts_with('-')) {
+            Some((option, named)) => (Some(option), named),
+            None => (before.map(String::as_str).filter(|before| before.starts_with('-')), argument.as_str()),
+        };
+        let is_written = option.is_some_and(|option| option.split('-').any(|word| WRITTEN.contains(&word)));
+        let path = PathBuf::from(filled(named, &[(FOLDER, &*folder.to_string_lossy())]));
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        let is_input = script == Some(place) && ending != "log" || ENDINGS_OF_INPUTS.contains(&ending);
+        if is_input && !is_written && path.is_file() {
+            found.insert(named.replace(&format!("{FOLDER}/"), ""), path);
+        }
+    }
+    found
 }
 
 /// The first line that a program prints when it is called with `arguments`. None if it fails or prints nothing.
@@ -62,6 +121,50 @@ fn output(program: &Path, arguments: &[&str]) -> Option<CommandOutput> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_inputs_of_a_command_are_its_script_and_what_it_reads_but_not_what_it_writes_or_serves() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [
+            "run",
+            "server.py",
+            "site.yaml",
+            "ca.pem",
+            "access.log",
+            "requests.txt",
+            "data.bin",
+            "report.json",
+        ];
+        for file in files {
+            fs::write(folder.path().join(file), "").unwrap();
+        }
+        let inputs = |command: &str| {
+            let words: Vec<String> = command
+                .split(' ')
+                .map(|word| {
+                    files.iter().find(|file| word.ends_with(*file)).map_or_else(
+                        || word.to_owned(),
+                        |file| word.replace(file, &format!("{FOLDER}/{file}")),
+                    )
+                })
+                .collect();
+            let found = inputs_of_command(&words, folder.path());
+            assert!(found.iter().all(|(name, path)| *path == folder.path().join(name)), "{found:?}");
+            found.into_keys().collect::<Vec<_>>().join(" ")
+        };
+        for (command, expected) in [
+            ("sh run {port}", "run"),
+            ("python3 -u server.py {port} access.log", "server.py"),
+            ("./server {port} access.log data.bin", ""),
+            ("./server access.log {port}", ""),
+            ("./server --config site.yaml --port {port} --ca=ca.pem", "ca.pem site.yaml"),
+            ("./server {port} --log access.log --data data.bin --out report.json", ""),
+            ("./call {url} --requests requests.txt --report-file=report.json", "requests.txt"),
+            ("python3 server.py missing.py {port}", "server.py"),
+        ] {
+            assert_eq!(inputs(command), expected, "{command}");
+        }
+    }
 
     #[test]
     fn only_an_executable_file_is_a_program_and_its_version_is_its_first_line() {

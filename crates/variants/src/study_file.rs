@@ -36,28 +36,28 @@ pub struct Source<'a> {
     pub statuses: &'a [u16],
 }
 
-/// What a study of a bill is to find out.
+/// A study of a bill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum StudyOfBill {
     /// What the whole costs, and what each part adds.
-    Parts,
+    First,
     /// Whether the parts add up, and which two interact, in CPU time.
-    Pairs,
+    Second,
 }
 
 /// The study file. Its loads are one open loop at `rate` requests per second, or, without a rate, saturation for CPU time
-/// and, for [`Question::Parts`], an open loop for response time.
+/// and, for [`StudyOfBill::First`], an open loop for response time.
 pub fn study_file(
     source: Source<'_>,
-    question: Question,
+    which: StudyOfBill,
     whole: &Variant,
     others: &[Variant],
     rate: Option<f64>,
 ) -> String {
     let configuration = source.configuration.display();
-    let summary = match question {
-        Question::Parts => format!("What does {configuration} cost, and what does each of its parts add?"),
-        Question::Pairs => {
+    let summary = match which {
+        StudyOfBill::First => format!("What does {configuration} cost, and what does each of its parts add?"),
+        StudyOfBill::Second => {
             format!(
                 "Do parts of {configuration} cost less together than apart, or more, and which two of them?"
             )
@@ -75,10 +75,10 @@ pub fn study_file(
     }
     let expect =
         expect(source.statuses).map_or_else(String::new, |expect| format!(", expect: {}", json!(expect)));
-    let loads = match (rate, question) {
+    let loads = match (rate, which) {
         (Some(rate), _) => vec![at_rate(rate)],
-        (None, Question::Parts) => vec![SATURATION.to_owned(), IN_USE.to_owned()],
-        (None, Question::Pairs) => vec![SATURATION.to_owned()],
+        (None, StudyOfBill::First) => vec![SATURATION.to_owned(), IN_USE.to_owned()],
+        (None, StudyOfBill::Second) => vec![SATURATION.to_owned()],
     };
     text += "loads:\n";
     for load in loads {
@@ -158,11 +158,11 @@ mod tests {
         };
         let whole = Variant::whole(&request);
         let others = [part, changed];
-        let text = study_file(source, Question::Parts, &whole, &others, None);
+        let text = study_file(source, StudyOfBill::First, &whole, &others, None);
         insta::assert_snapshot!(text);
-        let pairs = study_file(source, Question::Pairs, &whole, &others, None);
-        assert!(pairs.contains("saturation") && !pairs.contains("in-use"), "{pairs}");
-        let at_rate = study_file(source, Question::Parts, &whole, &others, Some(500.0));
+        let second = study_file(source, StudyOfBill::Second, &whole, &others, None);
+        assert!(second.contains("saturation") && !second.contains("in-use"), "{second}");
+        let at_rate = study_file(source, StudyOfBill::First, &whole, &others, Some(500.0));
         assert!(at_rate.contains("rate: 500, arrivals: poisson, connections: 32, blocks: 12, slice: 200ms}"));
     }
 

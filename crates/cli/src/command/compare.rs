@@ -21,6 +21,7 @@ use super::own_study::{self, Length};
 use super::study;
 use crate::arguments::CompareArguments;
 use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
 use crate::print;
 
 /// The comparison in a run folder.
@@ -42,11 +43,12 @@ loads:
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
+    let interrupt = Interrupt::listen()?;
     let parsed: Result<Vec<Subject>, String> =
         arguments.subjects.iter().map(|given| Subject::parse(given)).collect();
     let subjects = parsed.map_err(Failure::bad_input)?;
     if let Some(studies) = studies::read(&arguments.subjects, &subjects)? {
-        return studies::run(arguments, &studies);
+        return studies::run(arguments, &studies, &interrupt);
     }
     let shown: Vec<String> = arguments.subjects.iter().map(|given| names::shown(given)).collect();
     let has_cpu_time = |subject: &Subject| !matches!(subject, Subject::Server { account: None, .. });
@@ -68,10 +70,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     }
     let text = study_file(&shown, &subjects)?;
     let folder = study::run_folder_path(arguments.out.as_deref(), NAME);
-    let result = match measure(&text, &std::env::temp_dir(), (arguments, ROUNDS), &folder)? {
-        Ok(result) => result,
-        Err(code) => return Ok(code),
-    };
+    let result = measure(&text, &std::env::temp_dir(), (arguments, ROUNDS), &folder, &interrupt)?;
     let comparison = comparison(&result, arguments.margin, &shown, &subjects);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
     print::table_or_json(arguments.json.as_deref(), &comparison, || {
@@ -81,13 +80,13 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
 }
 
 /// Measures the study in `text`, whose relative paths start at `folder_of_study`, for `rounds` unless the arguments say otherwise.
-/// Returns the result, or the exit code of an interrupted study.
 fn measure(
     text: &str,
     folder_of_study: &Path,
     (arguments, rounds): (&CompareArguments, u32),
     folder: &Path,
-) -> Result<Result<StudyResult, Code>, Failure> {
+    interrupt: &Interrupt,
+) -> Result<StudyResult, Failure> {
     let file = own_study::write(text, folder_of_study)?;
     let length = match arguments.until_decided {
         Some(budget) => Length::Until { half_width_share: DECISIVE * arguments.margin, budget },
@@ -96,7 +95,7 @@ fn measure(
     let (envoy, never_halt) = (arguments.envoy.as_deref(), arguments.never_halt);
     let mut options = own_study::options(Some(length), envoy, never_halt, &arguments.thresholds);
     options.push(file.path().display().to_string());
-    own_study::run(&options, folder)
+    own_study::run(&options, folder, interrupt)
 }
 
 fn code(result: &StudyResult) -> Code {

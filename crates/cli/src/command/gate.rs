@@ -16,6 +16,7 @@ use super::own_study::{self, Length};
 use super::study::{self, library};
 use crate::arguments::GateArguments;
 use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
 use crate::print;
 
 /// Rounds if neither the arguments nor the study file state them.
@@ -23,14 +24,11 @@ const ROUNDS: u32 = 12;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
-    let measured = match (&arguments.candidate, &arguments.reference) {
-        (Some(candidate), _) => by_candidate(arguments, candidate)?,
-        (None, Some(label)) => stored::by_reference(arguments, label)?,
+    let interrupt = Interrupt::listen()?;
+    let (folder, gate) = match (&arguments.candidate, &arguments.reference) {
+        (Some(candidate), _) => by_candidate(arguments, candidate, &interrupt)?,
+        (None, Some(label)) => stored::by_reference(arguments, label, &interrupt)?,
         (None, None) => return Err(Failure::bad_input("state what is judged: --candidate or --reference")),
-    };
-    let (folder, gate) = match measured {
-        Ok(measured) => measured,
-        Err(code) => return Ok(code),
     };
     print::write_json(Some(&folder.join("gate.json")), &gate)?;
     write_reports(arguments, &gate)?;
@@ -38,11 +36,12 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     Ok(code(&gate))
 }
 
-/// The run folder and the gate, or the exit code of an interrupted study.
-type Measured = Result<(PathBuf, GateResult), Code>;
-
-/// Measures the study with and without the candidate, side by side.
-fn by_candidate(arguments: &GateArguments, candidate: &Candidate) -> Result<Measured, Failure> {
+/// Measures the study with and without the candidate, side by side. Returns the run folder and the gate.
+fn by_candidate(
+    arguments: &GateArguments,
+    candidate: &Candidate,
+    interrupt: &Interrupt,
+) -> Result<(PathBuf, GateResult), Failure> {
     let (name, text) = library::read(&arguments.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
     let absolute = |config: &str| {
@@ -65,10 +64,9 @@ fn by_candidate(arguments: &GateArguments, candidate: &Candidate) -> Result<Meas
     let (envoy, never_halt) = (arguments.envoy.as_deref(), arguments.never_halt);
     let mut options = own_study::options(Some(length), envoy, never_halt, &arguments.thresholds);
     options.push(study_file.path().display().to_string());
-    Ok(own_study::run(&options, &folder)?.map(|result| {
-        let gate = judge(&result, (&candidate, &side_by_side), &arguments.fail_on);
-        (folder, gate)
-    }))
+    let result = own_study::run(&options, &folder, interrupt)?;
+    let gate = judge(&result, (&candidate, &side_by_side), &arguments.fail_on);
+    Ok((folder, gate))
 }
 
 fn code(gate: &GateResult) -> Code {

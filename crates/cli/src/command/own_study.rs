@@ -80,44 +80,48 @@ pub(super) fn write(text: &str, folder: &Path) -> Result<tempfile::NamedTempFile
 }
 
 /// Runs `hoptax study` with these arguments and the run folder `folder`; its progress is printed, its result is not.
-/// Returns the result, also of a void study, or the exit code of an interrupted one. The study has a process of its own
-/// because it starts children and pins itself to processors.
+/// Returns the result, also of a void study. The study has a process of its own because it starts children and pins itself to
+/// processors.
 ///
 /// # Errors
-/// When the study cannot be started or fails.
+/// When the study cannot be started, fails or is interrupted.
 pub(super) fn run<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     folder: &Path,
-) -> Result<Result<StudyResult, Code>, Failure> {
-    run_in(arguments, ("--out", folder))
+    interrupt: &Interrupt,
+) -> Result<StudyResult, Failure> {
+    run_in(arguments, ("--out", folder), interrupt)
 }
 
 /// As [`run`], continuing the study of the run folder.
 ///
 /// # Errors
-/// When the study cannot be continued or fails.
+/// When the study cannot be continued, fails or is interrupted.
 pub(super) fn resume<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     folder: &Path,
-) -> Result<Result<StudyResult, Code>, Failure> {
-    run_in(arguments, ("--resume", folder))
+    interrupt: &Interrupt,
+) -> Result<StudyResult, Failure> {
+    run_in(arguments, ("--resume", folder), interrupt)
 }
 
 fn run_in<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     (flag, folder): (&str, &Path),
-) -> Result<Result<StudyResult, Code>, Failure> {
+    interrupt: &Interrupt,
+) -> Result<StudyResult, Failure> {
+    interrupt.check()?;
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    let interrupt = Interrupt::listen()?;
     let mut study = Command::new(program);
     study.arg("study").args(arguments).arg(flag).arg(folder).stdin(Stdio::null()).stdout(Stdio::null());
     let status = run_to_end(study, interrupt.flag())
         .map_err(|error| Failure::environment(format!("cannot run the study: {error}")))?;
-    if interrupt.is_requested() || status.code() == Some(Code::Interrupted as i32) {
-        return Ok(Err(Code::Interrupted));
-    }
+    interrupt.check()?;
     let is = |code: Code| status.code() == Some(code as i32);
+    if is(Code::Interrupted) {
+        return Err(Failure::interrupted());
+    }
     if is(Code::BadInput) {
         return Err(Failure::bad_input("the study is not valid; its errors are printed above"));
     }
@@ -128,7 +132,7 @@ fn run_in<S: AsRef<OsStr>>(
     for loosened in &result.loosened {
         print::note(&note(loosened));
     }
-    Ok(Ok(result))
+    Ok(result)
 }
 
 /// What is said of a loosened threshold of the study, which the outputs of the commands do not state.
@@ -187,6 +191,16 @@ mod tests {
             let found = values::precision(precision).unwrap();
             assert!((found.target_share - half_width_share).abs() < 1e-12, "{found:?}");
             assert!((found.of_cost_share - OF_COST).abs() < 1e-12, "{found:?}");
+        }
+    }
+
+    /// It comes between two phases of a command, while no other process runs that it could end.
+    #[test]
+    fn no_study_starts_after_an_interrupt() {
+        let folder = tempfile::tempdir().unwrap();
+        for study in [run, resume] {
+            let failure = study(&["quick"], folder.path(), &Interrupt::requested()).unwrap_err();
+            assert_eq!(failure.code, Code::Interrupted, "{failure}");
         }
     }
 

@@ -5,10 +5,10 @@
 
 mod laboratory;
 mod order;
-mod pairs;
 mod passed;
 #[cfg(test)]
 mod plans;
+mod second_study;
 mod text;
 mod tries;
 
@@ -21,8 +21,9 @@ use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{BillResult, StudyResult, Verdict};
 use hoptax_secrets::without_signatures;
 use hoptax_study::bill::bill;
+use hoptax_study::bill::second_study::is_in_doubt;
 use hoptax_subject::envoy::given::{Given, GivenError};
-use hoptax_variants::study_file::{Question, STUDY, Source, study_file};
+use hoptax_variants::study_file::{STUDY, Source, StudyOfBill, study_file};
 use hoptax_variants::{Change, Changed, Variant};
 
 use self::laboratory::{Laboratory, adapt, create_folder};
@@ -40,8 +41,8 @@ use crate::print;
 const ROUNDS: u32 = 12;
 /// The folder of the tries, in the run folder.
 const TRIES: &str = "tries";
-/// The folder of the second study, which has the pairs, in the run folder.
-const PAIRS: &str = "pairs";
+/// The file of a study, in its folder.
+const STUDY_FILE: &str = "price.yaml";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
@@ -65,23 +66,35 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     let folder = arguments.resume.as_deref().or(arguments.out.as_deref());
     let folder = create_folder(&study::run_folder_path(folder, STUDY))?;
     let interrupt = Interrupt::listen()?;
-    let headers = headers(arguments, &catalogue)?;
-    let Some((passed, tries)) =
-        try_all(&given, arguments, (&catalogue, &headers), &folder.join(TRIES), &interrupt)?
-    else {
-        return Ok(Code::Interrupted);
-    };
+    match price(arguments, &given, &catalogue, &folder, &interrupt) {
+        // An error after an interrupt is a consequence of it.
+        Err(failure) if interrupt.is_requested() || failure.code == Code::Interrupted => {
+            if run_folder::read(&folder).is_ok() {
+                print::note(&format!(
+                    "`hoptax price` with the same configuration and options, and `--resume {}`, continues this bill",
+                    folder.display()
+                ));
+            }
+            Err(Failure::interrupted())
+        }
+        priced => priced,
+    }
+}
+
+/// Tries the variants, and measures the bill in `folder`.
+fn price(
+    arguments: &PriceArguments,
+    given: &Given,
+    catalogue: &Catalogue,
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<Code, Failure> {
+    let headers = headers(arguments, catalogue)?;
+    let (passed, tries) = try_all(given, arguments, (catalogue, &headers), &folder.join(TRIES), interrupt)?;
     if arguments.only_try {
         return Ok(Code::Success);
     }
-    let code = measure(arguments, &given, (&passed, &tries), &folder, &interrupt)?;
-    if code == Code::Interrupted && run_folder::read(&folder).is_ok() {
-        print::note(&format!(
-            "`hoptax price` with the same configuration and options, and `--resume {}`, continues this bill",
-            folder.display()
-        ));
-    }
-    Ok(code)
+    measure(arguments, given, (&passed, &tries), folder, interrupt)
 }
 
 /// The headers that functions need which stand for parts.
@@ -91,16 +104,16 @@ fn headers(arguments: &PriceArguments, catalogue: &Catalogue) -> Result<Vec<(Str
     Ok(all.into_iter().flatten().collect())
 }
 
-/// Tries the variants of the listener, and prints what answers. None after an interrupt.
+/// Tries the variants of the listener, and prints what answers.
 fn try_all(
     given: &Given,
     arguments: &PriceArguments,
     (catalogue, headers): (&Catalogue, &[(String, String)]),
     folder: &Path,
     interrupt: &Interrupt,
-) -> Result<Option<(Passed, Tries)>, Failure> {
+) -> Result<(Passed, Tries), Failure> {
     let laboratory = Laboratory::set_up(given, arguments, folder, interrupt)?;
-    let mut all = passed(&laboratory.adapted, arguments, (catalogue, headers))?;
+    let all = passed(&laboratory.adapted, arguments, (catalogue, headers))?;
     // A bill has stdout for itself.
     let print = |text: &str| {
         if arguments.only_try {
@@ -110,26 +123,25 @@ fn try_all(
         Ok(())
     };
     print(&text::outline(given.described(), &all, &laboratory.adapted.replacements))?;
-    let forwarding = all.iter().position(|one| one.request.as_ref().is_ok_and(DerivedRequest::is_forwarded));
-    let Some(chosen) = forwarding.or_else(|| all.iter().position(|one| one.request.is_ok())) else {
+    let taken = || all.iter().filter_map(|one| Some((one, one.request.as_ref().ok()?)));
+    let forwarding = taken().find(|(_, request)| request.is_forwarded());
+    let Some((passed, request)) = forwarding.or_else(|| taken().next()) else {
         return Err(Failure::bad_input(
             "no request goes through any listener; the reasons and what to do are printed above",
         ));
     };
-    let passed = all.swap_remove(chosen);
-    let changes = changes(arguments, &passed, catalogue)?;
-    let Some(tries) = try_variants(&laboratory, &passed, changes, interrupt)? else { return Ok(None) };
-    print(&text::trials(&passed, &tries))?;
-    Ok(Some((passed, tries)))
+    let changes = changes(arguments, (passed, request), catalogue)?;
+    let tries = try_variants(&laboratory, (passed, request), changes, interrupt)?;
+    print(&text::trials(passed, &tries))?;
+    Ok((passed.clone(), tries))
 }
 
 /// The variants of the changes that are asked for.
 fn changes(
     arguments: &PriceArguments,
-    passed: &Passed,
+    (passed, request): (&Passed, &DerivedRequest),
     catalogue: &Catalogue,
 ) -> Result<Vec<(Change, Changed)>, Failure> {
-    let Ok(request) = &passed.request else { return Ok(Vec::new()) };
     let without = Variant::of_parts(&passed.parts, request);
     let parts: Vec<_> = passed.parts.iter().zip(&without).collect();
     let (mut changes, mut problems) = (Vec::new(), Vec::new());
@@ -161,7 +173,7 @@ fn measure(
         statuses: &statuses,
     };
     let whole = &tries.whole.variant;
-    let text = study_file(source, Question::Parts, whole, &tries.measured(), arguments.rate);
+    let text = study_file(source, StudyOfBill::First, whole, &tries.measured(), arguments.rate);
     if arguments.resume.is_some() && !is_same(&run_folder::read(folder)?.0, &text) {
         return Err(Failure::bad_input(format!(
             "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
@@ -169,48 +181,43 @@ fn measure(
             folder.display()
         )));
     }
-    let result = match run_study(arguments, ROUNDS, &text, &folder.join("price.yaml"), folder)? {
-        Ok(result) => result,
-        Err(code) => return Ok(code),
-    };
+    let result = run_study(arguments, ROUNDS, &text, folder, interrupt)?;
     let mut bill = bill(&result, order::order(arguments, passed, tries));
     // A second study that fails or is interrupted takes nothing from the first.
     write(folder, &bill)?;
-    let pairs = pairs::measured(arguments, given, (passed, tries), (source, &bill), folder, interrupt);
-    if !matches!(pairs, Ok(Ok(_))) {
-        print::note(&format!("the bill of the first study is in `{}`", folder.display()));
-    }
-    match pairs? {
-        Ok(None) => {}
-        Ok(interactions) => {
-            bill.interactions = interactions;
-            write(folder, &bill)?;
+    if is_in_doubt(&bill) {
+        let of_bill = (passed, tries, source, &bill);
+        let second = second_study::measure(arguments, given, of_bill, folder, interrupt);
+        if second.is_err() {
+            print::note(&format!("the bill of the first study is in `{}`", folder.display()));
         }
-        Err(code) => return Ok(code),
+        bill.second_study = Some(second?);
+        write(folder, &bill)?;
     }
     print::table_or_json(arguments.json.as_deref(), &bill, || terminal::bill(&bill, print::style()))?;
     Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
 }
 
-/// Writes a study to `file` and runs it in `folder`, with `rounds` rounds if no options say how long it is. With `--resume`, the
-/// study of `folder` is continued if it is the same, and replaced otherwise. Returns its result, or the code of an interrupt.
+/// Runs a study in `folder`, with `rounds` rounds if no options say how long it is. With `--resume`, the study of `folder` is continued
+/// if it is the same, and replaced otherwise.
 fn run_study(
     arguments: &PriceArguments,
     rounds: u32,
     text: &str,
-    file: &Path,
     folder: &Path,
-) -> Result<Result<StudyResult, Code>, Failure> {
+    interrupt: &Interrupt,
+) -> Result<StudyResult, Failure> {
     let stored = arguments.resume.as_ref().and_then(|_| run_folder::read(folder).ok());
     if stored.as_ref().is_some_and(|(then, _)| is_same(then, text)) {
-        return own_study::resume(options(arguments, arguments.rounds), folder);
+        return own_study::resume(options(arguments, arguments.rounds), folder, interrupt);
     }
-    replaced::write_study(file, text)
+    let file = folder.join(STUDY_FILE);
+    replaced::write_study(&file, text)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", file.display())))?;
     let mut all = options(arguments, Some(arguments.rounds.unwrap_or(rounds)));
     all.extend(stored.map(|_| "--force".to_owned()));
     all.push(file.display().to_string());
-    own_study::run(all, folder)
+    own_study::run(all, folder, interrupt)
 }
 
 /// Whether two study files ask for the same. The token of the lab is signed again each time.

@@ -8,6 +8,7 @@ use super::functions::PRICE_LIST;
 use super::own_study::{self, parse, read};
 use crate::arguments::{NeverHalt, PricesArguments};
 use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
 use crate::print;
 
 /// The study of the anchor functions.
@@ -22,9 +23,9 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     let prices = if arguments.here {
         let here = match &arguments.measured {
             Some(path) => read(path)?,
-            None => match measure(arguments)? {
-                Measured::Found(here) => *here,
-                Measured::Ended(code) => return Ok(code),
+            None => match measure(arguments, &Interrupt::listen()?)? {
+                Some(here) => here,
+                None => return Ok(Code::Void),
             },
         };
         let Some(prices) = carry(&list, &here, &known::machines()) else {
@@ -44,16 +45,8 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// Outcome of a measurement.
-enum Measured {
-    /// A usable result.
-    Found(Box<StudyResult>),
-    /// The exit code if there is none; the reason has been printed.
-    Ended(Code),
-}
-
-/// Measures the anchors with a study.
-fn measure(arguments: &PricesArguments) -> Result<Measured, Failure> {
+/// Measures the anchors with a study. None if it is void; the reason has been printed.
+fn measure(arguments: &PricesArguments, interrupt: &Interrupt) -> Result<Option<StudyResult>, Failure> {
     let folder = tempfile::Builder::new()
         .prefix("hoptax-prices-")
         .tempdir()
@@ -61,18 +54,15 @@ fn measure(arguments: &PricesArguments) -> Result<Measured, Failure> {
     let mut options =
         own_study::options(None, arguments.envoy.as_deref(), NeverHalt::Auto, &arguments.thresholds);
     options.push(ANCHORS.to_owned());
-    let here = match own_study::run(&options, folder.path())? {
-        Ok(here) => here,
-        Err(code) => return Ok(Measured::Ended(code)),
-    };
+    let here = own_study::run(&options, folder.path(), interrupt)?;
     if here.verdict == Verdict::Void {
         print::error("no price can be carried: the measurement on this machine is void:");
         for finding in here.findings.iter().filter(|finding| finding.withholds) {
             print::note(&format!("  {}: {}; {}", finding.id, finding.message, finding.advice));
         }
-        return Ok(Measured::Ended(Code::Void));
+        return Ok(None);
     }
-    Ok(Measured::Found(Box::new(here)))
+    Ok(Some(here))
 }
 
 #[cfg(test)]

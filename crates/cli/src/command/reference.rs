@@ -1,8 +1,11 @@
 //! `hoptax schema`, `hoptax completions` and `hoptax man`: descriptions of the program for other programs.
 
 use std::fs;
+use std::io;
+use std::path::Path;
 
 use clap::CommandFactory;
+use clap_complete::Shell;
 use hoptax_result::{
     BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
     GateResult, GraphRunResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult,
@@ -17,7 +20,12 @@ use crate::print;
 
 /// `hoptax schema`.
 pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
-    let schema = match arguments.of {
+    print::result(&schema_of(arguments.of))?;
+    Ok(Code::Success)
+}
+
+fn schema_of(of: SchemaOf) -> String {
+    let schema = match of {
         SchemaOf::StudyFile => hoptax_study::file::schema(),
         SchemaOf::Study => schemars::schema_for!(StudyResult).to_value(),
         SchemaOf::Sittings => schemars::schema_for!(SittingsResult).to_value(),
@@ -42,25 +50,103 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
         SchemaOf::Runs => schemars::schema_for!(RunsResult).to_value(),
         SchemaOf::History => schemars::schema_for!(HistoryResult).to_value(),
     };
-    print::result(&format!("{schema:#}"))?;
-    Ok(Code::Success)
+    format!("{schema:#}")
 }
 
 /// `hoptax completions`.
 pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<Code, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "hoptax", &mut script);
-    print::result(&String::from_utf8_lossy(&script))?;
+    print::result(&script(arguments.shell))?;
     Ok(Code::Success)
+}
+
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "hoptax", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// `hoptax man`.
 pub(crate) fn man(arguments: &ManArguments) -> Result<Code, Failure> {
     let folder = &arguments.out;
-    let failed =
-        |error| Failure::environment(format!("cannot write man pages to `{}`: {error}", folder.display()));
-    fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(Arguments::command(), folder).map_err(failed)?;
+    write_pages(folder).map_err(|error| {
+        Failure::environment(format!("cannot write man pages to `{}`: {error}", folder.display()))
+    })?;
     print::result(&format!("man pages written to {}", folder.display()))?;
     Ok(Code::Success)
+}
+
+fn write_pages(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    clap_mangen::generate_to(Arguments::command(), folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::ffi::OsString;
+
+    use clap::{Command, ValueEnum};
+
+    use super::*;
+
+    /// All commands that are not hidden, those of commands included, each with the names of those above it: `runs list`.
+    fn commands(above: &str, command: &Command) -> Vec<(String, Command)> {
+        let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+        let all = shown.flat_map(|one| {
+            let name = format!("{above}{}", one.get_name());
+            let below = commands(&format!("{name} "), one);
+            std::iter::once((name, one.clone())).chain(below)
+        });
+        all.collect()
+    }
+
+    fn files_in(folder: &Path) -> BTreeSet<OsString> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn every_command_has_a_man_page_with_all_of_its_options_and_completions_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        write_pages(folder.path()).unwrap();
+        let bash = script(Shell::Bash);
+        let all = commands("", &Arguments::command());
+        // Those of commands are among them.
+        assert!(all.iter().any(|(name, _)| name == "runs list"), "{all:?}");
+        let mut pages = BTreeSet::from([OsString::from("hoptax.1")]);
+        for (name, command) in all {
+            let file = format!("hoptax-{}.1", name.replace(' ', "-"));
+            let page = fs::read_to_string(folder.path().join(&file)).expect(&file);
+            // In roff, a hyphen that is not to be a dash is escaped.
+            let page = page.replace("\\-", "-");
+            // The cases of the script, which are named after the commands above them.
+            let case = format!("hoptax__subcmd__{})", name.replace([' ', '-'], "__subcmd__"));
+            let (_, completed) = bash.split_once(&case).unwrap_or_else(|| panic!("no completions of {name}"));
+            let completed = completed.split(";;").next().unwrap_or_default();
+            for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
+                let Some(long) = option.get_long() else { continue };
+                assert!(page.contains(&format!("--{long}")), "{file} lacks --{long}");
+                assert!(completed.contains(&format!("--{long}")), "--{long} of {name} is not completed");
+            }
+            pages.insert(file.into());
+        }
+        assert_eq!(files_in(folder.path()), pages);
+    }
+
+    #[test]
+    fn schemas_in_the_repository_match_the_types() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let makefile = fs::read_to_string(root.join("Makefile")).unwrap();
+        let (_, made) = makefile.split_once("schemas: build").unwrap();
+        let made: BTreeSet<&str> = made.lines().nth(1).unwrap().split([' ', ';']).collect();
+        let mut files = BTreeSet::new();
+        for of in SchemaOf::value_variants() {
+            let name = of.to_possible_value().unwrap().get_name().to_owned();
+            assert!(made.contains(name.as_str()), "`make schemas` does not write {name}");
+            let file = format!("{name}.json");
+            let kept = fs::read_to_string(root.join("schemas").join(&file)).unwrap_or_default();
+            assert!(kept.trim_end() == schema_of(*of), "schemas/{file} is outdated: run `make schemas`");
+            files.insert(file.into());
+        }
+        assert_eq!(files_in(&root.join("schemas")), files);
+    }
 }

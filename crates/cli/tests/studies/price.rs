@@ -130,11 +130,11 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
             ends_us.is_some_and(|(low, high)| high - low < PRECISE_US || low > CLEAR_US)
         };
         // The second study may withhold numbers too.
-        let pairs = bill["interactions"]["pairs"].as_array();
+        let pairs = bill["second_study"]["pairs"].as_array();
         let is_known = |pair: &Value| pair["parts"] == json!(BOTH) && !pair["sum"].is_null();
         pairs.is_some_and(|pairs| pairs.iter().any(is_known))
             && says_enough(&bill["sum"])
-            && says_enough(&bill["interactions"]["sum"])
+            && says_enough(&bill["second_study"]["sum"])
     };
     let (ran, out) =
         attempts.find(|(ran, _)| is_precise(ran)).expect("precise numbers in one of the attempts");
@@ -160,10 +160,10 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     }
     // Removing either one saves the work that the script does for the header.
     assert!(bill["sum"]["interaction_us"]["low"].as_f64() > Some(0.0), "{}", bill["sum"]);
-    let pairs = bill["interactions"]["pairs"].as_array().unwrap();
+    let pairs = bill["second_study"]["pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), 3, "{pairs:?}");
     // The second study measures all parts again, so it says whether the first is confirmed.
-    let again = &bill["interactions"]["sum"];
+    let again = &bill["second_study"]["sum"];
     assert!(again["interaction_us"]["low"].as_f64() > Some(0.0), "{again}");
     let both = pairs.iter().find(|pair| pair["parts"] == json!(BOTH));
     assert_eq!(both.unwrap()["sum"]["decision"], "different", "{both:?}");

@@ -80,7 +80,7 @@ pub(crate) fn bill() -> BillResult {
         ],
         rest: Some(Charge { cpu_share: None, ..charge(Some(interval(140.0, 2.4)), 180.0) }),
         sum: Some(sum(interval(35.6, 2.9), interval(48.0, 1.9), interval(-12.4, 2.1), Decision::Different)),
-        interactions: Some(BilledInteractions {
+        second_study: Some(BilledSecondStudy {
             verdict: Verdict::Sound,
             rounds: 12,
             sum: Some(sum(
@@ -153,6 +153,6 @@ pub(crate) fn void() -> BillResult {
     bill.rest = Some(Charge::default());
     bill.parts.iter_mut().for_each(|part| part.cost = Charge::default());
     bill.changes.iter_mut().for_each(|change| change.difference = Charge::default());
-    (bill.sum, bill.interactions, bill.same_us) = (None, None, None);
+    (bill.sum, bill.second_study, bill.same_us) = (None, None, None);
     bill
 }

@@ -46,8 +46,8 @@ fn a_sum_that_is_undecided_says_how_many_rounds_decide_it() {
         (sum.decision, sum.rounds_until_decided) = (Decision::Undecided, rounds);
     };
     undecided(bill.sum.as_mut().unwrap(), Some(40));
-    let interactions = bill.interactions.as_mut().unwrap();
-    undecided(interactions.pairs[0].sum.as_mut().unwrap(), Some(30));
+    let second_study = bill.second_study.as_mut().unwrap();
+    undecided(second_study.pairs[0].sum.as_mut().unwrap(), Some(30));
     let advice = |rounds: u32| format!("about {rounds} in all: `--rounds {rounds}`");
     let lines = adds_up(&bill);
     assert!(lines[0].contains(&advice(40)) && lines[2].contains(&advice(30)), "{lines:?}");
@@ -74,7 +74,7 @@ fn numbers_with_the_half_width_of_the_resolution_have_the_same_decimals() {
 fn the_second_study_confirms_the_difference_of_the_first_or_does_not() {
     let mut bill = fixture::bill();
     let mut said = |decision: Decision, interaction_us: f64| {
-        let again = bill.interactions.as_mut().unwrap().sum.as_mut().unwrap();
+        let again = bill.second_study.as_mut().unwrap().sum.as_mut().unwrap();
         again.decision = decision;
         again.interaction_us =
             Interval { estimate: interaction_us, low: interaction_us - 1.0, high: interaction_us + 1.0 };
@@ -103,7 +103,7 @@ fn the_second_study_confirms_the_difference_of_the_first_or_does_not() {
     assert!(undecided.starts_with("in a second study of 12 rounds, they cost"), "{undecided}");
     // What the first study did not find has nothing to confirm.
     bill.sum.as_mut().unwrap().decision = Decision::Undecided;
-    bill.interactions.as_mut().unwrap().sum.as_mut().unwrap().decision = Decision::Different;
+    bill.second_study.as_mut().unwrap().sum.as_mut().unwrap().decision = Decision::Different;
     assert!(adds_up(&bill)[1].starts_with("in a second study"), "{:?}", adds_up(&bill));
 }
 
@@ -113,23 +113,23 @@ fn a_confirmed_difference_that_pairs_do_not_explain_is_said_to_come_from_others(
     let elsewhere = "the rest comes from other pairs, or from three parts";
     assert!(forms(&bill).iter().all(|form| !form.contains(elsewhere)));
     let mut pairs_are = |half_width: f64| {
-        bill.interactions.as_mut().unwrap().pairs_us =
+        bill.second_study.as_mut().unwrap().pairs_us =
             Some(Interval { estimate: 0.4, low: 0.4 - half_width, high: 0.4 + half_width });
         forms(&bill)
     };
     // A wide interval contains zero, and the difference as well.
     assert!(pairs_are(13.0).iter().all(|form| !form.contains(elsewhere)));
     assert!(pairs_are(1.4).iter().all(|form| form.contains(elsewhere)));
-    bill.interactions.as_mut().unwrap().sum.as_mut().unwrap().decision = Decision::Equivalent;
+    bill.second_study.as_mut().unwrap().sum.as_mut().unwrap().decision = Decision::Equivalent;
     assert!(forms(&bill).iter().all(|form| !form.contains(elsewhere)));
 }
 
 #[test]
 fn a_second_study_without_a_sum_is_said_to_say_nothing() {
     let mut bill = fixture::bill();
-    bill.interactions.as_mut().unwrap().sum = None;
+    bill.second_study.as_mut().unwrap().sum = None;
     assert!(forms(&bill).iter().all(|form| form.contains("does not say whether the parts add up")));
-    bill.interactions.as_mut().unwrap().verdict = Verdict::Void;
+    bill.second_study.as_mut().unwrap().verdict = Verdict::Void;
     assert!(forms(&bill).iter().all(|form| form.contains("neither confirms this")));
 }
 
@@ -138,7 +138,7 @@ fn a_pair_that_interacts_within_the_margin_is_said_to_interact() {
     let mut bill = fixture::bill();
     let small = "they interact by less than 5 % of the whole";
     assert!(adds_up(&bill).iter().all(|line| !line.contains(small)));
-    let sum = bill.interactions.as_mut().unwrap().pairs[0].sum.as_mut().unwrap();
+    let sum = bill.second_study.as_mut().unwrap().pairs[0].sum.as_mut().unwrap();
     sum.decision = Decision::Equivalent;
     sum.interaction_us = Interval { estimate: -2.3, low: -3.0, high: -1.6 };
     let line = &adds_up(&bill)[2];

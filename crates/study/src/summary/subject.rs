@@ -146,8 +146,11 @@ mod tests {
                      - {name: limited, loop: open, rate: 100, expect: [200, 429]}\n";
         let (file, positions) = file::read("test.yaml", &format!("name: test\n{text}{loads}")).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-        let build =
-            |version: &str| Build { version: Some(version.to_owned()), sha256: format!("hash of {version}") };
+        let build = |version: &str| Build {
+            version: Some(version.to_owned()),
+            sha256: format!("hash of {version}"),
+            inputs: BTreeMap::new(),
+        };
         let others =
             [("Envoy 1.39.3".to_owned(), build("1.39.3")), ("haproxy".to_owned(), build("3.2"))].into();
         let environment = Environment {

@@ -18,6 +18,7 @@ use super::{FILE, NAME, ROUNDS, code, configuration_differences_or_note, measure
 use crate::arguments::CompareArguments;
 use crate::command::study::{self, library};
 use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
 use crate::print;
 
 /// The study files that the subjects are; none if no subject is one.
@@ -56,7 +57,11 @@ pub(super) fn read(
 }
 
 /// Compares the arms of the studies.
-pub(super) fn run(arguments: &CompareArguments, studies: &[StudyOfComparison]) -> Result<Code, Failure> {
+pub(super) fn run(
+    arguments: &CompareArguments,
+    studies: &[StudyOfComparison],
+    interrupt: &Interrupt,
+) -> Result<Code, Failure> {
     let found = of_studies(studies).map_err(Failure::bad_input)?;
     if !found.left_out.is_empty() {
         let arms = found.left_out.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -68,10 +73,7 @@ pub(super) fn run(arguments: &CompareArguments, studies: &[StudyOfComparison]) -
         arguments.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
     let folder = study::run_folder_path(arguments.out.as_deref(), NAME);
     let rounds = found.file.rounds.unwrap_or(ROUNDS);
-    let result = match measure(&text, &folder_of_study, (arguments, rounds), &folder)? {
-        Ok(result) => result,
-        Err(code) => return Ok(code),
-    };
+    let result = measure(&text, &folder_of_study, (arguments, rounds), &folder, interrupt)?;
     let comparison = comparison(&result, arguments, &found);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
     print::table_or_json(arguments.json.as_deref(), &comparison, || {

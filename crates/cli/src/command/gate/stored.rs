@@ -1,22 +1,27 @@
 //! A gate against stored runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use hoptax_result::Verdict;
+use hoptax_result::{GateResult, Verdict};
 use hoptax_store::{Filter, RESULT};
 use hoptax_study::file::{self, Observe};
 use hoptax_study::gate::{Earlier, judge_by_stored};
 use hoptax_study::sittings::machine_differences;
 
-use super::{Measured, library, own_study, study};
+use super::{library, own_study, study};
 use crate::arguments::GateArguments;
 use crate::command::own_study::Length;
 use crate::exit::Failure;
+use crate::interrupt::Interrupt;
 use crate::state;
 use crate::stored;
 
-/// Measures the study as it is, and compares it with the stored runs of `label`.
-pub(super) fn by_reference(arguments: &GateArguments, label: &str) -> Result<Measured, Failure> {
+/// Measures the study as it is, and compares it with the stored runs of `label`. Returns the run folder and the gate.
+pub(super) fn by_reference(
+    arguments: &GateArguments,
+    label: &str,
+    interrupt: &Interrupt,
+) -> Result<(PathBuf, GateResult), Failure> {
     let (name, text) = library::read(&arguments.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
     if given.observe == Observe::Timeline {
@@ -31,12 +36,9 @@ pub(super) fn by_reference(arguments: &GateArguments, label: &str) -> Result<Mea
     let mut options = own_study::options(length, envoy, never_halt, &arguments.thresholds);
     options.push(format!("--store={}", store.display()));
     options.push(arguments.study.clone());
-    let result = match own_study::run(&options, &folder)? {
-        Ok(result) => result,
-        Err(code) => return Ok(Err(code)),
-    };
+    let result = own_study::run(&options, &folder, interrupt)?;
     let gate = judge_by_stored(&result, (label, earlier), &arguments.fail_on).map_err(Failure::bad_input)?;
-    Ok(Ok((folder, gate)))
+    Ok((folder, gate))
 }
 
 /// The complete stored runs of the study that have the label.

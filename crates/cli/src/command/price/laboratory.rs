@@ -62,6 +62,7 @@ impl Laboratory {
         folder: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
+        interrupt.check()?;
         let envoy =
             Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
         let program = env::current_exe()
@@ -87,6 +88,7 @@ impl Laboratory {
         for _ in 0..MOST_MISSING {
             let bootstrap = self.adapted.bootstrap();
             let validated = self.trial("whole", &self.envoy).validate(bootstrap, interrupt.flag());
+            interrupt.check()?;
             let Err(error) = validated else {
                 return self.adapted.check_extensions().map_err(Failure::bad_input);
             };
@@ -122,21 +124,25 @@ impl Laboratory {
         self.folder.join(arm)
     }
 
-    /// Tries a variant with its request. None after an interrupt.
+    /// Tries a variant with its request.
+    ///
+    /// # Errors
+    /// When its configuration cannot be made, and after an interrupt.
     pub(super) fn attempt(
         &self,
         name: String,
         variant: Variant,
         listener: &str,
         interrupt: &Interrupt,
-    ) -> Result<Option<Tried>, Failure> {
+    ) -> Result<Tried, Failure> {
         let other = variant.envoy.as_deref().map(|envoy| Envoy::find(Some(envoy), &mut print::note));
         let other = other.transpose().map_err(Failure::environment)?;
         let bootstrap = self.bootstrap(&variant)?;
         let request: &DerivedRequest = &variant.request;
         let trial = self.trial(&variant.arm, other.as_ref().unwrap_or(&self.envoy));
         let outcome = trial.run(bootstrap, listener, request, interrupt.flag());
-        Ok((!interrupt.is_requested()).then_some(Tried { name, variant, outcome }))
+        interrupt.check()?;
+        Ok(Tried { name, variant, outcome })
     }
 
     fn bootstrap(&self, variant: &Variant) -> Result<Value, Failure> {

@@ -10,6 +10,7 @@ use crate::arguments::PriceArguments;
 use crate::exit::Failure;
 
 /// A listener with its request and the parts that the request passes.
+#[derive(Clone)]
 pub(super) struct Passed {
     pub(super) listener: Listener,
     pub(super) request: Result<DerivedRequest, Problem>,

@@ -7,7 +7,7 @@ use hoptax_functions::Catalogue;
 use hoptax_study::configurations::Configurations;
 use hoptax_study::file;
 use hoptax_study::plan::{Plan, Rate};
-use hoptax_variants::study_file::{Question, Source, study_file};
+use hoptax_variants::study_file::{Source, StudyOfBill, study_file};
 use hoptax_variants::{Change, Variant};
 
 fn request() -> DerivedRequest {
@@ -24,7 +24,7 @@ fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
     let configuration = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bootstrap/fixtures/edge.yaml");
     let configuration = configuration.canonicalize().unwrap();
     let source = Source { configuration: &configuration, listener: "edge", lacking: &[], statuses: &[200] };
-    let text = study_file(source, Question::Parts, &Variant::whole(&request()), others, rate);
+    let text = study_file(source, StudyOfBill::First, &Variant::whole(&request()), others, rate);
     let (file, positions) = file::read("price.yaml", &text).unwrap();
     let configurations = Configurations::read(&file, Path::new("/"));
     Plan::with_configurations(&file, &positions, &Catalogue::load().unwrap(), configurations).unwrap()

@@ -1,6 +1,7 @@
 //! Tries the variants of a listener: the whole, the whole without each part, changed, and with everything off.
 
 use hoptax_bootstrap::Replacement;
+use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_variants::{Answers, Change, Changed, Variant};
 
 use super::laboratory::{Laboratory, Tried};
@@ -51,20 +52,19 @@ impl Tries {
     }
 }
 
-/// Tries the variants. None after an interrupt.
+/// Tries the variants of a listener with its request.
 ///
 /// # Errors
-/// When the whole gives no response.
+/// When the whole gives no response, and after an interrupt.
 pub(super) fn try_variants(
     laboratory: &Laboratory,
-    passed: &Passed,
+    (passed, request): (&Passed, &DerivedRequest),
     changes: Vec<(Change, Changed)>,
     interrupt: &Interrupt,
-) -> Result<Option<Tries>, Failure> {
-    let Ok(request) = &passed.request else { return Ok(None) };
+) -> Result<Tries, Failure> {
     let listener = &passed.listener.name;
     let attempt = |name: String, variant: Variant| laboratory.attempt(name, variant, listener, interrupt);
-    let Some(whole) = attempt("whole".to_owned(), Variant::whole(request))? else { return Ok(None) };
+    let whole = attempt("whole".to_owned(), Variant::whole(request))?;
     let answers = match &whole.outcome {
         Ok(answers) if !answers.statuses.is_empty() => answers.clone(),
         Ok(answers) => {
@@ -78,27 +78,18 @@ pub(super) fn try_variants(
     };
     let mut parts = Vec::new();
     for (part, variant) in passed.parts.iter().zip(Variant::of_parts(&passed.parts, request)) {
-        let Some(tried) = attempt(format!("without {} {}", part.kind, part.name), variant)? else {
-            return Ok(None);
-        };
-        parts.push(tried);
+        parts.push(attempt(format!("without {} {}", part.kind, part.name), variant)?);
     }
     let mut tried_changes = Vec::new();
     for (change, Changed { variant, proof }) in changes {
-        let Some(tried) = attempt(format!("what if {change}"), variant)? else { return Ok(None) };
+        let tried = attempt(format!("what if {change}"), variant)?;
         tried_changes.push(TriedChange { change, proof, tried });
     }
     let is_removable = |tried: &Tried| tried.obstacle(&answers).is_none();
     let removable = passed.parts.iter().zip(&parts).filter(|(_, tried)| is_removable(tried));
     let all_off = Variant::all_off(&removable.map(|(part, _)| part).collect::<Vec<_>>(), request);
-    let all_off = match all_off {
-        None => None,
-        Some(variant) => match attempt("everything off".to_owned(), variant)? {
-            None => return Ok(None),
-            tried => tried,
-        },
-    };
-    Ok(Some(Tries {
+    let all_off = all_off.map(|variant| attempt("everything off".to_owned(), variant)).transpose()?;
+    Ok(Tries {
         lacking: laboratory.lacking.clone(),
         replacements: laboratory.adapted.replacements.clone(),
         whole,
@@ -106,5 +97,5 @@ pub(super) fn try_variants(
         parts,
         changes: tried_changes,
         all_off,
-    }))
+    })
 }

@@ -3,12 +3,13 @@
 //! `study.yaml` is the study file, `run.json` holds everything else that the rounds depend on, and `rounds/N.json` is a complete
 //! round. A `result.json` is about all of them. A running study holds a lock on the folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_result::{Environment, MachineProbe, MachineSpeeds};
+use hoptax_result::{Environment, MachineProbe, MachineSpeeds, RUN_FOLDER_FORMAT};
 use hoptax_secrets::without_signatures;
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
@@ -22,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use super::replaced::{replace, write_study};
 use crate::exit::Failure;
 
-const FORMAT: &str = "hoptax.run/3";
 /// The result, which is written when the study ends.
 pub(super) const RESULT: &str = "result.json";
 const RUN: &str = "run.json";
@@ -57,9 +57,9 @@ pub(crate) struct Manifest {
     /// Builds of the other programs that the study starts, by name.
     #[serde(default)]
     pub(crate) programs: BTreeMap<String, Build>,
-    /// SHA-256 of the configurations of the user that proxies run, by path.
+    /// SHA-256 of the files of the configurations of the user that proxies run, by the path of the configuration and that of the file.
     #[serde(default)]
-    configurations: BTreeMap<String, String>,
+    configurations: BTreeMap<String, BTreeMap<String, String>>,
     /// The machine.
     cpu_model: String,
     cpus: u32,
@@ -130,7 +130,7 @@ impl Manifest {
         plan: &Plan,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            format: FORMAT.to_owned(),
+            format: RUN_FOLDER_FORMAT.to_owned(),
             file_name,
             folder_of_file: folder_of_file.to_string_lossy().into_owned(),
             hoptax_version: environment.hoptax_version.clone(),
@@ -144,7 +144,7 @@ impl Manifest {
             hoptax_hash: file_hash(programs.hoptax)?,
             envoy_hash: file_hash(programs.envoy)?,
             programs: programs.others,
-            configurations: plan.configurations.hashes(),
+            configurations: plan.configurations.hashes_of_files(),
             cpu_model: environment.cpu_model.clone(),
             cpus: environment.cpus,
             memory_bytes: environment.memory_bytes,
@@ -192,11 +192,22 @@ impl Manifest {
         let differ = pairs.into_iter().filter(|(_, one, other)| one != other);
         let mut all: Vec<String> = differ.map(|(words, ..)| words.to_owned()).collect();
         all.extend(programs::differences(&self.programs, &other.programs));
-        let changed = self.configurations.iter().filter(|(path, hash)| {
-            // A plan that names another configuration differs itself.
-            other.configurations.get(*path).is_some_and(|other| other != *hash)
-        });
-        all.extend(changed.map(|(path, _)| format!("the configuration `{path}` has changed")));
+        // A plan that names another configuration differs itself.
+        let both = self
+            .configurations
+            .iter()
+            .filter_map(|(path, one)| Some((path, one, other.configurations.get(path)?)));
+        for (path, one, other) in both {
+            let files: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            let changed = files.into_iter().filter(|file| one.get(*file) != other.get(*file));
+            all.extend(changed.map(|file| {
+                if Path::new(path).file_name() == Some(OsStr::new(file)) {
+                    format!("the configuration `{path}` has changed")
+                } else {
+                    format!("the file `{file}` of the configuration `{path}` has changed")
+                }
+            }));
+        }
         all
     }
 
@@ -237,7 +248,7 @@ pub(crate) fn read(path: &Path) -> Result<(String, Manifest), Failure> {
     let text = fs::read_to_string(path.join(STUDY)).map_err(|error| of(&error))?;
     let manifest = fs::read_to_string(path.join(RUN)).map_err(|error| of(&error))?;
     let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| of(&error))?;
-    if manifest.format == FORMAT {
+    if manifest.format == RUN_FOLDER_FORMAT {
         Ok((text, manifest))
     } else {
         Err(of(&format!("unsupported format `{}`", manifest.format)))
@@ -429,7 +440,7 @@ mod tests {
     /// A manifest as it was written before studies recorded their looks.
     fn manifest() -> Manifest {
         serde_json::from_value(serde_json::json!({
-            "format": FORMAT, "file_name": "", "hoptax_version": "", "envoy_version": "", "rounds": 2,
+            "format": RUN_FOLDER_FORMAT, "file_name": "", "hoptax_version": "", "envoy_version": "", "rounds": 2,
             "seed": 1, "study": "", "plan_hash": "", "hoptax_hash": "", "envoy_hash": "", "cpu_model": "",
             "cpus": 1, "memory_bytes": 1, "kernel": "", "machine": MachineProbe::default(),
             "never_halted": false, "started_at": "", "resumed_after_rounds": [],
@@ -448,6 +459,22 @@ mod tests {
         let (_, then) = read(at).unwrap();
         let (_resumed, complete) = RunFolder::resume(at, &then, &manifest()).unwrap();
         assert_eq!((then.looks.as_slice(), complete.looks.as_slice()), (&[1][..], &[1][..]));
+    }
+
+    #[test]
+    fn each_file_of_a_configuration_that_has_changed_is_named() {
+        let of = |hashes: [&str; 3]| {
+            let files = ["envoy.yaml", "lua/envoy.yaml", "ca.pem"].map(str::to_owned);
+            let files = files.into_iter().zip(hashes.map(str::to_owned)).collect();
+            Manifest { configurations: [("conf/envoy.yaml".to_owned(), files)].into(), ..manifest() }
+        };
+        let then = of(["a", "b", "c"]);
+        assert_eq!(then.program_differences(&then), [""; 0]);
+        let others = ["the file `ca.pem`", "the file `lua/envoy.yaml`"];
+        let others = others.map(|file| format!("{file} of the configuration `conf/envoy.yaml` has changed"));
+        assert_eq!(then.program_differences(&of(["a", "x", "x"])), others);
+        let own = ["the configuration `conf/envoy.yaml` has changed"];
+        assert_eq!(then.program_differences(&of(["x", "b", "c"])), own);
     }
 
     #[test]

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Activity, BillResult, BilledInteractions, BilledPair, BilledSum, Decision, StudyResult};
+use hoptax_result::{Activity, BillResult, BilledPair, BilledSecondStudy, BilledSum, Decision, StudyResult};
 
 use super::sum;
 use crate::summary::sum_of_cpu_costs;
@@ -60,7 +60,7 @@ pub fn suspects(bill: &BillResult) -> Vec<String> {
 ///
 /// **Method.** Each pair is a sum of two parts, as the sum of a bill is of all; the sum of the interactions of all pairs is that
 /// of [`sum_of_cpu_costs`] with every arm once, weighted by the number of pairs that it is in.
-pub fn interactions(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> BilledInteractions {
+pub fn second_study(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> BilledSecondStudy {
     let billed = pairs.iter().map(|pair| BilledPair {
         parts: pair.parts.clone(),
         sum: pair
@@ -77,7 +77,7 @@ pub fn interactions(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> Bil
             *weights.entry(arm).or_default() += weight;
         }
     }
-    BilledInteractions {
+    BilledSecondStudy {
         verdict: result.verdict,
         rounds: result.plan.rounds_completed,
         sum: sum(result, parts, BillResult::ALL_OFF),
@@ -131,7 +131,7 @@ loads:";
     #[test]
     fn the_pair_that_interacts_is_told_from_one_that_does_not() {
         let study = study_with_pairs(cpu_us);
-        let found = interactions(
+        let found = second_study(
             &study,
             &["no-lua", "no-cors", "no-rbac"],
             &[
@@ -166,7 +166,7 @@ loads:";
             "all-off" | "baseline" => 50.0,
             _ => 100.0,
         });
-        let found = interactions(&study, &["no-lua", "no-cors"], &[]);
+        let found = second_study(&study, &["no-lua", "no-cors"], &[]);
         assert_eq!((found.pairs.len(), found.pairs_us), (0, None));
         let sum = found.sum.unwrap();
         assert!(is_near(sum.parts_us.estimate, 40.0) && is_near(sum.together_us.estimate, 50.0), "{sum:?}");
