@@ -26,6 +26,7 @@ pub mod reload;
 pub mod reserved_port;
 pub mod running;
 pub mod sampler;
+pub mod scoped;
 pub mod signals;
 pub mod sockets;
 pub mod spinner;

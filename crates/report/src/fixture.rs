@@ -407,6 +407,7 @@ pub(crate) fn load() -> LoadResult {
         failed: 48,
         timed_out: 1,
         unfinished: 1,
+        sent_again: 0,
     };
     load.unsent.insert("busy".to_owned(), 100);
     load.waiting = Waiting { most: 7, total_s: 0.0123 };
