@@ -19,6 +19,7 @@ pub mod link;
 pub mod machine;
 pub mod namespace;
 pub mod network;
+pub mod open_files;
 pub mod parts;
 pub mod pressure;
 pub mod processors;
