@@ -25,14 +25,15 @@ struct Seen {
     most: AtomicUsize,
 }
 
-/// Serves a connection that first allows `limits[0]` concurrent streams, and the next of the limits after every five requests, or when
-/// the client waits for it. It answers a request once the client sends no more.
+/// Serves a connection that first allows `limits[0]` concurrent streams, and the next of the limits after every five requests, or some time
+/// after it has allowed none. It answers a request once the client sends no more.
 fn serve(stream: TcpStream, limits: &[u32], seen: &Seen) {
     let mut left = limits.iter().copied();
     let first = left.next().unwrap_or(u32::MAX);
     let Some(mut peer) = Http2Peer::accept_allowing(stream, first) else { return };
     // Of the limits that were sent, those that the client has not acknowledged yet.
     let (mut announced, mut acknowledged) = (vec![first], u32::MAX);
+    let mut latest = first;
     let (mut open, mut requests) = (Vec::new(), 0);
     loop {
         match peer.next() {
@@ -51,16 +52,21 @@ fn serve(stream: TcpStream, limits: &[u32], seen: &Seen) {
                 {
                     peer.allow(next);
                     announced.push(next);
+                    latest = next;
                 }
             }
-            Sent::Nothing if open.is_empty() => {
-                if let Some(next) = left.next() {
-                    peer.allow(next);
-                    announced.push(next);
-                }
+            Sent::Nothing if !open.is_empty() => {
+                peer.respond(open.remove(0));
             }
             Sent::Nothing => {
-                peer.respond(open.remove(0));
+                // The client waits for another limit, or has no request.
+                if latest == 0
+                    && let Some(next) = left.next()
+                {
+                    peer.allow(next);
+                    announced.push(next);
+                    latest = next;
+                }
             }
             Sent::End => return,
         }
