@@ -79,6 +79,7 @@ pub(crate) enum Kind {
     TimedOut,
     Unfinished,
     Unsent,
+    SentAgain,
     Failure(String),
 }
 
@@ -194,6 +195,7 @@ fn count(result: &LoadResult, kind: &Kind) -> (u64, u64) {
         Kind::TimedOut => book.timed_out,
         Kind::Unfinished => book.unfinished,
         Kind::Unsent => return (book.unsent, book.planned),
+        Kind::SentAgain => book.sent_again,
         Kind::Failure(name) => result.failures.get(name).copied().unwrap_or_default(),
     };
     (count, book.sent)
@@ -278,6 +280,7 @@ fn metric_of(text: &str) -> Result<Metric, String> {
         "timed-out" => return requests(Kind::TimedOut),
         "unfinished" => return requests(Kind::Unfinished),
         "unsent" => return requests(Kind::Unsent),
+        "sent-again" => return requests(Kind::SentAgain),
         _ if FAILURES.contains(&text) || text.starts_with(STREAM_RESET) => {
             return requests(Kind::Failure(text.to_owned()));
         }

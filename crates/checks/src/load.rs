@@ -8,6 +8,7 @@ mod generator;
 mod host;
 mod lag;
 mod merged;
+mod multiplexed;
 mod offered;
 mod releases;
 mod samples;
@@ -33,6 +34,8 @@ pub const ALL: &[Check<LoadResult>] = &[
     releases::LITTLE,
     errors::ERRORS,
     errors::MISMATCHES,
+    multiplexed::SENT_AGAIN,
+    multiplexed::STREAM_LIMIT,
     generator::SATURATED,
     generator::EXHAUSTED,
     generator::RUN_DELAY,
@@ -42,6 +45,7 @@ pub const ALL: &[Check<LoadResult>] = &[
     host::PRESSURE,
     host::THROTTLED,
     host::CLOCK,
+    host::UNSEEN,
     steady::STEADY_STATE,
     steady::DRIFT,
     samples::UNFINISHED,

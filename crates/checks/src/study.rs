@@ -23,6 +23,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::BOOK,
     arms::OFFERED,
     arms::ERRORS,
+    arms::SENT_AGAIN,
     missing::MISSING,
     known::RESPONSE_TIME,
     known::CPU_TIME,

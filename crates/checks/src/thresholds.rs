@@ -53,6 +53,7 @@ thresholds! {
     MISSING_OF_TAIL = max("missing-of-tail", 0.5, "Requests of an open load without a response time, as a share of those above a quantile, 1 - p, above which a study withholds the quantile. If half are missing, the p99 of the others may be the p98.5 of all.");
     MISMATCH_SHARE = max("mismatch-share", 0.000_01, "Share of responses that do not match the expectation: the subject did not do the work.");
     ADMITTED_ERROR = max("admitted-error", 0.05, "Relative deviation of the admitted requests from the number that a limit should admit.");
+    SENT_AGAIN = max("sent-again", 0.01, "How often requests were sent again, as a share of the requests sent, because the server handed them back unprocessed. Above it, response times are those of two tries. nginx with its default of 1,000 requests per connection hands back 0.5 % with 8 streams.");
     LOAD_DEVIATION = max("load-deviation", 0.05, "Relative deviation of sent from planned requests in a twentieth of the trial (RFC 9411: sustained rate within 5 %). With few requests, chance variation is allowed.");
     CONNECTIONS_LOST = max("connections-lost", 0.1, "Share of the connections that were closed in some hundredth of the trial (RFC 9411: within 10 %).");
     STEADY_CHANGE = max("steady-change", 0.05, "Change of the median response time where the steady state begins, if it begins in the second half of the trial.");

@@ -156,8 +156,8 @@ Each connection may speak HTTP/1.1, HTTP/2, WebSocket (messages are echoed) or g
 begin with TLS, and HTTP/3 (also with gRPC) is served on the UDP port of the same number.
 Bidirectional answers each message as it arrives, and each message has its own delay.")]
 pub(crate) struct OriginArguments {
-    /// Listen address; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    /// Listen address; port 0 selects a free port. A link-local address needs its interface: `[fe80::1%eth0]:8080`
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = hoptax_host::scoped::socket_address)]
     pub(crate) listen: SocketAddr,
     /// Number of worker threads
     #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]

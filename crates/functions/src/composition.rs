@@ -189,6 +189,13 @@ impl Composition {
             .collect()
     }
 
+    /// What descriptors of the proxy's process must link to, each with the function that it belongs to.
+    pub fn opens(&self) -> impl Iterator<Item = (&Component, &str)> {
+        self.components
+            .iter()
+            .flat_map(|component| component.function.opens.iter().map(move |link| (component, link.as_str())))
+    }
+
     /// TLS on the connections on both sides.
     pub fn secured(&self) -> Secured {
         let first =

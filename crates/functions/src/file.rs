@@ -142,6 +142,8 @@ struct FunctionFile {
     environment: BTreeMap<String, String>,
     known_answer: Option<KnownAnswerFile>,
     proof: Vec<String>,
+    #[serde(default)]
+    opens: Vec<String>,
     workers: Option<u32>,
     limit: Option<String>,
     #[serde(default)]
@@ -240,6 +242,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         known_answer,
         known_cpu_us,
         proof: file.proof,
+        opens: file.opens,
         workers: file.workers,
         limit: file.limit,
         application: file.application,

@@ -52,6 +52,9 @@ pub struct Function {
     pub(crate) known_cpu_us: Option<String>,
     /// Statistics of Envoy's admin interface that show that the function was active, as templates: see [`Proof`].
     pub(crate) proof: Vec<String>,
+    /// What descriptors of the proxy's process link to while the function is active, for a function that Envoy silently replaces where
+    /// the kernel lacks it.
+    pub opens: Vec<String>,
     /// The rate limit that it enforces, in requests per second, as a template; also the burst size.
     pub(crate) limit: Option<String>,
     /// Flags of the application behind the proxy with values as templates, if the application performs the function.

@@ -6,14 +6,20 @@
 //! request waits for the slowest stream. The connection closes when its last request ends, also by a timeout, so the
 //! number of draining connections is bounded by the number of slots.
 //!
+//! A request waits in its lane while the lane's connection opens, and while as many requests are in flight on that connection as the
+//! server allows. Those that wait are written in the order of their age, and none overtakes an older one. A request that the
+//! server hands back unprocessed waits again, so it keeps its place before younger ones.
+//!
 //! | state | event | next state |
 //! |---|---|---|
 //! | closed | the first request of its lane | connecting |
 //! | connecting | the socket is connected | handshaking |
 //! | handshaking | the protocol is ready: waiting requests are written | open |
 //! | connecting, handshaking | failure: waiting requests fail with it, and their slots back off | closed |
+//! | connecting, handshaking | GOAWAY: waiting requests are handed back | closed |
 //! | connecting, handshaking | connect timeout: waiting requests go to the next attempt | closed |
-//! | open | GOAWAY, maximum number of requests, maximum age | draining, or closed if no request is in flight |
+//! | open | another limit on concurrent requests: waiting requests are written up to it | open |
+//! | open | GOAWAY, maximum number of requests, maximum age, a request handed back | draining, or closed if no request is in flight |
 //! | draining | its last request ends | closed |
 //! | open, draining | failure: requests fail with it; those not yet written move to the lane's next connection | closed |
 //!
@@ -21,9 +27,12 @@
 //! sequences of events.
 
 mod events;
+#[cfg(test)]
+mod examples;
 mod ids;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::VecDeque;
 
@@ -34,12 +43,31 @@ use crate::recording::Failure;
 
 /// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
+enum Place {
     Idle,
-    /// A request waits for this connection to open.
-    Waiting(ConnectionId),
+    /// A request waits in its lane. `is_held`: it has been reported that it waits for others on an open connection.
+    Waiting {
+        is_held: bool,
+    },
     /// A request is in flight on this connection.
     InFlight(ConnectionId),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    place: Place,
+    /// Age of its request: the number of requests before it.
+    number: u64,
+    /// How often its request was sent again.
+    sent_again: u8,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    /// The connection that accepts the next request.
+    current: Option<ConnectionId>,
+    /// The slots whose requests wait, the oldest first.
+    waiting: VecDeque<SlotId>,
 }
 
 /// A connection, or the free entry of a closed one.
@@ -56,32 +84,37 @@ pub(crate) struct Connections {
     layout: Layout,
     /// Whether the protocol can cancel a request without closing its connection.
     cancels: bool,
-    /// By lane: the connection that accepts the next request.
-    current: Vec<Option<ConnectionId>>,
+    lanes: Vec<Lane>,
     slots: Vec<Slot>,
     entries: Vec<Entry>,
     /// Indices of free entries.
     free_entries: Vec<u32>,
     actions: VecDeque<Action>,
+    /// Number of requests so far.
+    requests: u64,
     in_flight: usize,
     established: usize,
     opening: usize,
+    waiting: usize,
 }
 
 impl Connections {
     /// Lanes without connections. `cancels`: whether the protocol can cancel a request without closing its connection.
     pub(crate) fn new(layout: Layout, cancels: bool) -> Self {
+        let slot = Slot { place: Place::Idle, number: 0, sent_again: 0 };
         Self {
             layout,
             cancels,
-            current: vec![None; layout.lanes as usize],
-            slots: vec![Slot::Idle; (layout.lanes * layout.streams) as usize],
+            lanes: vec![Lane::default(); layout.lanes as usize],
+            slots: vec![slot; (layout.lanes * layout.streams) as usize],
             entries: Vec::with_capacity(layout.lanes as usize),
             free_entries: Vec::new(),
             actions: VecDeque::new(),
+            requests: 0,
             in_flight: 0,
             established: 0,
             opening: 0,
+            waiting: 0,
         }
     }
 
@@ -104,7 +137,7 @@ impl Connections {
 
     /// The connection that accepts the next request of a lane, if there is one.
     pub(crate) fn current(&self, lane: LaneId) -> Option<ConnectionId> {
-        self.current[lane.index()]
+        self.lanes[lane.index()].current
     }
 
     /// The connections that are not closed.
@@ -113,22 +146,29 @@ impl Connections {
         alive.map(|(entry, index)| ConnectionId::new(index, entry.generation))
     }
 
-    /// The slots whose requests wait for a connection to open.
-    pub(crate) fn waiting(&self, connection: ConnectionId) -> impl Iterator<Item = SlotId> + '_ {
-        let slots = self.layout.slots_of(self.lane(connection));
-        slots.filter(move |slot| self.slots[slot.index()] == Slot::Waiting(connection))
+    /// The slots whose requests wait for a connection: for it to open, or for other requests on it to end. The oldest comes first.
+    pub(crate) fn waiting_for(&self, connection: ConnectionId) -> impl Iterator<Item = SlotId> + '_ {
+        let lane = &self.lanes[self.lane(connection).index()];
+        let is_current = lane.current == Some(connection);
+        lane.waiting.iter().copied().filter(move |_| is_current)
     }
 
     /// The slot of the request in flight on a stream of a connection; None if there is none, as on a closed connection.
     #[inline]
     pub(crate) fn in_flight_on(&self, connection: ConnectionId, stream: StreamId) -> Option<SlotId> {
         let slot = self.layout.slot(self.lane(connection), stream);
-        (self.slots.get(slot.index()) == Some(&Slot::InFlight(connection))).then_some(slot)
+        let place = self.slots.get(slot.index()).map(|slot| slot.place);
+        (place == Some(Place::InFlight(connection))).then_some(slot)
     }
 
     /// Number of requests without an end, including those that wait for a connection to open.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// Number of requests that wait in their lanes.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
     }
 
     /// Number of open and draining connections.
@@ -154,9 +194,21 @@ impl Connections {
     /// A request takes an idle slot. Queues actions for [`Self::next_action`], as every change does.
     #[inline]
     pub(crate) fn request(&mut self, slot: SlotId) {
-        assert_eq!(self.slots[slot.index()], Slot::Idle, "a slot carries one request at a time");
+        let entry = &mut self.slots[slot.index()];
+        assert_eq!(entry.place, Place::Idle, "a slot carries one request at a time");
+        (entry.number, entry.sent_again) = (self.requests, 0);
+        self.requests += 1;
         self.in_flight += 1;
-        self.assign(slot);
+        let lane = self.layout.lane(slot);
+        // The usual case, without a way through the queue.
+        if self.lanes[lane.index()].waiting.is_empty()
+            && let Some(connection) = self.current(lane)
+            && self.write(connection, slot)
+        {
+            return;
+        }
+        self.put_in_line(slot);
+        self.serve(lane);
     }
 
     /// A request is answered in full. Nothing changes if its connection is closed: the request has ended.
@@ -174,15 +226,20 @@ impl Connections {
                 }
             }
             Event::Connected(connection) => {
-                if let State::Connecting { waiting } = self.state(connection) {
-                    self.set_state(connection, State::Handshaking { waiting });
+                if self.state(connection) == State::Connecting {
+                    self.set_state(connection, State::Handshaking);
                 }
             }
-            Event::Ready { connection, requests } => self.ready(connection, requests),
+            Event::Ready { connection, requests, streams } => self.ready(connection, requests, streams),
+            Event::Limit { connection, streams } => self.limit(connection, streams),
             Event::StreamFailed { connection, stream, failure } => {
                 self.end_stream(connection, stream, End::Failed(failure));
             }
-            Event::Drain(connection) => self.start_drain(connection),
+            Event::HandedBack { connection, stream, failure } => self.hand_back(connection, stream, failure),
+            Event::Drain(connection) => {
+                self.start_drain(connection);
+                self.serve(self.lane(connection));
+            }
             Event::Failed { connection, failure } => self.fail(connection, failure),
             Event::TimedOut(slot) => self.time_out(slot),
             Event::ConnectTimedOut(connection) => self.time_out_connect(connection),
@@ -190,37 +247,9 @@ impl Connections {
         }
     }
 
-    /// Assigns a request to the current connection of its lane.
-    fn assign(&mut self, slot: SlotId) {
-        let lane = self.layout.lane(slot);
-        let connection = match self.current(lane) {
-            Some(connection) => connection,
-            None => self.open(lane),
-        };
-        match self.state_mut(connection) {
-            State::Connecting { waiting } | State::Handshaking { waiting } => {
-                *waiting += 1;
-                self.slots[slot.index()] = Slot::Waiting(connection);
-            }
-            State::Open { in_flight, requests_left } => {
-                *in_flight += 1;
-                *requests_left = requests_left.saturating_sub(1);
-                let is_last = *requests_left == 0;
-                self.slots[slot.index()] = Slot::InFlight(connection);
-                self.actions.push_back(Action::Write { connection, slot });
-                if is_last {
-                    self.start_drain(connection);
-                }
-            }
-            state @ (State::Draining { .. } | State::Closed) => {
-                unreachable!("{state:?} is not a state of a lane's current connection")
-            }
-        }
-    }
-
     /// Opens a new connection for a lane.
     fn open(&mut self, lane: LaneId) -> ConnectionId {
-        let state = State::Connecting { waiting: 0 };
+        let state = State::Connecting;
         let connection = if let Some(index) = self.free_entries.pop() {
             let entry = &mut self.entries[index as usize];
             *entry = Entry { generation: entry.generation.wrapping_add(1), lane, state };
@@ -229,22 +258,33 @@ impl Connections {
             self.entries.push(Entry { generation: 0, lane, state });
             ConnectionId::new(self.entries.len() as u32 - 1, 0)
         };
-        self.current[lane.index()] = Some(connection);
+        self.lanes[lane.index()].current = Some(connection);
         self.opening += 1;
         self.actions.push_back(Action::Open(connection));
         connection
     }
 
-    fn ready(&mut self, connection: ConnectionId, requests: u32) {
-        let State::Handshaking { .. } = self.state(connection) else { return };
-        let waiting: Vec<SlotId> = self.waiting(connection).collect();
+    fn ready(&mut self, connection: ConnectionId, requests: u32, streams: u32) {
+        if self.state(connection) != State::Handshaking {
+            return;
+        }
         self.opening -= 1;
         self.established += 1;
-        self.set_state(connection, State::Open { in_flight: 0, requests_left: requests.max(1) });
-        // Requests beyond its limit open another connection.
-        for slot in waiting {
-            self.assign(slot);
+        let requests_left = requests.max(1);
+        self.set_state(connection, State::Open { in_flight: 0, requests_left, streams });
+        self.serve(self.lane(connection));
+    }
+
+    /// The server allows another number of concurrent requests.
+    fn limit(&mut self, connection: ConnectionId, allowed: u32) {
+        // A connection that drains gets no further request, and one that opens states its limit when it is ready.
+        if !matches!(self.state(connection), State::Open { .. }) {
+            return;
         }
+        if let State::Open { streams, .. } = self.state_mut(connection) {
+            *streams = allowed;
+        }
+        self.serve(self.lane(connection));
     }
 
     fn end_stream(&mut self, connection: ConnectionId, stream: StreamId, end: End) {
@@ -254,6 +294,18 @@ impl Connections {
         };
         self.decrement_in_flight(connection);
         self.end(slot, end, false);
+        self.serve(self.layout.lane(slot));
+    }
+
+    /// The server has not processed a request: another connection gets it, and this one gets no further request.
+    fn hand_back(&mut self, connection: ConnectionId, stream: StreamId, failure: Failure) {
+        let Some(slot) = self.in_flight_on(connection, stream) else {
+            return self.fail(connection, Failure::Malformed);
+        };
+        self.start_drain(connection);
+        self.decrement_in_flight(connection);
+        self.send_again(slot, failure);
+        self.serve(self.layout.lane(slot));
     }
 
     /// Decrements the in-flight count. A draining connection closes at zero.
@@ -263,17 +315,21 @@ impl Connections {
                 self.close(connection);
             }
             State::Open { in_flight, .. } | State::Draining { in_flight } => *in_flight -= 1,
-            state @ (State::Connecting { .. } | State::Handshaking { .. } | State::Closed) => {
+            state @ (State::Connecting | State::Handshaking | State::Closed) => {
                 unreachable!("a connection that is not open has no request in flight: {state:?}")
             }
         }
     }
 
+    /// The caller lets the lane's waiting requests go to the next connection.
     fn start_drain(&mut self, connection: ConnectionId) {
         match self.state(connection) {
-            // It ended before it accepted a request, so opening it failed.
-            State::Connecting { .. } | State::Handshaking { .. } => {
-                self.fail(connection, Failure::Unprocessed);
+            // It ended before it accepted a request.
+            State::Connecting | State::Handshaking => {
+                let waiting = self.close_opening(connection);
+                for slot in waiting {
+                    self.send_again(slot, Failure::Unprocessed);
+                }
             }
             State::Open { in_flight: 0, .. } => {
                 self.close(connection);
@@ -286,42 +342,49 @@ impl Connections {
         }
     }
 
+    /// Closes a connection that is being opened. Returns the slots whose requests waited for it, which the caller ends or moves.
+    fn close_opening(&mut self, connection: ConnectionId) -> VecDeque<SlotId> {
+        self.close(connection);
+        let lane = self.lane(connection);
+        let waiting = std::mem::take(&mut self.lanes[lane.index()].waiting);
+        self.waiting -= waiting.len();
+        waiting
+    }
+
     fn fail(&mut self, connection: ConnectionId, failure: Failure) {
         let lane = self.lane(connection);
         match self.state(connection) {
             State::Closed => {}
-            State::Connecting { .. } | State::Handshaking { .. } => {
-                let waiting: Vec<SlotId> = self.waiting(connection).collect();
-                self.close(connection);
-                for slot in waiting {
+            State::Connecting | State::Handshaking => {
+                for slot in self.close_opening(connection) {
                     self.end(slot, End::Failed(failure), true);
                 }
             }
             State::Open { .. } | State::Draining { .. } => {
                 let unsent = self.close(connection);
                 for slot in self.layout.slots_of(lane) {
-                    if self.slots[slot.index()] == Slot::InFlight(connection) && !unsent.contains(&slot) {
+                    if self.slots[slot.index()].place == Place::InFlight(connection)
+                        && !unsent.contains(&slot)
+                    {
                         self.end(slot, End::Failed(failure), false);
                     }
                 }
                 for slot in unsent {
-                    self.assign(slot);
+                    self.put_in_line(slot);
                 }
+                self.serve(lane);
             }
         }
     }
 
     fn time_out(&mut self, slot: SlotId) {
-        match self.slots[slot.index()] {
-            Slot::Idle => {}
-            Slot::Waiting(connection) => {
-                match self.state_mut(connection) {
-                    State::Connecting { waiting } | State::Handshaking { waiting } => *waiting -= 1,
-                    state => unreachable!("a request waits for a connection that is {state:?}"),
-                }
+        match self.slots[slot.index()].place {
+            Place::Idle => {}
+            Place::Waiting { .. } => {
+                self.take_from_line(slot);
                 self.end(slot, End::TimedOut, false);
             }
-            Slot::InFlight(connection) => {
+            Place::InFlight(connection) => {
                 let write = Action::Write { connection, slot };
                 let stream = self.layout.stream(slot);
                 if let Some(position) = self.actions.iter().position(|action| *action == write) {
@@ -334,20 +397,18 @@ impl Connections {
                 }
                 self.decrement_in_flight(connection);
                 self.end(slot, End::TimedOut, false);
+                self.serve(self.layout.lane(slot));
             }
         }
     }
 
     fn time_out_connect(&mut self, connection: ConnectionId) {
-        let (State::Connecting { .. } | State::Handshaking { .. }) = self.state(connection) else {
+        let (State::Connecting | State::Handshaking) = self.state(connection) else {
             // It has opened in the meantime.
             return;
         };
-        let waiting: Vec<SlotId> = self.waiting(connection).collect();
         self.close(connection);
-        for slot in waiting {
-            self.assign(slot);
-        }
+        self.serve(self.lane(connection));
     }
 
     fn stop(&mut self) {
@@ -357,8 +418,10 @@ impl Connections {
             // A response may still arrive on it, so it cannot be reused.
             self.close(connection);
         }
+        self.lanes.iter_mut().for_each(|lane| lane.waiting.clear());
+        self.waiting = 0;
         for slot in self.layout.slots() {
-            if self.slots[slot.index()] != Slot::Idle {
+            if self.slots[slot.index()].place != Place::Idle {
                 self.end(slot, End::Unfinished, false);
             }
         }
@@ -366,7 +429,7 @@ impl Connections {
 
     /// Ends a request and frees its slot.
     fn end(&mut self, slot: SlotId, end: End, backs_off: bool) {
-        self.slots[slot.index()] = Slot::Idle;
+        self.slots[slot.index()].place = Place::Idle;
         self.in_flight -= 1;
         self.actions.push_back(Action::End { slot, end, backs_off });
     }
@@ -404,7 +467,7 @@ impl Connections {
 
     /// Removes a connection from its lane, so that the next request opens another one.
     fn detach(&mut self, connection: ConnectionId) {
-        let current = &mut self.current[self.entries[connection.index()].lane.index()];
+        let current = &mut self.lanes[self.entries[connection.index()].lane.index()].current;
         if *current == Some(connection) {
             *current = None;
         }

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hoptax_host::scoped::{InvalidAddress, ScopedAddress, interface_of, is_link_local};
 use hoptax_wire::proxy_protocol::{self, Version};
 use ipnet::IpNet;
 use nix::sys::socket::{setsockopt, sockopt as nix_sockopt};
@@ -52,6 +53,13 @@ pub enum Peer {
     Unix(PathBuf),
 }
 
+impl Peer {
+    /// Whether it is a link-local address without its interface.
+    pub(crate) fn lacks_zone(&self) -> bool {
+        matches!(self, Self::Address(address) if is_link_local(address.ip()) && interface_of(*address) == 0)
+    }
+}
+
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -61,24 +69,48 @@ impl fmt::Display for Peer {
     }
 }
 
-/// A source address, or a network of them: `192.0.2.7`, `192.0.2.0/28`.
+/// A source address, or a network of them: `192.0.2.7`, `192.0.2.0/28`, `fe80::1%eth0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source(IpNet);
+pub enum Source {
+    /// An address, perhaps with its interface.
+    Address(ScopedAddress),
+    /// A network.
+    Network(IpNet),
+}
 
 impl FromStr for Source {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let address = || text.parse::<IpAddr>().map(IpNet::from).ok();
-        text.parse().ok().or_else(address).map(Self).ok_or_else(|| {
-            format!("`{text}` is neither an address nor a network; write it as `192.0.2.7` or `192.0.2.0/28`")
-        })
+        match (text.parse(), text.parse()) {
+            (Ok(network), _) => Ok(Self::Network(network)),
+            (_, Ok(address)) => Ok(Self::Address(address)),
+            (_, Err(InvalidAddress::Address(_))) => Err(format!(
+                "`{text}` is neither an address nor a network; write it as `192.0.2.7` or `192.0.2.0/28`"
+            )),
+            (_, Err(error)) => Err(format!("`{text}`: {error}")),
+        }
+    }
+}
+
+impl Source {
+    fn addresses(&self) -> Box<dyn Iterator<Item = ScopedAddress>> {
+        match self {
+            Self::Address(address) => Box::new(std::iter::once(*address)),
+            Self::Network(network) => Box::new(network.hosts().map(ScopedAddress::from)),
+        }
     }
 }
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.prefix_len() == self.0.max_prefix_len() { self.0.addr().fmt(f) } else { self.0.fmt(f) }
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Network(network) if network.prefix_len() == network.max_prefix_len() => {
+                network.addr().fmt(f)
+            }
+            Self::Network(network) => network.fmt(f),
+        }
     }
 }
 
@@ -86,8 +118,8 @@ impl fmt::Display for Source {
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     given: Vec<Source>,
-    v4: Arc<[IpAddr]>,
-    v6: Arc<[IpAddr]>,
+    v4: Arc<[ScopedAddress]>,
+    v6: Arc<[ScopedAddress]>,
 }
 
 impl Sources {
@@ -97,12 +129,12 @@ impl Sources {
     /// # Errors
     /// When there are more than 65,536.
     pub fn new(given: Vec<Source>) -> Result<Self, String> {
-        let addresses: Vec<IpAddr> =
-            given.iter().flat_map(|source| source.0.hosts()).take(MAX_SOURCES + 1).collect();
+        let addresses: Vec<ScopedAddress> =
+            given.iter().flat_map(Source::addresses).take(MAX_SOURCES + 1).collect();
         if addresses.len() > MAX_SOURCES {
             return Err(format!("more than {MAX_SOURCES} source addresses; use a smaller network"));
         }
-        let (v4, v6): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv4);
+        let (v4, v6): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.ip().is_ipv4());
         Ok(Self { given, v4: v4.into(), v6: v6.into() })
     }
 
@@ -111,15 +143,16 @@ impl Sources {
         &self.given
     }
 
-    fn to(&self, peer: SocketAddr) -> &[IpAddr] {
+    fn to(&self, peer: SocketAddr) -> &[ScopedAddress] {
         if peer.is_ipv4() { &self.v4 } else { &self.v6 }
     }
 
-    /// The source address of a connection to `peer`; None if the kernel chooses.
-    fn nth(&self, peer: SocketAddr, number: usize) -> Result<Option<IpAddr>, Errno> {
+    /// The source address of a connection to `peer`, on the interface of the peer if it needs one and names none; None if the kernel
+    /// chooses.
+    fn nth(&self, peer: SocketAddr, number: usize) -> Result<Option<ScopedAddress>, Errno> {
         let addresses = self.to(peer);
         match addresses.get(number % addresses.len().max(1)) {
-            Some(address) => Ok(Some(*address)),
+            Some(address) => Ok(Some(address.or_on(interface_of(peer)))),
             None if self.given.is_empty() => Ok(None),
             None => Err(Errno::AFNOSUPPORT),
         }
@@ -223,7 +256,7 @@ pub(crate) fn set_timeout(socket: &impl AsFd, timeout: Duration) -> Result<(), E
 }
 
 /// A non-blocking socket, bound to `source` if there is one.
-fn socket(peer: SocketAddr, kind: SocketType, source: Option<IpAddr>) -> Result<OwnedFd, Errno> {
+fn socket(peer: SocketAddr, kind: SocketType, source: Option<ScopedAddress>) -> Result<OwnedFd, Errno> {
     let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(family, kind, flags, None)?;
@@ -232,7 +265,7 @@ fn socket(peer: SocketAddr, kind: SocketType, source: Option<IpAddr>) -> Result<
         // reserve a port of the source address for a single connection.
         setsockopt(&socket, nix_sockopt::IpBindAddressNoPort, &true)
             .map_err(|error| Errno::from_raw_os_error(error as i32))?;
-        rustix::net::bind(&socket, &SocketAddr::from((source, 0)))?;
+        rustix::net::bind(&socket, &source.with_port(0))?;
     }
     Ok(socket)
 }
@@ -259,6 +292,15 @@ mod tests {
         assert_eq!(self::sources(&["::1"]).nth(four, 0), Err(Errno::AFNOSUPPORT));
         let given: Vec<_> = sources.given().iter().map(Source::to_string).collect();
         assert_eq!(given, ["127.0.1.0/30", "::1", "127.0.2.9"]);
+    }
+
+    #[test]
+    fn a_link_local_source_is_on_its_interface_or_on_that_of_the_server() {
+        let sources = sources(&["fe80::2", "fe80::3%5", "2001:db8::1"]);
+        let peer = "[fe80::1%7]:80".parse().unwrap();
+        let nth = [0, 1, 2].map(|number| sources.nth(peer, number).unwrap().unwrap().to_string());
+        assert_eq!(nth, ["fe80::2%7", "fe80::3%5", "2001:db8::1"]);
+        assert!("fe80::2%no-such".parse::<Source>().unwrap_err().contains("no network interface"));
     }
 
     #[test]

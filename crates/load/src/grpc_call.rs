@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hoptax_wire::http2::{Http2, Settings};
 use hoptax_wire::tls::{ClientConfig, Tls, TlsError};
-use hoptax_wire::{Event, ProtocolError, Response};
+use hoptax_wire::{Encoded, Event, ProtocolError, Response};
 use thiserror::Error;
 
 use crate::dial::Dial;
@@ -64,9 +64,8 @@ pub fn grpc_call(
     let mut plain = Vec::new();
     client.open(&mut plain);
     let mut call = Call { socket, tls, client };
-    call.client.send(0, &target.request, &target.request.bytes, &mut plain);
     call.send(&plain)?;
-    let response = call.response()?;
+    let response = call.response(&target.request)?;
     match response.grpc_status {
         Some(0) => Ok(call.client.kept().to_vec()),
         grpc_status => Err(GrpcCallError::Refused { status: response.status, grpc_status }),
@@ -99,7 +98,9 @@ impl Call {
         Ok(())
     }
 
-    fn response(&mut self) -> Result<Response, GrpcCallError> {
+    /// Sends the request as soon as the server allows one, and reads the response.
+    fn response(&mut self, request: &Encoded) -> Result<Response, GrpcCallError> {
+        let mut is_sent = false;
         let (mut buffer, mut decrypted, mut events) = (vec![0; 16 * 1024], Vec::new(), Vec::new());
         loop {
             let read = match self.socket.read(&mut buffer) {
@@ -121,12 +122,19 @@ impl Call {
             }
             let mut replies = Vec::new();
             self.client.feed(bytes, &mut replies, &mut events)?;
+            if !is_sent && self.client.settings_received() && self.client.max_streams() > 0 {
+                self.client.send(0, request, &request.bytes, &mut replies);
+                is_sent = true;
+            }
             self.send(&replies)?;
             for event in events.drain(..) {
                 match event {
                     Event::Answered { response, .. } => return Ok(response),
                     Event::Lost { .. } => return Err(GrpcCallError::Closed),
-                    Event::FirstByte { .. } | Event::Message { .. } | Event::Draining { .. } => {}
+                    Event::FirstByte { .. }
+                    | Event::Message { .. }
+                    | Event::Draining { .. }
+                    | Event::Limit { .. } => {}
                 }
             }
         }

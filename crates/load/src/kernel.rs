@@ -5,7 +5,7 @@
 //! gets the timestamp of the last one. One request is in flight per connection, so the transmit timestamp that is found
 //! after a response belongs to its request.
 
-use std::io::{self, IoSliceMut};
+use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use hoptax_result::KernelStamps;
@@ -95,12 +95,12 @@ impl Stamped {
 
 /// Enables timestamps on a socket. The kernel starts to timestamp received packets some time later. Until then the
 /// timestamp is that of the read, and the time from the wire is too short; the warm-up excludes these.
-pub(crate) fn enable(socket: &OwnedFd) -> io::Result<()> {
+pub(crate) fn enable(socket: &OwnedFd) -> Result<(), Errno> {
     let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY;
-    Ok(setsockopt(socket, sockopt::Timestamping, &flags)?)
+    setsockopt(socket, sockopt::Timestamping, &flags).map_err(|error| Errno::from_raw_os_error(error as i32))
 }
 
 /// Reads once from the socket or its error queue. Returns the number of bytes, and the timestamp that came with them.

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use hoptax_host::scoped::ScopedAddress;
 use hoptax_result::Lookups as LookupCounts;
 
 use crate::resolve::Rules;
@@ -129,7 +130,7 @@ impl Lookups {
 impl AddressUpdates {
     /// Looks up every name once. Where that fails, the addresses stay.
     fn refresh(&self, rules: &Rules, names: &[Option<Name>]) {
-        let mut found: BTreeMap<&str, Option<Vec<IpAddr>>> = BTreeMap::new();
+        let mut found: BTreeMap<&str, Option<Vec<ScopedAddress>>> = BTreeMap::new();
         for (number, name) in names.iter().enumerate() {
             let Some((host, port)) = name else { continue };
             let found = found.entry(host).or_insert_with(|| {
@@ -179,7 +180,7 @@ mod tests {
         let lookup = |_: &str| match ASKED.fetch_add(1, Ordering::Relaxed) {
             0 => Err(io::Error::other("no server")),
             1 => Ok(Vec::new()),
-            _ => Ok(vec![IpAddr::from([127, 0, 0, 2]), IpAddr::from([127, 0, 0, 1])]),
+            _ => Ok(["127.0.0.2", "127.0.0.1"].map(|text| text.parse().unwrap()).to_vec()),
         };
         let rules = Resolver::default().with_lookup(lookup).rules().clone();
         let address = |last: u8| SocketAddr::from(([127, 0, 0, last], 80));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use hoptax_result::{Book, LatencySet};
 use hoptax_wire::http2::{ERROR_CODES, STREAM_RESETS};
+use rustix::io::Errno;
 
 use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
@@ -160,16 +161,22 @@ pub struct Recording {
     pub longest_turn_ns: u64,
     /// Complete responses to requests of the warm-up. They used CPU time as well.
     pub warmup_responses: u64,
+    /// Answered requests whose response was complete before the end of the run, those of the warm-up included.
+    pub answered_by_end: u64,
     /// The course of the trial, if enabled.
     pub course: Option<Box<Course>>,
     /// TLS handshakes, including those of the warm-up.
     pub handshakes: Handshakes,
+    /// The lowest limit on concurrent requests of a connection that the server set, if it is below the requested number.
+    pub stream_limit: Option<u32>,
     /// Connections that the server drained, by HTTP/2 error code.
     pub drained: BTreeMap<u32, u64>,
     /// Response times by status, if enabled.
     pub by_status: Option<BTreeMap<u16, Distribution>>,
     /// Times between the messages of gRPC responses, if enabled.
     pub messages: Option<Box<Distribution>>,
+    /// Why the kernel takes no timestamps, although they were requested.
+    pub no_stamps: Option<Errno>,
     /// Kernel timestamps of a sample, if enabled.
     pub stamps: Option<Box<Stamps>>,
     /// Cache of the last counted status, so that the common case does not access the map.
@@ -204,11 +211,14 @@ impl Recording {
             last_response_ns: 0,
             longest_turn_ns: 0,
             warmup_responses: 0,
+            answered_by_end: 0,
             course: None,
             handshakes: Handshakes::default(),
+            stream_limit: None,
             drained: BTreeMap::new(),
             messages: None,
             stamps: None,
+            no_stamps: None,
             by_status: None,
             recent_status: (0, 0),
         }
@@ -229,6 +239,7 @@ impl Recording {
         self.max_waiting += other.max_waiting;
         self.waited_ns += other.waited_ns;
         self.warmup_responses += other.warmup_responses;
+        self.answered_by_end += other.answered_by_end;
         for (&failure, count) in &other.failures {
             *self.failures.entry(failure).or_default() += count;
         }
@@ -247,6 +258,8 @@ impl Recording {
             }
         }
         self.handshakes.merge(&other.handshakes);
+        self.no_stamps = self.no_stamps.or(other.no_stamps);
+        self.stream_limit = self.stream_limit.into_iter().chain(other.stream_limit).min();
         for (&code, count) in &other.drained {
             *self.drained.entry(code).or_default() += count;
         }
@@ -280,9 +293,11 @@ impl Recording {
         self.outcomes.clear();
         (self.censored, self.course, self.stamps, self.messages) = (None, None, None, None);
         self.handshakes = Handshakes::default();
+        (self.stream_limit, self.no_stamps) = (None, None);
         self.drained.clear();
         self.by_status.iter_mut().for_each(BTreeMap::clear);
-        (self.last_response_ns, self.longest_turn_ns, self.warmup_responses) = (0, 0, 0);
+        (self.last_response_ns, self.longest_turn_ns) = (0, 0);
+        (self.warmup_responses, self.answered_by_end) = (0, 0);
         self.recent_status = (0, 0);
     }
 

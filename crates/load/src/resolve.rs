@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
 
+use hoptax_host::scoped::{InvalidAddress, ScopedAddress};
 use thiserror::Error;
 
 use crate::lookups::{Addresses, Name, Refresh};
@@ -21,8 +22,8 @@ pub enum Family {
 }
 
 impl Family {
-    fn has(self, address: IpAddr) -> bool {
-        (self == Self::V4) == address.is_ipv4()
+    fn has(self, address: ScopedAddress) -> bool {
+        (self == Self::V4) == address.ip().is_ipv4()
     }
 
     fn name(self) -> &'static str {
@@ -38,7 +39,7 @@ impl Family {
 pub struct StaticAddress {
     host: String,
     port: u16,
-    address: IpAddr,
+    address: ScopedAddress,
 }
 
 impl FromStr for StaticAddress {
@@ -56,7 +57,10 @@ impl FromStr for StaticAddress {
         Ok(Self {
             host: host.to_ascii_lowercase(),
             port: port.parse().map_err(|_| invalid())?,
-            address: address.parse().map_err(|_| invalid())?,
+            address: address.parse().map_err(|error| match error {
+                InvalidAddress::Address(_) => invalid(),
+                error => format!("`{text}`: {error}"),
+            })?,
         })
     }
 }
@@ -71,6 +75,14 @@ pub enum ResolveError {
         host: String,
         /// The resolver's error.
         source: io::Error,
+    },
+    /// The host is an address whose zone is not valid here.
+    #[error("`{host}`: {source}")]
+    Zone {
+        /// The host.
+        host: String,
+        /// What is invalid.
+        source: InvalidAddress,
     },
     /// The host has no address of the required IP version.
     #[error("`{host}` has no {}address; check the name, or use an address", family_text(*.family))]
@@ -98,7 +110,7 @@ enum Uses {
 }
 
 /// Looks up the addresses of a host name.
-pub type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
+pub type Lookup = fn(&str) -> io::Result<Vec<ScopedAddress>>;
 
 /// How the addresses of a host are found and selected.
 #[derive(Clone, Debug)]
@@ -111,18 +123,28 @@ pub(crate) struct Rules {
 
 impl Rules {
     /// The addresses of a host for which nothing is looked up; None for a name that is.
-    fn known(&self, host: &str, port: u16) -> Option<Vec<IpAddr>> {
+    ///
+    /// # Errors
+    /// When the host is an address with a zone that is not valid here.
+    fn known(&self, host: &str, port: u16) -> Result<Option<Vec<ScopedAddress>>, ResolveError> {
         let fixed =
             self.fixed.iter().filter(|fixed| fixed.port == port && fixed.host.eq_ignore_ascii_case(host));
-        let fixed: Vec<IpAddr> = fixed.map(|fixed| fixed.address).collect();
-        if fixed.is_empty() { host.parse().ok().map(|address| vec![address]) } else { Some(fixed) }
+        let fixed: Vec<ScopedAddress> = fixed.map(|fixed| fixed.address).collect();
+        if !fixed.is_empty() {
+            return Ok(Some(fixed));
+        }
+        match host.parse() {
+            Ok(address) => Ok(Some(vec![address])),
+            Err(InvalidAddress::Address(_)) => Ok(None),
+            Err(source) => Err(ResolveError::Zone { host: host.to_owned(), source }),
+        }
     }
 
     /// Looks up a name.
     ///
     /// # Errors
     /// When that fails.
-    pub(crate) fn lookup(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
+    pub(crate) fn lookup(&self, host: &str) -> Result<Vec<ScopedAddress>, ResolveError> {
         (self.lookup)(host).map_err(|source| ResolveError::Lookup { host: host.to_owned(), source })
     }
 
@@ -135,11 +157,11 @@ impl Rules {
         &self,
         host: &str,
         port: u16,
-        addresses: &[IpAddr],
+        addresses: &[ScopedAddress],
     ) -> Result<Addresses, ResolveError> {
-        let fits = |address: &&IpAddr| self.family.is_none_or(|family| family.has(**address));
+        let fits = |address: &&ScopedAddress| self.family.is_none_or(|family| family.has(**address));
         let mut fitting: Vec<SocketAddr> = Vec::new();
-        for address in addresses.iter().filter(fits).map(|address| SocketAddr::from((*address, port))) {
+        for address in addresses.iter().filter(fits).map(|address| address.with_port(port)) {
             if !fitting.contains(&address) {
                 fitting.push(address);
             }
@@ -160,7 +182,7 @@ impl Rules {
 #[derive(Debug)]
 pub struct Resolver {
     rules: Rules,
-    known: RefCell<BTreeMap<String, Vec<IpAddr>>>,
+    known: RefCell<BTreeMap<String, Vec<ScopedAddress>>>,
     every: Option<Duration>,
 }
 
@@ -221,7 +243,7 @@ impl Resolver {
     /// The name to look up again during the load; None for a host whose addresses are fixed.
     pub(crate) fn refreshed_name(&self, host: &str, port: u16) -> Option<Name> {
         let is_refreshed = self.every.is_some() && self.rules.uses != Uses::None;
-        let is_looked_up = || self.rules.known(host, port).is_none();
+        let is_looked_up = || matches!(self.rules.known(host, port), Ok(None));
         (is_refreshed && is_looked_up()).then(|| (host.to_ascii_lowercase(), port))
     }
 
@@ -233,14 +255,14 @@ impl Resolver {
         if self.rules.uses == Uses::None {
             return Ok(Addresses::of(vec![SocketAddr::from(([127, 0, 0, 1], 0))]));
         }
-        let addresses = match self.rules.known(host, port) {
+        let addresses = match self.rules.known(host, port)? {
             Some(known) => known,
             None => self.lookup_cached(host)?,
         };
         self.rules.select(host, port, &addresses)
     }
 
-    fn lookup_cached(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
+    fn lookup_cached(&self, host: &str) -> Result<Vec<ScopedAddress>, ResolveError> {
         let name = host.to_ascii_lowercase();
         if let Some(known) = self.known.borrow().get(&name) {
             return Ok(known.clone());
@@ -251,12 +273,14 @@ impl Resolver {
     }
 }
 
-fn lookup(host: &str) -> io::Result<Vec<IpAddr>> {
-    Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+fn lookup(host: &str) -> io::Result<Vec<ScopedAddress>> {
+    // An answer may be a link-local address with its interface.
+    Ok((host, 0).to_socket_addrs()?.map(ScopedAddress::from).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
     use std::sync::atomic::{AtomicU8, Ordering};
 
     use super::*;
@@ -276,7 +300,8 @@ mod tests {
         static ASKED: AtomicU8 = AtomicU8::new(0);
         let lookup = |_: &str| {
             let turn = ASKED.fetch_add(1, Ordering::Relaxed);
-            Ok(vec![IpAddr::from([127, 0, 0, turn]), IpAddr::from([127, 0, 0, turn + 1])])
+            let address = |last| ScopedAddress::from(IpAddr::from([127, 0, 0, last]));
+            Ok(vec![address(turn), address(turn + 1)])
         };
         let resolver = Resolver::default().with_lookup(lookup);
         let addresses =
@@ -295,6 +320,29 @@ mod tests {
         for text in ["shop.test", "shop.test:443", "shop.test:x:127.0.0.1", ":1:127.0.0.1", "a:1:b"] {
             assert!(text.parse::<StaticAddress>().unwrap_err().contains("`HOST:PORT:ADDRESS`"), "{text}");
         }
+    }
+
+    #[test]
+    fn the_zone_of_an_address_reaches_the_socket() {
+        let resolver = Resolver::new(fixed(&["shop.test:80:fe80::2%lo", "shop.test:81:[fe80::3%lo]"]), None);
+        let interface = |host: &str, port| match resolver.address(host, port).unwrap() {
+            SocketAddr::V6(address) => (address.ip().to_string(), address.scope_id()),
+            SocketAddr::V4(address) => panic!("{address}"),
+        };
+        // The loopback interface is the first of every network namespace.
+        assert_eq!(interface("fe80::1%lo", 80), ("fe80::1".to_owned(), 1));
+        assert_eq!(interface("fe80::1%7", 80), ("fe80::1".to_owned(), 7));
+        assert_eq!(interface("shop.test", 80), ("fe80::2".to_owned(), 1));
+        assert_eq!(interface("shop.test", 81), ("fe80::3".to_owned(), 1));
+        let looked_up = Resolver::default().with_lookup(|_| Ok(vec!["fe80::4%lo".parse().unwrap()]));
+        assert_eq!(looked_up.address("near.test", 1).unwrap(), "[fe80::4%1]:1".parse().unwrap());
+        let error = resolver.address("fe80::1%no-such", 80).unwrap_err().to_string();
+        assert!(
+            error.contains("`fe80::1%no-such`: this machine has no network interface `no-such`"),
+            "{error}"
+        );
+        let error = "shop.test:80:fe80::2%no-such".parse::<StaticAddress>().unwrap_err();
+        assert!(error.contains("no network interface `no-such`"), "{error}");
     }
 
     #[test]

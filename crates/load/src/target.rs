@@ -187,8 +187,8 @@ impl Target {
         }
         let port = port(&url, is_secure);
         let addresses = match spec.resolver {
-            Some(resolver) => resolver.addresses(&url.host, port)?,
-            None => Resolver::default().addresses(&url.host, port)?,
+            Some(resolver) => resolver.addresses(&url.dialled(), port)?,
+            None => Resolver::default().addresses(&url.dialled(), port)?,
         };
         let server_name = if is_secure {
             let name = spec.server_name.unwrap_or(&url.host).to_owned();
@@ -207,7 +207,7 @@ impl Target {
             },
             address: addresses.select(0).0,
             addresses,
-            name: spec.resolver.and_then(|resolver| resolver.refreshed_name(&url.host, port)),
+            name: spec.resolver.and_then(|resolver| resolver.refreshed_name(&url.dialled(), port)),
             protocol,
             server_name,
             placeholders: find_placeholders(&request.bytes),

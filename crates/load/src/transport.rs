@@ -43,6 +43,8 @@ pub(crate) struct Transport {
     pub(crate) opened_ns: u64,
     /// Whether kernel timestamps are enabled.
     stamped: bool,
+    /// Why the kernel takes no timestamps, although they were requested.
+    pub(crate) no_stamps: Option<Errno>,
     /// Timestamps of the request in flight.
     pub(crate) stamps: Option<Stamped>,
     /// A socket error that was read while checking for timestamps, and not reported yet.
@@ -104,8 +106,8 @@ impl Transport {
     ) -> Result<Self, Errno> {
         let kind = if has_datagrams(&client) { SocketType::DGRAM } else { SocketType::STREAM };
         let socket = target.socket(kind)?;
-        // Kernel timestamps are optional.
-        let stamped = stamped && kernel::enable(&socket).is_ok();
+        // The load runs without kernel timestamps too, and its result says so.
+        let stamping = if stamped { kernel::enable(&socket).map(|()| true) } else { Ok(false) };
         target.connect(&socket)?;
         epoll::add(epoll, &socket, epoll::EventData::new_u64(connection.token()), INTEREST)?;
         Ok(Self {
@@ -119,7 +121,8 @@ impl Transport {
             connect_started_ns: now_ns,
             connected_ns: 0,
             opened_ns: 0,
-            stamped,
+            stamped: stamping.as_ref().is_ok_and(|stamped| *stamped),
+            no_stamps: stamping.err(),
             stamps: None,
             pending_error: None,
         })
@@ -134,12 +137,12 @@ impl Transport {
         &self.socket
     }
 
-    /// Whether the server has confirmed the protocol, as far as it does so before the first request.
-    pub(crate) fn settings_received(&self) -> bool {
-        self.may_send() && self.client.settings_received()
+    /// Whether the server speaks the protocol, and allows no request for now.
+    pub(crate) fn allows_no_request(&self) -> bool {
+        self.client.is_confirmed() && self.client.max_streams() == 0
     }
 
-    /// Maximum number of concurrent requests that the server allows.
+    /// Concurrent requests that the server allows.
     pub(crate) fn max_streams(&self) -> u32 {
         self.client.max_streams()
     }

@@ -1,5 +1,6 @@
 //! Parses the URL of a request. Its user information is sent and never displayed.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use base64::Engine;
@@ -12,10 +13,12 @@ use percent_encoding::percent_decode_str;
 pub(crate) struct Url {
     pub(crate) scheme: String,
     pub(crate) credentials: Option<Credentials>,
-    /// Name or address; an IPv6 address without brackets.
+    /// Name or address; an IPv6 address without brackets and without its zone.
     pub(crate) host: String,
+    /// The zone of an IPv6 address, which selects an interface of this machine and is not sent (RFC 6874, section 4; RFC 9844).
+    pub(crate) zone: Option<String>,
     pub(crate) port: Option<u16>,
-    /// Host and port as in the URL.
+    /// Host and port as in the URL, without the zone.
     pub(crate) authority: String,
     /// Path and query; at least a slash.
     pub(crate) target: String,
@@ -64,13 +67,35 @@ fn split(url: &str) -> Result<(&str, Option<&str>, &str), String> {
     })
 }
 
+/// The rest of a URL from its host on without the zone of an IPv6 address, and that zone. In a URL, the percent sign before it may be
+/// encoded, and so may characters of it.
+fn without_zone(after: &str) -> Result<(String, Option<String>), String> {
+    let address = after.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let Some((address, rest)) = address else { return Ok((after.to_owned(), None)) };
+    let Some((address, zone)) = address.split_once('%') else { return Ok((after.to_owned(), None)) };
+    let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
+    let decoded = percent_decode_str(zone).decode_utf8().ok().filter(|zone| !zone.is_empty());
+    let decoded =
+        decoded.ok_or_else(|| format!("the zone `{zone}` of its address is not the name of an interface"))?;
+    Ok((format!("[{address}]{rest}"), Some(decoded.into_owned())))
+}
+
 impl Url {
+    /// The host for the resolver: its name, or its address with the zone.
+    pub(crate) fn dialled(&self) -> Cow<'_, str> {
+        match &self.zone {
+            Some(zone) => format!("{}%{zone}", self.host).into(),
+            None => self.host.as_str().into(),
+        }
+    }
+
     /// Parses a URL.
     ///
     /// # Errors
     /// When it is invalid: the reason, without the user information.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (before, user, after) = split(text)?;
+        let (after, zone) = without_zone(after)?;
         let uri: Uri =
             format!("{before}{after}").parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
         let authority = uri.authority().ok_or("it has no host")?;
@@ -87,6 +112,7 @@ impl Url {
             scheme: uri.scheme_str().unwrap_or_default().to_owned(),
             credentials: user.map(|user| Credentials(user.to_owned())),
             host: authority.host().trim_start_matches('[').trim_end_matches(']').to_owned(),
+            zone,
             port,
             authority: authority.as_str().to_owned(),
             // A query may follow the host directly (RFC 3986, section 3): the path is then empty.
@@ -122,6 +148,28 @@ mod tests {
             ("::1", "[::1]", "/a/b?c")
         );
         assert_eq!(Url::parse("http://a").unwrap().target, "/");
+    }
+
+    #[test]
+    fn the_zone_of_an_address_is_no_part_of_the_authority() {
+        for (text, zone) in [
+            ("http://u:p@[fe80::1%lo]:81/a%b", "lo"),
+            ("http://u:p@[fe80::1%25lo]:81/a%b", "lo"),
+            ("http://u:p@[fe80::1%1]:81/a%b", "1"),
+            ("http://u:p@[fe80::1%251]:81/a%b", "1"),
+            ("http://u:p@[fe80::1%25]:81/a%b", "25"),
+            ("http://u:p@[fe80::1%25br%2D0]:81/a%b", "br-0"),
+        ] {
+            let url = Url::parse(text).unwrap();
+            assert_eq!((url.host.as_str(), url.authority.as_str()), ("fe80::1", "[fe80::1]:81"), "{text}");
+            assert_eq!((url.zone.as_deref(), url.target.as_str()), (Some(zone), "/a%b"), "{text}");
+            assert_eq!(url.dialled(), format!("fe80::1%{zone}"));
+        }
+        assert_eq!(
+            (Url::parse("http://[::1]/").unwrap().zone, Url::parse("http://a/%25x").unwrap().zone),
+            (None, None)
+        );
+        assert!(Url::parse("http://[fe80::1%]/").unwrap_err().contains("zone"));
     }
 
     #[test]

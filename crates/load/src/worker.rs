@@ -12,6 +12,7 @@
 mod ahead;
 mod connect;
 mod end;
+mod holds;
 mod lead;
 mod release;
 mod responses;
@@ -85,6 +86,10 @@ pub struct Worker {
     lead: Lead,
     buffer: Vec<u8>,
     scratch: Scratch,
+    /// The lowest limit on concurrent requests that a server has set, if there are more streams.
+    lowest_limit: Option<u32>,
+    /// Why the kernel takes no timestamps, although they were requested.
+    no_stamps: Option<Errno>,
     /// TLS handshakes since the last run.
     handshakes: Handshakes,
     /// Buffer for a request with its placeholders filled in.
@@ -138,7 +143,7 @@ pub(crate) struct InFlight {
     pub(crate) started_ns: u64,
     /// When the connection that was opened for it was established; 0 before, and for requests that share the connection.
     pub(crate) connected_ns: u64,
-    /// When its first byte was written; 0 while the connection is being opened.
+    /// When its first byte was written; 0 before. A request that is sent again keeps the time of the first attempt.
     pub(crate) written_ns: u64,
     /// When the first byte of its response was read; 0 before.
     pub(crate) first_byte_ns: u64,
@@ -146,8 +151,10 @@ pub(crate) struct InFlight {
     pub(crate) message_ns: u64,
     /// Whether it is recorded: its intended start is after the warm-up.
     pub(crate) recorded: bool,
-    /// Whether it waited for a connection.
+    /// Whether it waited for a connection, or for others on its connection.
     pub(crate) blocked: bool,
+    /// Since when it waits for others on its connection; 0 if it does not.
+    pub(crate) held_ns: u64,
     /// Whether the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,
     /// Its response, once that is complete.

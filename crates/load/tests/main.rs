@@ -7,6 +7,8 @@
 mod connections;
 mod ends;
 mod engine;
+mod handed_back;
+mod limits;
 mod network;
 mod recompute;
 mod secure;

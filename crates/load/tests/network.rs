@@ -152,7 +152,7 @@ fn with_resolve_all_connections_use_all_addresses_in_turn() {
 fn addresses_that_a_name_has_later_are_used_and_those_that_it_lost_are_drained() {
     /// The address of the name.
     static NOW: AtomicUsize = AtomicUsize::new(1);
-    let lookup = |_: &str| Ok(vec![IpAddr::from([127, 0, 0, NOW.load(Ordering::Relaxed) as u8])]);
+    let lookup = |_: &str| Ok(vec![IpAddr::from([127, 0, 0, NOW.load(Ordering::Relaxed) as u8]).into()]);
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     // By server address: its open connections, and the requests that it answered.

@@ -33,6 +33,12 @@ pub fn load(result: &LoadResult) -> String {
     ] {
         text.sample("hoptax_load_requests", &[("state", state)], Some(count as f64));
     }
+    text.family(
+        "hoptax_load_sent_again",
+        "gauge",
+        "How often requests were sent again: the server handed them back unprocessed.",
+    );
+    text.sample("hoptax_load_sent_again", &[], Some(book.sent_again as f64));
     text.counts("hoptax_load_failures", "Failed requests by kind.", "kind", &result.failures);
     let statuses = result.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
     text.counts("hoptax_load_responses", "Complete responses by status.", "status", &statuses);

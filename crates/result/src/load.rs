@@ -112,6 +112,11 @@ pub struct LoadResult {
     pub statuses: BTreeMap<u16, u64>,
     /// Requests per second.
     pub rate: LoadRate,
+    /// Requests answered per second from the start of the warm-up to the end of the record, however long before they were due. With a
+    /// backlog, it is the rate that the server sustains; `rate` counts only requests that were due in the recorded time. Null in results
+    /// of other tools and of earlier versions.
+    #[serde(default)]
+    pub sustained_rate: Option<f64>,
     /// Distributions. Response and service time are of answered requests and of those whose response was still pending;
     /// the others are of answered requests.
     pub latency: LatencySet,
@@ -147,11 +152,18 @@ pub struct LoadResult {
     pub apart: Vec<Outliers>,
     /// Kernel timestamps, if requested.
     pub kernel: Option<KernelStamps>,
+    /// Why there are none, although they were requested; null otherwise.
+    #[serde(default)]
+    pub kernel_absent: Option<String>,
     /// TLS handshakes; null without TLS.
     pub tls: Option<TlsResult>,
     /// Connections that the server drained (GOAWAY of HTTP/2 or HTTP/3, Close of WebSocket), by its reason.
     #[serde(alias = "retired")]
     pub drained: BTreeMap<String, u64>,
+    /// The lowest limit on concurrent requests of a connection that the server announced during the load, if it is below `plan.streams`;
+    /// null otherwise.
+    #[serde(default)]
+    pub stream_limit: Option<u32>,
     /// Lookups of host names during the load; null unless `--resolve-every` is given.
     #[serde(default)]
     pub lookups: Option<Lookups>,
@@ -200,6 +212,7 @@ impl LoadResult {
             failures: BTreeMap::new(),
             statuses: BTreeMap::new(),
             rate: LoadRate::default(),
+            sustained_rate: None,
             latency: LatencySet::default(),
             percentiles: Vec::new(),
             within: Vec::new(),
@@ -214,8 +227,10 @@ impl LoadResult {
             in_flight: None,
             apart: Vec::new(),
             kernel: None,
+            kernel_absent: None,
             tls: None,
             drained: BTreeMap::new(),
+            stream_limit: None,
             lookups: None,
             stages: Vec::new(),
             drift: None,
@@ -411,6 +426,10 @@ pub struct Book {
     pub timed_out: u64,
     /// Of the sent, still in flight after the final drain.
     pub unfinished: u64,
+    /// How often the sent were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of HTTP/2, or
+    /// their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
+    #[serde(default)]
+    pub sent_again: u64,
     /// Which of these counts are known. The others are 0 here, and null where a book is written.
     pub stated: Stated,
 }
@@ -441,6 +460,7 @@ impl Book {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.unfinished += other.unfinished;
+        self.sent_again += other.sent_again;
     }
 }
 

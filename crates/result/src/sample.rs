@@ -54,6 +54,7 @@ pub fn load() -> LoadResult {
         failures: BTreeMap::new(),
         statuses: [(200, 200_000)].into(),
         rate: LoadRate { target: Some(20_000.0), offered: 20_000.0, achieved: Some(20_000.0) },
+        sustained_rate: Some(20_000.0),
         latency: LatencySet {
             response: latency(100.0),
             service: latency(95.0),
@@ -81,8 +82,10 @@ pub fn load() -> LoadResult {
         in_flight: Some(InFlight { seen: 2.0, looks: 50_000, computed: 2.0 }),
         apart: Vec::new(),
         kernel: None,
+        kernel_absent: None,
         tls: None,
         drained: BTreeMap::new(),
+        stream_limit: None,
         lookups: None,
         stages: Vec::new(),
         drift: Some(Drift { first_third_p50_us: 100.0, last_third_p50_us: 101.0 }),

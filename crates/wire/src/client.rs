@@ -149,21 +149,20 @@ impl Client {
         }
     }
 
-    /// Whether requests may be sent.
-    pub fn may_send(&self) -> bool {
+    /// Whether the server has confirmed the protocol, as far as it does so before the first request. Only with its settings, its limit on
+    /// concurrent requests is known.
+    pub fn is_confirmed(&self) -> bool {
         match self {
+            Self::Http2(client) => client.settings_received(),
             Self::WebSocket(client, _) => client.is_open(),
             Self::Http3(client) => client.is_open(),
-            _ => true,
+            Self::Http1 { .. } | Self::Tcp(_) => true,
         }
     }
 
-    /// Whether the server's HTTP/2 settings have arrived; with other protocols, whether requests may be sent.
-    pub fn settings_received(&self) -> bool {
-        match self {
-            Self::Http2(client) => client.settings_received(),
-            _ => self.may_send(),
-        }
+    /// Whether the first request may be sent.
+    pub fn may_send(&self) -> bool {
+        self.is_confirmed() && self.max_streams() > 0
     }
 
     /// Appends a request on a free stream; `bytes` are those of the request, with its variables filled in.
@@ -269,12 +268,11 @@ impl Client {
         !matches!(self, Self::Http1 { .. } | Self::Tcp(_))
     }
 
-    /// The server's limit on concurrent requests, once known.
+    /// The server's limit on concurrent requests, once known. [`Event::Limit`] reports its changes.
     pub fn max_streams(&self) -> u32 {
         match self {
             Self::Http2(client) => client.max_streams(),
-            // QUIC queues excess requests until the limit allows them.
-            Self::Http3(_) => u32::MAX,
+            Self::Http3(client) => client.max_streams(),
             _ => 1,
         }
     }

@@ -30,6 +30,8 @@ const MAX_WINDOW_BYTES: u32 = 0x7fff_ffff;
 const MAX_BLOCK_BYTES: usize = 64 * 1024;
 /// The error code `NO_ERROR`.
 const NO_ERROR: u32 = 0;
+/// The error code `REFUSED_STREAM`.
+pub(crate) const REFUSED_STREAM: u32 = 7;
 /// The error code CANCEL.
 const CANCEL: u32 = 8;
 

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::http1::{Malformed, Truncated};
+use crate::http2::REFUSED_STREAM;
 
 /// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,19 @@ pub enum Event {
         /// The server's reason: an HTTP/2 error code, or 0.
         code: u32,
     },
+    /// The server's limit on concurrent requests has changed, and the client has acknowledged it.
+    Limit {
+        /// Concurrent requests that it allows.
+        streams: u32,
+    },
+}
+
+impl Loss {
+    /// Whether the server states that it has not processed the request, so that it is safe to send it again on another connection (RFC
+    /// 9113, section 8.7; RFC 9114, section 4.1.1).
+    pub fn is_unprocessed(self) -> bool {
+        matches!(self, Self::Unprocessed | Self::Reset(REFUSED_STREAM))
+    }
 }
 
 impl Event {

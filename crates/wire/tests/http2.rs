@@ -209,6 +209,10 @@ fn protocol_violations_are_named() {
     assert!(violation(&frame(8, 0, 0, &[0; 4])).contains("of zero"));
     assert!(violation(&frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])).contains("larger than 2 GiB"));
     assert!(violation(&frame(5, 4, 1, &[0, 0, 0, 2])).contains("push"));
+    // A window that the setting enlarges beyond the maximum (RFC 9113, section 6.9.2).
+    let grown =
+        [frame(8, 0, 1, &1_u32.to_be_bytes()), frame(4, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff])].concat();
+    assert!(violation(&grown).contains("larger than 2 GiB"));
     assert!(violation(&[0xff; 9]).contains("larger than 16 KiB"));
     let flood: Vec<u8> = std::iter::once(frame(1, 0, 1, &[0; 16_000]))
         .chain((0..5).map(|_| frame(9, 0, 1, &[0; 16_000])))
@@ -233,6 +237,32 @@ proptest! {
         pair.send(1, &request(b""));
         pair.carry(piece, |server, id, output| respond(server, id, 4000, output));
         prop_assert_eq!(pair.responses().len(), 2);
+    }
+
+    #[test]
+    fn the_limit_on_streams_is_that_of_the_last_settings_that_were_acknowledged(
+        limits in prop::collection::vec(0_u32..5, 1..20),
+        piece in 1_usize..40,
+    ) {
+        let mut client = Http2::new(Settings::of_streams(4), None);
+        let (mut output, mut reported) = (Vec::new(), u32::MAX);
+        let of = |limit: u32| frame(4, 0, 0, &[&[0, 3], limit.to_be_bytes().as_slice()].concat());
+        let bytes: Vec<u8> = limits.iter().flat_map(|limit| of(*limit)).collect();
+        for bytes in bytes.chunks(piece) {
+            let mut events = Vec::new();
+            client.feed(bytes, &mut output, &mut events).unwrap();
+            for event in events {
+                let Event::Limit { streams } = event else { panic!("{event:?}") };
+                prop_assert!(streams != reported, "a limit that has not changed is not reported");
+                reported = streams;
+            }
+            // The client has sent nothing but acknowledgements.
+            let ack = frame(4, 1, 0, &[]);
+            prop_assert!(output.chunks(ack.len()).all(|one| one == ack));
+            let acknowledged = output.len() / ack.len();
+            let expected = acknowledged.checked_sub(1).map_or(u32::MAX, |last| limits[last]);
+            prop_assert_eq!((client.max_streams(), reported), (expected, expected));
+        }
     }
 
     #[test]

@@ -39,8 +39,11 @@ pub(super) const BACKLOG: Check<LoadResult> = Check {
             Severity::Fail,
             Measured::count(result.waiting.most as f64, 0.0, "requests"),
             format!(
-                "ended after {:.1} s of {} s: {} requests waited for a connection, more than could be sent in the planned time",
-                result.recorded_s, result.plan.duration_s, result.waiting.most
+                "ended after {:.1} s of {} s: {} requests waited for a connection, more than could be sent in the planned time{}",
+                result.recorded_s,
+                result.plan.duration_s,
+                result.waiting.most,
+                super::offered::sustained(result)
             ),
             "lower the rate, raise --connections or --workers, or skip requests with --when-busy skip",
         )]

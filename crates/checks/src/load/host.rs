@@ -106,6 +106,32 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
     withhold: None,
 };
 
+/// What was requested or is usually judged, and this machine does not show.
+pub(super) const UNSEEN: Check<LoadResult> = Check {
+    id: "unseen",
+    protects_from: "evidence that is missing, taken for evidence that nothing was wrong",
+    source: "own",
+    judge: |result, _| {
+        let finding = |message: String, advice: &str| {
+            Finding::new("unseen", Severity::Info, Measured::count(1.0, 0.0, "kinds"), message, advice)
+        };
+        let stamps = result.kernel_absent.as_ref().map(|why| {
+            let message = format!("there are no kernel timestamps, although they were requested: {why}");
+            finding(message, "request them over TCP with one request at a time on each connection")
+        });
+        // Where a spinner keeps the processors awake, pressure includes it and is left out on purpose.
+        let is_judged = result.imported.is_none() && !result.plan.never_halted;
+        let pressure = (is_judged && result.generator.pressure_share.is_none()).then(|| {
+            let message =
+                "whether tasks waited for a processor is not known: the kernel shows no /proc/pressure/cpu"
+                    .to_owned();
+            finding(message, "enable pressure stall information (the kernel parameter `psi=1`)")
+        });
+        stamps.into_iter().chain(pressure).collect()
+    },
+    withhold: None,
+};
+
 #[cfg(test)]
 mod tests {
     use hoptax_result::Severity;
@@ -125,6 +151,19 @@ mod tests {
         let pressure = |share| fired("cpu-pressure", |result| result.generator.pressure_share = share).0;
         assert_eq!((pressure(None), pressure(Some(0.04))), (None, None));
         assert_eq!(pressure(Some(0.3)), Some(Severity::Info));
+    }
+
+    #[test]
+    fn evidence_that_is_missing_is_named() {
+        let why = "the kernel refuses them on these sockets: Operation not supported";
+        let (severity, result) = fired("unseen", |result| result.kernel_absent = Some(why.to_owned()));
+        assert_eq!(severity, Some(Severity::Info));
+        assert!(result.findings[0].message.ends_with(why), "{:?}", result.findings);
+        assert_eq!(fired("unseen", |result| result.generator.pressure_share = None).0, Some(Severity::Info));
+        let (severity, _) = fired("unseen", |result| {
+            (result.generator.pressure_share, result.plan.never_halted) = (None, true);
+        });
+        assert_eq!(severity, None, "it is left out on purpose");
     }
 
     #[test]

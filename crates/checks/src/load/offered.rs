@@ -5,9 +5,29 @@ use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Measured, Severity, Wind
 use crate::Check;
 use crate::thresholds;
 
+/// What the subject did sustain, as the end of a sentence. The record alone does not tell: if the backlog of the warm-up took all of it, the
+/// subject answered at its own rate all the time, and nothing of what was due in the record.
+pub(super) fn sustained(result: &LoadResult) -> String {
+    let rate = result.sustained_rate.filter(|_| result.plan.loop_ == Loop::Open);
+    rate.map_or_else(String::new, |rate| {
+        format!("; the subject answered {} from the start of the warm-up on", per_second(rate))
+    })
+}
+
 /// Advice when the subject is too slow.
-const NOT_SUSTAINED: &str =
-    "the subject does not sustain this rate on these connections: lower the rate or raise --connections";
+fn not_sustained(result: &LoadResult) -> String {
+    let rate = match result.sustained_rate {
+        Some(rate) if rate > 0.0 => format!("the rate to below {}", per_second(rate)),
+        _ => "the rate".to_owned(),
+    };
+    format!(
+        "the subject does not sustain this rate on these connections: lower {rate} or raise --connections"
+    )
+}
+
+fn per_second(rate: f64) -> String {
+    if rate < 10.0 { format!("{rate:.1}/s") } else { format!("{rate:.0}/s") }
+}
 
 /// The wait of an unsent request is not measured. Requests that the plan skips are
 /// exempt: the plan states the setting, and the result their count.
@@ -34,14 +54,18 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         let reasons: Vec<String> =
             result.unsent.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
         let unsent = if reasons.is_empty() { book.unsent.to_string() } else { reasons.join(", ") };
-        let sentence =
-            format!("unsent: {unsent}; sent: {:.1} % of {} planned requests", share * 100.0, book.planned);
+        let sentence = format!(
+            "unsent: {unsent}; sent: {:.1} % of {} planned requests{}",
+            share * 100.0,
+            book.planned,
+            sustained(result)
+        );
         let measured = Measured::percent(share, min);
         vec![if is_as_requested(result, share, min) {
             let advice = "requests were skipped as requested: the numbers cover the sent requests only";
             Finding::new("offered", Severity::Warn, measured, sentence, advice)
         } else {
-            Finding::new("offered", Severity::Fail, measured, sentence, NOT_SUSTAINED)
+            Finding::new("offered", Severity::Fail, measured, sentence, &not_sustained(result))
         }]
     },
     withhold: None,
@@ -57,9 +81,13 @@ fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
     if due <= 0.0 || share + 4.0 / due.sqrt() >= min {
         return None;
     }
-    let sentence =
-        format!("all requests were sent, but at {:.1} % of the planned rate of {target:.0}/s", share * 100.0);
-    Some(Finding::new("offered", Severity::Fail, Measured::percent(share, min), sentence, NOT_SUSTAINED))
+    let sentence = format!(
+        "all requests were sent, but at {:.1} % of the planned rate of {target:.0}/s{}",
+        share * 100.0,
+        sustained(result)
+    );
+    let advice = not_sustained(result);
+    Some(Finding::new("offered", Severity::Fail, Measured::percent(share, min), sentence, &advice))
 }
 
 /// Whether enough requests would have been sent without the skipping that the plan requests.
@@ -170,6 +198,25 @@ mod tests {
     fn unsent_requests_fire() {
         assert_eq!(fired("offered", skip("end")).0, Some(Severity::Fail));
         assert_eq!(fired("offered", skip("busy")).0, Some(Severity::Fail), "skipping was not requested");
+    }
+
+    #[test]
+    fn a_subject_that_answers_only_the_backlog_of_the_warm_up_is_told_the_rate_that_it_sustains() {
+        let (severity, result) = fired("offered", |result| {
+            let planned = result.book.planned;
+            result.book = hoptax_result::Book { planned, unsent: planned, ..Default::default() };
+            result.unsent.insert("end".to_owned(), planned);
+            result.sustained_rate = Some(97.6);
+        });
+        assert_eq!(severity, Some(Severity::Fail));
+        let found = result.findings.iter().find(|finding| finding.id == "offered").unwrap();
+        let expected = "sent: 0.0 % of 200000 planned requests; the subject answered 98/s from the start of the warm-up on";
+        assert!(found.message.ends_with(expected), "{}", found.message);
+        assert!(
+            found.advice.contains("lower the rate to below 98/s or raise --connections"),
+            "{}",
+            found.advice
+        );
     }
 
     #[test]

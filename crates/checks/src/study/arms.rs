@@ -87,6 +87,29 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// Many requests that a proxy handed back unprocessed.
+pub(super) const SENT_AGAIN: Check<StudyResult> = Check {
+    id: "sent-again",
+    protects_from: "response times of two tries, and the work of two connections, taken for those of one",
+    source: "RFC 9113, sections 6.8 and 8.7: such requests were not processed, so a client may send them again",
+    judge: |result, limits| {
+        let max = limits.of(&thresholds::SENT_AGAIN);
+        each_load(result, |load| {
+            let share = load.book.sent_again as f64 / load.book.sent.max(1) as f64;
+            if share <= max {
+                return None;
+            }
+            let message = format!(
+                "{:.1} % of the requests were sent again: they were handed back unprocessed",
+                share * 100.0
+            );
+            let advice = "raise the number of requests that the server accepts on a connection, or set a lower one for the load";
+            Some(Finding::new("sent-again", Severity::Warn, Measured::percent(share, max), message, advice))
+        })
+    },
+    withhold: None,
+};
+
 /// Envoy's statistics must show that a function ran in its arm, and that it did not run after it was removed.
 pub(super) const UNPROVEN: Check<StudyResult> = Check {
     id: "unproven",
@@ -261,6 +284,18 @@ mod tests {
     fn a_lost_request_voids_the_study() {
         let (severity, result) = fired("book", |result| result.arms[2].book.sent += 1);
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
+    }
+
+    #[test]
+    fn an_arm_that_hands_many_requests_back_warns() {
+        let sent_again = |share: u64| {
+            fired("sent-again", |result| {
+                let book = &mut result.arms[2].loads[0].book;
+                book.sent_again = book.sent * share / 1_000;
+            })
+            .0
+        };
+        assert_eq!((sent_again(10), sent_again(11)), (None, Some(Severity::Warn)));
     }
 
     #[test]

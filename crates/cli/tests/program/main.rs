@@ -5,6 +5,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+/// An HTTP/2 server that a test controls frame by frame.
+#[path = "../../../load/tests/support/http2.rs"]
+#[allow(dead_code, unreachable_pub, reason = "this program uses a part of it")]
+mod peer;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -19,7 +23,9 @@ mod interchange;
 mod intervals;
 mod load;
 mod merge;
+mod multiplexed;
 mod network;
+mod overload;
 mod protocols;
 mod reference;
 mod requests;
@@ -29,6 +35,7 @@ mod size;
 mod store;
 mod streams;
 mod tables;
+mod zones;
 
 #[test]
 fn every_file_of_this_folder_is_a_module_of_this_program() {

@@ -9,21 +9,17 @@ pub(crate) enum State {
     /// There is no socket.
     Closed,
     /// The non-blocking connect is pending.
-    Connecting {
-        /// Requests that wait for it to open.
-        waiting: u32,
-    },
-    /// The TLS or QUIC handshake, or the protocol upgrade, is in progress.
-    Handshaking {
-        /// Requests that wait for it to open.
-        waiting: u32,
-    },
+    Connecting,
+    /// The TLS or QUIC handshake, the protocol upgrade, or the exchange of settings is in progress.
+    Handshaking,
     /// It accepts requests.
     Open {
         /// Requests in flight.
         in_flight: u32,
         /// Further requests that it accepts.
         requests_left: u32,
+        /// Concurrent requests that the server allows. More may be in flight from before it lowered this limit.
+        streams: u32,
     },
     /// It accepts no further request, and closes when the last request in flight ends.
     Draining {
@@ -46,6 +42,15 @@ pub(crate) enum Event {
         connection: ConnectionId,
         /// Maximum number of requests, at least one.
         requests: u32,
+        /// Concurrent requests that the server allows.
+        streams: u32,
+    },
+    /// The server allows another number of concurrent requests.
+    Limit {
+        /// The connection.
+        connection: ConnectionId,
+        /// Concurrent requests that the server allows.
+        streams: u32,
     },
     /// A request has failed. Its connection continues.
     StreamFailed {
@@ -54,6 +59,15 @@ pub(crate) enum Event {
         /// Its stream.
         stream: StreamId,
         /// Why.
+        failure: Failure,
+    },
+    /// The server has not processed a request, and says so.
+    HandedBack {
+        /// Its connection.
+        connection: ConnectionId,
+        /// Its stream.
+        stream: StreamId,
+        /// Why it fails if it was sent again often enough.
         failure: Failure,
     },
     /// A connection must accept no further request.
@@ -85,6 +99,10 @@ pub(crate) enum Action {
         /// Its slot.
         slot: SlotId,
     },
+    /// Note that a request waits because as many as the server allows are in flight on its connection.
+    Held(SlotId),
+    /// Note that a request is sent again: it waits for another connection.
+    SendAgain(SlotId),
     /// Cancel a request: the server need not respond to it.
     Cancel {
         /// The connection.
@@ -105,7 +123,8 @@ pub(crate) enum Action {
         slot: SlotId,
         /// The outcome of the request.
         end: End,
-        /// Whether the slot backs off before its next request, because its connection could not be opened.
+        /// Whether the slot backs off before its next request, because its connection could not be opened, or because several in turn
+        /// handed it back.
         backs_off: bool,
     },
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 
+use super::waiting::MAX_SENT_AGAIN;
 use super::*;
 
 /// One step of a sequence. Numbers select among the candidates.
@@ -15,8 +16,12 @@ enum Step {
     Preconnect(usize),
     /// A connect completes.
     Connect(usize),
-    /// A handshake completes. The connection accepts this many requests.
-    Ready(usize, u32),
+    /// A handshake completes. The connection accepts this many requests, and this many at once.
+    Ready(usize, u32, u32),
+    /// The server allows this many requests at once from now on.
+    Limit(usize, u32),
+    /// The server states that it has not processed a request.
+    HandBack(usize),
     Response(usize),
     /// The server resets a stream.
     Reset(usize),
@@ -44,7 +49,10 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
         8 => Just(Step::Offer),
         1 => pick.clone().prop_map(Step::Preconnect),
         6 => pick.clone().prop_map(Step::Connect),
-        6 => (pick.clone(), 1..5_u32).prop_map(|(pick, requests)| Step::Ready(pick, requests)),
+        6 => (pick.clone(), 1..5_u32, 1..4_u32)
+            .prop_map(|(pick, requests, streams)| Step::Ready(pick, requests, streams)),
+        4 => (pick.clone(), 0..4_u32).prop_map(|(pick, streams)| Step::Limit(pick, streams)),
+        3 => pick.clone().prop_map(Step::HandBack),
         6 => pick.clone().prop_map(Step::Response),
         2 => pick.clone().prop_map(Step::Reset),
         2 => pick.clone().prop_map(Step::Drain),
@@ -66,6 +74,8 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
 struct Socket {
     is_connected: bool,
     is_ready: bool,
+    /// Concurrent requests that the server allows.
+    streams: u32,
     /// Requests written and not answered, by stream.
     written: BTreeMap<StreamId, u32>,
 }
@@ -80,6 +90,8 @@ struct World {
     idle: Vec<SlotId>,
     backing_off: Vec<SlotId>,
     on_slot: BTreeMap<SlotId, u32>,
+    /// How often each request was sent again.
+    sent_again: BTreeMap<u32, u8>,
     ended: BTreeSet<u32>,
     sockets: BTreeMap<ConnectionId, Socket>,
     closed: Vec<ConnectionId>,
@@ -100,6 +112,7 @@ impl World {
             idle: layout.slots().collect(),
             backing_off: Vec::new(),
             on_slot: BTreeMap::new(),
+            sent_again: BTreeMap::new(),
             ended: BTreeSet::new(),
             sockets: BTreeMap::new(),
             closed: Vec::new(),
@@ -163,11 +176,30 @@ impl World {
                     self.machine.handle(Event::Connected(id));
                 }
             }
-            Step::Ready(pick, requests) => {
+            Step::Ready(pick, requests, streams) => {
                 if let Some(id) = self.pick(pick, |socket| socket.is_connected && !socket.is_ready) {
                     // The connection may be closed in the machine with its close action still pending.
-                    self.sockets.get_mut(&id).unwrap().is_ready = self.machine.state(id) != State::Closed;
-                    self.machine.handle(Event::Ready { connection: id, requests });
+                    let socket = self.sockets.get_mut(&id).unwrap();
+                    (socket.is_ready, socket.streams) = (self.machine.state(id) != State::Closed, streams);
+                    self.machine.handle(Event::Ready { connection: id, requests, streams });
+                }
+            }
+            Step::Limit(pick, streams) => {
+                // A worker reads, and so acknowledges another limit, only when all actions are performed.
+                self.perform();
+                if let Some(id) = self.pick(pick, |socket| socket.is_ready) {
+                    self.sockets.get_mut(&id).unwrap().streams = streams;
+                    self.machine.handle(Event::Limit { connection: id, streams });
+                }
+            }
+            Step::HandBack(pick) => {
+                if let Some((connection, stream)) = self.pick_written(pick) {
+                    self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
+                    self.machine.handle(Event::HandedBack {
+                        connection,
+                        stream,
+                        failure: Failure::Unprocessed,
+                    });
                 }
             }
             Step::Response(pick) => {
@@ -231,7 +263,9 @@ impl World {
         let stream = StreamId(0);
         for event in [
             Event::Connected(connection),
-            Event::Ready { connection, requests: 1 },
+            Event::Ready { connection, requests: 1, streams: 1 },
+            Event::Limit { connection, streams: 1 },
+            Event::HandedBack { connection, stream, failure: Failure::Unprocessed },
             Event::StreamFailed { connection, stream, failure: Failure::Unprocessed },
             Event::Drain(connection),
             Event::Failed { connection, failure: Failure::Closed },
@@ -250,7 +284,7 @@ impl World {
         while let Some(action) = self.machine.next_action() {
             match action {
                 Action::Open(connection) => {
-                    assert!(matches!(self.machine.state(connection), State::Connecting { .. }));
+                    assert_eq!(self.machine.state(connection), State::Connecting);
                     if self.broken_opens > 0 {
                         self.broken_opens -= 1;
                         self.machine.handle(Event::Failed { connection, failure: Failure::Generator });
@@ -267,8 +301,18 @@ impl World {
                         continue;
                     }
                     let stream = self.machine.layout().stream(slot);
+                    assert!(
+                        (socket.written.len() as u32) < socket.streams,
+                        "more requests than the server allows"
+                    );
                     let before = socket.written.insert(stream, self.on_slot[&slot]);
                     assert_eq!(before, None, "a stream carries one request at a time");
+                }
+                Action::Held(slot) => assert!(self.on_slot.contains_key(&slot)),
+                Action::SendAgain(slot) => {
+                    let times = self.sent_again.entry(self.on_slot[&slot]).or_default();
+                    *times += 1;
+                    assert!(*times <= MAX_SENT_AGAIN);
                 }
                 Action::Cancel { connection, stream } => {
                     assert!(self.cancels);
@@ -303,13 +347,15 @@ impl World {
         assert!(self.queue.is_empty() || self.idle.is_empty(), "a request waits although a slot is idle");
         let live: Vec<_> = machine.live().collect();
         assert_eq!(live, self.sockets.keys().copied().collect::<Vec<_>>());
-        let (mut established, mut opening) = (0, 0);
+        let (mut established, mut opening, mut in_line) = (0, 0, 0);
         let mut on_connections = BTreeMap::new();
         for connection in live {
             let lane = machine.lane(connection);
             let is_current = machine.current(lane) == Some(connection);
             let socket = &self.sockets[&connection];
-            let waiting: Vec<_> = machine.waiting(connection).collect();
+            let waiting: Vec<_> = machine.waiting_for(connection).collect();
+            assert!(waiting.is_sorted_by_key(|slot| self.on_slot[slot]), "a younger request comes first");
+            in_line += waiting.len();
             for slot in &waiting {
                 on_connections.insert(*slot, self.on_slot[slot]);
             }
@@ -323,32 +369,34 @@ impl World {
             let written = socket.written.len() as u32;
             let counted = match machine.state(connection) {
                 State::Closed => unreachable!("it is live"),
-                State::Connecting { waiting } => {
+                State::Connecting => {
                     opening += 1;
                     assert!(is_current && !socket.is_connected);
-                    (waiting, 0)
+                    0
                 }
-                State::Handshaking { waiting } => {
+                State::Handshaking => {
                     opening += 1;
                     assert!(is_current && socket.is_connected && !socket.is_ready);
-                    (waiting, 0)
+                    0
                 }
-                State::Open { in_flight, requests_left } => {
+                State::Open { in_flight, requests_left, streams } => {
                     established += 1;
-                    assert!(is_current && socket.is_ready && requests_left > 0);
-                    (0, in_flight)
+                    assert!(is_current && socket.is_ready && requests_left > 0 && streams == socket.streams);
+                    // A request waits for an open connection only if the server allows no more.
+                    assert!(waiting.is_empty() || in_flight >= streams);
+                    in_flight
                 }
                 State::Draining { in_flight } => {
                     established += 1;
                     assert!(!is_current && socket.is_ready && in_flight > 0);
-                    (0, in_flight)
+                    in_flight
                 }
             };
-            // No request waits for an open connection: it was written.
-            assert_eq!(counted, (waiting.len() as u32, written));
+            assert_eq!(counted, written);
         }
         assert_eq!(on_connections, self.on_slot, "each request is on one connection");
         assert_eq!((established, opening), (machine.established(), machine.opening));
+        assert_eq!(in_line, machine.waiting());
     }
 }
 
@@ -374,9 +422,16 @@ proptest! {
         (world.broken_writes, world.broken_opens) = (0, 0);
         world.perform();
         world.check();
+        let ready: Vec<_> = world.sockets.iter_mut().filter(|(_, socket)| socket.is_ready).collect();
+        for (id, socket) in ready {
+            socket.streams = 1;
+            world.machine.handle(Event::Limit { connection: *id, streams: 1 });
+        }
+        world.perform();
+        world.check();
         let mut rounds = 0;
         while !world.on_slot.is_empty() || !world.queue.is_empty() {
-            for step in [Step::Connect(0), Step::Ready(0, 3), Step::Response(0)] {
+            for step in [Step::Connect(0), Step::Ready(0, 3, 1), Step::Response(0)] {
                 world.apply(&step);
                 world.perform();
                 world.check();
@@ -395,68 +450,4 @@ impl Connections {
     pub(crate) fn longest_queue(&self) -> usize {
         self.actions.capacity()
     }
-}
-
-fn machine(lanes: u32, streams: u32) -> Connections {
-    Connections::new(Layout { lanes, streams }, true)
-}
-
-fn actions(machine: &mut Connections) -> Vec<Action> {
-    std::iter::from_fn(|| machine.next_action()).collect()
-}
-
-/// Opens the first lane's connection with a request in the first slot.
-fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
-    machine.request(SlotId(0));
-    let connection = machine.current(LaneId(0)).unwrap();
-    machine.handle(Event::Connected(connection));
-    machine.handle(Event::Ready { connection, requests });
-    let write = Action::Write { connection, slot: SlotId(0) };
-    assert_eq!(actions(machine), [Action::Open(connection), write]);
-    connection
-}
-
-#[test]
-fn a_request_opens_another_connection_while_one_drains() {
-    let mut machine = machine(1, 2);
-    let first = open(&mut machine, 10);
-    machine.handle(Event::Drain(first));
-    machine.request(SlotId(1));
-    let second = machine.current(LaneId(0)).unwrap();
-    assert_eq!(actions(&mut machine), [Action::Open(second)]);
-    assert_eq!(machine.state(first), State::Draining { in_flight: 1 });
-}
-
-#[test]
-fn a_draining_connection_closes_when_its_last_request_times_out() {
-    let mut machine = machine(1, 2);
-    let connection = open(&mut machine, 1);
-    machine.handle(Event::TimedOut(SlotId(0)));
-    let expected = [
-        Action::Close { connection, was_open: true },
-        Action::End { slot: SlotId(0), end: End::TimedOut, backs_off: false },
-    ];
-    assert_eq!(actions(&mut machine), expected);
-}
-
-#[test]
-fn unwritten_requests_of_a_broken_connection_move_to_the_next() {
-    let mut machine = machine(1, 3);
-    for slot in 0..3 {
-        machine.request(SlotId(slot));
-    }
-    let first = machine.current(LaneId(0)).unwrap();
-    machine.handle(Event::Connected(first));
-    machine.handle(Event::Ready { connection: first, requests: 10 });
-    assert_eq!(machine.next_action(), Some(Action::Open(first)));
-    assert_eq!(machine.next_action(), Some(Action::Write { connection: first, slot: SlotId(0) }));
-    machine.handle(Event::Failed { connection: first, failure: Failure::Reset });
-    let second = machine.current(LaneId(0)).unwrap();
-    let expected = [
-        Action::Close { connection: first, was_open: true },
-        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset), backs_off: false },
-        Action::Open(second),
-    ];
-    assert_eq!(actions(&mut machine), expected);
-    assert_eq!(machine.state(second), State::Connecting { waiting: 2 });
 }

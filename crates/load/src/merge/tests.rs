@@ -120,7 +120,16 @@ fn a_quantile_is_that_of_all_requests_and_not_the_mean_of_the_quantiles() {
 
 #[test]
 fn rates_counts_and_connections_are_added() {
-    let result = merged(two());
+    let mut runs = two();
+    for (run, (sent_again, limit)) in runs.iter_mut().zip([(3, Some(4)), (40, None)]) {
+        (run.result.book.sent_again, run.result.stream_limit) = (sent_again, limit);
+        run.result.sustained_rate = Some(990.0);
+    }
+    let result = merged(runs);
+    assert_eq!(
+        (result.book.sent_again, result.stream_limit, result.sustained_rate),
+        (43, Some(4), Some(1_980.0))
+    );
     assert_eq!(result.rate, LoadRate { target: Some(2_000.0), offered: 1_998.0, achieved: Some(1_996.0) });
     assert_eq!((result.book.answered, result.statuses[&200], result.plan.connections), (1_000, 1_000, 32));
     assert_eq!((result.plan.workers, result.generator.workers.len()), (2, 2));

@@ -54,6 +54,7 @@ pub(super) fn result(
         failures: failures(&all),
         statuses: all.statuses.clone(),
         rate: rate(&all, target, recorded.time.as_secs_f64()),
+        sustained_rate: sustained_rate(&all, spec.warmup + recorded.time),
         latency: all.latencies(),
         percentiles: times.percentiles(spec.percentiles.clone()),
         within: within(spec, &times),
@@ -68,8 +69,10 @@ pub(super) fn result(
         in_flight: course.as_ref().and_then(|course| in_flight(course)),
         apart: course.as_ref().map(|course| outliers(course, &recordings)).unwrap_or_default(),
         kernel: all.stamps.as_ref().map(|stamps| stamps.summary()),
+        kernel_absent: kernel_absent(spec, &all),
         tls: all.handshakes.summary(),
         drained: drained(&all),
+        stream_limit: all.stream_limit,
         lookups: None,
         stages: stages(spec, &recordings, recorded.time),
         drift: times.drift(),
@@ -156,12 +159,30 @@ fn rate(recording: &Recording, target: Option<f64>, recorded_s: f64) -> LoadRate
     }
 }
 
+/// Requests answered per second over warm-up and record; None without time.
+fn sustained_rate(recording: &Recording, time: Duration) -> Option<f64> {
+    (!time.is_zero()).then(|| recording.answered_by_end as f64 / time.as_secs_f64())
+}
+
 fn unsent(recording: &Recording) -> BTreeMap<String, u64> {
     recording.unsent.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect()
 }
 
 fn failures(recording: &Recording) -> BTreeMap<String, u64> {
     recording.failures.iter().map(|(failure, count)| (failure.as_str().to_owned(), *count)).collect()
+}
+
+/// Why there are no kernel timestamps, if they were requested.
+fn kernel_absent(spec: &TrialSpec, recording: &Recording) -> Option<String> {
+    let is_absent = spec.kernel_stamps && recording.stamps.is_none();
+    is_absent.then(|| match recording.no_stamps {
+        Some(error) => format!("the kernel refuses them on these sockets: {error}"),
+        None if spec.traffic.streams() > 1 => {
+            "a connection carries several requests at once, and a timestamp does not tell whose it is"
+                .to_owned()
+        }
+        None => "no sampled connection carried a request with a response".to_owned(),
+    })
 }
 
 fn drained(recording: &Recording) -> BTreeMap<String, u64> {

@@ -84,7 +84,6 @@ impl Worker {
                 let progress = self.continue_handshake(connection);
                 let progress = progress.map_err(|error| self.connect_error(lane, &error))?;
                 if progress != Progress::Waits {
-                    self.check_streams(connection)?;
                     self.set_ready(connection);
                 }
                 if progress == Progress::Refuses {
@@ -114,7 +113,7 @@ impl Worker {
     }
 
     fn is_opening(&self, connection: ConnectionId) -> bool {
-        matches!(self.connections.state(connection), State::Connecting { .. } | State::Handshaking { .. })
+        matches!(self.connections.state(connection), State::Connecting | State::Handshaking)
     }
 
     /// Fails when a connection has taken longer than the timeout.
@@ -123,7 +122,11 @@ impl Worker {
             return Ok(());
         }
         let address = self.address(self.connections.lane(connection));
-        Err(ConnectError::Timeout { address, seconds: self.timeout_ns as f64 / 1e9 })
+        let seconds = self.timeout_ns as f64 / 1e9;
+        Err(match self.transports.get(connection) {
+            Some(transport) if transport.allows_no_request() => ConnectError::NoStreams { address, seconds },
+            _ => ConnectError::Timeout { address, seconds },
+        })
     }
 
     /// Re-arms the events of all connections. Those of connections that were ready while others opened were dropped, and a server may
@@ -146,6 +149,11 @@ impl Worker {
             let Some(transport) = self.transports.get_mut(connection) else { continue };
             let mut events = Vec::new();
             let ticked = transport.tick(&mut events);
+            for event in &events {
+                if let ProtocolEvent::Limit { streams } = *event {
+                    self.change_limit(connection, streams);
+                }
+            }
             let accepts = ticked.and_then(|()| Ok(accepts_requests(&events)?));
             if !accepts.map_err(|error| self.connect_error(self.connections.lane(connection), &error))? {
                 self.close_early(connection);
@@ -169,8 +177,8 @@ impl Worker {
     /// Advances the handshake of a connection as far as possible.
     fn continue_handshake(&mut self, connection: ConnectionId) -> Result<Progress, ConnectionError> {
         match self.connections.state(connection) {
-            State::Connecting { .. } => self.finish_connect(connection, now_ns())?,
-            State::Handshaking { .. } => {}
+            State::Connecting => self.finish_connect(connection, now_ns())?,
+            State::Handshaking => {}
             State::Open { .. } | State::Draining { .. } | State::Closed => {
                 return Ok(Progress::Waits);
             }
@@ -178,7 +186,7 @@ impl Worker {
         let mut accepts = true;
         loop {
             let transport = &mut self.transports[connection];
-            if transport.settings_received() {
+            if transport.may_send() {
                 return Ok(if accepts { Progress::Ready } else { Progress::Refuses });
             }
             if !accepts {
@@ -196,16 +204,6 @@ impl Worker {
             accepts = accepts_requests(&self.scratch.events)? && read != Read::End;
         }
     }
-
-    fn check_streams(&self, connection: ConnectionId) -> Result<(), ConnectError> {
-        let max = self.transports[connection].max_streams();
-        let requested = self.connections.layout().streams;
-        if max < requested {
-            let address = self.address(self.connections.lane(connection));
-            return Err(ConnectError::Streams { address, max, requested: requested as usize });
-        }
-        Ok(())
-    }
 }
 
 /// Whether the server accepts requests after the events of a read before the first one.
@@ -217,6 +215,7 @@ fn accepts_requests(events: &[ProtocolEvent]) -> Result<bool, ProtocolError> {
     for event in events {
         match event {
             ProtocolEvent::Draining { .. } => accepts = false,
+            ProtocolEvent::Limit { .. } => {}
             ProtocolEvent::FirstByte { .. }
             | ProtocolEvent::Message { .. }
             | ProtocolEvent::Answered { .. }

@@ -54,6 +54,14 @@ pub enum ConnectError {
         /// The system error.
         source: io::Error,
     },
+    /// The interface of a link-local address is not known.
+    #[error(
+        "cannot connect to {address}: it is a link-local address, which exists on every interface; name one: `[fe80::1%eth0]`"
+    )]
+    NoZone {
+        /// The server.
+        address: Peer,
+    },
     /// The local ports are exhausted.
     #[error(
         "cannot open {wanted} connections to {address}: {source}; a local address has about 28,000 ports for each \
@@ -95,15 +103,16 @@ pub enum ConnectError {
         /// The reason.
         reason: String,
     },
-    /// The server allows fewer streams than requested.
-    #[error("{address} allows at most {max} streams per connection, not {requested}; use a lower --streams")]
-    Streams {
+    /// The server allows no stream.
+    #[error(
+        "{address} allows no request on a connection: its limit on concurrent streams was still 0 after {seconds} s; does it wait for \
+         something before it accepts requests? --timeout sets how long to wait"
+    )]
+    NoStreams {
         /// The server.
         address: Peer,
-        /// The server's limit.
-        max: u32,
-        /// Requested number of streams.
-        requested: usize,
+        /// How long it was waited for.
+        seconds: f64,
     },
     /// A connection was not established within the timeout.
     #[error(
@@ -123,6 +132,7 @@ impl ConnectError {
         match Errno::from_io_error(&source) {
             Some(Errno::MFILE | Errno::NFILE) => Self::TooMany { wanted, source },
             Some(Errno::ADDRNOTAVAIL) if wanted > 1 => Self::NoPorts { wanted, address, source },
+            Some(Errno::INVAL) if address.lacks_zone() => Self::NoZone { address },
             Some(Errno::NETUNREACH | Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) => {
                 Self::NoRoute { address, source }
             }
@@ -251,6 +261,8 @@ impl Worker {
             lead: Lead::default(),
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
+            lowest_limit: None,
+            no_stamps: None,
             handshakes: Handshakes::default(),
             filled: Vec::new(),
             traffic: Arc::clone(&spec.traffic),
@@ -275,6 +287,7 @@ impl Worker {
         let client = self.traffic.client(host, address, &self.expected);
         let target = DialTarget { dial: &self.traffic.dial, address, number };
         let transport = Transport::open(&self.epoll, connection, target, client, is_stamped, now)?;
+        self.no_stamps = transport.no_stamps.or(self.no_stamps);
         self.transports.insert(connection, transport);
         Ok(())
     }
@@ -294,10 +307,30 @@ impl Worker {
 
     /// Marks a connection as ready for requests.
     pub(super) fn set_ready(&mut self, connection: ConnectionId) {
-        self.transports[connection].opened_ns = now_ns();
+        let transport = &mut self.transports[connection];
+        transport.opened_ns = now_ns();
+        let streams = transport.max_streams();
+        self.note_limit(streams);
         let requests = self.lifetime.requests.map_or(u32::MAX, |requests| requests.draw(&mut self.random));
-        self.connections.handle(Event::Ready { connection, requests });
+        self.connections.handle(Event::Ready { connection, requests, streams });
         self.drain_if_gone(self.connections.lane(connection));
+    }
+
+    /// Takes over the server's limit on concurrent requests.
+    pub(super) fn change_limit(&mut self, connection: ConnectionId, streams: u32) {
+        // That of QUIC also falls while a request has ended and the server has not yet allowed the next one. Before a connection is
+        // ready, no request waits for it.
+        let is_open = matches!(self.connections.state(connection), State::Open { .. });
+        if is_open && !self.traffic.protocol.has_datagrams() {
+            self.note_limit(streams);
+        }
+        self.connections.handle(Event::Limit { connection, streams });
+    }
+
+    fn note_limit(&mut self, streams: u32) {
+        if streams < self.connections.layout().streams {
+            self.lowest_limit = Some(self.lowest_limit.map_or(streams, |lowest| lowest.min(streams)));
+        }
     }
 
     /// Closes the socket of a connection.

@@ -33,7 +33,7 @@ impl Worker {
         }
         if self.connections.is_opening() {
             let is_opening = |one: &ConnectionId| {
-                matches!(self.connections.state(*one), State::Connecting { .. } | State::Handshaking { .. })
+                matches!(self.connections.state(*one), State::Connecting | State::Handshaking)
             };
             let opening: Vec<ConnectionId> = self.connections.live().filter(is_opening).collect();
             for connection in opening {
@@ -74,6 +74,8 @@ impl Worker {
         self.feed(current, Event::Stopped, now);
         self.perform(current, now);
         current.first().handshakes.merge(&std::mem::take(&mut self.handshakes));
+        current.first().stream_limit = self.lowest_limit;
+        current.first().no_stamps = self.no_stamps;
         while let Some((_, slot)) = self.backing_off.pop_front() {
             self.set_free(slot);
         }

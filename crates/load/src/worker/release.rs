@@ -161,6 +161,7 @@ impl Worker {
             written_ns: 0,
             first_byte_ns: 0,
             message_ns: 0,
+            held_ns: 0,
             recorded: due.intended_ns >= current.run.record_from_ns,
             blocked,
             connected: self.connections.current(lane).is_none(),
@@ -177,7 +178,10 @@ impl Worker {
     /// Writes the request in a slot.
     pub(super) fn write(&mut self, connection: ConnectionId, slot: SlotId, written_ns: u64) {
         let request = self.request(slot);
-        request.written_ns = written_ns;
+        let is_first = request.written_ns == 0;
+        if is_first {
+            request.written_ns = written_ns;
+        }
         let picked = request.picked;
         let target = &self.traffic.targets[picked.target];
         let transport = &mut self.transports[connection];
@@ -191,7 +195,7 @@ impl Worker {
         };
         let stream = self.connections.layout().stream(slot);
         let sent = transport.send(stream, &target.request, bytes, &mut self.scratch);
-        if transport.is_corked() {
+        if is_first && transport.is_corked() {
             self.corked.push(slot);
         }
         if let Err(error) = sent {

@@ -44,12 +44,12 @@ impl Worker {
         match self.connections.state(connection) {
             // An earlier event of the batch closed its socket.
             State::Closed => return,
-            State::Connecting { .. } => {
+            State::Connecting => {
                 let now = now_ns();
                 if let Err(error) = self.finish_connect(connection, now) {
                     return self.fail(current, connection, &error);
                 }
-                for slot in self.connections.waiting(connection) {
+                for slot in self.connections.waiting_for(connection) {
                     if let Some(request) = &mut self.requests[slot.index()]
                         && request.connected
                     {
@@ -60,7 +60,7 @@ impl Worker {
                 // The socket had no error, so the event is a timestamp. A later error has its own event.
                 flags.remove(epoll::EventFlags::ERR);
             }
-            State::Handshaking { .. } | State::Open { .. } | State::Draining { .. } => {
+            State::Handshaking | State::Open { .. } | State::Draining { .. } => {
                 let transport = &mut self.transports[connection];
                 flags = transport.without_stamps(flags);
                 if flags.contains(epoll::EventFlags::OUT)
@@ -79,7 +79,7 @@ impl Worker {
     /// Writes the requests that wait for a connection, once it is ready.
     #[inline]
     fn on_ready(&mut self, current: &mut Current, connection: ConnectionId) {
-        if matches!(self.connections.state(connection), State::Handshaking { .. })
+        if matches!(self.connections.state(connection), State::Handshaking)
             && self.transports[connection].may_send()
         {
             self.set_ready(connection);
@@ -97,7 +97,7 @@ impl Worker {
             let (is_awaited, was_opening) = match self.connections.state(connection) {
                 State::Closed => return,
                 State::Open { in_flight, .. } | State::Draining { in_flight } => (in_flight > 0, false),
-                State::Connecting { .. } | State::Handshaking { .. } => (true, true),
+                State::Connecting | State::Handshaking => (true, true),
             };
             let alpn = self.traffic.protocol.alpn();
             let transport = &mut self.transports[connection];
@@ -114,7 +114,7 @@ impl Worker {
             let closing = closing || (read == Read::End && error.is_none());
             if !self.scratch.events.is_empty() {
                 let events = std::mem::take(&mut self.scratch.events);
-                self.handle_goaway(current, connection, &events, now);
+                self.handle_connection_events(current, connection, &events, now);
                 // With several responses in one read, the next requests are sent together.
                 if has_streams && let Some(transport) = self.transports.get_mut(connection) {
                     transport.cork();
@@ -156,23 +156,36 @@ impl Worker {
         }
     }
 
-    /// Handles GOAWAY before the responses of the same read, as a response starts the next request.
+    /// Handles what concerns the whole connection before the responses of the same read, as a response starts the next request, to which
+    /// a GOAWAY and another limit already apply.
     #[inline]
-    fn handle_goaway(
+    fn handle_connection_events(
         &mut self,
         current: &mut Current,
         connection: ConnectionId,
         events: &[ProtocolEvent],
         now: u64,
     ) {
+        let mut limit = None;
         for event in events {
-            if let ProtocolEvent::Draining { code } = event {
-                // A server that ends gracefully sends two. The first closes an idle connection.
-                if !matches!(self.connections.state(connection), State::Draining { .. } | State::Closed) {
-                    current.record_goaway(now, *code);
+            match *event {
+                ProtocolEvent::Draining { code } => {
+                    // A server that ends gracefully sends two. The first closes an idle connection.
+                    if !matches!(self.connections.state(connection), State::Draining { .. } | State::Closed) {
+                        current.record_goaway(now, code);
+                    }
+                    self.connections.handle(Event::Drain(connection));
                 }
-                self.connections.handle(Event::Drain(connection));
+                // The last one holds: all were acknowledged before this.
+                ProtocolEvent::Limit { streams } => limit = Some(streams),
+                ProtocolEvent::FirstByte { .. }
+                | ProtocolEvent::Message { .. }
+                | ProtocolEvent::Answered { .. }
+                | ProtocolEvent::Lost { .. } => {}
             }
+        }
+        if let Some(streams) = limit {
+            self.change_limit(connection, streams);
         }
     }
 
@@ -231,14 +244,19 @@ impl Worker {
                     Loss::Unprocessed => Failure::Unprocessed,
                     Loss::Malformed => Failure::Malformed,
                 };
-                self.feed(
-                    current,
-                    Event::StreamFailed { connection, stream: StreamId(stream), failure },
-                    now,
-                );
+                let stream = StreamId(stream);
+                let slot = self.connections.in_flight_on(connection, stream);
+                // A server that has responded has processed the request, whatever it says.
+                let has_begun = slot.is_some_and(|slot| self.request(slot).first_byte_ns > 0);
+                let event = if loss.is_unprocessed() && !has_begun {
+                    Event::HandedBack { connection, stream, failure }
+                } else {
+                    Event::StreamFailed { connection, stream, failure }
+                };
+                self.feed(current, event, now);
             }
             // Handled before the responses of the same read.
-            ProtocolEvent::Draining { .. } => {}
+            ProtocolEvent::Draining { .. } | ProtocolEvent::Limit { .. } => {}
         }
     }
 
@@ -282,7 +300,7 @@ impl Worker {
 
     /// The server closed a connection: ends each request on it.
     fn end(&mut self, current: &mut Current, connection: ConnectionId, now: u64) {
-        if matches!(self.connections.state(connection), State::Handshaking { .. }) {
+        if matches!(self.connections.state(connection), State::Handshaking) {
             return self.fail(current, connection, &ConnectionError::Closed);
         }
         self.connections.handle(Event::Drain(connection));
@@ -345,7 +363,7 @@ impl Worker {
             match action {
                 Action::Open(connection) => {
                     // A connect counts only for requests that started with it, not for those left from an earlier attempt.
-                    for slot in self.connections.waiting(connection) {
+                    for slot in self.connections.waiting_for(connection) {
                         if let Some(request) = &mut self.requests[slot.index()] {
                             request.connected &= request.started_ns >= now;
                         }
@@ -360,7 +378,15 @@ impl Worker {
                     let started_ns = self.request(slot).started_ns;
                     let written_ns = if started_ns >= now && !has_written { started_ns } else { now_ns() };
                     has_written = true;
+                    self.end_hold(current, slot, written_ns);
                     self.write(connection, slot, written_ns);
+                }
+                Action::Held(slot) => self.begin_hold(current, slot, now),
+                Action::SendAgain(slot) => {
+                    let request = self.request(slot);
+                    if request.recorded {
+                        current.recording(request.intended_ns).book.sent_again += 1;
+                    }
                 }
                 Action::Cancel { connection, stream } => {
                     if let Err(error) = self.transports[connection].cancel(stream, &mut self.scratch) {
@@ -378,6 +404,7 @@ impl Worker {
 
     /// Records the end of a request, then reuses its slot or puts it into backoff.
     fn finish_request(&mut self, current: &mut Current, slot: SlotId, end: End, backs_off: bool, now: u64) {
+        self.end_hold(current, slot, now);
         let place = &mut self.requests[slot.index()];
         let Some(request) = place else { panic!("{slot:?} is busy but has no request") };
         let lane = self.connections.layout().lane(slot).index();
@@ -386,8 +413,11 @@ impl Worker {
                 let Some(response) = request.response else {
                     panic!("{slot:?} is answered without a response")
                 };
+                let failure = self.traffic.expectation.failure(&response);
+                if failure.is_none() && now <= current.run.end_ns {
+                    current.first().answered_by_end += 1;
+                }
                 if request.recorded {
-                    let failure = self.traffic.expectation.failure(&response);
                     current.record_response(request, lane, response, failure, now);
                     if let Some(MessageTimes::Sent(messages)) = self.traffic.messages
                         && failure.is_none()
@@ -435,7 +465,7 @@ impl Worker {
             let Some(transport) = self.transports.get_mut(connection) else { continue };
             let mut events = Vec::new();
             let ticked = transport.tick(&mut events);
-            self.handle_goaway(current, connection, &events, now);
+            self.handle_connection_events(current, connection, &events, now);
             for event in events {
                 self.handle_protocol_event(current, connection, event, false, now);
             }

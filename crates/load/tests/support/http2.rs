@@ -7,10 +7,27 @@ use std::net::TcpStream;
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GO_AWAY: u8 = 7;
 /// The flag of SETTINGS that acknowledges those of the peer.
 const ACK: u8 = 1;
+/// The setting that limits concurrent streams.
+const MAX_CONCURRENT_STREAMS: u8 = 3;
+/// The error code of a stream that was not processed.
+const REFUSED_STREAM: u32 = 7;
+
+/// What the client sends next.
+pub enum Sent {
+    /// A request on this stream.
+    Request(u32),
+    /// The acknowledgement of SETTINGS.
+    Acknowledged,
+    /// Nothing for 5 ms.
+    Nothing,
+    /// The end of the connection.
+    End,
+}
 
 /// One accepted connection.
 pub struct Http2Peer {
@@ -28,6 +45,24 @@ impl Http2Peer {
         Self::accept_with(stream, &frame(GO_AWAY, 0, 0, &[0; 8]))
     }
 
+    /// The same, with SETTINGS that allow this many concurrent streams.
+    pub fn accept_allowing(stream: TcpStream, streams: u32) -> Option<Self> {
+        let mut peer = Self::accept_after_preface(stream)?;
+        peer.allow(streams)?;
+        Some(peer)
+    }
+
+    /// Allows this many concurrent streams from now on.
+    pub fn allow(&mut self, streams: u32) -> Option<()> {
+        self.put(SETTINGS, 0, 0, &[&[0, MAX_CONCURRENT_STREAMS], streams.to_be_bytes().as_slice()].concat())
+    }
+
+    fn accept_after_preface(mut stream: TcpStream) -> Option<Self> {
+        let mut first = [0; PREFACE.len()];
+        stream.read_exact(&mut first).ok()?;
+        (first == *PREFACE).then_some(Self { stream })
+    }
+
     fn accept_with(mut stream: TcpStream, after_settings: &[u8]) -> Option<Self> {
         let mut first = [0; PREFACE.len()];
         stream.read_exact(&mut first).ok()?;
@@ -43,6 +78,26 @@ impl Http2Peer {
             let head = self.next_head()?;
             if head[3] == HEADERS {
                 return Some(u32::from_be_bytes([head[5], head[6], head[7], head[8]]));
+            }
+        }
+    }
+
+    /// The next request or acknowledgement, if there is one.
+    pub fn next(&mut self) -> Sent {
+        loop {
+            self.stream.set_read_timeout(Some(std::time::Duration::from_millis(5))).unwrap();
+            match self.stream.peek(&mut [0]) {
+                Ok(0) => return Sent::End,
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Sent::Nothing,
+                Err(_) => return Sent::End,
+            }
+            self.stream.set_read_timeout(None).unwrap();
+            let Some(head) = self.next_head() else { return Sent::End };
+            match head[3] {
+                HEADERS => return Sent::Request(u32::from_be_bytes([head[5], head[6], head[7], head[8]])),
+                SETTINGS if head[4] & ACK != 0 => return Sent::Acknowledged,
+                _ => {}
             }
         }
     }
@@ -70,6 +125,11 @@ impl Http2Peer {
     pub fn respond(&mut self, stream: u32) -> Option<()> {
         // END_STREAM and END_HEADERS; `:status: 200` is entry 8 of the static table of HPACK.
         self.put(HEADERS, 0x05, stream, &[0x88])
+    }
+
+    /// Refuses a request: it is not processed.
+    pub fn refuse(&mut self, stream: u32) -> Option<()> {
+        self.put(RST_STREAM, 0, stream, &REFUSED_STREAM.to_be_bytes())
     }
 
     /// Sends GOAWAY: streams after `last` will not be processed.

@@ -137,6 +137,10 @@ fn accounts(result: &LoadResult) -> String {
         result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(target))),
         if result.rate.achieved.is_none() { " (rate of responses withheld)" } else { "" }
     );
+    // What a backlog holds of the requests that were due before the record is not in these rates.
+    if let Some(sustained) = result.sustained_rate.filter(|_| result.unsent.contains_key("end")) {
+        text += &format!("           answered {} from the start of the warm-up on\n", rate(sustained));
+    }
     let book = &result.book;
     let count = |count: u64| grouped(count as f64, 0);
     text += &format!(
@@ -154,6 +158,12 @@ fn accounts(result: &LoadResult) -> String {
         count(book.unfinished)
     );
     let listed = |entries: Vec<String>| entries.join(", ");
+    if book.sent_again > 0 {
+        text += &format!(
+            "again      {} sent again, because the server had handed them back unprocessed\n",
+            count(book.sent_again)
+        );
+    }
     if !result.unsent.is_empty() {
         let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
         text += &format!("unsent     {}\n", listed(unsent.collect()));

@@ -43,6 +43,10 @@ pub(super) struct WrittenBook {
     timed_out: Option<u64>,
     /// Of the sent, still in flight after the final drain.
     unfinished: Option<u64>,
+    /// How often the sent were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of HTTP/2, or
+    /// their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
+    #[serde(default)]
+    sent_again: Option<u64>,
 }
 
 impl From<Book> for WrittenBook {
@@ -61,6 +65,7 @@ impl From<Book> for WrittenBook {
             failed: has_failed.then_some(book.failed),
             timed_out: other(book.timed_out),
             unfinished: other(book.unfinished),
+            sent_again: other(book.sent_again),
         }
     }
 }
@@ -81,6 +86,7 @@ impl From<WrittenBook> for Book {
             failed: written.failed.unwrap_or_default(),
             timed_out: written.timed_out.unwrap_or_default(),
             unfinished: written.unfinished.unwrap_or_default(),
+            sent_again: written.sent_again.unwrap_or_default(),
             stated,
         }
     }

@@ -60,13 +60,14 @@ pub struct Sample {
     /// report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<PartCounts>,
-    /// Accounts of its requests, in slices that count for any measure.
+    /// Accounts of its requests, in slices that count for any measure: of one that was repeated, in the last measurement that does.
     pub book: Book,
-    /// Accounts of its requests, in slices that count for no measure.
+    /// Accounts of its requests in all other measurements.
     pub set_aside_book: Book,
-    /// Failed requests by kind, in slices that count for any measure.
+    /// Failed requests by kind, as in `book`.
     pub failures: BTreeMap<String, u64>,
-    /// Response times under an open loop, nanoseconds, in slices that count.
+    /// Response times under an open loop, nanoseconds, in slices that count for all measures: of one that was repeated, in the last
+    /// measurement that does.
     pub responses: Option<Histogram>,
     /// Send lag caused by the generator itself under an open loop, nanoseconds, in slices that count.
     pub own_lag: Option<Histogram>,

@@ -1,6 +1,7 @@
 //! What the statistics of the proxies say about a round: whether each function acted, and the bytes on their connections.
 
 use hoptax_functions::Proof;
+use hoptax_host::open_files::{has_open, why_absent};
 use hoptax_result::ProxyTraffic;
 use hoptax_subject::envoy::process::Proxy;
 
@@ -58,7 +59,8 @@ impl Meter<'_> {
     /// Records for each arm which of its functions were not active, or not removed, since the proofs were first read.
     pub(super) fn judge_proofs(&mut self, subjects: &Subjects) -> Result<(), RunError> {
         let now = self.read_proofs(subjects)?;
-        for (subject, (before, now)) in self.plan.subjects.iter().zip(self.proofs.iter().zip(now)) {
+        let read = self.proofs.iter().zip(now).zip(&subjects.all);
+        for (subject, ((before, now), running)) in self.plan.subjects.iter().zip(read) {
             let Some(arm) = self.plan.arms.get(subject.arm) else { continue };
             let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
                 let failure = if arm.is_unloaded {
@@ -73,7 +75,13 @@ impl Meter<'_> {
                 proofs.filter_map(failure).collect::<Vec<String>>()
             };
             let hops = arm.chain.hops.iter().zip(before.iter().zip(&now));
-            let failures: Vec<String> = hops.flat_map(of_proxy).collect();
+            let mut failures: Vec<String> = hops.flat_map(of_proxy).collect();
+            if !arm.is_unloaded {
+                failures.extend(arm.chain.hops.iter().zip(&running.proxies).flat_map(|(hop, proxy)| {
+                    arm.opens(hop)
+                        .filter_map(move |(prefix, link)| Some(prefix + &not_open(proxy.id(), link)?))
+                }));
+            }
             if !failures.is_empty() {
                 self.record.unproven.entry(subject.arm).or_default().extend(failures);
             }
@@ -109,6 +117,19 @@ impl Meter<'_> {
     }
 }
 
+/// Why the files of a process do not show an active function, if so.
+fn not_open(process_id: u32, link: &str) -> Option<String> {
+    match has_open(process_id, link) {
+        Ok(true) => None,
+        Ok(false) => {
+            let why = why_absent(link);
+            let why = if why.is_empty() { why } else { format!(": {why}") };
+            Some(format!("the proxy has no `{link}` among its files, so it does not use it{why}"))
+        }
+        Err(error) => Some(format!("the files of the proxy cannot be read: {error}")),
+    }
+}
+
 /// The traffic by the values of all patterns of [`TRAFFIC`]. None without requests and bytes.
 fn traffic_of(values: &[u64]) -> Option<ProxyTraffic> {
     let mut values = values.iter();
@@ -122,6 +143,17 @@ fn traffic_of(values: &[u64]) -> Option<ProxyTraffic> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_a_function_needs_and_its_proxy_has_not_opened_is_named_with_what_the_kernel_says() {
+        let missing = not_open(std::process::id(), hoptax_host::open_files::RING).unwrap();
+        assert!(missing.starts_with("the proxy has no `anon_inode:[io_uring]` among its files"), "{missing}");
+        assert!(missing.contains("io_uring_disabled"), "{missing}");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let file = std::os::fd::AsRawFd::as_raw_fd(&listener);
+        let link = std::fs::read_link(format!("/proc/self/fd/{file}")).unwrap();
+        assert_eq!(not_open(std::process::id(), link.to_str().unwrap()), None);
+    }
 
     #[test]
     fn the_traffic_of_the_admin_interface_is_none_of_the_proxy() {

@@ -1,7 +1,7 @@
 //! Turns the records of rounds into the evidence of a result: names instead of indexes, disturbances of slices, and the
 //! machine's speed around each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{ArmRound, Disturbance, Sample, StudyRound};
 
@@ -98,6 +98,15 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
     }
 }
 
+/// The indices of the measurements that count, one of each slice: of one that was repeated, the last. Otherwise a slice that was
+/// repeated because another arm of its block was disturbed would weigh twice in what is added up.
+fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool) -> BTreeSet<usize> {
+    let counting = slices.iter().filter(|one| counts(one));
+    let last: BTreeMap<(u32, u32), usize> =
+        counting.map(|one| ((one.slice.block, one.slice.copy), one.number)).collect();
+    last.into_values().collect()
+}
+
 fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_>]) -> Sample {
     let column = |measure: &measure::Measure| -> Vec<Option<f64>> {
         slices.iter().map(|one| measure.of(record, one.slice)).collect()
@@ -122,8 +131,9 @@ fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_
         values,
         ..Sample::default()
     };
+    let counting = last_of_each(slices, Judged::counts);
     for one in slices {
-        if one.counts() {
+        if counting.contains(&one.number) {
             sample.book.add(&one.slice.book);
             if let Some(counts) = one.slice.parts {
                 *sample.parts.get_or_insert_default() += counts;
@@ -135,13 +145,12 @@ fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_
             sample.set_aside_book.add(&one.slice.book);
         }
     }
-    let clean = || slices.iter().filter(|one| one.is_clean()).map(|one| one.number);
-    sample.responses = histogram::merged(clean().filter_map(|number| record.responses.get(&number)));
+    let clean = last_of_each(slices, Judged::is_clean);
+    sample.responses = histogram::merged(clean.iter().filter_map(|number| record.responses.get(number)));
     // The generator's own lag does not depend on delays of the proxy.
-    let counted = slices.iter().filter(|one| one.counts()).map(|one| one.number);
-    sample.own_lag = histogram::merged(counted.filter_map(|number| record.own_lag.get(&number)));
+    sample.own_lag = histogram::merged(counting.iter().filter_map(|number| record.own_lag.get(number)));
     let mut by_status: BTreeMap<u16, Vec<&Times>> = BTreeMap::new();
-    for (status, times) in clean().filter_map(|number| record.by_status.get(&number)).flatten() {
+    for (status, times) in clean.iter().filter_map(|number| record.by_status.get(number)).flatten() {
         by_status.entry(*status).or_default().push(times);
     }
     let statuses = by_status.into_iter();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Interval, Sample, StudyRound};
+use hoptax_result::{Disturbance, Interval, Sample, StudyRound};
 use hoptax_stats::{mean_over_rounds, median, paired_cost_of_copies};
 
 use super::response::Times;
@@ -108,9 +108,9 @@ impl<'a> Rounds<'a> {
         let of = |samples: &mut dyn Iterator<Item = &Sample>| {
             let (mut sum, mut seconds) = (0.0, 0.0);
             for sample in samples {
-                let wall = column(sample, &crate::measure::WALL);
-                for ((value, wall), by) in column(sample, measure).zip(wall).zip(&sample.set_aside) {
-                    if let Some((value, wall)) = value.zip(wall).filter(|_| !measure.is_invalidated_by(by)) {
+                let wall: Vec<Option<f64>> = column(sample, &crate::measure::WALL).collect();
+                for (index, value) in last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)) {
+                    if let Some(wall) = wall.get(index).copied().flatten() {
                         sum += value * wall;
                         seconds += wall;
                     }
@@ -143,23 +143,37 @@ pub(super) fn column<'a>(
     (0..sample.block.len()).map(|place| values.get(place).copied().flatten())
 }
 
-/// The values of a sample that count, each divided by the factor of its index. Of a slice that was repeated, the last measurement that
+/// The values of a sample that count, each divided by the factor of its index.
+fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Counted> {
+    let places: Vec<(u32, u32)> = sample.block.iter().copied().zip(sample.copy.iter().copied()).collect();
+    let counted = |(index, value): (usize, f64)| {
+        let (block, copy) = places.get(index).copied().unwrap_or_default();
+        Counted { block, copy, value: value / factor(index) }
+    };
+    last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)).map(counted).collect()
+}
+
+/// The values of a measure that count, one of each slice, with their indices. Of a slice that was repeated, the last measurement that
 /// counts: only the host's readings decide how often a slice is repeated, so which one is the last says nothing about its value, and
 /// each block keeps its weight.
-fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -> Vec<Counted> {
-    let mut values = BTreeMap::new();
+fn last_of_each(
+    sample: &Sample,
+    measure: &Measure,
+    counts: impl Fn(&[Disturbance]) -> bool,
+) -> impl Iterator<Item = (usize, f64)> {
     let columns = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
+    let mut last = BTreeMap::new();
     for (index, (value, ((block, copy), by))) in column(sample, measure).zip(columns).enumerate() {
-        if let Some(value) = value.filter(|_| !measure.is_invalidated_by(by)) {
-            let counted = Counted { block: *block, copy: *copy, value: value / factor(index) };
-            values.insert((*block, *copy), counted);
+        if let Some(value) = value.filter(|_| counts(by)) {
+            last.insert((*block, *copy), (index, value));
         }
     }
-    values.into_values().collect()
+    last.into_values()
 }
 
 /// The recorded time of the slices of a sample that count for all measures, seconds.
 pub(super) fn seconds(sample: &Sample) -> f64 {
-    let recorded = column(sample, &crate::measure::RECORDED).zip(&sample.set_aside);
-    recorded.filter(|(_, by)| by.is_empty()).filter_map(|(seconds, _)| seconds).sum()
+    last_of_each(sample, &crate::measure::RECORDED, <[Disturbance]>::is_empty)
+        .map(|(_, seconds)| seconds)
+        .sum()
 }

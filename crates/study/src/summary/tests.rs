@@ -284,6 +284,50 @@ fn slices_set_aside_do_not_count_and_are_kept() {
     assert!(result.generator[1].core_share.abs() < 1e-9, "{:?}", result.generator);
 }
 
+/// The slices of the baseline under the fixed rate, measured twice more: with so many responses of this time and status, and failures.
+fn with_repeats(mut rounds: Vec<RoundRecord>) -> Vec<RoundRecord> {
+    for round in &mut rounds {
+        let of_baseline = |slice: &&SliceRecord| slice.arm == index("baseline") && slice.load == 1;
+        let slices: Vec<SliceRecord> = round.slices.iter().filter(of_baseline).cloned().collect();
+        for (ns, status, answered, failed) in [(5_000_000, 429, 700, 300), (900_000, 200, 290, 10)] {
+            for slice in &slices {
+                let sent = answered + failed;
+                let book = Book { planned: sent, sent, answered, failed, ..Book::default() };
+                let mut recording = Recording::new();
+                let mut times = hoptax_load::Distribution::new();
+                for _ in 0..answered {
+                    recording.response.record(ns);
+                    times.record(ns);
+                }
+                recording.failures.insert(hoptax_load::Failure::Reset, failed);
+                round.add(SliceRecord { book, ..slice.clone() }, &recording, true);
+                round.add_statuses(&[(status, times)].into());
+            }
+        }
+    }
+    rounds
+}
+
+#[test]
+fn of_a_slice_that_was_repeated_one_measurement_counts_in_tails_statuses_and_failures() {
+    let result = summarised(&with_repeats(rounds(0, [0.0; 3])));
+    let arm = &result.arms[index("baseline")];
+    let load = arm.loads.iter().find(|load| load.load == "fixed-rate").unwrap();
+    // Two blocks in each of three rounds.
+    assert_eq!((load.book.sent, load.book.failed), (6 * 300, 6 * 10));
+    assert_eq!(load.failures, [("reset".to_owned(), 6 * 10)].into());
+    let p90_us = load.response_us.p90.unwrap().estimate;
+    assert!((p90_us - 900.0).abs() < 1.0, "{p90_us}");
+    for sample in result.rounds.iter().flat_map(|round| &round.samples) {
+        if (sample.arm.as_str(), sample.load.as_str()) == ("baseline", "fixed-rate") {
+            let counts = histogram::counts(sample.responses.as_ref());
+            assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 2 * 290);
+            assert_eq!(sample.statuses.keys().collect::<Vec<_>>(), [&200]);
+            assert_eq!(sample.set_aside_book.sent, 2 * (4_000 + 1_000), "what does not count is kept");
+        }
+    }
+}
+
 #[test]
 fn a_sequential_study_uses_the_quantile_of_its_looks_and_states_its_confidence() {
     let rounds = rounds(index("lua"), [4.0, 5.0, 7.0]);

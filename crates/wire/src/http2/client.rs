@@ -155,7 +155,7 @@ impl Http2 {
         self.state.session.settings_received
     }
 
-    /// The server's limit on concurrent streams.
+    /// The server's limit on concurrent streams, as of the last settings that were acknowledged.
     pub fn max_streams(&self) -> u32 {
         self.state.max_streams
     }
@@ -300,12 +300,17 @@ impl State {
                 Ok(())
             }
             FrameEvent::Settings { grown_bytes, max_streams, table_bytes } => {
-                self.max_streams = max_streams.unwrap_or(self.max_streams);
+                if let Some(streams) = max_streams
+                    && streams != self.max_streams
+                {
+                    self.max_streams = streams;
+                    events.push(Event::Limit { streams });
+                }
                 if let Some(bytes) = table_bytes {
                     self.table.limit(bytes as usize);
                 }
                 for stream in self.streams.iter_mut().filter(|stream| stream.id > 0) {
-                    stream.window_bytes += grown_bytes;
+                    grow(&mut stream.window_bytes, grown_bytes)?;
                 }
                 self.send_bodies(output);
                 Ok(())

@@ -1,5 +1,6 @@
 //! The client side of a connection: requests are sent on streams, and responses arrive in any order.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -56,6 +57,11 @@ pub struct Http3 {
     /// If messages are timed.
     messages: Option<Messages>,
     streams: Box<[Stream]>,
+    /// Streams for the next requests, opened and not used yet. QUIC limits how many streams may ever be opened, and the server raises
+    /// that limit, usually as streams end.
+    spare: VecDeque<StreamId>,
+    /// How many requests the server allows at once, as far as there are places for them.
+    max_streams: u32,
     uni_streams: Vec<(StreamId, UniStream)>,
     /// A pending datagram of the endpoint itself.
     reply: Vec<u8>,
@@ -66,7 +72,7 @@ pub struct Http3 {
 /// A request in flight.
 #[derive(Debug, Default)]
 struct Stream {
-    /// None without a request, or without a stream for it yet.
+    /// None without a request, or if it was sent beyond the server's limit and waits for a stream.
     id: Option<StreamId>,
     /// The rest of the request; all of it while there is no stream.
     unsent: Vec<u8>,
@@ -91,6 +97,8 @@ impl Http3 {
             cookies: None,
             messages: None,
             streams: (0..setup.streams).map(|_| Stream::default()).collect(),
+            spare: VecDeque::new(),
+            max_streams: 0,
             uni_streams: Vec::new(),
             reply: Vec::new(),
             readable: Vec::new(),
@@ -120,9 +128,14 @@ impl Http3 {
         self.messages = Some(messages);
     }
 
-    /// Whether requests may be sent.
+    /// Whether the handshake is complete.
     pub fn is_open(&self) -> bool {
         self.is_open
+    }
+
+    /// The server's limit on concurrent requests: those in flight, and the streams that may still be opened, at most one for each place.
+    pub fn max_streams(&self) -> u32 {
+        self.max_streams
     }
 
     /// Returns the handshake once, after it is complete.
@@ -142,10 +155,37 @@ impl Http3 {
             }
             let body = bytes.get(request.body_from..).unwrap_or_default();
             let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
-            *one = Stream { unsent, is_head: request.is_head, response, call, id: None };
+            *one = Stream { unsent, is_head: request.is_head, response, call, id: self.spare.pop_front() };
             if let Some((_, connection)) = &mut self.connection {
                 one.send_pending(connection);
             }
+            self.open_streams();
+        }
+    }
+
+    /// Opens a stream for each place without one, as far as the server's limit allows. A request that waits has the first one.
+    fn open_streams(&mut self) {
+        let Some((_, connection)) = self.connection.as_mut().filter(|_| self.is_open) else { return };
+        for stream in self.streams.iter_mut().filter(|stream| stream.is_waiting()) {
+            stream.id = self.spare.pop_front().or_else(|| connection.streams().open(Dir::Bi));
+            stream.send_pending(connection);
+        }
+        let in_use = self.streams.iter().filter(|stream| stream.id.is_some()).count();
+        while in_use + self.spare.len() < self.streams.len()
+            && let Some(id) = connection.streams().open(Dir::Bi)
+        {
+            self.spare.push_back(id);
+        }
+    }
+
+    /// Reports the limit on concurrent requests if it has changed.
+    fn report_limit(&mut self, events: &mut Vec<Event>) {
+        self.open_streams();
+        let in_use = self.streams.iter().filter(|stream| stream.id.is_some()).count();
+        let streams = (in_use + self.spare.len()) as u32;
+        if streams != self.max_streams {
+            self.max_streams = streams;
+            events.push(Event::Limit { streams });
         }
     }
 
@@ -256,7 +296,7 @@ impl Http3 {
                     }
                 }
                 QuicEvent::Stream(StreamEvent::Readable { id }) => self.readable.push(id),
-                QuicEvent::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => {
+                QuicEvent::Stream(StreamEvent::Writable { .. }) => {
                     for stream in streams.iter_mut().filter(|stream| !stream.unsent.is_empty()) {
                         stream.send_pending(connection);
                     }
@@ -269,6 +309,8 @@ impl Http3 {
             if id.dir() == Dir::Uni { self.read_uni_stream(id, events)? } else { self.read(id, events)? }
         }
         self.readable = readable;
+        // What has ended, and what the server now allows.
+        self.report_limit(events);
         if let Some((handle, connection)) = &mut self.connection {
             quic::exchange(&mut self.endpoint, *handle, connection);
         }
@@ -289,8 +331,8 @@ impl Http3 {
         let Some(last) = last else { return Ok(()) };
         events.push(Event::Draining { code: 0 });
         for (slot, stream) in (0..).zip(&mut self.streams) {
-            // The server processes neither this request nor later ones (RFC 9114, section 5.2).
-            if stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {
+            // The server processes neither this request nor later ones (RFC 9114, section 5.2). One without a stream would be later.
+            if stream.is_waiting() || stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {
                 *stream = Stream::default();
                 events.push(Event::Lost { stream: slot, loss: Loss::Unprocessed });
             }
@@ -369,9 +411,13 @@ impl Stream {
         }
     }
 
+    /// Whether there is a request that has no stream.
+    fn is_waiting(&self) -> bool {
+        self.id.is_none() && !self.unsent.is_empty()
+    }
+
     /// Sends as much of the request as flow control allows, once it has a stream.
     fn send_pending(&mut self, connection: &mut Connection) {
-        self.id = self.id.or_else(|| connection.streams().open(Dir::Bi));
         let Some(id) = self.id else { return };
         let mut stream = connection.send_stream(id);
         // Only a stream whose write was blocked is reported as writable.

@@ -393,3 +393,6 @@ impl Peer {
         self.remove(id, NO_ERROR);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,22 @@ fn lookups_during_a_load_are_counted_in_the_summary() {
 }
 
 #[test]
+fn requests_that_were_sent_again_and_a_rate_that_a_backlog_hides_have_a_line() {
+    let mut result = fixture::load();
+    (result.book.sent_again, result.sustained_rate) = (3_506, Some(97.6));
+    result.unsent = [("end".to_owned(), 400)].into();
+    let text = load(&result, Style { width: 100, colour: false });
+    for expected in [
+        "again      3,506 sent again, because the server had handed them back unprocessed\n",
+        "           answered 98/s from the start of the warm-up on\n",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    result.unsent.clear();
+    assert!(!load(&result, Style { width: 100, colour: false }).contains("from the start of the warm-up"));
+}
+
+#[test]
 fn processes_have_a_line_with_their_cpu_time_and_memory() {
     let mut result = fixture::load();
     let known = ProcessAccount {

@@ -1,0 +1,85 @@
+//! Requests that share a connection: what the server allows on it, and what it hands back.
+
+use hoptax_result::{Finding, LoadResult, Measured, Severity};
+
+use crate::Check;
+use crate::thresholds;
+
+/// Many requests that the server handed back unprocessed.
+pub(super) const SENT_AGAIN: Check<LoadResult> = Check {
+    id: "sent-again",
+    protects_from: "response times of two tries taken for those of one",
+    source: "RFC 9113, sections 6.8 and 8.7: such requests were not processed, so a client may send them again",
+    judge: |result, limits| {
+        let book = &result.book;
+        let share = book.sent_again as f64 / book.sent.max(1) as f64;
+        let max = limits.of(&thresholds::SENT_AGAIN);
+        if share <= max {
+            return Vec::new();
+        }
+        let drained: u64 = result.drained.values().sum();
+        vec![Finding::new(
+            "sent-again",
+            Severity::Warn,
+            Measured::percent(share, max),
+            format!(
+                "the server handed back {} requests unprocessed, {:.1} % of those sent, and drained {drained} connections: each was sent \
+                 again on another connection, and its response time counts from the first try",
+                book.sent_again,
+                share * 100.0
+            ),
+            "raise the number of requests that the server accepts on a connection (nginx: keepalive_requests), or replace connections \
+             before it does, with --requests-per-connection",
+        )]
+    },
+    withhold: None,
+};
+
+/// A server that allows fewer concurrent requests on a connection than requested.
+pub(super) const STREAM_LIMIT: Check<LoadResult> = Check {
+    id: "stream-limit",
+    protects_from: "requests that the client held back, reported as a slow subject",
+    source: "RFC 9113, section 5.1.2; RFC 9000, section 4.6",
+    judge: |result, _| {
+        let Some(limit) = result.stream_limit else { return Vec::new() };
+        let plan = &result.plan;
+        vec![Finding::new(
+            "stream-limit",
+            Severity::Warn,
+            Measured::count(f64::from(limit), f64::from(plan.streams), "streams"),
+            format!(
+                "the server's limit on concurrent requests of a connection was at times {limit}, below the {} streams of the load: {} of {} \
+                 requests waited",
+                plan.streams, result.book.blocked, result.book.sent
+            ),
+            "response time includes that wait, service time does not; use --streams within the limit and more --connections",
+        )]
+    },
+    withhold: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::Severity;
+
+    use crate::load::tests::fired;
+
+    #[test]
+    fn many_requests_sent_again_warn_and_few_do_not() {
+        let sent_again = |count: u64| fired("sent-again", |result| result.book.sent_again = count);
+        assert_eq!(sent_again(2_000).0, None);
+        let (severity, result) = sent_again(2_001);
+        assert_eq!(severity, Some(Severity::Warn));
+        assert!(result.rate.achieved.is_some(), "the numbers are kept");
+        assert!(result.findings[0].message.contains("handed back 2001 requests"), "{:?}", result.findings);
+    }
+
+    #[test]
+    fn a_limit_below_the_number_of_streams_warns() {
+        let (severity, result) = fired("stream-limit", |result| {
+            (result.stream_limit, result.plan.streams) = (Some(1), 8);
+        });
+        assert_eq!(severity, Some(Severity::Warn));
+        assert!(result.findings[0].message.contains("was at times 1, below the 8 streams of the load"));
+    }
+}
