@@ -33,6 +33,7 @@ pub const ALL: &[Check<LoadResult>] = &[
     releases::LITTLE,
     errors::ERRORS,
     errors::MISMATCHES,
+    errors::DEVIATIONS,
     generator::SATURATED,
     generator::EXHAUSTED,
     generator::RUN_DELAY,

@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 pub(crate) use events::{Action, End, Event, State};
 pub(crate) use ids::{ConnectionId, LaneId, Layout, SlotId, StreamId};
 
-use crate::recording::Failure;
+use crate::failure::{Cause, Failure};
 
 /// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,11 +179,11 @@ impl Connections {
                 }
             }
             Event::Ready { connection, requests } => self.ready(connection, requests),
-            Event::StreamFailed { connection, stream, failure } => {
-                self.end_stream(connection, stream, End::Failed(failure));
+            Event::StreamFailed { connection, stream, cause } => {
+                self.end_stream(connection, stream, End::Failed(cause));
             }
             Event::Drain(connection) => self.start_drain(connection),
-            Event::Failed { connection, failure } => self.fail(connection, failure),
+            Event::Failed { connection, cause } => self.fail(connection, cause),
             Event::TimedOut(slot) => self.time_out(slot),
             Event::ConnectTimedOut(connection) => self.time_out_connect(connection),
             Event::Stopped => self.stop(),
@@ -250,7 +250,7 @@ impl Connections {
     fn end_stream(&mut self, connection: ConnectionId, stream: StreamId, end: End) {
         let Some(slot) = self.in_flight_on(connection, stream) else {
             // An unexpected response: the rest of the stream cannot be trusted.
-            return self.fail(connection, Failure::Malformed);
+            return self.fail(connection, Cause::UNASKED);
         };
         self.decrement_in_flight(connection);
         self.end(slot, end, false);
@@ -273,7 +273,7 @@ impl Connections {
         match self.state(connection) {
             // It ended before it accepted a request, so opening it failed.
             State::Connecting { .. } | State::Handshaking { .. } => {
-                self.fail(connection, Failure::Unprocessed);
+                self.fail(connection, Failure::Unprocessed.into());
             }
             State::Open { in_flight: 0, .. } => {
                 self.close(connection);
@@ -286,7 +286,7 @@ impl Connections {
         }
     }
 
-    fn fail(&mut self, connection: ConnectionId, failure: Failure) {
+    fn fail(&mut self, connection: ConnectionId, cause: Cause) {
         let lane = self.lane(connection);
         match self.state(connection) {
             State::Closed => {}
@@ -294,14 +294,14 @@ impl Connections {
                 let waiting: Vec<SlotId> = self.waiting(connection).collect();
                 self.close(connection);
                 for slot in waiting {
-                    self.end(slot, End::Failed(failure), true);
+                    self.end(slot, End::Failed(cause), true);
                 }
             }
             State::Open { .. } | State::Draining { .. } => {
                 let unsent = self.close(connection);
                 for slot in self.layout.slots_of(lane) {
                     if self.slots[slot.index()] == Slot::InFlight(connection) && !unsent.contains(&slot) {
-                        self.end(slot, End::Failed(failure), false);
+                        self.end(slot, End::Failed(cause), false);
                     }
                 }
                 for slot in unsent {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, Verdict};
+use crate::{Environment, Finding, Reasons, Verdict};
 
 mod account;
 mod evidence;
@@ -104,8 +104,14 @@ pub struct LoadResult {
     pub waiting: Waiting,
     /// Failed requests by kind, for example `reset` or `status-5xx`.
     pub failures: BTreeMap<String, u64>,
+    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    #[serde(default, skip_serializing_if = "Reasons::is_empty")]
+    pub reasons: Reasons,
     /// Complete responses by status code.
     pub statuses: BTreeMap<u16, u64>,
+    /// Of these, those that violate the protocol although their end is known, by what they violate.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deviations: BTreeMap<String, u64>,
     /// Requests per second.
     pub rate: LoadRate,
     /// Distributions. Response and service time are of answered requests and of those whose response was still pending;
@@ -194,7 +200,9 @@ impl LoadResult {
             unsent: BTreeMap::new(),
             waiting: Waiting::default(),
             failures: BTreeMap::new(),
+            reasons: Reasons::default(),
             statuses: BTreeMap::new(),
+            deviations: BTreeMap::new(),
             rate: LoadRate::default(),
             latency: LatencySet::default(),
             percentiles: Vec::new(),

@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod answers;
 mod bodies;
 mod collector;
 mod crosscheck;

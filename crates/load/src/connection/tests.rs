@@ -179,8 +179,8 @@ impl World {
             Step::Reset(pick) => {
                 if let Some((connection, stream)) = self.pick_written(pick) {
                     self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
-                    let failure = Failure::StreamReset(2);
-                    self.machine.handle(Event::StreamFailed { connection, stream, failure });
+                    let cause = Failure::StreamReset(2).into();
+                    self.machine.handle(Event::StreamFailed { connection, stream, cause });
                 }
             }
             Step::Drain(pick) => {
@@ -190,7 +190,7 @@ impl World {
             }
             Step::Fail(pick) => {
                 if let Some(connection) = self.pick(pick, |_| true) {
-                    self.machine.handle(Event::Failed { connection, failure: Failure::Reset });
+                    self.machine.handle(Event::Failed { connection, cause: Failure::Reset.into() });
                 }
             }
             Step::TimeOut(pick) => {
@@ -232,9 +232,9 @@ impl World {
         for event in [
             Event::Connected(connection),
             Event::Ready { connection, requests: 1 },
-            Event::StreamFailed { connection, stream, failure: Failure::Unprocessed },
+            Event::StreamFailed { connection, stream, cause: Failure::Unprocessed.into() },
             Event::Drain(connection),
-            Event::Failed { connection, failure: Failure::Closed },
+            Event::Failed { connection, cause: Failure::Closed.into() },
             Event::ConnectTimedOut(connection),
         ] {
             self.machine.handle(event);
@@ -253,7 +253,7 @@ impl World {
                     assert!(matches!(self.machine.state(connection), State::Connecting { .. }));
                     if self.broken_opens > 0 {
                         self.broken_opens -= 1;
-                        self.machine.handle(Event::Failed { connection, failure: Failure::Generator });
+                        self.machine.handle(Event::Failed { connection, cause: Failure::Generator.into() });
                     } else {
                         assert!(self.sockets.insert(connection, Socket::default()).is_none());
                     }
@@ -263,7 +263,7 @@ impl World {
                     assert!(socket.is_ready, "a request was written before the connection was ready");
                     if self.broken_writes > 0 {
                         self.broken_writes -= 1;
-                        self.machine.handle(Event::Failed { connection, failure: Failure::Reset });
+                        self.machine.handle(Event::Failed { connection, cause: Failure::Reset.into() });
                         continue;
                     }
                     let stream = self.machine.layout().stream(slot);
@@ -450,11 +450,11 @@ fn unwritten_requests_of_a_broken_connection_move_to_the_next() {
     machine.handle(Event::Ready { connection: first, requests: 10 });
     assert_eq!(machine.next_action(), Some(Action::Open(first)));
     assert_eq!(machine.next_action(), Some(Action::Write { connection: first, slot: SlotId(0) }));
-    machine.handle(Event::Failed { connection: first, failure: Failure::Reset });
+    machine.handle(Event::Failed { connection: first, cause: Failure::Reset.into() });
     let second = machine.current(LaneId(0)).unwrap();
     let expected = [
         Action::Close { connection: first, was_open: true },
-        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset), backs_off: false },
+        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset.into()), backs_off: false },
         Action::Open(second),
     ];
     assert_eq!(actions(&mut machine), expected);

@@ -52,7 +52,9 @@ pub(super) fn result(
         unsent: unsent(&all),
         waiting: Waiting { most: all.max_waiting, total_s: all.waited_ns as f64 / 1e9 },
         failures: failures(&all),
+        reasons: all.reasons.clone(),
         statuses: all.statuses.clone(),
+        deviations: deviations(&all),
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         latency: all.latencies(),
         percentiles: times.percentiles(spec.percentiles.clone()),
@@ -162,6 +164,11 @@ fn unsent(recording: &Recording) -> BTreeMap<String, u64> {
 
 fn failures(recording: &Recording) -> BTreeMap<String, u64> {
     recording.failures.iter().map(|(failure, count)| (failure.as_str().to_owned(), *count)).collect()
+}
+
+fn deviations(recording: &Recording) -> BTreeMap<String, u64> {
+    let named = recording.deviations.iter().map(|(what, count)| (what.as_str().to_owned(), *count));
+    named.collect()
 }
 
 fn drained(recording: &Recording) -> BTreeMap<String, u64> {

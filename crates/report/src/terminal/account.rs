@@ -47,5 +47,8 @@ pub(super) fn legend(account: &ProcessAccount) -> String {
 
 fn processors(account: &ProcessAccount) -> String {
     let count = account.processors;
-    format!("{} usable processor(s)", grouped(count, usize::from(count.fract() > 0.0)))
+    if count == 1.0 {
+        return "1 usable processor".to_owned();
+    }
+    format!("{} usable processors", grouped(count, usize::from(count.fract() > 0.0)))
 }
