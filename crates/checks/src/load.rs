@@ -70,6 +70,11 @@ pub(crate) const OF_MERGED: &[Check<LoadResult>] = &[
     samples::VAGUE,
 ];
 
+/// A number of things, of which `one` is the word for one.
+fn number_of(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Withholds everything that describes the subject. The evidence (book, send lag, generator) is
 /// kept.
 pub(crate) fn withhold_all(result: &mut LoadResult) {

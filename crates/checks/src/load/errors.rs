@@ -1,7 +1,8 @@
 //! Limits on errors: quantiles describe answered requests only.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity, counted};
+use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
+use super::number_of;
 use crate::thresholds;
 use crate::{Check, severity_above};
 
@@ -76,7 +77,7 @@ pub(super) const DEVIATIONS: Check<LoadResult> = Check {
             Measured::count(count as f64, 0.0, "responses"),
             format!(
                 "{} counted as answered, and their connections were closed, although they violate HTTP: {}",
-                counted(count, "response"),
+                number_of(count, "response"),
                 each.join(", ")
             ),
             "correct the subject: other clients and proxies may reject such responses, or find another end of them",
@@ -103,7 +104,7 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
             Measured::percent(share, max),
             format!(
                 "{} ({:.3} %) did not match {}",
-                counted(count, "response"),
+                number_of(count, "response"),
                 share * 100.0,
                 expected(&result.plan.expect)
             ),
