@@ -21,10 +21,7 @@ pub(super) const BALANCES: Check<LoadResult> = Check {
             "book",
             Severity::Fail,
             Measured::count(lost, 0.0, "requests"),
-            format!(
-                "{} unaccounted for",
-                if lost == 1.0 { "1 request is".to_owned() } else { format!("{lost} requests are") }
-            ),
+            format!("{lost} requests are unaccounted for"),
             "this is a bug in hoptax: report it with the result file",
         )]
     },

@@ -29,7 +29,7 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
 /// A server that sends the same bytes after each read.
 fn sending(response: Vec<u8>) -> String {
     server(move |mut stream| {
-        let mut bytes = [0; 65_536];
+        let mut bytes = vec![0; 65_536];
         while stream.read(&mut bytes).is_ok_and(|count| count > 0) && stream.write_all(&response).is_ok() {}
     })
 }

@@ -43,7 +43,9 @@ impl<'a> Part<'a> {
 /// The reasons of the failures of all runs.
 pub(super) fn reasons(parts: &[Part<'_>]) -> Reasons {
     let mut all = Reasons::default();
-    parts.iter().for_each(|part| all.merge(&part.result.reasons));
+    for part in parts {
+        all.merge(&part.result.reasons);
+    }
     all
 }
 

@@ -46,9 +46,6 @@ pub(super) fn legend(account: &ProcessAccount) -> String {
 }
 
 fn processors(account: &ProcessAccount) -> String {
-    let count = account.processors;
-    if count == 1.0 {
-        return "1 usable processor".to_owned();
-    }
-    format!("{} usable processors", grouped(count, usize::from(count.fract() > 0.0)))
+    let count = grouped(account.processors, usize::from(account.processors.fract() > 0.0));
+    format!("{count} usable processor{}", if count == "1" { "" } else { "s" })
 }
