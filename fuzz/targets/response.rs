@@ -1,16 +1,16 @@
 //! The generator's HTTP/1.1 response parser, with arbitrary bytes from the server.
 #![no_main]
 
-use hoptax_wire::http1::{Progress, ResponseReader};
+use hoptax_wire::http1::{Asked, Progress, ResponseReader};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (is_head, pieces) = input;
-    let mut reader = ResponseReader::new(is_head);
+    let mut reader = ResponseReader::new(Asked::head(is_head));
     for piece in &pieces {
         match reader.feed(piece) {
             Ok(Progress::Partial) => {}
-            Ok(Progress::Complete(_)) => reader = ResponseReader::new(is_head),
+            Ok(Progress::Complete(_)) => reader = ResponseReader::new(Asked::head(is_head)),
             Err(_) => return,
         }
     }

@@ -10,13 +10,14 @@ use hoptax_result::{FailOn, FailOnOutcome, Latency, LoadResult, Verdict};
 use account::OfProcesses;
 
 /// The kinds of failure that a condition can name, besides stream resets.
-const FAILURES: [&str; 14] = [
+const FAILURES: [&str; 15] = [
     "generator",
     "refused",
     "reset",
     "closed",
     "truncated",
     "malformed",
+    "switched",
     "tls",
     "protocol",
     "unprocessed",

@@ -36,6 +36,7 @@ pub const ALL: &[Check<LoadResult>] = &[
     errors::MISMATCHES,
     multiplexed::SENT_AGAIN,
     multiplexed::STREAM_LIMIT,
+    errors::DEVIATIONS,
     generator::SATURATED,
     generator::EXHAUSTED,
     generator::RUN_DELAY,
@@ -72,6 +73,11 @@ pub(crate) const OF_MERGED: &[Check<LoadResult>] = &[
     samples::TOO_FEW,
     samples::VAGUE,
 ];
+
+/// A number of things, of which `one` is the word for one.
+fn number_of(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
 
 /// Withholds everything that describes the subject. The evidence (book, send lag, generator) is
 /// kept.

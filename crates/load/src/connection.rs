@@ -39,7 +39,7 @@ use std::collections::VecDeque;
 pub(crate) use events::{Action, End, Event, State};
 pub(crate) use ids::{ConnectionId, LaneId, Layout, SlotId, StreamId};
 
-use crate::recording::Failure;
+use crate::failure::{Cause, Failure};
 
 /// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,15 +232,15 @@ impl Connections {
             }
             Event::Ready { connection, requests, streams } => self.ready(connection, requests, streams),
             Event::Limit { connection, streams } => self.limit(connection, streams),
-            Event::StreamFailed { connection, stream, failure } => {
-                self.end_stream(connection, stream, End::Failed(failure));
+            Event::StreamFailed { connection, stream, cause } => {
+                self.end_stream(connection, stream, End::Failed(cause));
             }
-            Event::HandedBack { connection, stream, failure } => self.hand_back(connection, stream, failure),
+            Event::HandedBack { connection, stream, cause } => self.hand_back(connection, stream, cause),
             Event::Drain(connection) => {
                 self.start_drain(connection);
                 self.serve(self.lane(connection));
             }
-            Event::Failed { connection, failure } => self.fail(connection, failure),
+            Event::Failed { connection, cause } => self.fail(connection, cause),
             Event::TimedOut(slot) => self.time_out(slot),
             Event::ConnectTimedOut(connection) => self.time_out_connect(connection),
             Event::Stopped => self.stop(),
@@ -290,7 +290,7 @@ impl Connections {
     fn end_stream(&mut self, connection: ConnectionId, stream: StreamId, end: End) {
         let Some(slot) = self.in_flight_on(connection, stream) else {
             // An unexpected response: the rest of the stream cannot be trusted.
-            return self.fail(connection, Failure::Malformed);
+            return self.fail(connection, Cause::UNASKED);
         };
         self.decrement_in_flight(connection);
         self.end(slot, end, false);
@@ -298,13 +298,13 @@ impl Connections {
     }
 
     /// The server has not processed a request: another connection gets it, and this one gets no further request.
-    fn hand_back(&mut self, connection: ConnectionId, stream: StreamId, failure: Failure) {
+    fn hand_back(&mut self, connection: ConnectionId, stream: StreamId, cause: Cause) {
         let Some(slot) = self.in_flight_on(connection, stream) else {
-            return self.fail(connection, Failure::Malformed);
+            return self.fail(connection, Failure::Malformed.into());
         };
         self.start_drain(connection);
         self.decrement_in_flight(connection);
-        self.send_again(slot, failure);
+        self.send_again(slot, cause);
         self.serve(self.layout.lane(slot));
     }
 
@@ -328,7 +328,7 @@ impl Connections {
             State::Connecting | State::Handshaking => {
                 let waiting = self.close_opening(connection);
                 for slot in waiting {
-                    self.send_again(slot, Failure::Unprocessed);
+                    self.send_again(slot, Failure::Unprocessed.into());
                 }
             }
             State::Open { in_flight: 0, .. } => {
@@ -351,13 +351,13 @@ impl Connections {
         waiting
     }
 
-    fn fail(&mut self, connection: ConnectionId, failure: Failure) {
+    fn fail(&mut self, connection: ConnectionId, cause: Cause) {
         let lane = self.lane(connection);
         match self.state(connection) {
             State::Closed => {}
             State::Connecting | State::Handshaking => {
                 for slot in self.close_opening(connection) {
-                    self.end(slot, End::Failed(failure), true);
+                    self.end(slot, End::Failed(cause), true);
                 }
             }
             State::Open { .. } | State::Draining { .. } => {
@@ -366,7 +366,7 @@ impl Connections {
                     if self.slots[slot.index()].place == Place::InFlight(connection)
                         && !unsent.contains(&slot)
                     {
-                        self.end(slot, End::Failed(failure), false);
+                        self.end(slot, End::Failed(cause), false);
                     }
                 }
                 for slot in unsent {

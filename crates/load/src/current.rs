@@ -6,10 +6,11 @@ use hoptax_result::EndedBy;
 use hoptax_wire::Response;
 
 use crate::backlog::{Replay, Turn};
+use crate::failure::Failure;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, Outcome};
 use crate::lookups::Addresses;
-use crate::recording::{Failure, Recording, Timestamps, Unsent};
+use crate::recording::{Recording, Timestamps, Unsent};
 use crate::run::{LiveSample, Release, Run};
 use crate::traffic::{Picked, Picker, Traffic};
 use crate::worker::InFlight;
@@ -271,16 +272,16 @@ impl<'a> Current<'a> {
         self.for_intervals(|interval| interval.record_start(in_flight.started_ns));
     }
 
-    /// Records a complete response on connection `index`. It may still count as a failure.
+    /// Records a complete response on connection `index`. It may still count as a failure, which has a reason if it is known.
     pub(crate) fn record_response(
         &mut self,
         in_flight: &InFlight,
         index: usize,
         response: Response,
-        failure: Option<Failure>,
+        failure: Option<(Failure, Option<&'static str>)>,
         last_byte_ns: u64,
     ) {
-        let outcome = failure.map_or(Outcome::Answered, Outcome::Failed);
+        let outcome = failure.map_or(Outcome::Answered, |(failure, _)| Outcome::Failed(failure));
         let status = response.grpc_status.unwrap_or(response.status);
         self.log(in_flight, index, outcome, status, last_byte_ns);
         let response_ns = last_byte_ns.saturating_sub(in_flight.intended_ns);
@@ -291,8 +292,8 @@ impl<'a> Current<'a> {
         if let Some(course) = &mut recording.course {
             course.end(in_flight.started_ns, last_byte_ns);
         }
-        if let Some(failure) = failure {
-            recording.record_failure(failure, response_ns);
+        if let Some((failure, reason)) = failure {
+            recording.record_failure(failure, reason, response_ns);
             self.for_intervals(|interval| interval.record_end(outcome, last_byte_ns));
             return self.count_live_error();
         }
@@ -313,8 +314,14 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records a request on connection `index` that ended at `now_ns` without a complete response.
-    pub(crate) fn record_end(&mut self, in_flight: &InFlight, index: usize, outcome: Outcome, now_ns: u64) {
+    /// Records a request on connection `index` that ended at `now_ns` without a complete response, with the reason if it is known.
+    pub(crate) fn record_end(
+        &mut self,
+        in_flight: &InFlight,
+        index: usize,
+        (outcome, reason): (Outcome, Option<&str>),
+        now_ns: u64,
+    ) {
         let response_ns = now_ns.saturating_sub(in_flight.intended_ns);
         let service_ns = (in_flight.written_ns > 0).then(|| now_ns.saturating_sub(in_flight.written_ns));
         let recording = self.recording(in_flight.intended_ns);
@@ -322,7 +329,7 @@ impl<'a> Current<'a> {
             course.end(in_flight.started_ns, now_ns);
         }
         match outcome {
-            Outcome::Failed(failure) => recording.record_failure(failure, response_ns),
+            Outcome::Failed(failure) => recording.record_failure(failure, reason, response_ns),
             Outcome::TimedOut => {
                 recording.book.timed_out += 1;
                 recording.outcomes.entry("timed-out").or_default().record(response_ns);

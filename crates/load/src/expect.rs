@@ -7,7 +7,28 @@ use std::sync::Arc;
 use hoptax_wire::{ExpectedBody, ExpectedHeader, ExpectedJson, Response};
 use serde_json::Value;
 
-use crate::recording::Failure;
+use crate::failure::Failure;
+
+/// The statuses of gRPC, in the order of their numbers.
+const GRPC_STATUSES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
 
 /// Conditions on every response. By default the status must be below 400.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,6 +84,27 @@ impl Expectation {
         let wrong_status = !self.statuses.is_empty() && !as_expected;
         let wrong_size = self.size.is_some_and(|size| size != response.body_bytes);
         (wrong_status || wrong_size || !response.is_as_expected).then_some(Failure::Mismatch)
+    }
+
+    /// Why a response fails in this way, if its status does not say so.
+    #[cold]
+    pub(crate) fn reason(&self, failure: Failure, response: &Response) -> Option<&'static str> {
+        match failure {
+            Failure::GrpcStatus => Some(match response.grpc_status {
+                None => "a response without grpc-status",
+                Some(status) => {
+                    GRPC_STATUSES.get(usize::from(status)).copied().unwrap_or("an unknown status")
+                }
+            }),
+            Failure::Mismatch if !self.statuses.is_empty() && !self.statuses.contains(&response.status) => {
+                Some("another status")
+            }
+            Failure::Mismatch if self.size.is_some_and(|size| size != response.body_bytes) => {
+                Some("another size")
+            }
+            Failure::Mismatch => Some("other headers, or another body"),
+            _ => None,
+        }
     }
 }
 
@@ -188,6 +230,27 @@ mod tests {
         assert_eq!(failure("status=429,size=1", 429, 0), Some(Failure::Mismatch));
         let without = Response { is_as_expected: false, ..response(200, 10) };
         assert_eq!(Expectation::default().failure(&without), Some(Failure::Mismatch));
+    }
+
+    #[test]
+    fn a_failure_has_the_reason_that_its_status_does_not_tell() {
+        let reason = |expectation: &str, response: Response| {
+            let expectation = expectation.parse::<Expectation>().unwrap();
+            expectation.reason(expectation.failure(&response)?, &response)
+        };
+        assert_eq!(reason("status=200,size=1", response(204, 0)), Some("another status"));
+        assert_eq!(reason("size=10", response(200, 9)), Some("another size"));
+        let without = Response { is_as_expected: false, ..response(200, 10) };
+        assert_eq!(reason("size=10", without), Some("other headers, or another body"));
+        assert_eq!(reason("size=10", response(503, 0)), None);
+        let call = Expectation { is_grpc: true, ..Expectation::default() };
+        let reason = |grpc_status| {
+            let response = Response { grpc_status, ..response(200, 0) };
+            call.reason(call.failure(&response).unwrap(), &response)
+        };
+        assert_eq!(reason(None), Some("a response without grpc-status"));
+        assert_eq!(reason(Some(14)), Some("UNAVAILABLE"));
+        assert_eq!(reason(Some(99)), Some("an unknown status"));
     }
 
     #[test]

@@ -24,7 +24,8 @@
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use crate::recording::{Failure, Unsent};
+use crate::failure::Failure;
+use crate::recording::Unsent;
 
 /// The first bytes of a log.
 pub const MAGIC: &[u8; 8] = b"hoptaxL3";
@@ -54,7 +55,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of their codes in the log.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::Answered,
         Self::Failed(Failure::Refused),
         Self::Failed(Failure::Reset),
@@ -90,6 +91,7 @@ impl Outcome {
         Self::Failed(Failure::Unknown),
         Self::Failed(Failure::Generator),
         Self::Failed(Failure::StreamReset(u8::MAX)),
+        Self::Failed(Failure::Switched),
     ];
 
     /// Its name in results.

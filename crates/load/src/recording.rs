@@ -4,81 +4,16 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use hoptax_result::{Book, LatencySet};
-use hoptax_wire::http2::{ERROR_CODES, STREAM_RESETS};
+use hoptax_result::{Book, LatencySet, Reasons};
+use hoptax_wire::http1::Deviation;
+use hoptax_wire::http2::ERROR_CODES;
 use rustix::io::Errno;
 
 use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
+use crate::failure::Failure;
 use crate::handshakes::Handshakes;
 use crate::kernel::Stamps;
-
-/// How a request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
-    /// A local error: out of ports, files or memory, or missing permission.
-    Generator,
-    /// The connection was refused, or the server is unreachable.
-    Refused,
-    /// The connection was reset.
-    Reset,
-    /// The connection was closed before the first byte of the response.
-    Closed,
-    /// The connection was closed within the response.
-    Truncated,
-    /// The response violates the protocol.
-    Malformed,
-    /// The TLS handshake failed.
-    Tls,
-    /// The server does not support the protocol, or refused the upgrade.
-    Protocol,
-    /// The server reset the stream with this HTTP/2 error code.
-    StreamReset(u8),
-    /// The server closed the connection without processing the request.
-    Unprocessed,
-    /// The gRPC status is missing or not 0.
-    GrpcStatus,
-    /// An external caller reported a failure without its kind.
-    Unknown,
-    /// The status is 400 to 499.
-    Status4xx,
-    /// The status is 500 or higher.
-    Status5xx,
-    /// The response violates a condition.
-    Mismatch,
-}
-
-impl Failure {
-    /// A stream that was reset with this code. All codes without a name are one.
-    pub(crate) fn reset(code: u32) -> Self {
-        let known = u8::try_from(code).ok().filter(|code| usize::from(*code) < STREAM_RESETS.len());
-        Self::StreamReset(known.unwrap_or(u8::MAX))
-    }
-
-    /// Its name in results.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Generator => "generator",
-            Self::Refused => "refused",
-            Self::Reset => "reset",
-            Self::Closed => "closed",
-            Self::Truncated => "truncated",
-            Self::Malformed => "malformed",
-            Self::Tls => "tls",
-            Self::Protocol => "protocol",
-            // Unknown codes are one: see `reset`.
-            Self::StreamReset(code) => {
-                STREAM_RESETS.get(usize::from(code)).copied().unwrap_or("stream-reset-unknown")
-            }
-            Self::Unprocessed => "unprocessed",
-            Self::GrpcStatus => "grpc-status",
-            Self::Unknown => "unknown",
-            Self::Status4xx => "status-4xx",
-            Self::Status5xx => "status-5xx",
-            Self::Mismatch => "mismatch",
-        }
-    }
-}
 
 /// Why a request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,8 +67,12 @@ pub struct Recording {
     pub waited_ns: u64,
     /// Failed requests, by kind.
     pub failures: BTreeMap<Failure, u64>,
+    /// Why they failed, where it is known.
+    pub reasons: Reasons,
     /// Complete responses, by status.
     pub statuses: BTreeMap<u16, u64>,
+    /// Of these, those that violate the protocol although their end is known.
+    pub deviations: BTreeMap<Deviation, u64>,
     /// Response time.
     pub response: Distribution,
     /// Service time.
@@ -198,7 +137,9 @@ impl Recording {
             max_waiting: 0,
             waited_ns: 0,
             failures: BTreeMap::new(),
+            reasons: Reasons::default(),
             statuses: BTreeMap::new(),
+            deviations: BTreeMap::new(),
             response: Distribution::new(),
             service: Distribution::new(),
             send_lag: Distribution::new(),
@@ -243,8 +184,12 @@ impl Recording {
         for (&failure, count) in &other.failures {
             *self.failures.entry(failure).or_default() += count;
         }
+        self.reasons.merge(&other.reasons);
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
+        }
+        for (&deviation, count) in &other.deviations {
+            *self.deviations.entry(deviation).or_default() += count;
         }
         for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
             *ours += theirs;
@@ -284,7 +229,9 @@ impl Recording {
         self.unsent.clear();
         (self.max_waiting, self.waited_ns) = (0, 0);
         self.failures.clear();
+        self.reasons.clear();
         self.statuses.clear();
+        self.deviations.clear();
         for distribution in self.distributions_mut() {
             if !distribution.is_empty() {
                 distribution.clear();
@@ -395,9 +342,13 @@ impl Recording {
         *self.unsent.entry(reason).or_default() += 1;
     }
 
-    pub(crate) fn record_failure(&mut self, failure: Failure, response_ns: u64) {
+    /// Records a failed request, with the reason if it is known.
+    pub(crate) fn record_failure(&mut self, failure: Failure, reason: Option<&str>, response_ns: u64) {
         self.book.failed += 1;
         *self.failures.entry(failure).or_default() += 1;
+        if let Some(reason) = reason {
+            self.reasons.add(failure.as_str(), reason, 1);
+        }
         self.outcomes.entry(failure.as_str()).or_default().record(response_ns);
     }
 
@@ -473,16 +424,16 @@ mod tests {
             half.record_response(&timestamps, 0, 200);
             half.record_status(200);
         }
-        together.record_failure(Failure::Reset, 5);
-        two.record_failure(Failure::Reset, 5);
+        together.record_failure(Failure::Reset, Some("a"), 5);
+        two.record_failure(Failure::Reset, Some("a"), 5);
         for recording in [&mut together, &mut one, &mut two] {
             recording.flush_recent_status();
         }
         one.merge(&two);
         assert_eq!(one.book, together.book);
         assert_eq!(
-            (one.failures.clone(), one.statuses.clone()),
-            (together.failures.clone(), together.statuses.clone())
+            (one.failures.clone(), one.reasons.clone(), one.statuses.clone()),
+            (together.failures.clone(), together.reasons.clone(), together.statuses.clone())
         );
         assert_eq!(one.response, together.response);
         assert_eq!(one.outcomes, together.outcomes);

@@ -295,7 +295,7 @@ fn encode(
     };
     let none = Hidden::default();
     Ok(match protocol {
-        Protocol::Http1 => (Encoded::plain(request.encode().map_err(shown)?, request.method == "HEAD"), none),
+        Protocol::Http1 => (Encoded::http1(&request).map_err(shown)?, none),
         Protocol::Http2 | Protocol::Grpc => {
             // The restrictions of HTTP/1.1 on the request apply to HTTP/2 as well.
             request.encode().map_err(shown)?;

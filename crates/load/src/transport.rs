@@ -4,6 +4,7 @@
 use std::os::fd::OwnedFd;
 
 use hoptax_host::clock::now_ns;
+use hoptax_wire::http1::Deviation;
 use hoptax_wire::tls::{Handshake, Tls, TlsError};
 use hoptax_wire::{Client, Encoded, Event, ProtocolError, Response};
 use rustix::event::epoll;
@@ -47,7 +48,8 @@ pub(crate) struct Transport {
     pub(crate) no_stamps: Option<Errno>,
     /// Timestamps of the request in flight.
     pub(crate) stamps: Option<Stamped>,
-    /// A socket error that was read while checking for timestamps, and not reported yet.
+    /// A socket error that was met while sending or while checking for timestamps. What arrived before it is read first: a server that
+    /// does not want the rest of a request may respond, close and thereby reset the connection.
     pending_error: Option<Errno>,
 }
 
@@ -265,7 +267,13 @@ impl Transport {
         if self.is_corked { Ok(()) } else { self.transmit() }
     }
 
-    /// Sends output until the socket blocks or none is left.
+    /// Whether the socket has failed, and reading will report it after what has arrived.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.pending_error.is_some()
+    }
+
+    /// Sends output until the socket blocks or fails, or none is left. After a failure the output stays, so that no request counts as
+    /// sent.
     #[inline]
     pub(crate) fn transmit(&mut self) -> Result<(), ConnectionError> {
         // It is called after every read, which rarely leaves output of the protocol itself.
@@ -279,13 +287,19 @@ impl Transport {
         if has_datagrams(&self.client) {
             return Ok(self.transmit_datagrams()?);
         }
+        if self.has_failed() {
+            return Ok(());
+        }
         loop {
             while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
                 match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
                     Ok(written) => self.sent += written,
                     Err(Errno::AGAIN) => return Ok(()),
                     Err(Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
+                    Err(error) => {
+                        self.pending_error = Some(error);
+                        return Ok(());
+                    }
                 }
             }
             self.output.clear();
@@ -327,12 +341,10 @@ impl Transport {
             (Err(error), _) => return Err(error.into()),
         };
         let bytes = buffer.get(..count).unwrap_or_default();
-        let is_expected = is_awaited || self.client.accepts_unsolicited_data();
         let Some(tls) = &mut self.tls else {
-            check_expected(is_expected)?;
-            self.client.feed(bytes, &mut self.output, &mut scratch.events)?;
+            feed(&mut self.client, is_awaited, bytes, &mut self.output, &mut scratch.events)?;
             self.transmit()?;
-            return Ok(Read::Bytes(count));
+            return Ok(Read::Bytes(if self.has_failed() { buffer.len() } else { count }));
         };
         let was_handshaking = tls.is_handshaking();
         scratch.decrypted.clear();
@@ -355,22 +367,38 @@ impl Transport {
             self.put(scratch, Client::open)?;
         }
         if !scratch.decrypted.is_empty() {
-            check_expected(is_expected)?;
             let decrypted = std::mem::take(&mut scratch.decrypted);
             let mut events = std::mem::take(&mut scratch.events);
             let mut fed = Ok(());
-            let put = self.put(scratch, |client, output| fed = client.feed(&decrypted, output, &mut events));
+            let put = self.put(scratch, |client, output| {
+                fed = feed(client, is_awaited, &decrypted, output, &mut events);
+            });
             (scratch.decrypted, scratch.events) = (decrypted, events);
             fed?;
             put?;
         }
         self.transmit()?;
-        Ok(if is_end { Read::End } else { Read::Bytes(count) })
+        Ok(match is_end {
+            true => Read::End,
+            // What has arrived before the failure is read first.
+            false if self.has_failed() => Read::Bytes(buffer.len()),
+            false => Read::Bytes(count),
+        })
     }
 
     /// The server closed the connection. Returns the response that this completes on a stream; None if none had started.
     pub(crate) fn end(&mut self, stream: StreamId) -> Result<Option<Response>, ProtocolError> {
         Ok(self.client.end(stream.0)?)
+    }
+
+    /// The connection was reset. Returns the response that the server nevertheless gave on a stream.
+    pub(crate) fn reset(&mut self, stream: StreamId) -> Option<Response> {
+        self.client.reset(stream.0)
+    }
+
+    /// What the last response of the connection violates although its end is known.
+    pub(crate) fn deviation(&self) -> Option<Deviation> {
+        self.client.deviation()
     }
 
     /// Closes the socket, which also removes it from epoll. `was_open`: whether the connection was established.
@@ -391,9 +419,16 @@ pub(super) fn has_datagrams(client: &Client) -> bool {
     matches!(client, Client::Http3(_))
 }
 
-/// Rejects bytes that arrive when none are expected: a shutdown notice, or an error of the server.
-fn check_expected(is_expected: bool) -> Result<(), ProtocolError> {
-    if is_expected { Ok(()) } else { Err(ProtocolError::Excess) }
+/// Passes bytes to the client. Without a request that awaits them they may be a shutdown notice, or an error of the server.
+#[inline]
+fn feed(
+    client: &mut Client,
+    is_awaited: bool,
+    bytes: &[u8],
+    output: &mut Vec<u8>,
+    events: &mut Vec<Event>,
+) -> Result<(), ProtocolError> {
+    if is_awaited { client.feed(bytes, output, events) } else { client.feed_unasked(bytes, output, events) }
 }
 
 /// The transports of a worker, by connection.

@@ -38,6 +38,7 @@ pub use connect::{ConnectError, WorkerSpec};
 
 use crate::connection::{Connections, SlotId};
 use crate::current::Current;
+use crate::failure::ReasonTexts;
 use crate::handshakes::Handshakes;
 use crate::lifetime::Lifetime;
 use crate::lookups::Addresses;
@@ -92,6 +93,8 @@ pub struct Worker {
     no_stamps: Option<Errno>,
     /// TLS handshakes since the last run.
     handshakes: Handshakes,
+    /// Why requests failed.
+    reasons: ReasonTexts,
     /// Buffer for a request with its placeholders filled in.
     filled: Vec<u8>,
     /// Number of the next connection to open, which selects its addresses. Workers take every `workers`-th number.

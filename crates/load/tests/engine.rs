@@ -365,7 +365,7 @@ fn a_server_that_never_responds_leaves_timeouts_and_unfinished_requests() {
 #[test]
 fn failures_are_counted_by_kind() {
     let huge: &'static [u8] = Box::leak(
-        format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(100_000)).into_bytes().into_boxed_slice(),
+        format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(400_000)).into_bytes().into_boxed_slice(),
     );
     for (response, kind) in [
         (&b"SSH-2.0-OpenSSH\r\n\r\n"[..], "malformed"),

@@ -18,7 +18,7 @@ use crate::support;
 use crate::support::http2::PREFACE;
 use crate::support::{OK, run, server};
 
-fn server_tls(alpn: Vec<Vec<u8>>) -> Arc<ServerConfig> {
+pub(crate) fn server_tls(alpn: Vec<Vec<u8>>) -> Arc<ServerConfig> {
     let authority = Authority::new("test", 3_600).unwrap();
     let request = Request {
         names: vec!["localhost".to_owned()],
@@ -41,9 +41,13 @@ fn server_tls(alpn: Vec<Vec<u8>>) -> Arc<ServerConfig> {
 /// A trial with TLS.
 fn spec(address: SocketAddr, protocol: Protocol) -> TrialSpec {
     let url = format!("https://{address}/");
-    let asked = RequestSpec { url: &url, protocol: Some(protocol), ..RequestSpec::default() };
+    spec_of(address, &RequestSpec { url: &url, protocol: Some(protocol), ..RequestSpec::default() })
+}
+
+/// A trial with a request over TLS.
+pub(crate) fn spec_of(address: SocketAddr, asked: &RequestSpec<'_>) -> TrialSpec {
     let mut spec = support::spec(address);
-    spec.traffic = Target::from_spec(&asked).unwrap().into();
+    spec.traffic = Target::from_spec(asked).unwrap().into();
     let client = ClientSecurity {
         trusts_all: true,
         alpn: spec.traffic.alpn().map(<[u8]>::to_vec),
@@ -54,19 +58,19 @@ fn spec(address: SocketAddr, protocol: Protocol) -> TrialSpec {
 }
 
 /// The server side of a connection.
-struct Peer {
+pub(crate) struct Peer {
     stream: TcpStream,
     tls: Tls,
     plain: Vec<u8>,
 }
 
 impl Peer {
-    fn new(stream: TcpStream, config: &Arc<ServerConfig>) -> Self {
+    pub(crate) fn new(stream: TcpStream, config: &Arc<ServerConfig>) -> Self {
         Self { stream, tls: Tls::server(config).unwrap(), plain: Vec::new() }
     }
 
     /// Reads until `is_enough` of what was received; None at the end of the connection.
-    fn read(&mut self, is_enough: impl Fn(&[u8]) -> bool) -> Option<()> {
+    pub(crate) fn read(&mut self, is_enough: impl Fn(&[u8]) -> bool) -> Option<()> {
         let (mut buffer, mut output) = ([0; 4096], Vec::new());
         while !is_enough(&self.plain) {
             let count = self.stream.read(&mut buffer).ok().filter(|count| *count > 0)?;
@@ -82,6 +86,13 @@ impl Peer {
         let mut output = Vec::new();
         self.tls.send(bytes, &mut output).unwrap();
         // The client may have gone.
+        let _ = self.stream.write_all(&output);
+    }
+
+    /// Sends `last` and closes, with bytes unread below TLS.
+    pub(crate) fn abandon(mut self, last: &[u8]) {
+        let mut output = Vec::new();
+        self.tls.send(last, &mut output).unwrap();
         let _ = self.stream.write_all(&output);
     }
 

@@ -412,6 +412,9 @@ pub(crate) fn load() -> LoadResult {
     load.unsent.insert("busy".to_owned(), 100);
     load.waiting = Waiting { most: 7, total_s: 0.0123 };
     load.failures = [("reset".to_owned(), 8), ("status-5xx".to_owned(), 40)].into();
+    load.reasons.add("reset", "Connection reset by peer", 5);
+    load.reasons.add("reset", "Broken pipe", 2);
+    load.deviations.insert("both lengths".to_owned(), 1_234);
     load.statuses = [(200, 199_850), (503, 40)].into();
     let response = &mut load.latency.response;
     (response.p99_9_us, response.max_us) = (None, None);

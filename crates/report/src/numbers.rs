@@ -1,7 +1,7 @@
 //! Number formatting: digits that the interval supports, thousands separators, and a sign for differences.
 
 use hoptax_result::Interval;
-pub(crate) use hoptax_result::grouped;
+pub(crate) use hoptax_result::{counted, grouped};
 
 /// A part of a sentence: a number, or the text between numbers.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,9 +19,20 @@ pub fn grouped(value: f64, decimals: usize) -> String {
     if value < 0.0 && !is_zero { format!("-{grouped}") } else { grouped }
 }
 
+/// A number of things, of which `one` is the word for one: `1 worker`, `1,500 workers`.
+pub fn counted(count: u64, one: &str) -> String {
+    format!("{} {one}{}", grouped(count as f64, 0), if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::{counted, grouped};
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        let workers = [0, 1, 2, 1_500].map(|count| counted(count, "worker"));
+        assert_eq!(workers, ["0 workers", "1 worker", "2 workers", "1,500 workers"]);
+    }
 
     #[test]
     fn thousands_are_apart_and_zero_has_no_sign() {

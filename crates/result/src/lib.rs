@@ -19,6 +19,7 @@ mod load;
 mod machine;
 mod meshmark;
 mod prices;
+mod reasons;
 mod scale;
 mod sittings;
 mod size;
@@ -43,7 +44,7 @@ pub use comparison::{
     Decision, KeyDifference, PartDifference, StudiesComparison, SubjectName,
 };
 pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns};
-pub use digits::grouped;
+pub use digits::{counted, grouped};
 pub use environment::Environment;
 pub use find::{
     FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, Sweep, SweepKnee, SweepPoint,
@@ -66,6 +67,7 @@ pub use load::{
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use meshmark::{MeshMarkArm, MeshMarkResult, ValueForCost};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesResult};
+pub use reasons::Reasons;
 pub use scale::{
     PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePeak, ScalePoint, ScaleResult, ScaleSeries,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, Verdict};
+use crate::{Environment, Finding, Reasons, Verdict};
 
 mod account;
 mod evidence;
@@ -108,8 +108,14 @@ pub struct LoadResult {
     pub waiting: Waiting,
     /// Failed requests by kind, for example `reset` or `status-5xx`.
     pub failures: BTreeMap<String, u64>,
+    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    #[serde(default, skip_serializing_if = "Reasons::is_empty")]
+    pub reasons: Reasons,
     /// Complete responses by status code.
     pub statuses: BTreeMap<u16, u64>,
+    /// Of these, those that violate the protocol although their end is known, by what they violate.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deviations: BTreeMap<String, u64>,
     /// Requests per second.
     pub rate: LoadRate,
     /// Requests answered per second from the start of the warm-up to the end of the record, however long before they were due. With a
@@ -210,7 +216,9 @@ impl LoadResult {
             unsent: BTreeMap::new(),
             waiting: Waiting::default(),
             failures: BTreeMap::new(),
+            reasons: Reasons::default(),
             statuses: BTreeMap::new(),
+            deviations: BTreeMap::new(),
             rate: LoadRate::default(),
             sustained_rate: None,
             latency: LatencySet::default(),

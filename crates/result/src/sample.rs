@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::{
     ArmKind, ArmResult, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
     InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds, Mode,
-    NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
+    NetworkPlan, Pacing, QuantileIntervals, Range, Reasons, StudyPlan, StudyResult, Verdict, Waiting, Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};
@@ -52,6 +52,8 @@ pub fn load() -> LoadResult {
         unsent: BTreeMap::new(),
         waiting: Waiting::default(),
         failures: BTreeMap::new(),
+        reasons: Reasons::default(),
+        deviations: BTreeMap::new(),
         statuses: [(200, 200_000)].into(),
         rate: LoadRate { target: Some(20_000.0), offered: 20_000.0, achieved: Some(20_000.0) },
         sustained_rate: Some(20_000.0),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_load::{Distribution, Recording};
-use hoptax_result::{Answer, Book, Capacity, Course, Opened, PartCounts, ProxyTraffic, RoundProfile};
+use hoptax_result::{
+    Answer, Book, Capacity, Course, Opened, PartCounts, ProxyTraffic, Reasons, RoundProfile,
+};
 use serde::{Deserialize, Serialize};
 
 /// One measured slice.
@@ -119,6 +121,9 @@ pub struct RoundRecord {
     pub by_status: BTreeMap<usize, BTreeMap<u16, Times>>,
     /// Failed requests by kind, by the index of the slice.
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
+    /// Why they failed, by the index of the slice.
+    #[serde(default)]
+    pub reasons: BTreeMap<usize, Reasons>,
     /// Resident memory of each proxy of an arm at the end of the round, the mean over its copies, bytes, by arm.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
     /// CPU time of each proxy of an arm from its start until it was live, the mean over its copies, us, by arm.
@@ -157,6 +162,9 @@ impl RoundRecord {
             let failures = recording.failures.iter();
             let failures = failures.map(|(failure, count)| (failure.as_str().to_owned(), *count)).collect();
             self.failures.insert(number, failures);
+        }
+        if !recording.reasons.is_empty() {
+            self.reasons.insert(number, recording.reasons.clone());
         }
         if is_open {
             self.responses.insert(number, Times::of(&recording.response));

@@ -7,7 +7,7 @@ use memchr::memmem;
 use crate::body::ExpectedBody;
 use crate::encoded::{Encoded, Hidden};
 use crate::grpc::Messages;
-use crate::http1::{Progress, ResponseReader, Truncated};
+use crate::http1::{Deviation, Progress, ResponseReader, Truncated};
 use crate::http2::{Http2, Settings};
 use crate::http3::{self, Http3, Setup};
 use crate::response::{Event, ExpectedHeader, ProtocolError, Response};
@@ -169,7 +169,7 @@ impl Client {
     pub fn send(&mut self, stream: u32, request: &Encoded, bytes: &[u8], output: &mut Vec<u8>) {
         match self {
             Self::Http1 { reader, has_begun } => {
-                reader.begin(request.is_head);
+                reader.begin(request.asked);
                 *has_begun = false;
                 if let Some(cookies) = reader.cookies() {
                     return put_with_cookies(bytes, cookies, output);
@@ -237,7 +237,25 @@ impl Client {
             Self::Tcp(client) => client.has_begun(),
             Self::WebSocket(client, _) => client.has_begun(),
         };
-        if has_begun { Err(Truncated) } else { Ok(None) }
+        if has_begun { Err(Truncated::Message) } else { Ok(None) }
+    }
+
+    /// Handles a reset of the connection by the server. Returns the response that it nevertheless gave on a stream: its head says that
+    /// the request failed.
+    pub fn reset(&mut self, _stream: u32) -> Option<Response> {
+        match self {
+            Self::Http1 { reader, .. } => reader.reset(),
+            // Their servers refuse a request without a reset of the connection.
+            Self::Http2(_) | Self::Http3(_) | Self::Tcp(_) | Self::WebSocket(..) => None,
+        }
+    }
+
+    /// What the last response of a connection violates although its end is known.
+    pub fn deviation(&self) -> Option<Deviation> {
+        match self {
+            Self::Http1 { reader, .. } => reader.deviation(),
+            Self::Http2(_) | Self::Http3(_) | Self::Tcp(_) | Self::WebSocket(..) => None,
+        }
     }
 
     /// Cancels the request on a stream. Returns whether the connection is still usable.
@@ -263,9 +281,21 @@ impl Client {
         }
     }
 
-    /// Whether the protocol allows the server to send data without a request.
-    pub fn accepts_unsolicited_data(&self) -> bool {
-        !matches!(self, Self::Http1 { .. } | Self::Tcp(_))
+    /// As [`Self::feed`], for bytes that arrive while no response or message of a handshake is awaited.
+    ///
+    /// # Errors
+    /// When the bytes violate the protocol, or are a response that no request asked for; the connection is then unusable.
+    pub fn feed_unasked(
+        &mut self,
+        bytes: &[u8],
+        output: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), ProtocolError> {
+        match self {
+            Self::Http1 { reader, .. } => Ok(reader.feed_unasked(bytes)?),
+            Self::Tcp(_) => Err(ProtocolError::Excess),
+            _ => self.feed(bytes, output, events),
+        }
     }
 
     /// The server's limit on concurrent requests, once known. [`Event::Limit`] reports its changes.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::http1::{Asked, Request, RequestError};
 use crate::http2::Field;
 
 /// Bytes that may contain a password. `Debug` prints only their number.
@@ -35,8 +36,8 @@ impl fmt::Debug for Hidden {
 pub struct Encoded {
     /// Its bytes as sent, or the parts that are assembled on each connection.
     pub bytes: Vec<u8>,
-    /// Whether it is a `HEAD`, whose response has no body.
-    pub is_head: bool,
+    /// What it says about its response and the connection.
+    pub asked: Asked,
     /// Its header fields, if each connection compresses them separately.
     pub(crate) fields: Vec<Field>,
     /// The offset of its body.
@@ -48,7 +49,7 @@ impl fmt::Debug for Encoded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Encoded")
             .field("bytes", &self.bytes.len())
-            .field("is_head", &self.is_head)
+            .field("asked", &self.asked)
             .finish_non_exhaustive()
     }
 }
@@ -56,7 +57,15 @@ impl fmt::Debug for Encoded {
 impl Encoded {
     /// Bytes that are sent unchanged.
     pub fn plain(bytes: Vec<u8>, is_head: bool) -> Self {
-        Self { bytes, is_head, fields: Vec::new(), body_from: 0 }
+        Self { bytes, asked: Asked::head(is_head), fields: Vec::new(), body_from: 0 }
+    }
+
+    /// An HTTP/1.1 request.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn http1(request: &Request) -> Result<Self, RequestError> {
+        Ok(Self { asked: Asked::of(request), ..Self::plain(request.encode()?, false) })
     }
 
     /// Heap memory, bytes.

@@ -26,12 +26,14 @@ pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FIRST_WINDOW_BYTES: i64 = 65_535;
 /// The largest window size.
 const MAX_WINDOW_BYTES: u32 = 0x7fff_ffff;
-/// Maximum size of a header block.
-const MAX_BLOCK_BYTES: usize = 64 * 1024;
+/// Maximum size of a header block: that of a head of HTTP/1.1.
+const MAX_BLOCK_BYTES: usize = crate::http1::MAX_HEAD_BYTES;
 /// The error code `NO_ERROR`.
 const NO_ERROR: u32 = 0;
 /// The error code `REFUSED_STREAM`.
 pub(crate) const REFUSED_STREAM: u32 = 7;
+/// The error code `PROTOCOL_ERROR`.
+const PROTOCOL_ERROR: u32 = 1;
 /// The error code CANCEL.
 const CANCEL: u32 = 8;
 

@@ -110,8 +110,10 @@ pub enum Loss {
     Reset(u32),
     /// The server went away without processing the request.
     Unprocessed,
-    /// The response is inconsistent.
-    Malformed,
+    /// The response is inconsistent, in this way.
+    Malformed(&'static str),
+    /// The server switched to another protocol.
+    Switched,
 }
 
 /// Why a QUIC connection is lost.
@@ -177,6 +179,9 @@ pub enum ProtocolError {
     /// The server refused the upgrade to WebSocket.
     #[error("the server refused the WebSocket upgrade with status {0}")]
     NotUpgraded(u16),
+    /// The response to the upgrade to WebSocket cannot be read.
+    #[error("the response to the WebSocket upgrade cannot be read: {0}")]
+    UpgradeHead(Malformed),
     /// The upgrade's accept key is wrong.
     #[error("the accept key of the WebSocket upgrade response is missing or wrong")]
     BadUpgrade,
@@ -184,7 +189,7 @@ pub enum ProtocolError {
     #[error("WebSocket protocol violation by the server: {0}")]
     WebSocket(&'static str),
     /// More bytes than requested, or unsolicited bytes.
-    #[error("the server sent more bytes than requested, or unsolicited bytes")]
+    #[error("more bytes than requested, or unsolicited bytes")]
     Excess,
 }
 

@@ -190,9 +190,57 @@ fn resets_and_goaways_are_reported_by_stream() {
     assert_eq!(away, [Event::Draining { code: 11 }, Event::Lost { stream: 1, loss: Loss::Unprocessed }]);
     let mut short = frame(1, 4, 1, &[0x88, 0x0f, 0x0d, 1, b'5']);
     short.extend(frame(0, 1, 1, b"abc"));
-    assert!(client_takes(&short).unwrap().contains(&Event::Lost { stream: 0, loss: Loss::Malformed }));
-    let interim = frame(1, 4, 1, &[0x08, 3, b'1', b'0', b'3']);
-    assert_eq!(client_takes(&interim).unwrap(), []);
+    let loss = Loss::Malformed("a body whose size differs from its content-length");
+    assert!(client_takes(&short).unwrap().contains(&Event::Lost { stream: 0, loss }));
+    let interim = |status: &[u8; 3], flags: u8| {
+        client_takes(&frame(1, flags, 1, &[0x08, 3, status[0], status[1], status[2]])).unwrap()
+    };
+    assert_eq!(interim(b"103", 4), []);
+    let loss = Loss::Malformed("an interim response that ends its stream");
+    assert_eq!(interim(b"103", 5), [Event::Lost { stream: 0, loss }]);
+    for flags in [4, 5] {
+        assert_eq!(interim(b"101", flags), [Event::Lost { stream: 0, loss: Loss::Switched }]);
+    }
+}
+
+#[test]
+fn a_refusal_before_the_end_of_the_request_is_a_response_and_ends_the_request() {
+    let body = vec![b'x'; 1 << 20];
+    let (mut client, mut output, mut events) =
+        (Http2::new(Settings::of_streams(1), None), Vec::new(), Vec::new());
+    client.open(&mut output);
+    client.send(0, &request(&body), &request(&body).bytes, &mut output);
+    client.feed(&[0, 0, 0, 4, 0, 0, 0, 0, 0], &mut output, &mut events).unwrap();
+    assert!(!client.is_sent(0), "it waits for windows");
+    output.clear();
+    // The response ends its stream; then the server resets it without an error (RFC 9113, section 8.1), and grows the windows.
+    let refusal = frame(1, 5, 1, &[0x08, 3, b'4', b'1', b'3']);
+    let reset = frame(3, 0, 1, &[0; 4]);
+    let windows = [frame(8, 0, 1, &[0, 16, 0, 0]), frame(8, 0, 0, &[0, 16, 0, 0])].concat();
+    client.feed(&[refusal, reset, windows].concat(), &mut output, &mut events).unwrap();
+    let [Event::Answered { stream: 0, response }] = events[..] else { panic!("{events:?}") };
+    assert_eq!(response.status, 413);
+    assert!(client.is_sent(0));
+    assert_eq!(output, frame(3, 0, 1, &[0, 0, 0, 8]), "CANCEL, and none of the body");
+}
+
+#[test]
+fn a_header_block_as_large_as_a_head_of_http1_may_be_is_read() {
+    let head = |value_bytes: usize| {
+        // A literal field without indexing: `x`, and a value whose length is an integer of 7 bits with three more bytes.
+        let rest = value_bytes - 127;
+        let length = [0x7f, (rest & 0x7f) as u8 | 0x80, (rest >> 7 & 0x7f) as u8 | 0x80, (rest >> 14) as u8];
+        let block = [&[0x88, 0, 1, b'x'][..], &length, &vec![b'a'; value_bytes]].concat();
+        let (first, rest) = block.split_at(16_384);
+        let mut frames = frame(1, 1, 1, first);
+        let count = rest.len().div_ceil(16_384);
+        for (number, piece) in rest.chunks(16_384).enumerate() {
+            frames.extend(frame(9, if number + 1 == count { 4 } else { 0 }, 1, piece));
+        }
+        client_takes(&frames)
+    };
+    assert!(matches!(head(300_000).unwrap()[..], [Event::Answered { stream: 0, .. }]));
+    assert!(head(310_000).unwrap_err().to_string().contains("larger than 300 KiB"));
 }
 
 #[test]
@@ -215,10 +263,10 @@ fn protocol_violations_are_named() {
     assert!(violation(&grown).contains("larger than 2 GiB"));
     assert!(violation(&[0xff; 9]).contains("larger than 16 KiB"));
     let flood: Vec<u8> = std::iter::once(frame(1, 0, 1, &[0; 16_000]))
-        .chain((0..5).map(|_| frame(9, 0, 1, &[0; 16_000])))
+        .chain((0..20).map(|_| frame(9, 0, 1, &[0; 16_000])))
         .flatten()
         .collect();
-    assert!(violation(&flood).contains("larger than 64 KiB"));
+    assert!(violation(&flood).contains("larger than 300 KiB"));
     let mut client = Http2::new(Settings::of_streams(1), None);
     let response = client.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut Vec::new(), &mut Vec::new());
     assert_eq!(response, Err(ProtocolError::NotHttp2));

@@ -1,13 +1,17 @@
 //! The parser of responses on valid, unusual and invalid responses, however they are split.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 
-use hoptax_wire::http1::{Malformed, Progress, ResponseReader, Truncated};
+use hoptax_wire::http1::{
+    Asked, Deviation, MAX_FIELDS, MAX_HEAD_BYTES, Malformed, Progress, Request, ResponseReader, Truncated,
+};
 use hoptax_wire::{Client, ClientProtocol, Encoded, Event, ExpectedHeader, Response};
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
-    ResponseReader::new(false).feed(bytes)
+    ResponseReader::default().feed(bytes)
 }
 
 fn response(status: u16, body_bytes: u64, keep_alive: bool) -> Progress {
@@ -38,6 +42,25 @@ fn legal() -> Vec<(&'static [u8], Progress)> {
             response(200, 3, true),
         ),
         (b"HTTP/1.1 200 OK\r\nx-folded: a\r\n  b\r\ncontent-length: 1\r\n\r\nx", response(200, 1, true)),
+        // What the length of a response without a body says is not that of a body.
+        (b"HTTP/1.1 204 No Content\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", response(204, 0, true)),
+        (b"HTTP/1.1 200 OK\ncontent-length: 2\n\nok", response(200, 2, true)),
+        // Blank lines before a response, as after the body of the one before.
+        (b"\r\n\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", response(200, 2, true)),
+        (b"HTTP/1.1 100 Continue\r\n\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", response(204, 0, true)),
+        // Both lengths: its chunks decide, and the connection ends.
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+            response(200, 5, false),
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\ncontent-length: 1, 2\r\n\r\n0\r\n\r\n",
+            response(200, 0, false),
+        ),
+        (
+            b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+            response(200, 0, false),
+        ),
     ]
 }
 
@@ -53,7 +76,7 @@ fn a_split_at_any_two_places_changes_nothing() {
     for (bytes, expected) in legal() {
         for first in 0..bytes.len() {
             for second in first..bytes.len() {
-                let mut reader = ResponseReader::new(false);
+                let mut reader = ResponseReader::default();
                 let mut last = Ok(Progress::Partial);
                 for piece in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
                     assert_eq!(last, Ok(Progress::Partial), "complete before the end");
@@ -72,7 +95,7 @@ fn a_split_at_any_two_places_changes_nothing() {
 
 #[test]
 fn the_reader_serves_one_response_after_another() {
-    let mut reader = ResponseReader::new(false);
+    let mut reader = ResponseReader::default();
     for (bytes, expected) in legal() {
         assert_eq!(reader.feed(bytes), Ok(expected));
         assert!(reader.is_idle());
@@ -81,13 +104,13 @@ fn the_reader_serves_one_response_after_another() {
 
 #[test]
 fn a_response_to_head_has_no_body() {
-    let mut reader = ResponseReader::new(true);
+    let mut reader = ResponseReader::new(Asked::head(true));
     assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n"), Ok(response(200, 0, true)));
 }
 
 #[test]
 fn a_body_without_a_length_ends_with_the_connection() {
-    let mut reader = ResponseReader::new(false);
+    let mut reader = ResponseReader::default();
     assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\n\r\nsome"), Ok(Progress::Partial));
     assert_eq!(reader.feed(b" more"), Ok(Progress::Partial));
     assert_eq!(
@@ -104,49 +127,228 @@ fn a_body_without_a_length_ends_with_the_connection() {
 
 #[test]
 fn a_close_in_the_middle_is_truncation_and_before_it_is_not() {
-    for cut in ["HTTP/1.1 2", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel"] {
-        let mut reader = ResponseReader::new(false);
+    for (cut, place) in [
+        ("HTTP/1.1 2", Truncated::Head),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel", Truncated::Length),
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n", Truncated::Chunks),
+    ] {
+        let mut reader = ResponseReader::default();
         assert_eq!(reader.feed(cut.as_bytes()), Ok(Progress::Partial));
-        assert_eq!(reader.end(), Err(Truncated));
+        assert_eq!(reader.end(), Err(place));
     }
-    assert_eq!(ResponseReader::new(false).end(), Ok(None));
+    assert_eq!(ResponseReader::default().end(), Ok(None));
+}
+
+/// Invalid responses, each with what is wrong with it.
+fn illegal() -> Vec<(Vec<u8>, Malformed)> {
+    let of = |head: &str| format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\nok");
+    let chunks = |body: &str| format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{body}");
+    let cases = [
+        ("garbage\r\n\r\n".to_owned(), Malformed::NotHttp),
+        ("\x16\x03\x01\x02\x00\x01".to_owned(), Malformed::Tls),
+        ("\0\0\x12\x04\0\0\0\0\0".to_owned(), Malformed::Http2),
+        ("HTTP/2 200 OK\r\n\r\n".to_owned(), Malformed::Version),
+        ("HTTP/1.1 2x0 OK\r\n\r\n".to_owned(), Malformed::StatusLine),
+        ("HTTP/1.1 099 OK\r\n\r\n".to_owned(), Malformed::StatusLine),
+        ("HTTP/1.1 200 OK\rcontent-length: 2\r\n\r\nok".to_owned(), Malformed::BareCr),
+        (of("x: a\rb"), Malformed::BareCr),
+        (of("content-length"), Malformed::NoColon),
+        (of("Content-Length : 2"), Malformed::SpaceBeforeColon),
+        (of("Content-Length\t: 2"), Malformed::SpaceBeforeColon),
+        (of("x: 1\r\nContent Length: 2"), Malformed::FieldName),
+        (of(": 2"), Malformed::FieldName),
+        (of("x: a\0b"), Malformed::FieldValue),
+        (of("content-length: -1"), Malformed::Length),
+        (of("content-length: "), Malformed::Length),
+        (of("content-length: 2, x"), Malformed::Length),
+        (of("content-length: 99999999999999999999999"), Malformed::Length),
+        (of("content-length: 1\r\ncontent-length: 2"), Malformed::TwoLengths),
+        (of("content-length: 1, 2"), Malformed::TwoLengths),
+        (of("content-length: 2, 2\r\ncontent-length: 3"), Malformed::TwoLengths),
+        (of("Transfer-Encoding: identity\r\nContent-Length: 2"), Malformed::Identity),
+        (of("content-length: 2\r\ntransfer-encoding: chunked, gzip"), Malformed::NotChunked),
+        (of("content-length: 1"), Malformed::Excess),
+        (of("content-length: 2") + "HTTP/1.1 200 OK\r\n", Malformed::SecondResponse),
+        (of("content-length: 2") + "\r\nHTTP/1.1 200 OK\r\n", Malformed::SecondResponse),
+        (of("content-length: 2") + "\r\r\n", Malformed::Excess),
+        ("HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\n\r\n".to_owned(), Malformed::Switched),
+        (chunks("xyz\r\n"), Malformed::ChunkSize),
+        (chunks("\r\n"), Malformed::ChunkSize),
+        (chunks("fffffffffffffffff\r\n"), Malformed::ChunkTooLarge),
+        (chunks("3\r\nabcd\r\n"), Malformed::ChunkEnd),
+        (chunks("3\r\nabc\rd"), Malformed::ChunkEnd),
+        (chunks("3\rabc"), Malformed::ChunkLine),
+        (chunks("3;x\nabc"), Malformed::ChunkLine),
+        (chunks(&format!("3;{}", "x".repeat(20_000))), Malformed::ChunkLineTooLong),
+        (of(&format!("x: {}", "a".repeat(MAX_HEAD_BYTES))), Malformed::HeadTooLarge),
+        (of(&"x: y\r\n".repeat(MAX_FIELDS + 1)), Malformed::TooManyFields),
+    ];
+    cases.into_iter().map(|(text, what)| (text.into_bytes(), what)).collect()
+}
+
+/// The begin of bytes, to name them in a message.
+fn begin(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).into_owned()
 }
 
 #[test]
-fn illegal_responses_are_malformed() {
-    let huge = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "a".repeat(70_000));
-    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(200));
-    let cases: Vec<(&[u8], Malformed)> = vec![
-        (b"garbage\r\n\r\n", Malformed::Head),
-        (b"\x16\x03\x01\x02\x00\x01", Malformed::Head),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", Malformed::Length),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", Malformed::Length),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999999\r\n\r\n", Malformed::Length),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n", Malformed::Length),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", Malformed::Chunk),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabcd\r\n", Malformed::Chunk),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\n", Malformed::Chunk),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n", Malformed::Excess),
-        (huge.as_bytes(), Malformed::HeadTooLarge),
-        (many.as_bytes(), Malformed::HeadTooLarge),
-    ];
-    for (bytes, expected) in cases {
-        assert_eq!(read(bytes), Err(expected), "{}", String::from_utf8_lossy(&bytes[..bytes.len().min(80)]));
+fn what_is_wrong_with_a_response_is_known() {
+    for (bytes, expected) in illegal() {
+        assert_eq!(read(&bytes), Err(expected), "{}", begin(&bytes));
     }
+}
+
+#[test]
+fn what_is_wrong_does_not_depend_on_where_a_response_is_split() {
+    for (bytes, expected) in illegal() {
+        // Of long ones, at the ends and at a few places between.
+        let step = (bytes.len() / 100).max(1);
+        for cut in (0..bytes.len().min(100)).chain((0..bytes.len()).step_by(step)) {
+            let mut reader = ResponseReader::default();
+            let found = match reader.feed(&bytes[..cut]) {
+                Ok(Progress::Complete(_)) => reader.feed_unasked(&bytes[cut..]).err(),
+                Ok(Progress::Partial) => reader.feed(&bytes[cut..]).err(),
+                Err(error) => Some(error),
+            };
+            // The bytes after a response are other ones if the first of them arrived with it.
+            let is_excess = |what| matches!(what, Malformed::SecondResponse | Malformed::Excess);
+            let is_found = found == Some(expected) || is_excess(expected) && found.is_none_or(is_excess);
+            assert!(is_found, "{found:?}, not {expected:?}, split at {cut}: {}", begin(&bytes));
+        }
+    }
+}
+
+#[test]
+fn heads_that_curl_reads_are_read() {
+    let large = format!("HTTP/1.1 200 OK\r\nx: {}\r\ncontent-length: 2\r\n\r\nok", "a".repeat(300_000));
+    let many = format!("HTTP/1.1 200 OK\r\n{}content-length: 2\r\n\r\nok", "x: y\r\n".repeat(MAX_FIELDS - 1));
+    for text in [large, many] {
+        assert_eq!(read(text.as_bytes()), Ok(response(200, 2, true)));
+        let mut reader = ResponseReader::default();
+        let pieces = text.as_bytes().chunks(9_999);
+        let last = pieces.map(|piece| reader.feed(piece)).last().unwrap();
+        assert_eq!(last, Ok(response(200, 2, true)), "in pieces: {}", begin(text.as_bytes()));
+    }
+}
+
+#[test]
+fn a_response_to_a_request_without_a_body_in_it_says_so() {
+    let mut reader = ResponseReader::new(Asked::head(true));
+    let found = reader.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello");
+    assert_eq!(found, Err(Malformed::BodyOfNone));
+}
+
+#[test]
+fn blank_lines_after_a_response_are_discarded() {
+    const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    for rest in [&b"\r\n"[..], b"\n", b"\r", b"\r\n\r\n\n"] {
+        let mut reader = ResponseReader::default();
+        for _ in 0..3 {
+            assert_eq!(reader.feed(&[RESPONSE, rest].concat()), Ok(response(200, 2, true)), "{rest:?}");
+            assert_eq!(reader.feed_unasked(rest), Ok(()), "{rest:?}");
+            reader.begin(Asked::default());
+            // The line feed after the end of the read that completed the response.
+            assert_eq!(reader.feed(b"\n"), Ok(Progress::Partial));
+            assert!(reader.is_idle() && !reader.begins());
+        }
+        assert_eq!(reader.end(), Ok(None), "blank lines begin no response");
+    }
+    let reader = ResponseReader::default();
+    assert_eq!(reader.feed_unasked(RESPONSE), Err(Malformed::SecondResponse));
+    assert_eq!(reader.feed_unasked(b"x"), Err(Malformed::Excess));
+}
+
+#[test]
+fn a_response_with_both_lengths_is_named() {
+    for (head, expected) in [
+        ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n", Some(Deviation::LengthAndChunks)),
+        ("HTTP/1.0 200 OK\r\n", Some(Deviation::CodingOfHttp10)),
+        ("HTTP/1.1 200 OK\r\n", None),
+    ] {
+        let text = format!("{head}transfer-encoding: chunked\r\n\r\n0\r\n\r\n");
+        for cut in 0..text.len() {
+            let mut reader = ResponseReader::default();
+            assert_eq!(reader.feed(&text.as_bytes()[..cut]), Ok(Progress::Partial));
+            assert!(matches!(reader.feed(&text.as_bytes()[cut..]), Ok(Progress::Complete(_))));
+            assert_eq!(reader.deviation(), expected, "{text}");
+        }
+    }
+}
+
+/// A request with a header.
+fn request(name: &str, value: &str) -> Encoded {
+    let headers = vec![(name.to_owned(), value.to_owned())];
+    let (method, target, host) = ("GET".to_owned(), "/".to_owned(), "a".to_owned());
+    Encoded::http1(&Request { method, target, host, headers, body: Vec::new() }).unwrap()
+}
+
+/// Whether the connection is kept after each of several requests with the same response.
+fn kept(requests: &[&Encoded], text: &str) -> Vec<bool> {
+    let mut client = Client::new(&ClientProtocol::Http1, &Vec::new().into());
+    let each = requests.iter().map(|request| {
+        let mut events = Vec::new();
+        client.send(0, request, &request.bytes, &mut Vec::new());
+        client.feed(text.as_bytes(), &mut Vec::new(), &mut events).unwrap();
+        let Some(Event::Answered { response, .. }) = events.last() else { panic!("{events:?}") };
+        response.keep_alive
+    });
+    each.collect()
+}
+
+#[test]
+fn after_a_request_that_closes_the_connection_it_carries_nothing() {
+    let (plain, last) = (request("x", "close"), request("Connection", "te, Close"));
+    for head in ["HTTP/1.1 200 OK\r\n", "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n"] {
+        let text = format!("{head}content-length: 2\r\n\r\nok");
+        // Whatever the head before it meant, which has the same bytes.
+        assert_eq!(kept(&[&plain, &last, &plain, &plain, &last], &text), [true, false, true, true, false]);
+    }
+}
+
+#[test]
+fn a_switch_of_protocols_is_a_response_only_if_it_was_asked_for() {
+    const SWITCH: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n";
+    let feed = |request: &Encoded, rest: &[u8]| {
+        let mut client = Client::new(&ClientProtocol::Http1, &Vec::new().into());
+        client.send(0, request, &request.bytes, &mut Vec::new());
+        let mut events = Vec::new();
+        client.feed(&[SWITCH, rest].concat(), &mut Vec::new(), &mut events).map(|()| events)
+    };
+    for rest in [&b""[..], b"bytes of another protocol"] {
+        let Progress::Complete(response) = response(101, 0, false) else { unreachable!() };
+        let answered = Event::Answered { stream: 0, response };
+        assert_eq!(feed(&request("upgrade", "x"), rest), Ok(vec![answered]));
+        assert_eq!(feed(&request("connection", "upgrade"), rest), Err(Malformed::Switched.into()));
+    }
+}
+
+#[test]
+fn a_refusal_counts_even_if_a_reset_cuts_its_body() {
+    let reset = |text: &str| {
+        let mut reader = ResponseReader::default();
+        assert_eq!(reader.feed(text.as_bytes()), Ok(Progress::Partial));
+        reader.reset().map(|response| response.status)
+    };
+    assert_eq!(reset("HTTP/1.1 413 No\r\nconnection: close\r\n\r\ntoo"), Some(413));
+    assert_eq!(reset("HTTP/1.1 503 No\r\ncontent-length: 5\r\n\r\n"), Some(503));
+    // The body of any other response must be complete.
+    assert_eq!(reset("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhell"), None);
+    assert_eq!(reset("HTTP/1.1 413 No\r\n"), None);
+    assert_eq!(ResponseReader::default().reset(), None);
 }
 
 #[test]
 fn an_endless_head_in_small_pieces_is_refused() {
-    let mut reader = ResponseReader::new(false);
+    let mut reader = ResponseReader::default();
     assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\nx: "), Ok(Progress::Partial));
-    let refused = (0..200).find_map(|_| reader.feed(&[b'a'; 1000]).err());
+    let refused = (0..1000).find_map(|_| reader.feed(&[b'a'; 1000]).err());
     assert_eq!(refused, Some(Malformed::HeadTooLarge));
 }
 
 proptest! {
     #[test]
     fn no_bytes_make_the_reader_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..8)) {
-        let mut reader = ResponseReader::new(false);
+        let mut reader = ResponseReader::default();
         for piece in &pieces {
             if reader.feed(piece).is_err() {
                 break;
@@ -169,9 +371,9 @@ proptest! {
         let bytes = [head, &tail].concat();
         let cut = cut.min(bytes.len());
         let whole = read(&bytes);
-        let mut reader = ResponseReader::new(false);
+        let mut reader = ResponseReader::default();
         let split = match reader.feed(&bytes[..cut]) {
-            Ok(Progress::Complete(_)) if cut < bytes.len() => Err(Malformed::Excess),
+            Ok(complete @ Progress::Complete(_)) => reader.feed_unasked(&bytes[cut..]).map(|()| complete),
             Ok(Progress::Partial) => reader.feed(&bytes[cut..]),
             early => early,
         };
@@ -207,12 +409,12 @@ proptest! {
         responses in prop::collection::vec((pieces_of_responses(), 0_usize..200, 0_usize..4), 1..20),
     ) {
         let expected: Arc<[ExpectedHeader]> = vec![ExpectedHeader { name: "x-a".to_owned(), value: None }].into();
-        let mut reader = ResponseReader::new(false).expecting(Arc::clone(&expected));
+        let mut reader = ResponseReader::default().expecting(Arc::clone(&expected));
         for ((bytes, is_head), cut, pieces) in responses {
             // Most responses arrive in one piece, as on most connections.
             let cut = if pieces == 0 { cut.min(bytes.len()) } else { bytes.len() };
-            let mut fresh = ResponseReader::new(is_head).expecting(Arc::clone(&expected));
-            reader.begin(is_head);
+            let mut fresh = ResponseReader::new(Asked::head(is_head)).expecting(Arc::clone(&expected));
+            reader.begin(Asked::head(is_head));
             for piece in [&bytes[..cut], &bytes[cut..]] {
                 let outcome = fresh.feed(piece);
                 prop_assert_eq!(reader.feed(piece), outcome);
@@ -282,7 +484,7 @@ fn header_names_are_case_insensitive() {
         value: value.map(str::to_owned),
     };
     let has = |expected: Vec<ExpectedHeader>| {
-        let mut reader = ResponseReader::new(false).expecting(expected.into());
+        let mut reader = ResponseReader::default().expecting(expected.into());
         match reader.feed(b"HTTP/1.1 204 No Content\r\nServer:  envoy \r\nX-A: 1\r\nx-a: 2\r\n\r\n") {
             Ok(Progress::Complete(response)) => response.is_as_expected,
             other => panic!("{other:?}"),

@@ -2,6 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
+use super::number_of;
 use crate::thresholds;
 use crate::{Check, severity_above};
 
@@ -18,24 +19,68 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
         else {
             return Vec::new();
         };
-        let mut kinds: Vec<String> =
-            result.failures.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        for (count, kind) in [(result.book.timed_out, "timed out"), (result.book.unfinished, "unfinished")] {
-            if count > 0 {
-                kinds.push(format!("{count} {kind}"));
-            }
-        }
+        let others = [(result.book.timed_out, "timed out"), (result.book.unfinished, "unfinished")];
+        let others = others.into_iter().filter(|(count, _)| *count > 0);
+        let others = others.map(|(count, kind)| format!("{count} {kind}")).collect();
+        let kinds = result.reasons.listed(&result.failures, others, |count| count.to_string());
+        let most = result.failures.iter().max_by_key(|(_, count)| **count).map(|(kind, _)| kind.as_str());
         let advice = if severity == Severity::Fail {
-            "check the subject's log; if errors are part of the experiment, raise --max-error-share"
+            format!("{}; if errors are part of the experiment, raise --max-error-share", first_step(most))
         } else {
-            "quantiles cover answered requests only"
+            "quantiles cover answered requests only".to_owned()
         };
         vec![Finding::new(
             "errors",
             severity,
             Measured::percent(share, threshold),
-            format!("{:.3} % of the requests were not answered: {}", share * 100.0, kinds.join(", ")),
-            advice,
+            format!("{:.3} % of the requests were not answered: {kinds}", share * 100.0),
+            &advice,
+        )]
+    },
+    withhold: None,
+};
+
+/// What to look at first if most failures are of this kind.
+fn first_step(kind: Option<&str>) -> &'static str {
+    match kind {
+        Some("malformed" | "switched") => {
+            "correct what the responses violate, which the reasons name; `curl -v` shows one"
+        }
+        Some("protocol" | "tls") => {
+            "check what the server offers at this port against --protocol and the options of TLS; the reasons name what is missing"
+        }
+        Some("refused") => {
+            "check that the subject runs, and that its queue of new connections is long enough"
+        }
+        Some("status-4xx" | "status-5xx" | "grpc-status") => {
+            "look at a response with curl, and at the subject's log"
+        }
+        _ => "check the subject's log",
+    }
+}
+
+/// Responses that violate the protocol in a way that clients may read differently.
+pub(super) const DEVIATIONS: Check<LoadResult> = Check {
+    id: "deviations",
+    protects_from: "responses that this generator reads and another client, or a proxy, rejects or reads differently",
+    source: "RFC 9112, sections 6.1 and 6.3",
+    judge: |result, _| {
+        let count: u64 = result.deviations.values().sum();
+        if count == 0 {
+            return Vec::new();
+        }
+        let each: Vec<String> =
+            result.deviations.iter().map(|(what, count)| format!("{what} ({count})")).collect();
+        vec![Finding::new(
+            "deviations",
+            Severity::Warn,
+            Measured::count(count as f64, 0.0, "responses"),
+            format!(
+                "{} counted as answered, and their connections were closed, although they violate HTTP: {}",
+                number_of(count, "response"),
+                each.join(", ")
+            ),
+            "correct the subject: other clients and proxies may reject such responses, or find another end of them",
         )]
     },
     withhold: None,
@@ -58,7 +103,8 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
             Severity::Fail,
             Measured::percent(share, max),
             format!(
-                "{count} responses ({:.3} %) did not match {}",
+                "{} ({:.3} %) did not match {}",
+                number_of(count, "response"),
                 share * 100.0,
                 expected(&result.plan.expect)
             ),
@@ -94,6 +140,30 @@ mod tests {
         let (severity, result) = fired("errors", fail(300));
         assert_eq!(severity, Some(Severity::Fail));
         assert!(result.findings[0].message.contains("300 reset"), "{}", result.findings[0].message);
+    }
+
+    #[test]
+    fn failures_are_named_with_their_reasons_and_what_to_do_about_the_most_frequent() {
+        let (severity, result) = fired("errors", |result| {
+            fail(10)(result);
+            (result.book.answered, result.book.failed) = (result.book.answered - 990, 1_000);
+            result.failures.insert("malformed".to_owned(), 990);
+            result.reasons.add("malformed", "two different lengths", 900);
+        });
+        assert_eq!(severity, Some(Severity::Fail));
+        let finding = &result.findings[0];
+        let expected = "990 malformed: two different lengths (900), others (90); 10 reset";
+        assert!(finding.message.ends_with(expected), "{}", finding.message);
+        assert!(finding.advice.starts_with("correct what the responses violate"), "{}", finding.advice);
+    }
+
+    #[test]
+    fn responses_that_deviate_from_the_protocol_are_a_warning() {
+        let (severity, result) = fired("deviations", |result| {
+            result.deviations.insert("two ends".to_owned(), 3);
+        });
+        assert_eq!(severity, Some(Severity::Warn));
+        assert!(result.findings[0].message.ends_with("two ends (3)"), "{}", result.findings[0].message);
     }
 
     #[test]

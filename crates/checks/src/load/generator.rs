@@ -2,7 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
 
-use super::withhold_times;
+use super::{number_of, withhold_times};
 use crate::thresholds;
 use crate::{Check, severity_above};
 
@@ -91,8 +91,9 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
                     severity,
                     Measured::percent(share, threshold),
                     format!(
-                        "{count} requests ({:.3} %) failed because the generator could not open a connection: ports, open files \
+                        "{} ({:.3} %) failed because the generator could not open a connection: ports, open files \
                          or memory are exhausted",
+                        number_of(count, "request"),
                         share * 100.0
                     ),
                     "raise `ulimit -n` or net.ipv4.ip_local_port_range, send more requests per connection, or use fewer connections",

@@ -82,9 +82,12 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "{:.1} % of the requests waited for one of the {} connections",
+                "{:.1} % of the requests waited for {}",
                 share * 100.0,
-                result.plan.connections
+                match result.plan.connections {
+                    1 => "the only connection".to_owned(),
+                    several => format!("one of the {several} connections"),
+                }
             ),
             "response time includes that wait, service time does not; raise --connections if clients do not share connections \
              in production",

@@ -2,6 +2,7 @@
 
 use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window};
 
+use super::number_of;
 use crate::Check;
 use crate::thresholds;
 
@@ -171,8 +172,9 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "at times, {fewest} of {} connections were open, {:.0} % fewer than requested",
-                plan.connections,
+                "at times, {fewest} of {} {} open, {:.0} % fewer than requested",
+                number_of(plan.connections.into(), "connection"),
+                if plan.connections == 1 { "was" } else { "were" },
                 share * 100.0
             ),
             "the server closes connections: raise its limits, or set --requests-per-connection to match them",

@@ -4,6 +4,7 @@ use hoptax_result::{
     Finding, Latency, LatencySet, LoadResult, Measured, Percentile, QuantileIntervals, Range, Severity,
 };
 
+use super::number_of;
 use crate::Check;
 use crate::thresholds::{self, Limits};
 
@@ -47,8 +48,10 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, 0.0),
             format!(
-                "{open} requests ({:.3} %) timed out, or were unfinished or unsent at the end: {} of response time {}",
+                "{} ({:.3} %) timed out, or {} unfinished or unsent at the end: {} of response time {}",
+                number_of(open, "request"),
                 share * 100.0,
+                if open == 1 { "was" } else { "were" },
                 lost.join(", "),
                 if lost.len() == 1 { "is a lower bound" } else { "are lower bounds" }
             ),
@@ -79,7 +82,9 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
             severity,
             Measured::count(count as f64, needed(*nearest, limits), "requests"),
             format!(
-                "{count} responses are too few for {}, which {} withheld",
+                "{} {} too few for {}, which {} withheld",
+                number_of(count, "response"),
+                if count == 1 { "is" } else { "are" },
                 names.join(", "),
                 if names.len() == 1 { "is" } else { "are" }
             ),

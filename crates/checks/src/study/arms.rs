@@ -71,15 +71,10 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
             let share = load.book.error_share();
             let warn = limits.of(&thresholds::ERROR_SHARE).min(max_share);
             let (severity, threshold) = severity_above(share, warn, max_share)?;
-            let kinds: Vec<String> =
-                load.failures.iter().map(|(kind, count)| format!("{count} {kind}, ")).collect();
-            let others = load.book.timed_out + load.book.unfinished;
-            let message = format!(
-                "{:.3} % of the requests failed ({}{} timed out or unfinished)",
-                share * 100.0,
-                kinds.concat(),
-                others
-            );
+            let others =
+                vec![format!("{} timed out or unfinished", load.book.timed_out + load.book.unfinished)];
+            let kinds = load.reasons.listed(&load.failures, others, |count| count.to_string());
+            let message = format!("{:.3} % of the requests failed ({kinds})", share * 100.0);
             let advice = "check the proxy's log; a function that rejects requests must receive requests that it accepts";
             Some(Finding::new("errors", severity, Measured::percent(share, threshold), message, advice))
         })

@@ -19,7 +19,7 @@ use hoptax_host::limits;
 use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::{openmetrics, terminal};
-use hoptax_result::LoadResult;
+use hoptax_result::{LoadResult, counted};
 use hoptax_study::plan::Plan;
 
 use super::never_halt;
@@ -107,20 +107,20 @@ pub(super) fn trial_of(arguments: &TrafficArguments) -> Result<TrialSpec, Failur
     let traffic = traffic::read(arguments)?;
     if traffic.hosts() > arguments.connections as usize {
         return Err(Failure::bad_input(format!(
-            "{} hosts need at least one connection each, but there are {} connections: raise --connections",
-            traffic.hosts(),
-            arguments.connections
+            "{} need at least one connection each, but there {} {}: raise --connections",
+            counted(traffic.hosts() as u64, "host"),
+            if arguments.connections == 1 { "is" } else { "are" },
+            counted(arguments.connections.into(), "connection")
         )));
     }
     // Each worker needs a connection to every host.
     let max_workers = arguments.connections as usize / traffic.hosts().max(1);
     if arguments.workers as usize > max_workers {
         return Err(Failure::bad_input(format!(
-            "{} workers cannot share {} connections to {} host(s): each worker needs a connection to each host; raise \
-             --connections or lower --workers",
-            arguments.workers,
-            arguments.connections,
-            traffic.hosts()
+            "{} cannot share {} to {}: each worker needs a connection to each host; raise --connections or lower --workers",
+            counted(arguments.workers.into(), "worker"),
+            counted(arguments.connections.into(), "connection"),
+            counted(traffic.hosts() as u64, "host")
         )));
     }
     allow_connections(arguments.connections as usize)?;
@@ -198,8 +198,9 @@ pub(super) fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {
 pub(super) fn allow_connections(connections: usize) -> Result<(), Failure> {
     limits::allow_connections(connections as u64).map_err(|limit| {
         Failure::environment(format!(
-            "cannot open {connections} connections: the limit on open files is {limit}; raise it as root with \
+            "cannot open {}: the limit on open files is {limit}; raise it as root with \
              `ulimit -Hn {}` in this shell, or lower --connections",
+            counted(connections as u64, "connection"),
             connections + 1024
         ))
     })

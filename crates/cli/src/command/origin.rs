@@ -9,6 +9,7 @@ use hoptax_origin::{
     CallingOptions, CallingOrigin, Calls, Defaults, Origin, OriginError, OriginOptions, OriginReport,
     OriginTls, Secrets,
 };
+use hoptax_result::counted;
 use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
@@ -99,8 +100,10 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
 /// Says what the origin did.
 fn note(report: &OriginReport) {
     print::note(&format!(
-        "{} requests answered on {} connections; {} connections aborted",
-        report.answered, report.connections, report.broken
+        "{} answered on {}; {} aborted",
+        counted(report.answered, "request"),
+        counted(report.connections, "connection"),
+        counted(report.broken, "connection")
     ));
 }
 

@@ -37,11 +37,10 @@ pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
         // At a rate far above capacity, possibly no recorded request is sent. A closed loop without any response is an
         // error.
         if rate.is_none() && result.book.answered == 0 {
-            let failures: Vec<String> = result.failures.keys().cloned().collect();
+            let failures = result.reasons.listed(&result.failures, Vec::new(), |count| count.to_string());
             return Err(Failure::environment(format!(
                 "`{}` answered no request ({}); is the URL correct?",
-                target.url,
-                failures.join(", ")
+                target.url, failures
             )));
         }
         Ok(result)

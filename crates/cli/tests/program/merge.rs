@@ -23,7 +23,7 @@ fn results_of_two_generators_are_one_and_a_missing_one_is_named() {
 
     let ran = run(["merge", &a, &b, &c, "--json", &all]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("merged from 2 run(s)") && ran.stdout.contains("left out"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("merged from 2 runs") && ran.stdout.contains("left out"), "{}", ran.stdout);
     let merged = checked("load", &fs::read_to_string(&all).unwrap());
     assert_eq!((&merged["verdict"], &merged["book"]["answered"]), (&json!("caution"), &json!(800)));
     assert_eq!(merged["latency"]["response"]["p50_us"], one["latency"]["response"]["p50_us"]);

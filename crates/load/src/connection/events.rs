@@ -1,7 +1,7 @@
 //! The states, events and actions of the connection state machine.
 
 use super::ids::{ConnectionId, LaneId, SlotId, StreamId};
-use crate::recording::Failure;
+use crate::failure::Cause;
 
 /// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +58,8 @@ pub(crate) enum Event {
         connection: ConnectionId,
         /// Its stream.
         stream: StreamId,
-        /// Why.
-        failure: Failure,
+        /// How and why.
+        cause: Cause,
     },
     /// The server has not processed a request, and says so.
     HandedBack {
@@ -76,8 +76,8 @@ pub(crate) enum Event {
     Failed {
         /// The connection.
         connection: ConnectionId,
-        /// Why.
-        failure: Failure,
+        /// How and why.
+        cause: Cause,
     },
     /// A request has timed out.
     TimedOut(SlotId),
@@ -135,7 +135,7 @@ pub(crate) enum End {
     /// It was answered in full.
     Answered,
     /// It failed.
-    Failed(Failure),
+    Failed(Cause),
     /// It timed out.
     TimedOut,
     /// It was in flight when the run ended.

@@ -198,7 +198,7 @@ impl World {
                     self.machine.handle(Event::HandedBack {
                         connection,
                         stream,
-                        failure: Failure::Unprocessed,
+                        cause: Failure::Unprocessed.into(),
                     });
                 }
             }
@@ -211,8 +211,8 @@ impl World {
             Step::Reset(pick) => {
                 if let Some((connection, stream)) = self.pick_written(pick) {
                     self.sockets.get_mut(&connection).unwrap().written.remove(&stream);
-                    let failure = Failure::StreamReset(2);
-                    self.machine.handle(Event::StreamFailed { connection, stream, failure });
+                    let cause = Failure::StreamReset(2).into();
+                    self.machine.handle(Event::StreamFailed { connection, stream, cause });
                 }
             }
             Step::Drain(pick) => {
@@ -222,7 +222,7 @@ impl World {
             }
             Step::Fail(pick) => {
                 if let Some(connection) = self.pick(pick, |_| true) {
-                    self.machine.handle(Event::Failed { connection, failure: Failure::Reset });
+                    self.machine.handle(Event::Failed { connection, cause: Failure::Reset.into() });
                 }
             }
             Step::TimeOut(pick) => {
@@ -265,10 +265,10 @@ impl World {
             Event::Connected(connection),
             Event::Ready { connection, requests: 1, streams: 1 },
             Event::Limit { connection, streams: 1 },
-            Event::HandedBack { connection, stream, failure: Failure::Unprocessed },
-            Event::StreamFailed { connection, stream, failure: Failure::Unprocessed },
+            Event::HandedBack { connection, stream, cause: Failure::Unprocessed.into() },
+            Event::StreamFailed { connection, stream, cause: Failure::Unprocessed.into() },
             Event::Drain(connection),
-            Event::Failed { connection, failure: Failure::Closed },
+            Event::Failed { connection, cause: Failure::Closed.into() },
             Event::ConnectTimedOut(connection),
         ] {
             self.machine.handle(event);
@@ -287,7 +287,7 @@ impl World {
                     assert_eq!(self.machine.state(connection), State::Connecting);
                     if self.broken_opens > 0 {
                         self.broken_opens -= 1;
-                        self.machine.handle(Event::Failed { connection, failure: Failure::Generator });
+                        self.machine.handle(Event::Failed { connection, cause: Failure::Generator.into() });
                     } else {
                         assert!(self.sockets.insert(connection, Socket::default()).is_none());
                     }
@@ -297,7 +297,7 @@ impl World {
                     assert!(socket.is_ready, "a request was written before the connection was ready");
                     if self.broken_writes > 0 {
                         self.broken_writes -= 1;
-                        self.machine.handle(Event::Failed { connection, failure: Failure::Reset });
+                        self.machine.handle(Event::Failed { connection, cause: Failure::Reset.into() });
                         continue;
                     }
                     let stream = self.machine.layout().stream(slot);

@@ -2,7 +2,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
-use crate::recording::{Failure, Unsent};
+use crate::failure::Failure;
+use crate::recording::Unsent;
 
 /// Recorders of a record from 1,000 to `end_ns`.
 fn recorders(workers: usize, length_ns: u64, end_ns: u64) -> (Vec<IntervalRecorder>, Receiver<Part>) {

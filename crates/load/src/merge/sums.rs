@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hdrhistogram::{Counter, Histogram};
 use hoptax_result::{
     Book, Generator, Histogram as Encoded, Latency, LatencySet, LoadHistograms, LoadPlan, LoadRate,
-    LoadResult, Lookups, TlsResult, Waiting,
+    LoadResult, Lookups, Reasons, TlsResult, Waiting,
 };
 
 use super::Run;
@@ -38,6 +38,15 @@ impl<'a> Part<'a> {
     pub(super) fn to_s(&self) -> f64 {
         self.from_s + self.result.recorded_s
     }
+}
+
+/// The reasons of the failures of all runs.
+pub(super) fn reasons(parts: &[Part<'_>]) -> Reasons {
+    let mut all = Reasons::default();
+    for part in parts {
+        all.merge(&part.result.reasons);
+    }
+    all
 }
 
 /// The sum of one histogram over the runs.

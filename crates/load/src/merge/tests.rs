@@ -167,6 +167,20 @@ fn records_that_are_apart_have_a_common_window_and_no_intervals() {
 }
 
 #[test]
+fn reasons_of_failures_and_deviations_are_added_up() {
+    let mut runs = two();
+    for (run, count) in runs.iter_mut().zip([1, 2]) {
+        run.result.reasons.add("reset", "a", count);
+        run.result.deviations.insert("b".to_owned(), count);
+    }
+    let result = merged(runs);
+    assert_eq!(
+        (result.reasons.of("reset"), result.deviations),
+        (vec![("a", 3)], [("b".to_owned(), 3)].into())
+    );
+}
+
+#[test]
 fn censored_times_of_one_run_bound_the_quantiles_of_all() {
     let mut runs = two();
     let pending = distribution(&[60_000; 100]).histogram();

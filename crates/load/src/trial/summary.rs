@@ -52,7 +52,9 @@ pub(super) fn result(
         unsent: unsent(&all),
         waiting: Waiting { most: all.max_waiting, total_s: all.waited_ns as f64 / 1e9 },
         failures: failures(&all),
+        reasons: all.reasons.clone(),
         statuses: all.statuses.clone(),
+        deviations: deviations(&all),
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         sustained_rate: sustained_rate(&all, spec.warmup + recorded.time),
         latency: all.latencies(),
@@ -183,6 +185,11 @@ fn kernel_absent(spec: &TrialSpec, recording: &Recording) -> Option<String> {
         }
         None => "no sampled connection carried a request with a response".to_owned(),
     })
+}
+
+fn deviations(recording: &Recording) -> BTreeMap<String, u64> {
+    let named = recording.deviations.iter().map(|(what, count)| (what.as_str().to_owned(), *count));
+    named.collect()
 }
 
 fn drained(recording: &Recording) -> BTreeMap<String, u64> {

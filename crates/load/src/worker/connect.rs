@@ -18,6 +18,7 @@ use super::lead::Lead;
 use super::{HostPool, Lane, Worker};
 use crate::connection::{ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
 use crate::dial::{DialTarget, Peer};
+use crate::failure::ReasonTexts;
 use crate::handshakes::Handshakes;
 use crate::kernel::SAMPLE_ONE_IN;
 use crate::lifetime::Connect;
@@ -264,6 +265,7 @@ impl Worker {
             lowest_limit: None,
             no_stamps: None,
             handshakes: Handshakes::default(),
+            reasons: ReasonTexts::default(),
             filled: Vec::new(),
             traffic: Arc::clone(&spec.traffic),
             next_number: spec.number as usize,

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use hoptax_host::clock::now_ns;
 
-use super::responses::failure_of;
 use super::{InFlight, Worker};
 use crate::backlog::Due;
 use crate::connection::{ConnectionId, Event, SlotId};
@@ -199,8 +198,10 @@ impl Worker {
             self.corked.push(slot);
         }
         if let Err(error) = sent {
-            let failure = failure_of(&error);
-            self.connections.handle(Event::Failed { connection, failure });
+            let cause = self.reasons.cause(&error);
+            self.connections.handle(Event::Failed { connection, cause });
+        } else if transport.has_failed() {
+            self.read_after_failure(connection);
         } else if transport.is_exhausted() {
             self.connections.handle(Event::Drain(connection));
         }

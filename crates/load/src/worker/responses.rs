@@ -1,15 +1,15 @@
 //! Handles epoll events and performs the actions of the connection state machine.
 
 use hoptax_host::clock::now_ns;
-use hoptax_wire::{Event as ProtocolEvent, Loss, ProtocolError, QuicError, Response};
+use hoptax_wire::http1::Malformed;
+use hoptax_wire::{Event as ProtocolEvent, Loss, Response};
 use rustix::event::epoll;
-use rustix::io::Errno;
 
 use super::{InFlight, Worker};
 use crate::connection::{Action, ConnectionId, End, Event, SlotId, State, StreamId};
 use crate::current::Current;
+use crate::failure::Failure;
 use crate::log::Outcome;
-use crate::recording::Failure;
 use crate::traffic::MessageTimes;
 use crate::transport::{ConnectionError, Read};
 
@@ -63,10 +63,13 @@ impl Worker {
             State::Handshaking | State::Open { .. } | State::Draining { .. } => {
                 let transport = &mut self.transports[connection];
                 flags = transport.without_stamps(flags);
-                if flags.contains(epoll::EventFlags::OUT)
-                    && let Err(error) = transport.transmit()
-                {
-                    return self.fail(current, connection, &error);
+                if flags.contains(epoll::EventFlags::OUT) {
+                    if let Err(error) = transport.transmit() {
+                        return self.fail(current, connection, &error);
+                    }
+                    if transport.has_failed() {
+                        flags.insert(epoll::EventFlags::ERR);
+                    }
                 }
             }
         }
@@ -145,6 +148,14 @@ impl Worker {
         self.read_later(current, connection);
     }
 
+    /// Makes epoll report a connection whose socket has failed: reading reports the failure, after what has arrived.
+    pub(super) fn read_after_failure(&mut self, connection: ConnectionId) {
+        if let Err(error) = self.transports[connection].rearm(&self.epoll, connection) {
+            let cause = self.reasons.cause(&error.into());
+            self.connections.handle(Event::Failed { connection, cause });
+        }
+    }
+
     /// Makes epoll report again what is left in the socket of a connection.
     fn read_later(&mut self, current: &mut Current, connection: ConnectionId) {
         let Some(transport) = self.transports.get_mut(connection) else { return };
@@ -197,6 +208,7 @@ impl Worker {
         };
         let now = now_ns();
         let sent = transport.uncork();
+        let has_failed = transport.has_failed();
         for slot in self.corked.drain(..) {
             if let Some(request) = &mut self.requests[slot.index()] {
                 request.written_ns = now;
@@ -205,6 +217,9 @@ impl Worker {
         if let Err(error) = sent {
             self.fail(current, connection, &error);
             return false;
+        }
+        if has_failed {
+            self.read_after_failure(connection);
         }
         true
     }
@@ -239,19 +254,20 @@ impl Worker {
                 self.answered(current, connection, StreamId(stream), response, closing, now);
             }
             ProtocolEvent::Lost { stream, loss } => {
-                let failure = match loss {
-                    Loss::Reset(code) => Failure::reset(code),
-                    Loss::Unprocessed => Failure::Unprocessed,
-                    Loss::Malformed => Failure::Malformed,
+                let cause = match loss {
+                    Loss::Reset(code) => Failure::reset(code).into(),
+                    Loss::Unprocessed => Failure::Unprocessed.into(),
+                    Loss::Malformed(what) => self.reasons.with(Failure::Malformed, what),
+                    Loss::Switched => self.reasons.with(Failure::Switched, &Malformed::Switched.to_string()),
                 };
                 let stream = StreamId(stream);
                 let slot = self.connections.in_flight_on(connection, stream);
                 // A server that has responded has processed the request, whatever it says.
                 let has_begun = slot.is_some_and(|slot| self.request(slot).first_byte_ns > 0);
                 let event = if loss.is_unprocessed() && !has_begun {
-                    Event::HandedBack { connection, stream, failure }
+                    Event::HandedBack { connection, stream, cause }
                 } else {
-                    Event::StreamFailed { connection, stream, failure }
+                    Event::StreamFailed { connection, stream, cause }
                 };
                 self.feed(current, event, now);
             }
@@ -292,6 +308,9 @@ impl Worker {
         // After a response to a partly written request, the state of the connection is unknown.
         let is_desynchronized = self.connections.layout().streams == 1 && !transport.has_sent(stream);
         if closing || !response.keep_alive || is_expired || is_desynchronized {
+            if recorded && let Some(deviation) = transport.deviation() {
+                *current.recording(intended_ns).deviations.entry(deviation).or_default() += 1;
+            }
             self.connections.handle(Event::Drain(connection));
         }
         self.sample(current, now);
@@ -308,23 +327,15 @@ impl Worker {
             if self.connections.in_flight_on(connection, stream).is_none() {
                 continue;
             }
-            match self.transports[connection].end(stream) {
-                Ok(Some(response)) => self.answered(current, connection, stream, response, true, now),
-                Ok(None) => {
-                    self.feed(
-                        current,
-                        Event::StreamFailed { connection, stream, failure: Failure::Closed },
-                        now,
-                    );
+            let cause = match self.transports[connection].end(stream) {
+                Ok(Some(response)) => {
+                    self.answered(current, connection, stream, response, true, now);
+                    continue;
                 }
-                Err(_) => {
-                    self.feed(
-                        current,
-                        Event::StreamFailed { connection, stream, failure: Failure::Truncated },
-                        now,
-                    );
-                }
-            }
+                Ok(None) => self.reasons.with(Failure::Closed, "before the first byte of the response"),
+                Err(error) => self.reasons.with(Failure::Truncated, &error.to_string()),
+            };
+            self.feed(current, Event::StreamFailed { connection, stream, cause }, now);
         }
         self.perform(current, now);
     }
@@ -332,8 +343,23 @@ impl Worker {
     /// Passes a connection failure to the state machine.
     fn fail(&mut self, current: &mut Current, connection: ConnectionId, error: &ConnectionError) {
         let now = now_ns();
-        self.feed(current, Event::Failed { connection, failure: failure_of(error) }, now);
+        if matches!(error, ConnectionError::Socket(_)) {
+            self.answer_before_reset(current, connection, now);
+        }
+        let cause = self.reasons.cause(error);
+        self.feed(current, Event::Failed { connection, cause }, now);
         self.perform(current, now);
+    }
+
+    /// Ends the requests that the server of a connection refused before it reset the connection.
+    fn answer_before_reset(&mut self, current: &mut Current, connection: ConnectionId, now: u64) {
+        for stream in (0..self.connections.layout().streams).map(StreamId) {
+            if self.connections.in_flight_on(connection, stream).is_some()
+                && let Some(response) = self.transports[connection].reset(stream)
+            {
+                self.answered(current, connection, stream, response, true, now);
+            }
+        }
     }
 
     /// Passes an event to the state machine that may change the number of requests in flight.
@@ -369,8 +395,8 @@ impl Worker {
                         }
                     }
                     if let Err(error) = self.open(connection, now) {
-                        let failure = failure_of(&error.into());
-                        self.connections.handle(Event::Failed { connection, failure });
+                        let cause = self.reasons.cause(&error.into());
+                        self.connections.handle(Event::Failed { connection, cause });
                     }
                 }
                 Action::Write { connection, slot } => {
@@ -389,9 +415,12 @@ impl Worker {
                     }
                 }
                 Action::Cancel { connection, stream } => {
-                    if let Err(error) = self.transports[connection].cancel(stream, &mut self.scratch) {
-                        let failure = failure_of(&error);
-                        self.connections.handle(Event::Failed { connection, failure });
+                    let transport = &mut self.transports[connection];
+                    if let Err(error) = transport.cancel(stream, &mut self.scratch) {
+                        let cause = self.reasons.cause(&error);
+                        self.connections.handle(Event::Failed { connection, cause });
+                    } else if transport.has_failed() {
+                        self.read_after_failure(connection);
                     }
                 }
                 Action::Close { connection, was_open } => self.close(connection, was_open),
@@ -418,6 +447,8 @@ impl Worker {
                     current.first().answered_by_end += 1;
                 }
                 if request.recorded {
+                    let expectation = &self.traffic.expectation;
+                    let failure = failure.map(|failure| (failure, expectation.reason(failure, &response)));
                     current.record_response(request, lane, response, failure, now);
                     if let Some(MessageTimes::Sent(messages)) = self.traffic.messages
                         && failure.is_none()
@@ -433,9 +464,11 @@ impl Worker {
                 *place = None;
                 return self.reuse_slot(current, slot, now);
             }
-            End::Failed(failure) => (Outcome::Failed(failure), now_ns()),
-            End::TimedOut => (Outcome::TimedOut, now),
-            End::Unfinished => (Outcome::Unfinished, now),
+            End::Failed(cause) => {
+                ((Outcome::Failed(cause.failure), self.reasons.text(cause.reason)), now_ns())
+            }
+            End::TimedOut => ((Outcome::TimedOut, None), now),
+            End::Unfinished => ((Outcome::Unfinished, None), now),
         };
         if request.recorded {
             current.record_end(request, lane, outcome, ended_ns);
@@ -474,46 +507,6 @@ impl Worker {
                 self.fail(current, connection, &error);
             }
         }
-    }
-}
-
-/// The failure of requests whose connection failed with `error`.
-pub(super) fn failure_of(error: &ConnectionError) -> Failure {
-    match error {
-        ConnectionError::Socket(error) => failure_of_socket(*error),
-        ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(QuicError::Alert(_))) => {
-            Failure::Tls
-        }
-        ConnectionError::Alpn(_)
-        | ConnectionError::Protocol(
-            ProtocolError::NotHttp2 | ProtocolError::NotUpgraded(_) | ProtocolError::BadUpgrade,
-        ) => Failure::Protocol,
-        ConnectionError::Closed | ConnectionError::Protocol(ProtocolError::Quic(_)) => Failure::Closed,
-        ConnectionError::Protocol(_) => Failure::Malformed,
-    }
-}
-
-fn failure_of_socket(error: Errno) -> Failure {
-    match error {
-        // The last two: a Unix socket with a full backlog, and no socket at that path.
-        Errno::CONNREFUSED
-        | Errno::HOSTUNREACH
-        | Errno::NETUNREACH
-        | Errno::TIMEDOUT
-        | Errno::AGAIN
-        | Errno::NOENT => Failure::Refused,
-        // Local resources and permissions, independent of the server.
-        Errno::ADDRNOTAVAIL
-        | Errno::ADDRINUSE
-        | Errno::AFNOSUPPORT
-        | Errno::MFILE
-        | Errno::NFILE
-        | Errno::NOBUFS
-        | Errno::NOMEM
-        | Errno::NOSPC
-        | Errno::ACCESS
-        | Errno::PERM => Failure::Generator,
-        _ => Failure::Reset,
     }
 }
 

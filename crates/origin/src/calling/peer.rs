@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use hoptax_wire::http1::{Progress, Request, RequestError, ResponseReader};
+use hoptax_wire::http1::{Asked, Progress, Request, RequestError, ResponseReader};
 use rand::{Rng, RngExt};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -178,10 +178,10 @@ impl Caller {
             let stream = TcpStream::connect_timeout(&self.peer.address, TIMEOUT).map_err(in_words)?;
             stream.set_nodelay(true).map_err(in_words)?;
             stream.set_read_timeout(Some(TIMEOUT)).map_err(in_words)?;
-            self.connection = Some((stream, ResponseReader::new(false)));
+            self.connection = Some((stream, ResponseReader::default()));
         }
         let Some((stream, reader)) = &mut self.connection else { return Ok(()) };
-        reader.begin(false);
+        reader.begin(Asked::default());
         stream.write_all(&self.peer.request).map_err(in_words)
     }
 

@@ -46,6 +46,6 @@ pub(super) fn legend(account: &ProcessAccount) -> String {
 }
 
 fn processors(account: &ProcessAccount) -> String {
-    let count = account.processors;
-    format!("{} usable processor(s)", grouped(count, usize::from(count.fract() > 0.0)))
+    let count = grouped(account.processors, usize::from(account.processors.fract() > 0.0));
+    format!("{count} usable processor{}", if count == "1" { "" } else { "s" })
 }

@@ -5,7 +5,7 @@ use hoptax_stats::median;
 
 use super::rows::Rows;
 use super::{Paint, Style};
-use crate::numbers::grouped;
+use crate::numbers::{counted, grouped};
 
 /// The result of a crosscheck: medians over the runs of each tool.
 pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
@@ -13,10 +13,10 @@ pub fn crosscheck(result: &CrosscheckResult, style: Style) -> String {
         .rate
         .map_or("as fast as possible".to_owned(), |rate| format!("{} requests/s", grouped(rate, 0)));
     let mut text = format!(
-        "\n{}\n{rate}, {} connections, {} run(s) of {} s each, alternating; medians over the runs\n",
+        "\n{}\n{rate}, {}, {} of {} s each, alternating; medians over the runs\n",
         style.paint(Paint::Bold, "Load generators under the same load"),
-        result.connections,
-        result.rounds,
+        counted(result.connections.into(), "connection"),
+        counted(result.rounds.into(), "run"),
         result.seconds
     );
     for scenario in &result.scenarios {

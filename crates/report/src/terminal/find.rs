@@ -9,7 +9,7 @@ use hoptax_result::{
 use super::account::COLUMNS;
 use super::rows::Rows;
 use super::{Paint, Style, account};
-use crate::numbers::{grouped, level};
+use crate::numbers::{counted, grouped, level};
 use crate::rows::{MIB, in_percent, in_units};
 
 /// The result of a search.
@@ -27,8 +27,8 @@ pub fn find(result: &FindResult, style: Style) -> String {
     }
     let evidence = &result.evidence;
     text += &format!(
-        "\n{} trials in {:.0} s. A rate counts when trials of {} s in total, {} s each, agree by {}.\n",
-        result.trials.len(),
+        "\n{} in {:.0} s. A rate counts when trials of {} s in total, {} s each, agree by {}.\n",
+        counted(result.trials.len() as u64, "trial"),
         result.took_s,
         evidence.duration_sum_s,
         evidence.final_trial_s,

@@ -5,6 +5,7 @@ use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FoundArm, Inte
 use super::find::rate;
 use super::rows::Rows;
 use super::{Paint, Style};
+use crate::numbers::counted;
 
 /// A table of the arms, and what limits what it says.
 pub fn find_arms(result: &FindArmsResult, style: Style) -> String {
@@ -119,13 +120,13 @@ fn method(result: &FindArmsResult) -> String {
         "all".to_owned()
     };
     format!(
-        "{} trials in {:.0} s, with the requests of the load `{}` on {} connections. Objectives hold at the rate, and fail at the upper \
+        "{} in {:.0} s, with the requests of the load `{}` on {}. Objectives hold at the rate, and fail at the upper \
          rate, in {most} trials of {} s, {} s in total, on processes that were started once. Ratios are means over {} of {} rounds, with \
          intervals of {:.0} %; each round starts all processes again, and decides by trials of {} s in total.",
-        result.trials.len(),
+        counted(result.trials.len() as u64, "trial"),
         result.took_s,
         result.load,
-        result.connections,
+        counted(result.connections.into(), "connection"),
         search.final_trial_s,
         search.duration_sum_s,
         result.rounds,

@@ -5,7 +5,7 @@ use hoptax_result::{CheckedTime, GraphRunCheck, GraphRunResponse, GraphRunResult
 use super::rows::Rows;
 use super::{Paint, Style, findings};
 use crate::findings::groups;
-use crate::numbers::{grouped, level, signed};
+use crate::numbers::{counted, grouped, level, signed};
 
 /// Bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
@@ -164,12 +164,12 @@ fn method(result: &GraphRunResult) -> String {
     let processors = result.environment.proxy_cpus.len();
     let mut text = format!(
         "{} rounds, each with all processes started again, of {slices} slices of {} s in random order: half of them with all proxies, half \
-         without any. Open loop with independent arrivals on {} connections. The proxies share {processors} processor{}. Intervals are \
+         without any. Open loop with independent arrivals on {}. The proxies share {}. Intervals are \
          those of {:.0} %, over rounds.",
         result.rounds.len(),
         result.slice_s,
-        result.connections,
-        if processors == 1 { "" } else { "s" },
+        counted(result.connections.into(), "connection"),
+        counted(processors as u64, "processor"),
         100.0 * result.confidence
     );
     if result.check.is_some() {

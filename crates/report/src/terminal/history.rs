@@ -1,6 +1,6 @@
 //! A number over all runs of the store: where its level changed, with a plot.
 
-use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, grouped};
+use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, counted, grouped};
 use hoptax_stats::median;
 
 use super::{Paint, Style};
@@ -64,7 +64,7 @@ fn name(series: &HistorySeries) -> String {
 
 fn span(series: &HistorySeries) -> String {
     let count = series.points.len();
-    let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+    let runs = counted(count as u64, "run");
     match (series.points.first(), series.points.last()) {
         (Some(first), Some(last)) if count > 1 => {
             format!("{runs}, {} to {}, now {}", date(first), date(last), number(series, last.estimate))

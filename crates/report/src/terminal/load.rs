@@ -8,7 +8,7 @@ use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, Tl
 use super::rows::Rows;
 use super::{Paint, Style, account, findings};
 use crate::findings::groups;
-use crate::numbers::grouped;
+use crate::numbers::{counted, grouped};
 use crate::rows::MIB;
 use crate::words;
 
@@ -59,7 +59,9 @@ fn heading(result: &LoadResult, style: Style) -> String {
     };
     let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
     let runs = result.merged.as_ref();
-    let runs = runs.map_or_else(String::new, |merged| format!("merged from {} run(s): ", merged.runs.len()));
+    let runs = runs.map_or_else(String::new, |merged| {
+        format!("merged from {}: ", counted(merged.runs.len() as u64, "run"))
+    });
     // For HTTP/1.1 the method is enough.
     let what = match plan.protocol.as_str() {
         "http2" => format!("HTTP/2 {}", plan.method),
@@ -71,17 +73,17 @@ fn heading(result: &LoadResult, style: Style) -> String {
         _ => plan.method.clone(),
     };
     format!(
-        "\n{}\n{how}, {} connections{}{}, {} worker(s), {}{} after {} s of warm-up\n\n",
+        "\n{}\n{how}, {}{}{}, {}, {}{} after {} s of warm-up\n\n",
         style.paint(Paint::Bold, &format!("{runs}{what} {}{more}", plan.url)),
-        grouped(plan.connections.into(), 0),
+        counted(plan.connections.into(), "connection"),
         if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
         network_note(&plan.network),
-        plan.workers,
+        counted(plan.workers.into(), "worker"),
         match (result.ended_by, plan.request_limit) {
             _ if result.merged.is_some() => format!("{:.1} s in common", result.recorded_s),
             (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
             (EndedBy::Requests, Some(limit)) => {
-                format!("{} requests in {:.1} s", grouped(limit as f64, 0), result.recorded_s)
+                format!("{} in {:.1} s", counted(limit, "request"), result.recorded_s)
             }
             _ => format!("{:.1} of {} s", result.recorded_s, seconds(plan.duration_s)),
         },
@@ -188,9 +190,14 @@ fn accounts(result: &LoadResult) -> String {
             result.statuses.iter().map(|(status, number)| format!("{} of {status}", count(*number)));
         text += &format!("statuses   {}\n", listed(statuses.collect()));
     }
+    if !result.deviations.is_empty() {
+        let deviations =
+            result.deviations.iter().map(|(what, number)| format!("{} with {what}", count(*number)));
+        text += &format!("deviations {}\n", listed(deviations.collect()));
+    }
     if !result.failures.is_empty() {
-        let failures = result.failures.iter().map(|(kind, number)| format!("{} {kind}", count(*number)));
-        text += &format!("failures   {}\n", listed(failures.collect()));
+        let failures = result.reasons.listed(&result.failures, Vec::new(), count);
+        text += &format!("failures   {failures}\n");
     }
     if let Some(lookups) = &result.lookups {
         text += &format!(

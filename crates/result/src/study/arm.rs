@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Book;
+use crate::{Book, Reasons};
 
 use super::{Capacity, Disturbance, GeneratorUse, Parts, PlannedNetwork, PlannedSubject, RoundNumbers};
 
@@ -259,6 +259,9 @@ pub struct ArmLoad {
     /// Failed requests by kind, in slices that count.
     #[serde(default)]
     pub failures: BTreeMap<String, u64>,
+    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    #[serde(default, skip_serializing_if = "Reasons::is_empty")]
+    pub reasons: Reasons,
 }
 
 impl ArmLoad {

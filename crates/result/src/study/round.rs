@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Course, PartCounts};
-use crate::Book;
+use crate::{Book, Reasons};
 
 /// What was measured in one complete round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +66,9 @@ pub struct Sample {
     pub set_aside_book: Book,
     /// Failed requests by kind, as in `book`.
     pub failures: BTreeMap<String, u64>,
+    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    #[serde(default, skip_serializing_if = "Reasons::is_empty")]
+    pub reasons: Reasons,
     /// Response times under an open loop, nanoseconds, in slices that count for all measures: of one that was repeated, in the last
     /// measurement that does.
     pub responses: Option<Histogram>,

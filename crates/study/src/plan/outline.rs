@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hoptax_result::grouped;
+use hoptax_result::{counted, grouped};
 
 use super::{Load, Open, Plan, Rate};
 
@@ -66,13 +66,16 @@ fn in_words(load: &Load) -> String {
         }
     };
     let each = load.requests_per_connection.map_or_else(String::new, |requests| {
-        format!(", {requests} request{} per connection", if requests == 1 { "" } else { "s" })
+        format!(", {} per connection", counted(requests.into(), "request"))
     });
     let resumption = match load.resumption {
         None => "",
         Some(true) => ", sessions resumed",
         Some(false) => ", sessions not resumed",
     };
-    let (connections, blocks, slice_ms) = (load.connections, load.blocks, load.slice.as_millis());
-    format!("{offered}, {connections} connections{each}{resumption}, {blocks} slices of {slice_ms} ms")
+    let (connections, slice_ms) = (counted(load.connections as u64, "connection"), load.slice.as_millis());
+    format!(
+        "{offered}, {connections}{each}{resumption}, {} of {slice_ms} ms",
+        counted(load.blocks.into(), "slice")
+    )
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use hoptax_load::{Recording, Release, Run, Worker, WorkerSpec, now_ns};
+use hoptax_load::{Failure, Recording, Release, Run, Worker, WorkerSpec, now_ns};
 use hoptax_result::Answer;
 use hoptax_subject::envoy::process::Proxy;
 use hoptax_subject::lab::Lab;
@@ -42,8 +42,9 @@ pub(super) fn try_requests(
     let mut recording = Recording::new();
     worker.run(run, &mut recording, stop).map_err(|error| ArmError::Given(error.to_string()))?;
     let after = statistics()?;
-    let failures: Vec<String> =
-        recording.failures.iter().map(|(kind, count)| format!("{count} {}", kind.as_str())).collect();
+    let number = |count: u64| count.to_string();
+    let words = |(kind, count): (&Failure, &u64)| recording.reasons.words(kind.as_str(), *count, number);
+    let failures: Vec<String> = recording.failures.iter().map(words).collect();
     let are_stated = plan.loads.iter().all(|load| !load.expect.is_empty());
     judge(&recording.statuses, &failures, are_stated).map_err(|why| {
         let log = |proxy: &Proxy| format!("; the log of the proxy is `{}`", proxy.log().display());

@@ -141,6 +141,9 @@ fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_
             for (kind, count) in record.failures.get(&one.number).into_iter().flatten() {
                 *sample.failures.entry(kind.clone()).or_default() += count;
             }
+            if let Some(reasons) = record.reasons.get(&one.number) {
+                sample.reasons.merge(reasons);
+            }
         } else {
             sample.set_aside_book.add(&one.slice.book);
         }

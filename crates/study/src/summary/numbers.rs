@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Cost, GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, ResponseCost,
-    Sample, Slices, StudyResult,
+    ArmLoad, ArmResult, Book, Cost, GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, Reasons,
+    ResponseCost, Sample, Slices, StudyResult,
 };
 use hoptax_stats::{median, quantile_supported};
 
@@ -197,7 +197,11 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
             .and_then(|_| response::p99_half_width(&times, rounds.confidence)),
         responses: response::responses(&times),
         book,
-        failures: failures(samples.into_iter()),
+        failures: failures(samples.iter().copied()),
+        reasons: samples.iter().fold(Reasons::default(), |mut all, sample| {
+            all.merge(&sample.reasons);
+            all
+        }),
     }
 }
 

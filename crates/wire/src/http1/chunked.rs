@@ -87,14 +87,14 @@ impl ChunkedBody {
     fn step(&mut self, byte: u8) -> Result<bool, Malformed> {
         self.line_bytes += 1;
         if self.line_bytes > MAX_LINE_BYTES {
-            return Err(Malformed::Chunk);
+            return Err(Malformed::ChunkLineTooLong);
         }
         self.state = match (self.state, byte) {
             (State::Size | State::Extension, b'\r') if self.digits => State::SizeLineFeed,
             (State::Size, b';' | b' ' | b'\t') if self.digits => State::Extension,
             (State::Size, _) => {
-                let digit = (byte as char).to_digit(16).ok_or(Malformed::Chunk)?;
-                self.size = self.size.checked_mul(16).ok_or(Malformed::Chunk)? + u64::from(digit);
+                let digit = (byte as char).to_digit(16).ok_or(Malformed::ChunkSize)?;
+                self.size = self.size.checked_mul(16).ok_or(Malformed::ChunkTooLarge)? + u64::from(digit);
                 self.digits = true;
                 State::Size
             }
@@ -113,7 +113,8 @@ impl ChunkedBody {
             (State::TrailerLineFeed, b'\n') => State::TrailerStart,
             (State::TrailerStart | State::TrailerLine, other) if other != b'\n' => State::TrailerLine,
             (State::EndLineFeed, b'\n') => return Ok(true),
-            _ => return Err(Malformed::Chunk),
+            (State::DataCarriageReturn | State::DataLineFeed, _) => return Err(Malformed::ChunkEnd),
+            _ => return Err(Malformed::ChunkLine),
         };
         Ok(false)
     }

@@ -119,7 +119,7 @@ impl Request {
     }
 
     /// The values of a header.
-    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let is_it = move |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
         self.headers.iter().filter(is_it).map(|(_, value)| value.as_str())
     }

@@ -6,20 +6,16 @@
 
 use std::sync::Arc;
 
-use thiserror::Error;
-
+use super::asked::Asked;
 use super::chunked::{ChunkedBody, ChunkedProgress};
-use super::malformed::Malformed;
+use super::head::{MAX_HEAD_BYTES, blank_lines, parse};
+use super::malformed::{Malformed, Truncated};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
 use crate::response::{ExpectedHeader, Response, decimal};
 
-/// Maximum size of a response's head. Envoy's own default limit is 60 KiB.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Maximum size of a head that is remembered.
 const MAX_KNOWN_BYTES: usize = 1024;
-/// Maximum number of header fields of a response.
-const MAX_HEADERS: usize = 128;
 
 /// The progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +26,24 @@ pub enum Progress {
     Complete(Response),
 }
 
-/// The peer closed the connection before the end of a response.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the server closed the connection before the end of the response")]
-pub struct Truncated;
+/// What a response violates although its end is known. Its connection carries nothing after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Deviation {
+    /// It has a `Content-Length` beside `Transfer-Encoding: chunked`, and was read by its chunks (RFC 9112, section 6.3).
+    LengthAndChunks,
+    /// It is HTTP/1.0 with a `Transfer-Encoding` (RFC 9112, section 6.1).
+    CodingOfHttp10,
+}
+
+impl Deviation {
+    /// Its name in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LengthAndChunks => "both Content-Length and Transfer-Encoding: chunked",
+            Self::CodingOfHttp10 => "Transfer-Encoding in HTTP/1.0",
+        }
+    }
+}
 
 /// Parses the responses of one connection.
 #[derive(Debug, Default)]
@@ -43,8 +53,10 @@ pub struct ResponseReader {
     begins: bool,
     /// The head so far, if it arrived in more than one piece.
     head: Vec<u8>,
-    /// Whether the request was a `HEAD`, whose response has no body regardless of its headers.
-    request_was_head: bool,
+    /// What the request says about its response and the connection.
+    asked: Asked,
+    /// That of the last response, if its connection carries nothing after it.
+    deviation: Option<Deviation>,
     expected: Option<Arc<[ExpectedHeader]>>,
     kept: BodyKeeper,
     /// Present if cookies are sent.
@@ -78,20 +90,21 @@ struct Head {
     /// None if the response ends with its head.
     body: Option<Body>,
     interim: bool,
+    deviation: Option<Deviation>,
 }
 
-/// The bytes of a head, and their meaning as the response to a request that is or is not a `HEAD`.
+/// The bytes of a head, and their meaning as the response to a request that says the same.
 #[derive(Debug)]
 struct KnownHead {
     bytes: Vec<u8>,
-    request_was_head: bool,
+    asked: Asked,
     head: Head,
 }
 
 impl ResponseReader {
-    /// A reader for the responses to `HEAD` requests if `request_is_head`, otherwise to other requests.
-    pub fn new(request_is_head: bool) -> Self {
-        Self { request_was_head: request_is_head, ..Self::default() }
+    /// A reader for the responses to requests that say this.
+    pub fn new(asked: Asked) -> Self {
+        Self { asked, ..Self::default() }
     }
 
     /// Makes the reader check responses for these headers.
@@ -116,17 +129,33 @@ impl ResponseReader {
         self.cookies.as_ref()?.header()
     }
 
-    /// Resets the reader for the response to a request, which is a `HEAD` if `request_is_head`.
-    pub fn begin(&mut self, request_is_head: bool) {
+    /// Resets the reader for the response to a request.
+    pub fn begin(&mut self, asked: Asked) {
         self.state = State::Head;
         self.head.clear();
         self.kept.begin();
-        self.request_was_head = request_is_head;
+        self.asked = asked;
     }
 
     /// Whether no byte of a response has arrived yet.
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Head) && self.head.is_empty()
+    }
+
+    /// What the last response of a connection violates although its end is known.
+    pub fn deviation(&self) -> Option<Deviation> {
+        self.deviation
+    }
+
+    /// Processes bytes that arrive without a request. Blank lines are no response, and are discarded (RFC 9112, section 6.3).
+    ///
+    /// # Errors
+    /// When they are anything else; the connection is then unusable.
+    pub fn feed_unasked(&self, bytes: &[u8]) -> Result<(), Malformed> {
+        match excess(bytes, self.asked) {
+            None => Ok(()),
+            Some(found) => Err(found),
+        }
     }
 
     /// Whether the last bytes fed include the first byte of the final response, as far as is known. If that response turns out to be
@@ -197,14 +226,33 @@ impl ResponseReader {
     pub fn end(&mut self) -> Result<Option<Response>, Truncated> {
         match std::mem::take(&mut self.state) {
             State::Head if self.head.is_empty() => Ok(None),
+            State::Head => Err(Truncated::Head),
             State::Body { response, body: Body::UntilClose } => Ok(Some(self.judged(response))),
-            State::Head | State::Body { .. } => Err(Truncated),
+            State::Body { body: Body::Length(_), .. } => Err(Truncated::Length),
+            State::Body { body: Body::Chunked(_), .. } => Err(Truncated::Chunks),
+        }
+    }
+
+    /// Handles a reset of the connection by the peer. Returns the response whose head has arrived if that says that the request
+    /// failed: a server that refuses a request before it has read all of it, and closes, resets the connection, which may cut the
+    /// body of its response (RFC 9112, section 9.6).
+    pub fn reset(&mut self) -> Option<Response> {
+        match std::mem::take(&mut self.state) {
+            State::Body { response, .. } if response.status >= 400 => Some(self.judged(response)),
+            State::Body { .. } | State::Head => None,
         }
     }
 
     fn complete(&mut self, response: Response, rest: &[u8]) -> Result<Progress, Malformed> {
         self.state = State::Head;
-        if rest.is_empty() { Ok(Progress::Complete(self.judged(response))) } else { Err(Malformed::Excess) }
+        // What follows a switch of protocols is of another one.
+        if !rest.is_empty()
+            && response.status != 101
+            && let Some(found) = excess(rest, self.asked)
+        {
+            return Err(found);
+        }
+        Ok(Progress::Complete(self.judged(response)))
     }
 
     /// A complete response, with the result of the check of its body.
@@ -218,16 +266,18 @@ impl ResponseReader {
     fn feed_head(&mut self, bytes: &mut &[u8]) -> Result<Option<Head>, Malformed> {
         if self.head.is_empty() {
             if let Some(known) = &self.known
-                && known.request_was_head == self.request_was_head
+                && known.asked == self.asked
                 && let Some(rest) = bytes.strip_prefix(known.bytes.as_slice())
             {
                 *bytes = rest;
                 return Ok(Some(known.head));
             }
+            self.skip_blank_lines(bytes);
             let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
-            let Some(head) = parse_head(bytes, self.request_was_head, expected, cookies)? else {
+            let Some(head) = parse_head(bytes, self.asked, expected, cookies)? else {
                 return self.keep_head(bytes);
             };
+            self.deviation = head.deviation;
             let (head_bytes, rest) = bytes.split_at(head.bytes);
             self.remember(head_bytes, head);
             *bytes = rest;
@@ -238,24 +288,36 @@ impl ResponseReader {
         let taken = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(before) + 1);
         self.head.extend_from_slice(bytes.get(..taken).unwrap_or_default());
         let (expected, cookies) = (self.expected.as_deref(), self.cookies.as_deref_mut());
-        let Some(head) = parse_head(&self.head, self.request_was_head, expected, cookies)? else {
+        let Some(head) = parse_head(&self.head, self.asked, expected, cookies)? else {
             return if self.head.len() > MAX_HEAD_BYTES { Err(Malformed::HeadTooLarge) } else { Ok(None) };
         };
+        self.deviation = head.deviation;
         *bytes = bytes.get(head.bytes.saturating_sub(before)..).unwrap_or_default();
         self.head.clear();
         Ok(Some(head))
     }
 
-    /// Remembers a head, unless it must be parsed each time for its cookies, or precedes the one that would repeat.
+    /// Advances `bytes` past blank lines before a response, with which it does not begin.
+    fn skip_blank_lines(&mut self, bytes: &mut &[u8]) {
+        let skipped = blank_lines(bytes);
+        if skipped > 0 {
+            *bytes = bytes.get(skipped..).unwrap_or_default();
+            self.begins &= !bytes.is_empty();
+        }
+    }
+
+    /// Remembers a head, unless it must be parsed each time for its cookies, precedes the one that would repeat, or is the last of its
+    /// connection.
     fn remember(&mut self, bytes: &[u8], head: Head) {
-        if self.cookies.is_some() || head.interim || bytes.len() > MAX_KNOWN_BYTES {
+        if self.cookies.is_some() || head.interim || head.deviation.is_some() || bytes.len() > MAX_KNOWN_BYTES
+        {
             return;
         }
-        let request_was_head = self.request_was_head;
-        let known = self.known.get_or_insert(KnownHead { bytes: Vec::new(), request_was_head, head });
+        let asked = self.asked;
+        let known = self.known.get_or_insert(KnownHead { bytes: Vec::new(), asked, head });
         known.bytes.clear();
         known.bytes.extend_from_slice(bytes);
-        (known.request_was_head, known.head) = (request_was_head, head);
+        (known.asked, known.head) = (asked, head);
     }
 
     fn keep_head(&mut self, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
@@ -267,56 +329,54 @@ impl ResponseReader {
     }
 }
 
+/// What bytes after the end of a response are; None for blank lines, the last of which may be incomplete.
+#[cold]
+fn excess(bytes: &[u8], asked: Asked) -> Option<Malformed> {
+    const VERSION: &[u8] = b"HTTP/1.";
+    match bytes.get(blank_lines(bytes)..).unwrap_or_default() {
+        b"" | b"\r" => None,
+        rest if rest.starts_with(VERSION) || VERSION.starts_with(rest) => Some(Malformed::SecondResponse),
+        _ if asked.is_head() => Some(Malformed::BodyOfNone),
+        _ => Some(Malformed::Excess),
+    }
+}
+
 /// Parses a whole head; None if it is incomplete.
+#[inline]
 fn parse_head(
     bytes: &[u8],
-    request_was_head: bool,
+    asked: Asked,
     expected: Option<&[ExpectedHeader]>,
     cookies: Option<&mut Cookies>,
 ) -> Result<Option<Head>, Malformed> {
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let mut fields = [const { std::mem::MaybeUninit::uninit() }; MAX_HEADERS];
-    let mut response = httparse::Response::new(&mut []);
-    let mut config = httparse::ParserConfig::default();
-    config.allow_obsolete_multiline_headers_in_responses(true);
-    let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut fields);
-    let head_bytes = match parsed {
-        Ok(httparse::Status::Complete(head_bytes)) => head_bytes,
-        Ok(httparse::Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLarge),
-        Err(_) => return Err(Malformed::Head),
-    };
-    if head_bytes > MAX_HEAD_BYTES {
-        return Err(Malformed::HeadTooLarge);
-    }
-    let status = response.code.ok_or(Malformed::Head)?;
-    if !(100..1000).contains(&status) {
-        return Err(Malformed::Head);
-    }
-    let mut keep_alive = response.version == Some(1);
-    let mut length: Option<u64> = None;
-    let mut transfer_encoding = false;
-    let mut chunked = false;
+    parse(bytes, |head_bytes, response| read_head(head_bytes, response, asked, expected, cookies))
+}
+
+fn read_head(
+    head_bytes: usize,
+    response: &httparse::Response<'_, '_>,
+    asked: Asked,
+    expected: Option<&[ExpectedHeader]>,
+    cookies: Option<&mut Cookies>,
+) -> Result<Head, Malformed> {
+    let status = response.code.filter(|status| (100..1000).contains(status)).ok_or(Malformed::StatusLine)?;
+    let is_http10 = response.version == Some(0);
+    let mut keep_alive = !is_http10;
+    let mut length: Option<Result<u64, Malformed>> = None;
+    let mut coding = None;
     for header in response.headers.iter() {
         let name = header.name;
         if is_named(name, "content-length") {
-            let value = parse_length(header.value).ok_or(Malformed::Length)?;
-            if length.is_some_and(|earlier| earlier != value) {
-                return Err(Malformed::Length);
-            }
-            length = Some(value);
+            length = Some(same_length(length, header.value));
         } else if is_named(name, "transfer-encoding") {
-            transfer_encoding = true;
             // Only the last coding determines the framing (RFC 9112, section 6.1).
-            chunked = last_word(header.value).eq_ignore_ascii_case(b"chunked");
+            coding = Some(last_word(header.value));
         } else if is_named(name, "connection") {
             for word in header.value.split(|&byte| byte == b',') {
                 let word = word.trim_ascii();
                 if word.eq_ignore_ascii_case(b"close") {
                     keep_alive = false;
-                } else if word.eq_ignore_ascii_case(b"keep-alive") && response.version == Some(0) {
+                } else if word.eq_ignore_ascii_case(b"keep-alive") && is_http10 {
                     keep_alive = true;
                 }
             }
@@ -326,31 +386,49 @@ fn parse_head(
         let set = response.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("set-cookie"));
         set.for_each(|header| cookies.set(header.value));
     }
+    if status == 101 && !asked.is_upgrade() {
+        return Err(Malformed::Switched);
+    }
     let interim = (100..200).contains(&status) && status != 101;
-    let no_body = request_was_head || interim || matches!(status, 101 | 204 | 304);
-    let body = if no_body {
-        None
-    } else if transfer_encoding {
-        if length.is_some() {
-            // Both headers at once are a means of request smuggling, so such a response is rejected.
-            return Err(Malformed::Length);
-        }
-        Some(if chunked { Body::Chunked(ChunkedBody::default()) } else { Body::UntilClose })
-    } else {
-        match length {
-            Some(0) => None,
-            Some(bytes) => Some(Body::Length(bytes)),
-            None => Some(Body::UntilClose),
-        }
-    };
-    keep_alive &= !matches!(body, Some(Body::UntilClose)) && status != 101;
+    let has_body = !(asked.is_head() || interim || matches!(status, 101 | 204 | 304));
+    let (body, deviation) = if has_body { body(coding, length, is_http10)? } else { (None, None) };
+    keep_alive &= !matches!(body, Some(Body::UntilClose)) && deviation.is_none();
+    keep_alive &= status != 101 && !asked.is_last();
     let is_as_expected = expected.is_none_or(|expected| {
         expected
             .iter()
             .all(|one| response.headers.iter().any(|header| one.is(header.name.as_bytes(), header.value)))
     });
     let response = Response { status, grpc_status: None, body_bytes: 0, keep_alive, is_as_expected };
-    Ok(Some(Head { bytes: head_bytes, response, body, interim }))
+    Ok(Head { bytes: head_bytes, response, body, interim, deviation })
+}
+
+/// How the end of a body is found (RFC 9112, section 6.3), and what its head violates; no body if its length is zero.
+fn body(
+    coding: Option<&[u8]>,
+    length: Option<Result<u64, Malformed>>,
+    is_http10: bool,
+) -> Result<(Option<Body>, Option<Deviation>), Malformed> {
+    let Some(coding) = coding else {
+        return Ok(match length.transpose()? {
+            Some(0) => (None, None),
+            Some(bytes) => (Some(Body::Length(bytes)), None),
+            None => (Some(Body::UntilClose), None),
+        });
+    };
+    let is_chunked = coding.eq_ignore_ascii_case(b"chunked");
+    if length.is_some() && !is_chunked {
+        // It would end with the connection, and servers that mean the length keep that open.
+        let is_identity = coding.eq_ignore_ascii_case(b"identity");
+        return Err(if is_identity { Malformed::Identity } else { Malformed::NotChunked });
+    }
+    let deviation = if length.is_some() {
+        Some(Deviation::LengthAndChunks)
+    } else {
+        is_http10.then_some(Deviation::CodingOfHttp10)
+    };
+    let body = if is_chunked { Body::Chunked(ChunkedBody::default()) } else { Body::UntilClose };
+    Ok((Some(body), deviation))
 }
 
 /// Whether a header has a name, which is given in lower case. Most servers send names in lower case, and comparing equal
@@ -359,20 +437,23 @@ fn is_named(name: &str, lower_case: &str) -> bool {
     name == lower_case || name.eq_ignore_ascii_case(lower_case)
 }
 
-/// The value of `Content-Length`; a list of equal values counts as one (RFC 9110, section 8.6).
-fn parse_length(value: &[u8]) -> Option<u64> {
-    if let Some(length) = decimal(value) {
-        return Some(length);
-    }
-    let mut length = None;
-    for part in value.split(|&byte| byte == b',') {
-        let number = decimal(part.trim_ascii())?;
-        if length.is_some_and(|earlier| earlier != number) {
-            return None;
+/// The length after another `Content-Length`. A list of equal values counts as one (RFC 9110, section 8.6).
+fn same_length(earlier: Option<Result<u64, Malformed>>, value: &[u8]) -> Result<u64, Malformed> {
+    let same = |length: Option<u64>, part: &[u8]| {
+        let number = decimal(part.trim_ascii()).ok_or(Malformed::Length)?;
+        if length.is_some_and(|earlier| earlier != number) { Err(Malformed::TwoLengths) } else { Ok(number) }
+    };
+    let earlier = earlier.transpose()?;
+    match decimal(value) {
+        Some(number) if earlier.is_none() => Ok(number),
+        _ => {
+            let mut length = earlier;
+            for part in value.split(|&byte| byte == b',') {
+                length = Some(same(length, part)?);
+            }
+            length.ok_or(Malformed::Length)
         }
-        length = Some(number);
     }
-    length
 }
 
 fn last_word(value: &[u8]) -> &[u8] {

@@ -7,7 +7,7 @@ use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, settin
 use super::frame::{put_block, put_head, put_number, put_settings};
 use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
-use super::{CANCEL, PREFACE};
+use super::{CANCEL, PREFACE, PROTOCOL_ERROR};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
 use crate::grpc::{Call, Messages};
@@ -220,7 +220,7 @@ impl State {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         let body = bytes.get(request.body_from..).unwrap_or_default();
         let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
-        stream.begin(self.next_id, request.is_head, self.session.first_window_bytes, call);
+        stream.begin(self.next_id, request.asked.is_head(), self.session.first_window_bytes, call);
         let id = self.next_id;
         self.next_id += 2;
         let end = if body.is_empty() { flag::END_STREAM } else { 0 };
@@ -394,8 +394,15 @@ impl State {
             if !(100..1000).contains(&status) {
                 return Err(ProtocolError::Http2("a response without a status"));
             }
-            if status < 200 && !end {
-                // An interim response; the final one follows.
+            if status < 200 {
+                // After an interim response the final one follows; HTTP/2 has no switch of protocols (RFC 9113, section 8.6).
+                let loss = match status {
+                    101 => Loss::Switched,
+                    _ if end => Loss::Malformed("an interim response that ends its stream"),
+                    _ => return Ok(()),
+                };
+                put_number(output, kind::RST_STREAM, id, PROTOCOL_ERROR);
+                self.lose(slot, loss, events);
                 return Ok(());
             }
             stream.status = status;
@@ -438,7 +445,8 @@ impl State {
         stream.call = None;
         let stream = slot as u32;
         if wrong_length {
-            events.push(Event::Lost { stream, loss: Loss::Malformed });
+            let loss = Loss::Malformed("a body whose size differs from its content-length");
+            events.push(Event::Lost { stream, loss });
         } else {
             Event::push_answered(events, stream, response);
         }

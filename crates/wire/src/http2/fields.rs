@@ -94,8 +94,7 @@ impl FieldReader {
             }
         };
         let decoded = self.decoder.decode(block, each);
-        let changes_table =
-            decoded.map_err(|_| ProtocolError::Http2("a header block that cannot be read"))?;
+        let changes_table = decoded.map_err(|bad| ProtocolError::Http2(bad.as_str()))?;
         if changes_table {
             self.known = [None, None];
         } else if self.cookies.is_none() && block.len() <= MAX_KNOWN_BYTES {

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use super::huffman;
+use crate::http1::{MAX_FIELDS, MAX_HEAD_BYTES};
 
 /// The static table (RFC 7541, appendix A); indexes start at 1.
 #[rustfmt::skip]
@@ -76,15 +77,30 @@ pub(crate) const STATIC: [(&str, &str); 61] = [
 pub(crate) const ENTRY_BYTES: usize = 32;
 /// The default size of the dynamic table.
 pub const TABLE_BYTES: usize = 4096;
-/// Maximum size of all fields of a block together.
-const MAX_LIST_BYTES: usize = 64 * 1024;
+/// Maximum size of all fields of a block together, each with the overhead of an entry: the limits of HTTP/1.1.
+pub(crate) const MAX_LIST_BYTES: usize = MAX_HEAD_BYTES + MAX_FIELDS * ENTRY_BYTES;
 
 /// Name and value.
 type Entry = (Box<[u8]>, Box<[u8]>);
 
-/// An invalid block; the connection's compression state is lost with it.
+/// A block that cannot be read; the connection's compression state is lost with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BadBlock;
+pub(crate) enum BadBlock {
+    /// It is invalid.
+    Invalid,
+    /// Its fields exceed [`MAX_LIST_BYTES`].
+    TooLarge,
+}
+
+impl BadBlock {
+    /// What is wrong with the block.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "a header block that cannot be read",
+            Self::TooLarge => "a header block larger than 300 KiB",
+        }
+    }
+}
 
 /// The decoder of one direction of a connection.
 #[derive(Debug)]
@@ -134,7 +150,7 @@ impl Decoder {
             } else if first & 0xe0 == 0x20 {
                 let max_bytes = integer(&mut block, 5)?;
                 if !may_resize || max_bytes > TABLE_BYTES {
-                    return Err(BadBlock);
+                    return Err(BadBlock::Invalid);
                 }
                 self.max_bytes = max_bytes;
                 self.evict(0);
@@ -158,7 +174,7 @@ impl Decoder {
             }
             may_resize = false;
             if list_bytes > MAX_LIST_BYTES {
-                return Err(BadBlock);
+                return Err(BadBlock::TooLarge);
             }
         }
         Ok(changes_table)
@@ -186,22 +202,22 @@ impl Decoder {
 
 /// The field at an index of the static table, or of the dynamic table behind it.
 fn field(dynamic: &VecDeque<Entry>, index: usize) -> Result<(&[u8], &[u8]), BadBlock> {
-    let index = index.checked_sub(1).ok_or(BadBlock)?;
+    let index = index.checked_sub(1).ok_or(BadBlock::Invalid)?;
     if let Some((name, value)) = STATIC.get(index) {
         return Ok((name.as_bytes(), value.as_bytes()));
     }
-    dynamic.get(index - STATIC.len()).map(|(name, value)| (&**name, &**value)).ok_or(BadBlock)
+    dynamic.get(index - STATIC.len()).map(|(name, value)| (&**name, &**value)).ok_or(BadBlock::Invalid)
 }
 
 /// Decodes an integer with a prefix of this many bits (RFC 7541, section 5.1).
 pub(crate) fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> {
-    let (&first, mut rest) = block.split_first().ok_or(BadBlock)?;
+    let (&first, mut rest) = block.split_first().ok_or(BadBlock::Invalid)?;
     let max_prefix = (1_usize << prefix) - 1;
     let mut value = usize::from(first) & max_prefix;
     if value == max_prefix {
         let mut shift = 0;
         loop {
-            let (&next, behind) = rest.split_first().ok_or(BadBlock)?;
+            let (&next, behind) = rest.split_first().ok_or(BadBlock::Invalid)?;
             rest = behind;
             value += usize::from(next & 0x7f) << shift;
             shift += 7;
@@ -209,7 +225,7 @@ pub(crate) fn integer(block: &mut &[u8], prefix: u8) -> Result<usize, BadBlock> 
                 break;
             }
             if shift > 21 {
-                return Err(BadBlock);
+                return Err(BadBlock::Invalid);
             }
         }
     }
@@ -224,15 +240,15 @@ pub(crate) fn string<'a, 'b: 'a>(
     prefix: u8,
     buffer: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], BadBlock> {
-    let is_coded = block.first().ok_or(BadBlock)? >> prefix & 1 != 0;
+    let is_coded = block.first().ok_or(BadBlock::Invalid)? >> prefix & 1 != 0;
     let length = integer(block, prefix)?;
-    let (bytes, rest) = block.split_at_checked(length).ok_or(BadBlock)?;
+    let (bytes, rest) = block.split_at_checked(length).ok_or(BadBlock::Invalid)?;
     *block = rest;
     if !is_coded {
         return Ok(bytes);
     }
     buffer.clear();
-    if huffman::decode(bytes, buffer) { Ok(buffer) } else { Err(BadBlock) }
+    if huffman::decode(bytes, buffer) { Ok(buffer) } else { Err(BadBlock::Invalid) }
 }
 
 /// Appends an integer with a prefix of this many bits; the remaining upper bits are
@@ -332,13 +348,13 @@ mod tests {
         }
         assert_eq!(decoded(&mut decoder, &block).unwrap().len(), 2);
         assert_eq!(decoded(&mut decoder, &[0xbe]).unwrap(), ["name: b"]);
-        assert_eq!(decoded(&mut decoder, &[0xbf]), Err(BadBlock));
+        assert_eq!(decoded(&mut decoder, &[0xbf]), Err(BadBlock::Invalid));
     }
 
     #[test]
     fn invalid_blocks_are_rejected() {
         for block in ["80", "ff", "ffffffffffff", "40", "4082", "0001ff", "3fe21f", "823f00"] {
-            assert_eq!(decoded(&mut Decoder::default(), &hex(block)), Err(BadBlock), "{block}");
+            assert_eq!(decoded(&mut Decoder::default(), &hex(block)), Err(BadBlock::Invalid), "{block}");
         }
     }
 

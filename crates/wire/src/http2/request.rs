@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::hpack::{ENTRY_BYTES, TABLE_BYTES, put_integer, put_string, static_index};
 use crate::encoded::Encoded;
+use crate::http1::Asked;
 
 /// Index of `cookie` in the static table (RFC 7541, appendix A).
 const COOKIE_INDEX: usize = 32;
@@ -54,7 +55,7 @@ impl Encoded {
         let fields = fields.iter().map(fields_of).collect();
         let body_from = bytes.len();
         bytes.extend_from_slice(body);
-        Self { bytes, is_head, fields, body_from }
+        Self { bytes, asked: Asked::head(is_head), fields, body_from }
     }
 
     /// Numbers the fields of all requests of a load, so that connections can index those that requests share. Fields

@@ -338,9 +338,7 @@ impl State {
     ) -> Result<(), ProtocolError> {
         let mut head = Head::default();
         let each = |name: &[u8], value: &[u8]| head.take(name, value);
-        self.decoder
-            .decode(block, each)
-            .map_err(|_| ProtocolError::Http2("a header block that cannot be read"))?;
+        self.decoder.decode(block, each).map_err(|bad| ProtocolError::Http2(bad.as_str()))?;
         if id == 0 || id.is_multiple_of(2) {
             return Err(ProtocolError::Http2("a request on a server stream"));
         }

@@ -109,7 +109,7 @@ impl Session {
                 };
                 self.block.extend_from_slice(payload);
                 if self.block.len() > MAX_BLOCK_BYTES {
-                    return Err(ProtocolError::Http2("a header block larger than 64 KiB"));
+                    return Err(ProtocolError::Http2("a header block larger than 300 KiB"));
                 }
                 if !head.has(flag::END_HEADERS) {
                     return Ok(FrameEvent::Nothing);

@@ -155,7 +155,7 @@ impl Http3 {
             }
             let body = bytes.get(request.body_from..).unwrap_or_default();
             let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
-            *one = Stream { unsent, is_head: request.is_head, response, call, id: self.spare.pop_front() };
+            *one = Stream { unsent, is_head: request.asked.is_head(), response, call, id: self.spare.pop_front() };
             if let Some((_, connection)) = &mut self.connection {
                 one.send_pending(connection);
             }
@@ -355,6 +355,11 @@ impl Http3 {
                 messages += call.as_mut().map_or(0, |call| call.receive(data));
             })
         })?;
+        if stream.response.is_switched() {
+            events.push(Event::Lost { stream: slot, loss: Loss::Switched });
+            self.cancel(slot);
+            return Ok(());
+        }
         if !had_begun && stream.response.has_begun() {
             events.push(Event::FirstByte { stream: slot });
         }
@@ -371,11 +376,11 @@ impl Http3 {
                 events.push(Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) });
             }
             ReadEnd::Finished => match stream.response.end(stream.is_head, expected) {
-                Some(mut response) => {
+                Ok(mut response) => {
                     response.is_as_expected &= stream.call.as_ref().is_none_or(|call| call.is_answered());
                     Event::push_answered(events, slot, response);
                 }
-                None => events.push(Event::Lost { stream: slot, loss: Loss::Malformed }),
+                Err(what) => events.push(Event::Lost { stream: slot, loss: Loss::Malformed(what) }),
             },
         }
         if !stream.unsent.is_empty() || stream.is_conversation_open() {

@@ -1,10 +1,11 @@
 //! HTTP/3 frames (RFC 9114, section 7), whose headers are variable-length integers of one to eight bytes.
 
 use super::qpack;
+use crate::http1::MAX_HEAD_BYTES;
 use crate::response::ProtocolError;
 
-/// Maximum size of a frame that is kept whole.
-const MAX_KEPT_BYTES: u64 = 64 * 1024;
+/// Maximum size of a frame that is kept whole: that of a head of HTTP/1.1.
+const MAX_KEPT_BYTES: u64 = MAX_HEAD_BYTES as u64;
 
 /// The frame types in use.
 pub(super) mod kind {
@@ -118,7 +119,7 @@ impl FrameReader {
                 let Some((length, _)) = self.head.get(at..).and_then(number) else { continue };
                 self.head.clear();
                 if kind != kind::DATA && is_used(kind) && length > MAX_KEPT_BYTES {
-                    return Err(ProtocolError::Http3("a frame of headers or settings larger than 64 KiB"));
+                    return Err(ProtocolError::Http3("a frame of headers or settings larger than 300 KiB"));
                 }
                 (kind, length)
             };

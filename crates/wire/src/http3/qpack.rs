@@ -1,7 +1,7 @@
 //! QPACK (RFC 9204) without its dynamic table: header fields from the static table or as
 //! literals.
 
-use crate::http2::hpack::{BadBlock, integer, put_integer, put_string, string};
+use crate::http2::hpack::{BadBlock, ENTRY_BYTES, MAX_LIST_BYTES, integer, put_integer, put_string, string};
 
 /// Names and values of the static table (RFC 9204, appendix A).
 const STATIC: [(&str, &str); 99] = [
@@ -107,9 +107,6 @@ const STATIC: [(&str, &str); 99] = [
 ];
 /// Index of `cookie` in the static table.
 const COOKIE_INDEX: usize = 5;
-/// Maximum size of all fields of a block together.
-const MAX_LIST_BYTES: usize = 64 * 1024;
-
 /// Appends a block of fields.
 pub(super) fn put_block<'a>(output: &mut Vec<u8>, fields: impl Iterator<Item = (&'a str, &'a str)>) {
     // No dynamic entry is referenced, so required insert count and base are zero.
@@ -141,7 +138,7 @@ pub(super) fn put_cookies(cookies: &[u8], output: &mut Vec<u8>) {
 /// When the block is invalid, or refers to the dynamic table, which we disabled.
 pub(super) fn decode(mut block: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Result<(), BadBlock> {
     if integer(&mut block, 8)? != 0 {
-        return Err(BadBlock);
+        return Err(BadBlock::Invalid);
     }
     integer(&mut block, 7)?;
     let (mut name_buffer, mut value_buffer, mut list_bytes) = (Vec::new(), Vec::new(), 0);
@@ -155,13 +152,13 @@ pub(super) fn decode(mut block: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Re
             } else if first & 0x20 != 0 {
                 string(&mut block, 3, &mut name_buffer)?
             } else {
-                return Err(BadBlock);
+                return Err(BadBlock::Invalid);
             };
             (name, string(&mut block, 7, &mut value_buffer)?)
         };
-        list_bytes += name.len() + value.len();
+        list_bytes += name.len() + value.len() + ENTRY_BYTES;
         if list_bytes > MAX_LIST_BYTES {
-            return Err(BadBlock);
+            return Err(BadBlock::TooLarge);
         }
         each(name, value);
     }
@@ -169,7 +166,7 @@ pub(super) fn decode(mut block: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Re
 }
 
 fn fixed(is_static: bool, index: usize) -> Result<(&'static str, &'static str), BadBlock> {
-    STATIC.get(index).copied().filter(|_| is_static).ok_or(BadBlock)
+    STATIC.get(index).copied().filter(|_| is_static).ok_or(BadBlock::Invalid)
 }
 
 #[cfg(test)]
@@ -203,7 +200,7 @@ mod tests {
     #[test]
     fn the_dynamic_table_is_refused() {
         for block in [&b"\x03\x81\x10"[..], b"\x00\x00\x80", b"\x00\x00\x41\x00", b"\x00\x00\x10", b"\x00"] {
-            assert_eq!(decoded(block), Err(BadBlock), "{block:x?}");
+            assert_eq!(decoded(block), Err(BadBlock::Invalid), "{block:x?}");
         }
     }
 

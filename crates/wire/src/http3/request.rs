@@ -145,7 +145,7 @@ impl PendingResponse {
 fn request_head(block: &[u8]) -> Result<Head, ProtocolError> {
     let mut head = Head::default();
     let each = |name: &[u8], value: &[u8]| head.take(name, value);
-    qpack::decode(block, each).map_err(|_| ProtocolError::Http3("a header block that cannot be read"))?;
+    qpack::decode(block, each).map_err(|bad| ProtocolError::Http3(bad.as_str()))?;
     if !head.is_complete() {
         return Err(ProtocolError::Http3("a request without a method or a path"));
     }

@@ -18,6 +18,8 @@ pub struct ResponseReader {
     body_bytes: u64,
     /// Bit set of the expected headers that have arrived.
     matched: u64,
+    /// Whether the server switched to another protocol, which HTTP/3 does not have (RFC 9114, section 4.5).
+    is_switched: bool,
     body: BodyKeeper,
 }
 
@@ -30,6 +32,11 @@ impl ResponseReader {
     /// Whether the response has begun.
     pub fn has_begun(&self) -> bool {
         self.status > 0
+    }
+
+    /// Whether the server switched to another protocol.
+    pub(super) fn is_switched(&self) -> bool {
+        self.is_switched
     }
 
     /// Processes bytes of the stream.
@@ -52,7 +59,7 @@ impl ResponseReader {
         mut cookies: Option<&mut Cookies>,
         mut each: impl FnMut(&[u8]),
     ) -> Result<(), ProtocolError> {
-        let Self { frames, status, grpc_status, length, body_bytes, matched, body } = self;
+        let Self { frames, status, grpc_status, length, body_bytes, matched, is_switched, body } = self;
         frames.feed(bytes, |piece| match piece {
             FramePart::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
             FramePart::Data(bytes) => {
@@ -66,6 +73,7 @@ impl ResponseReader {
                 if *status == 0 && !(100..1000).contains(&head.status) {
                     return Err(ProtocolError::Http3("a response without a status"));
                 }
+                *is_switched |= *status == 0 && head.status == 101;
                 // Statuses below 200 are interim responses; the final one follows.
                 if *status == 0 && head.status >= 200 {
                     (*status, *length) = (head.status, head.length);
@@ -78,15 +86,23 @@ impl ResponseReader {
         })
     }
 
-    /// The response when its stream has ended; None if it is incomplete or inconsistent. A response to `HEAD` has no body.
-    pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Option<Response> {
+    /// The response when its stream has ended. A response to `HEAD` has no body.
+    ///
+    /// # Errors
+    /// Says what is incomplete or inconsistent.
+    pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Result<Response, &'static str> {
         let has_body = !is_head && self.status != 304;
-        let is_wrong = has_body && self.length.is_some_and(|length| length != self.body_bytes);
-        if self.status == 0 || is_wrong || !self.frames.is_at_boundary() {
-            return None;
+        if !self.frames.is_at_boundary() {
+            return Err("a frame that its stream ends within");
+        }
+        if self.status == 0 {
+            return Err("a stream that ends before its response");
+        }
+        if has_body && self.length.is_some_and(|length| length != self.body_bytes) {
+            return Err("a body whose size differs from its content-length");
         }
         let all = (1_u64 << expected.len().min(63)) - 1;
-        Some(Response {
+        Ok(Response {
             status: self.status,
             grpc_status: self.grpc_status,
             body_bytes: self.body_bytes,
@@ -131,7 +147,7 @@ impl Head {
                 head.matched |= u64::from(header.is(name, value)) << bit.min(63);
             }
         };
-        qpack::decode(block, each).map_err(|_| ProtocolError::Http3("a header block that cannot be read"))?;
+        qpack::decode(block, each).map_err(|bad| ProtocolError::Http3(bad.as_str()))?;
         Ok(head)
     }
 }
@@ -143,7 +159,7 @@ mod tests {
     use super::super::frame::{put_head, put_headers};
     use super::*;
 
-    fn read(heads: &[&[(&str, &str)]], data: &[u8]) -> Result<Option<Response>, ProtocolError> {
+    fn read(heads: &[&[(&str, &str)]], data: &[u8]) -> Result<Result<Response, &'static str>, ProtocolError> {
         let expected = [ExpectedHeader { name: "X-A".to_owned(), value: Some("1".to_owned()) }];
         let (mut reader, mut bytes) = (ResponseReader::default(), Vec::new());
         for head in heads {
@@ -164,6 +180,16 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_of_protocols_is_noticed_and_other_interim_responses_are_not() {
+        for (status, expected) in [("101", true), ("103", false)] {
+            let (mut reader, mut bytes) = (ResponseReader::default(), Vec::new());
+            put_headers(&mut bytes, [(":status", status)].into_iter());
+            reader.feed(&bytes, &[]).unwrap();
+            assert_eq!(reader.is_switched(), expected, "{status}");
+        }
+    }
+
+    #[test]
     fn the_status_of_a_call_is_in_its_trailers_or_in_its_head() {
         let read = |heads: &[&[(&str, &str)]]| {
             let (mut reader, mut bytes) = (ResponseReader::default(), Vec::new());
@@ -181,11 +207,11 @@ mod tests {
 
     #[test]
     fn invalid_responses_are_rejected() {
-        assert!(read(&[&[(":status", "200"), ("content-length", "6")]], b"hello").unwrap().is_none());
+        assert!(read(&[&[(":status", "200"), ("content-length", "6")]], b"hello").unwrap().is_err());
         assert!(read(&[&[("x-a", "1")]], b"hello").is_err());
         assert!(read(&[], b"hello").is_err());
         let mut reader = ResponseReader::default();
         assert!(reader.feed(&[4, 0], &[]).is_err(), "settings on the stream of a request");
-        assert!(ResponseReader::default().end(false, &[]).is_none());
+        assert!(ResponseReader::default().end(false, &[]).is_err());
     }
 }

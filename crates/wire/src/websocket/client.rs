@@ -6,10 +6,8 @@ use super::frame::{FrameReader, Opcode, put_frame};
 use super::upgrade::{KEY, accept_key};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
+use crate::http1::{MAX_HEAD_BYTES, Malformed, parse};
 use crate::response::{Event, ProtocolError, Response};
-
-/// Maximum size of the response to an upgrade.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// A WebSocket connection.
 #[derive(Debug, Default)]
@@ -106,26 +104,22 @@ impl WebSocket {
 
     /// Checks the response to the upgrade. Returns its length once it is complete and valid.
     fn upgrade(&self) -> Result<Option<usize>, ProtocolError> {
-        let mut fields = [httparse::EMPTY_HEADER; 64];
-        let mut response = httparse::Response::new(&mut fields);
-        let length = match response.parse(&self.head) {
-            Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if self.head.len() <= MAX_HEAD_BYTES => return Ok(None),
-            _ => return Err(ProtocolError::BadUpgrade),
-        };
-        let status = response.code.unwrap_or_default();
-        if status != 101 {
-            return Err(ProtocolError::NotUpgraded(status));
-        }
-        let proof = response
-            .headers
-            .iter()
-            .find(|header| header.name.eq_ignore_ascii_case("sec-websocket-accept"))
-            .map(|header| header.value.trim_ascii());
-        if proof == Some(accept_key(KEY).as_bytes()) {
-            Ok(Some(length))
-        } else {
-            Err(ProtocolError::BadUpgrade)
+        let found = parse(&self.head, |length, response| {
+            let proof = response
+                .headers
+                .iter()
+                .find(|header| header.name.eq_ignore_ascii_case("sec-websocket-accept"));
+            let proof = proof.map(|header| header.value.trim_ascii());
+            Ok((length, response.code.unwrap_or_default(), proof == Some(accept_key(KEY).as_bytes())))
+        });
+        match found.map_err(ProtocolError::UpgradeHead)? {
+            None if self.head.len() > MAX_HEAD_BYTES => {
+                Err(ProtocolError::UpgradeHead(Malformed::HeadTooLarge))
+            }
+            None => Ok(None),
+            Some((length, 101, true)) => Ok(Some(length)),
+            Some((_, 101, false)) => Err(ProtocolError::BadUpgrade),
+            Some((_, status, _)) => Err(ProtocolError::NotUpgraded(status)),
         }
     }
 }
@@ -166,6 +160,6 @@ mod tests {
             feed(b"HTTP/1.1 101 Yes\r\nSec-WebSocket-Accept: x\r\n\r\n"),
             Err(ProtocolError::BadUpgrade)
         );
-        assert_eq!(feed(b"\x15\x03\x01\0\x02\x02\x46"), Err(ProtocolError::BadUpgrade));
+        assert_eq!(feed(b"\x15\x03\x01\0\x02\x02\x46"), Err(ProtocolError::UpgradeHead(Malformed::Tls)));
     }
 }

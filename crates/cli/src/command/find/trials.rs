@@ -180,8 +180,8 @@ pub(super) fn judged(
 
 /// That a closed loop got no response, and which failures it saw.
 pub(super) fn silence(result: &LoadResult) -> String {
-    let failures: Vec<&str> = result.failures.keys().map(String::as_str).collect();
-    let failures = if failures.is_empty() { "no failure".to_owned() } else { failures.join(", ") };
+    let failures = result.reasons.listed(&result.failures, Vec::new(), |count| count.to_string());
+    let failures = if failures.is_empty() { "no failure".to_owned() } else { failures };
     format!("`{}` answered no request within {CLOSED_LOOP:?} ({failures})", result.plan.url)
 }
 

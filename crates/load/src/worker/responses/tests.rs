@@ -1,5 +1,5 @@
 use std::io::{Read as _, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -11,17 +11,6 @@ use crate::run::{Release, Run};
 use crate::target::Target;
 use crate::worker::MAX_EVENTS;
 use crate::{Connect, Lifetime, Worker, WorkerSpec};
-
-#[test]
-fn local_resource_limits_are_not_failures_of_the_server() {
-    for error in [Errno::ADDRNOTAVAIL, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
-        assert_eq!(failure_of(&error.into()), Failure::Generator, "{error}");
-    }
-    for error in [Errno::CONNREFUSED, Errno::AGAIN, Errno::NOENT] {
-        assert_eq!(failure_of(&error.into()), Failure::Refused, "{error}");
-    }
-    assert_eq!(failure_of(&Errno::CONNRESET.into()), Failure::Reset);
-}
 
 #[test]
 fn an_event_of_a_closed_socket_does_not_reach_its_successor() {
@@ -101,4 +90,71 @@ fn a_long_response_is_read_in_turn_with_the_others() {
     }
     assert_eq!(turns, responses[0].len().div_ceil(BUFFER_BYTES * MAX_READS as usize));
     assert_eq!(current.first().book.answered, 2);
+}
+
+/// A worker that has sent as much of a large request as the sockets hold, its connection, and the server's side of it.
+fn blocked(listener: &TcpListener) -> (Worker, ConnectionId, TcpStream, Recording) {
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let target = Target::new(&url, "POST", Vec::new(), vec![b'x'; 64 << 20]).unwrap();
+    let mut worker = Worker::connect(&WorkerSpec::single(target, 1, Duration::from_mins(1), 1)).unwrap();
+    let mut recording = Recording::new();
+    let now = now_ns();
+    let run = Run { requests: Some(1), ..Run::new(Release::Closed, now, now + 3_600_000_000_000, 0) };
+    let mut current = Current::new(run, &mut recording, &mut []);
+    worker.release(&mut current, now_ns());
+    let connection = worker.connections.current(LaneId(0)).unwrap();
+    assert!(!worker.transports[connection].has_sent(StreamId(0)));
+    (worker, connection, listener.accept().unwrap().0, recording)
+}
+
+/// Handles events until the request has ended.
+fn finish(worker: &mut Worker, recording: &mut Recording) {
+    let now = now_ns();
+    let run = Run { requests: Some(0), ..Run::new(Release::Closed, now, now + 3_600_000_000_000, 0) };
+    let mut current = Current::new(run, recording, &mut []);
+    let mut events = Vec::with_capacity(MAX_EVENTS);
+    while worker.connections.in_flight() > 0 {
+        worker.wait(&mut events, 1_000_000_000).unwrap();
+        assert!(!events.is_empty(), "nothing ends the request");
+        worker.handle_epoll_events(&mut current, &events);
+    }
+    recording.flush_recent_status();
+}
+
+#[test]
+fn a_response_is_read_whether_it_arrives_before_or_with_the_error_of_sending() {
+    const REFUSAL: &[u8] = b"HTTP/1.1 413 No\r\ncontent-length: 0\r\n\r\n";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    for closes_first in [false, true] {
+        let (mut worker, connection, mut peer, mut recording) = blocked(&listener);
+        peer.write_all(REFUSAL).unwrap();
+        let peer = if closes_first {
+            // Bytes of the request are unread, so the kernel resets the connection.
+            drop(peer);
+            let socket = worker.transports[connection].socket();
+            let mut polled = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::empty())];
+            assert_eq!(rustix::event::poll(&mut polled, None), Ok(1), "the reset arrives");
+            None
+        } else {
+            Some(peer)
+        };
+        finish(&mut worker, &mut recording);
+        assert_eq!(recording.statuses, [(413, 1)].into(), "{closes_first}: {:?}", recording.failures);
+        assert_eq!(recording.failures, [(Failure::Status4xx, 1)].into());
+        assert!(
+            worker.connections.current(LaneId(0)).is_none(),
+            "its state is unknown: it carries nothing more"
+        );
+        drop(peer);
+    }
+}
+
+#[test]
+fn a_reset_without_a_response_is_a_reset_with_its_reason() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (mut worker, _, peer, mut recording) = blocked(&listener);
+    drop(peer);
+    finish(&mut worker, &mut recording);
+    assert_eq!(recording.failures, [(Failure::Reset, 1)].into());
+    assert_eq!(recording.reasons.of("reset").len(), 1, "{:?}", recording.reasons);
 }

@@ -3,7 +3,7 @@
 use hoptax_result::{CountRange, Imported, LoadResult, Stated};
 
 use super::seconds;
-use crate::numbers::grouped;
+use crate::numbers::{counted, grouped};
 
 /// The value of texts that the file does not state.
 const UNKNOWN: &str = "unknown";
@@ -12,12 +12,11 @@ const UNKNOWN: &str = "unknown";
 pub(super) fn heading(result: &LoadResult, imported: &Imported) -> (String, String) {
     let plan = &result.plan;
     let target = if plan.url == UNKNOWN { "unknown target" } else { &plan.url };
-    let counted =
-        |count: u32, what: &str| (count > 0).then(|| format!("{} {what}", grouped(count.into(), 0)));
+    let known = |count: u32, one: &str| (count > 0).then(|| counted(count.into(), one));
     let known = [
         result.rate.target.map(|rate| format!("{} requests/s", grouped(rate, 0))),
-        counted(plan.connections, "connections"),
-        counted(plan.workers, "worker(s)"),
+        known(plan.connections, "connection"),
+        known(plan.workers, "worker"),
         (result.recorded_s > 0.0).then(|| format!("{} s", seconds(result.recorded_s))),
     ];
     let known: Vec<String> = known.into_iter().flatten().collect();

@@ -112,7 +112,7 @@ fn a_load_with_a_request_limit_states_their_number_and_time() {
     (result.ended_by, result.recorded_s, result.plan.request_limit) =
         (EndedBy::Requests, 10.04, Some(200_000));
     let text = load(&result, Style { width: 100, colour: false });
-    assert!(text.contains("1 worker(s), 200,000 requests in 10.0 s after 1 s"), "{text}");
+    assert!(text.contains("1 worker, 200,000 requests in 10.0 s after 1 s"), "{text}");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_merged_load_has_a_row_for_each_run() {
     result.stages.clear();
     result.merged = Some(merged);
     let text = load(&result, Style { width: 100, colour: false });
-    assert!(text.contains("\nmerged from 2 run(s): GET http://127.0.0.1:8080/ and 2 more\n"), "{text}");
+    assert!(text.contains("\nmerged from 2 runs: GET http://127.0.0.1:8080/ and 2 more\n"), "{text}");
     let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("run ")).take(4).collect();
     insta::assert_snapshot!(table.join("\n"));
 }

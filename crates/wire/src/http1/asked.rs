@@ -1,0 +1,67 @@
+//! What a request says about its response and about the connection.
+
+use super::request::Request;
+
+/// What a request says about its response and about the connection. It is decided when the request is encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked(u8);
+
+const HEAD: u8 = 1;
+const LAST: u8 = 2;
+const UPGRADE: u8 = 4;
+
+impl Asked {
+    /// A `HEAD`, if `is_head`, or another method, without anything about the connection.
+    pub fn head(is_head: bool) -> Self {
+        Self(if is_head { HEAD } else { 0 })
+    }
+
+    /// What a request says.
+    pub(crate) fn of(request: &Request) -> Self {
+        let closes = |value: &str| value.split(',').any(|token| token.trim().eq_ignore_ascii_case("close"));
+        let flags = [
+            (HEAD, request.method == "HEAD"),
+            (LAST, request.values("connection").any(closes)),
+            (UPGRADE, request.values("upgrade").next().is_some()),
+        ];
+        Self(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).sum())
+    }
+
+    /// Whether its response has no body, regardless of its headers.
+    pub fn is_head(self) -> bool {
+        self.0 & HEAD != 0
+    }
+
+    /// Whether the connection carries nothing after its response (`Connection: close`; RFC 9112, section 9.6).
+    pub fn is_last(self) -> bool {
+        self.0 & LAST != 0
+    }
+
+    /// Whether the server may switch to another protocol (RFC 9110, section 7.8).
+    pub fn is_upgrade(self) -> bool {
+        self.0 & UPGRADE != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_whether_it_is_the_last_of_its_connection() {
+        let asked = |headers: &[(&str, &str)]| {
+            let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let (method, target, host) = ("GET".to_owned(), "/".to_owned(), "a".to_owned());
+            Asked::of(&Request { method, target, host, headers: headers.collect(), body: Vec::new() })
+        };
+        for value in ["close", "Close", "CLOSE ", "keep-alive, close", "TE,\tclose , x"] {
+            assert!(asked(&[("x", "y"), ("CONNECTION", value)]).is_last(), "{value}");
+        }
+        assert!(asked(&[("connection", "te"), ("connection", "close")]).is_last());
+        for value in ["", "keep-alive", "closed", "not close", "x-close"] {
+            assert_eq!(asked(&[("connection", value)]), Asked::default(), "{value}");
+        }
+        assert_eq!(asked(&[("x-connection", "close")]), Asked::default());
+        assert!(asked(&[("Upgrade", "h2c"), ("Connection", "upgrade")]).is_upgrade());
+    }
+}
