@@ -10,8 +10,8 @@ mod refusals;
 mod sums;
 
 use hoptax_result::{
-    EndedBy, Environment, Finding, Histogram, LoadHistograms, LoadResult, Merged, MergedRun, RunLeftOut,
-    Severity, Verdict,
+    BodyBytes, EndedBy, Environment, Finding, Histogram, LoadHistograms, LoadResult, Merged, MergedRun,
+    RunLeftOut, Severity, Verdict,
 };
 
 use crate::distribution::summary;
@@ -115,6 +115,7 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         waiting: sums::waiting(parts),
         failures: sums::counts(parts, |result| &result.failures),
         statuses: sums::counts(parts, |result| &result.statuses),
+        body_bytes: parts.iter().filter_map(|part| part.result.body_bytes).reduce(BodyBytes::and),
         rate: sums::rate(parts),
         latency,
         percentiles: times.percentiles(percentiles.collect()),

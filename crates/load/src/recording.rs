@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use hoptax_result::{Book, LatencySet};
+use hoptax_result::{BodyBytes, Book, LatencySet};
 use hoptax_wire::http2::{ERROR_CODES, STREAM_RESETS};
 
 use crate::course::Course;
@@ -133,6 +133,8 @@ pub struct Recording {
     pub failures: BTreeMap<Failure, u64>,
     /// Complete responses, by status.
     pub statuses: BTreeMap<u16, u64>,
+    /// Sizes of the bodies of complete responses; none before the first.
+    pub body_bytes: Option<BodyBytes>,
     /// Response time.
     pub response: Distribution,
     /// Service time.
@@ -192,6 +194,7 @@ impl Recording {
             waited_ns: 0,
             failures: BTreeMap::new(),
             statuses: BTreeMap::new(),
+            body_bytes: None,
             response: Distribution::new(),
             service: Distribution::new(),
             send_lag: Distribution::new(),
@@ -235,6 +238,7 @@ impl Recording {
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
+        self.add_body_bytes(other.body_bytes);
         for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
             *ours += theirs;
         }
@@ -272,6 +276,7 @@ impl Recording {
         (self.max_waiting, self.waited_ns) = (0, 0);
         self.failures.clear();
         self.statuses.clear();
+        self.body_bytes = None;
         for distribution in self.distributions_mut() {
             if !distribution.is_empty() {
                 distribution.clear();
@@ -335,13 +340,22 @@ impl Recording {
         *self.drained.entry(code).or_default() += 1;
     }
 
-    pub(crate) fn record_status(&mut self, status: u16) {
+    /// Counts a complete response with this status and a body of this size.
+    pub(crate) fn record_status(&mut self, status: u16, body_bytes: u64) {
+        self.add_body_bytes(Some(BodyBytes::of(body_bytes)));
         if self.recent_status.0 == status {
             self.recent_status.1 += 1;
         } else {
             self.flush_recent_status();
             self.recent_status = (status, 1);
         }
+    }
+
+    fn add_body_bytes(&mut self, other: Option<BodyBytes>) {
+        self.body_bytes = match (self.body_bytes, other) {
+            (Some(ours), Some(theirs)) => Some(ours.and(theirs)),
+            (ours, theirs) => ours.or(theirs),
+        };
     }
 
     /// Adds the cached status to the map. Must be called at the end of a run.
@@ -453,10 +467,10 @@ mod tests {
         for number in 1..1000_u64 {
             let timestamps = timestamps(number, number * 100, number * 977);
             together.record_response(&timestamps, 0, 200);
-            together.record_status(200);
+            together.record_status(200, number);
             let half = if number % 2 == 0 { &mut one } else { &mut two };
             half.record_response(&timestamps, 0, 200);
-            half.record_status(200);
+            half.record_status(200, number);
         }
         together.record_failure(Failure::Reset, 5);
         two.record_failure(Failure::Reset, 5);
@@ -469,6 +483,8 @@ mod tests {
             (one.failures.clone(), one.statuses.clone()),
             (together.failures.clone(), together.statuses.clone())
         );
+        assert_eq!(one.body_bytes, Some(BodyBytes { smallest: 1, largest: 999, total: 499_500 }));
+        assert_eq!(one.body_bytes, together.body_bytes);
         assert_eq!(one.response, together.response);
         assert_eq!(one.outcomes, together.outcomes);
         assert_eq!(one.service, together.service);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Finding, Verdict};
 
 mod account;
+mod body;
 mod evidence;
 mod histograms;
 mod interval;
@@ -15,6 +16,7 @@ mod latency;
 mod merged;
 
 pub use account::ProcessAccount;
+pub use body::BodyBytes;
 pub use evidence::{
     Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened, Outliers,
     Pacing, TlsResult, Window,
@@ -106,6 +108,9 @@ pub struct LoadResult {
     pub failures: BTreeMap<String, u64>,
     /// Complete responses by status code.
     pub statuses: BTreeMap<u16, u64>,
+    /// Sizes of their bodies; null without a response with a status, and in results of other tools and of earlier versions.
+    #[serde(default)]
+    pub body_bytes: Option<BodyBytes>,
     /// Requests per second.
     pub rate: LoadRate,
     /// Distributions. Response and service time are of answered requests and of those whose response was still pending;
@@ -195,6 +200,7 @@ impl LoadResult {
             waiting: Waiting::default(),
             failures: BTreeMap::new(),
             statuses: BTreeMap::new(),
+            body_bytes: None,
             rate: LoadRate::default(),
             latency: LatencySet::default(),
             percentiles: Vec::new(),

@@ -5,9 +5,9 @@ mod rates;
 use std::collections::BTreeMap;
 
 use crate::{
-    ArmKind, ArmResult, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
-    InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds, Mode,
-    NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
+    ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker,
+    HostUse, InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds,
+    Mode, NetworkPlan, Pacing, QuantileIntervals, Range, StudyPlan, StudyResult, Verdict, Waiting, Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};
@@ -53,6 +53,7 @@ pub fn load() -> LoadResult {
         waiting: Waiting::default(),
         failures: BTreeMap::new(),
         statuses: [(200, 200_000)].into(),
+        body_bytes: Some(BodyBytes { total: 12_800_000, ..BodyBytes::of(64) }),
         rate: LoadRate { target: Some(20_000.0), offered: 20_000.0, achieved: Some(20_000.0) },
         latency: LatencySet {
             response: latency(100.0),

@@ -53,6 +53,7 @@ pub(super) fn result(
         waiting: Waiting { most: all.max_waiting, total_s: all.waited_ns as f64 / 1e9 },
         failures: failures(&all),
         statuses: all.statuses.clone(),
+        body_bytes: all.body_bytes,
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         latency: all.latencies(),
         percentiles: times.percentiles(spec.percentiles.clone()),

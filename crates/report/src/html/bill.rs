@@ -46,7 +46,7 @@ pub fn bill(result: &BillResult) -> Result<String, HtmlError> {
 #[derive(Serialize)]
 struct Page<'a> {
     configuration: &'a str,
-    sentences: [String; 2],
+    sentences: Vec<String>,
     subject: String,
     verdict: &'static str,
     verdict_text: &'static str,
