@@ -1,5 +1,6 @@
 //! The checks of a study.
 
+mod answers;
 mod arms;
 mod counters;
 pub(crate) mod derived;
@@ -27,6 +28,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     missing::MISSING,
     known::RESPONSE_TIME,
     known::CPU_TIME,
+    answers::DIFFERENT_ANSWERS,
     arms::UNPROVEN,
     arms::ADMITTED,
     arms::NOT_SATURATED,

@@ -287,7 +287,7 @@ impl<'a> Current<'a> {
         let response_ns = last_byte_ns.saturating_sub(in_flight.intended_ns);
         let recording = self.recording(in_flight.intended_ns);
         if response.status > 0 {
-            recording.record_status(status);
+            recording.record_status(status, response.body_bytes);
         }
         if let Some(course) = &mut recording.course {
             course.end(in_flight.started_ns, last_byte_ns);

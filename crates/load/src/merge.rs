@@ -10,8 +10,8 @@ mod refusals;
 mod sums;
 
 use hoptax_result::{
-    EndedBy, Environment, Finding, Histogram, LoadHistograms, LoadResult, Merged, MergedRun, RunLeftOut,
-    Severity, Verdict,
+    BodyBytes, EndedBy, Environment, Finding, Histogram, LoadHistograms, LoadResult, Merged, MergedRun,
+    RunLeftOut, Severity, Verdict,
 };
 
 use crate::distribution::summary;
@@ -117,6 +117,7 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         reasons: sums::reasons(parts),
         statuses: sums::counts(parts, |result| &result.statuses),
         deviations: sums::counts(parts, |result| &result.deviations),
+        body_bytes: parts.iter().filter_map(|part| part.result.body_bytes).reduce(BodyBytes::and),
         rate: sums::rate(parts),
         sustained_rate: parts.iter().map(|part| part.result.sustained_rate).sum(),
         latency,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use hoptax_result::{Book, LatencySet, Reasons};
+use hoptax_result::{BodyBytes, Book, LatencySet, Reasons};
 use hoptax_wire::http1::Deviation;
 use hoptax_wire::http2::ERROR_CODES;
 use rustix::io::Errno;
@@ -73,6 +73,8 @@ pub struct Recording {
     pub statuses: BTreeMap<u16, u64>,
     /// Of these, those that violate the protocol although their end is known.
     pub deviations: BTreeMap<Deviation, u64>,
+    /// Sizes of the bodies of complete responses; none before the first.
+    pub body_bytes: Option<BodyBytes>,
     /// Response time.
     pub response: Distribution,
     /// Service time.
@@ -140,6 +142,7 @@ impl Recording {
             reasons: Reasons::default(),
             statuses: BTreeMap::new(),
             deviations: BTreeMap::new(),
+            body_bytes: None,
             response: Distribution::new(),
             service: Distribution::new(),
             send_lag: Distribution::new(),
@@ -191,6 +194,7 @@ impl Recording {
         for (&deviation, count) in &other.deviations {
             *self.deviations.entry(deviation).or_default() += count;
         }
+        self.add_body_bytes(other.body_bytes);
         for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
             *ours += theirs;
         }
@@ -232,6 +236,7 @@ impl Recording {
         self.reasons.clear();
         self.statuses.clear();
         self.deviations.clear();
+        self.body_bytes = None;
         for distribution in self.distributions_mut() {
             if !distribution.is_empty() {
                 distribution.clear();
@@ -297,13 +302,22 @@ impl Recording {
         *self.drained.entry(code).or_default() += 1;
     }
 
-    pub(crate) fn record_status(&mut self, status: u16) {
+    /// Counts a complete response with this status and a body of this size.
+    pub(crate) fn record_status(&mut self, status: u16, body_bytes: u64) {
+        self.add_body_bytes(Some(BodyBytes::of(body_bytes)));
         if self.recent_status.0 == status {
             self.recent_status.1 += 1;
         } else {
             self.flush_recent_status();
             self.recent_status = (status, 1);
         }
+    }
+
+    fn add_body_bytes(&mut self, other: Option<BodyBytes>) {
+        self.body_bytes = match (self.body_bytes, other) {
+            (Some(ours), Some(theirs)) => Some(ours.and(theirs)),
+            (ours, theirs) => ours.or(theirs),
+        };
     }
 
     /// Adds the cached status to the map. Must be called at the end of a run.
@@ -419,10 +433,10 @@ mod tests {
         for number in 1..1000_u64 {
             let timestamps = timestamps(number, number * 100, number * 977);
             together.record_response(&timestamps, 0, 200);
-            together.record_status(200);
+            together.record_status(200, number);
             let half = if number % 2 == 0 { &mut one } else { &mut two };
             half.record_response(&timestamps, 0, 200);
-            half.record_status(200);
+            half.record_status(200, number);
         }
         together.record_failure(Failure::Reset, Some("a"), 5);
         two.record_failure(Failure::Reset, Some("a"), 5);
@@ -435,6 +449,8 @@ mod tests {
             (one.failures.clone(), one.reasons.clone(), one.statuses.clone()),
             (together.failures.clone(), together.reasons.clone(), together.statuses.clone())
         );
+        assert_eq!(one.body_bytes, Some(BodyBytes { smallest: 1, largest: 999, total: 499_500 }));
+        assert_eq!(one.body_bytes, together.body_bytes);
         assert_eq!(one.response, together.response);
         assert_eq!(one.outcomes, together.outcomes);
         assert_eq!(one.service, together.service);

@@ -25,8 +25,12 @@ pub(crate) fn subject(bill: &BillResult) -> String {
 }
 
 /// The answer: what the whole costs per request, and which part costs most.
-pub(crate) fn sentences(bill: &BillResult) -> [String; 2] {
-    [whole(bill), most_expensive(bill)]
+pub(crate) fn sentences(bill: &BillResult) -> Vec<String> {
+    let measured = bill.changes.iter().filter(|change| change.arm.is_some());
+    let differing = measured.filter_map(|change| {
+        words::other_work(&format!("`{}`", change.change), "the whole", &change.answer_differences)
+    });
+    differing.chain([whole(bill), most_expensive(bill)]).collect()
 }
 
 fn whole(bill: &BillResult) -> String {

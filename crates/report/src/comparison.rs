@@ -15,7 +15,8 @@ const PATHS: usize = 6;
 /// Duration from which minutes are shown instead of seconds, s.
 const MINUTES_FROM_S: f64 = 180.0;
 
-/// One sentence per subject: which one is cheaper, by how much, and the decision. A/A arms come last.
+/// First which subjects do other work than the reference, then one sentence per subject: which one is cheaper, by how much, and the
+/// decision. A/A arms come last.
 pub(crate) fn sentences(results: &[&ComparisonResult]) -> Vec<String> {
     let of = |is_same: bool| {
         results.iter().flat_map(move |result| {
@@ -23,7 +24,13 @@ pub(crate) fn sentences(results: &[&ComparisonResult]) -> Vec<String> {
             subjects.map(|subject| sentence(result, subject))
         })
     };
-    of(false).chain(of(true)).collect()
+    let differing = results.iter().flat_map(|result| {
+        let reference = &result.reference.name;
+        let subjects = result.subjects.iter();
+        subjects
+            .filter_map(move |one| words::other_work(&one.subject.name, reference, &one.answer_differences))
+    });
+    differing.chain(of(false)).chain(of(true)).collect()
 }
 
 /// What the short names stand for, a line each, unless they say it already.
@@ -328,6 +335,7 @@ pub(crate) mod fixture {
             subject,
             keys: Vec::new(),
             differences: None,
+            answer_differences: Vec::new(),
             measures,
         };
         let part = |name: &str, places: [Option<&str>; 2], fields: &[&str]| PartDifference {
@@ -390,6 +398,10 @@ pub(crate) mod fixture {
                 },
                 ComparedSubject {
                     differences: Some(ConfigurationDifferences::default()),
+                    answer_differences: vec![
+                        "status 403 instead of status 200".to_owned(),
+                        "no requests reach the origin instead of all requests".to_owned(),
+                    ],
                     ..subject(
                         names("C", "old+1.39.3", "conf/old.yaml+1.39.3"),
                         vec![cpu(interval(0.012, 0.031), Decision::Undecided)],

@@ -5,11 +5,11 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmLoad, ArmResult, Book, Calibrated, CheckedTime, Cost, Disturbance, Environment, Finding,
-    FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet, Lateness,
-    LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Measured, Mode, ProxyUse,
-    ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage, StudyPlan, StudyResult,
-    StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
+    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Calibrated, CheckedTime, Cost, Disturbance, Environment,
+    Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet,
+    Lateness, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Measured, Mode,
+    ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage, StudyPlan,
+    StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
 };
 
 pub(crate) use timeline::timeline;
@@ -416,6 +416,7 @@ pub(crate) fn load() -> LoadResult {
     load.reasons.add("reset", "Broken pipe", 2);
     load.deviations.insert("both lengths".to_owned(), 1_234);
     load.statuses = [(200, 199_850), (503, 40)].into();
+    load.body_bytes = Some(BodyBytes { smallest: 19, largest: 1_024, total: 204_647_160 });
     let response = &mut load.latency.response;
     (response.p99_9_us, response.max_us) = (None, None);
     (response.at_least.max_us, response.mean_us) = (Some(5_000_000.0), None);

@@ -24,7 +24,17 @@ pub(crate) fn outcome(result: &GateResult) -> String {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let rest = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
-    if failed > 0 {
+    if let Some(answers) = &result.answer_differences.first() {
+        let more = match result.answer_differences.len() {
+            1 => String::new(),
+            all => format!(" and {} more arms", all - 1),
+        };
+        format!(
+            "failed: {candidate} answers differently from the reference in {}{more}: {}",
+            answers.arm,
+            answers.differences.join(", ")
+        )
+    } else if failed > 0 {
         format!("failed: {candidate} exceeds {failed} of {}{rest}", limits(all))
     } else if result.is_unknown() {
         format!("unknown: no number of {candidate} is available, see the findings of the study")
@@ -49,6 +59,16 @@ pub(crate) fn sentences(result: &GateResult) -> Vec<String> {
 pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
     let GateLimit { arm, limit: text, .. } = limit;
     let measure = name(limit);
+    if result.does_other_work(arm) {
+        let change = limit.change_share.as_ref().map_or_else(
+            || "by an unknown share".to_owned(),
+            |change| format!("by {}", percent_difference(change)),
+        );
+        return format!(
+            "{arm}: {measure} changes {change}, but for other work, so `{text}` is not held; if the answers are meant to differ, \
+             `hoptax compare` shows what they cost"
+        );
+    }
     let Some(change) = &limit.change_share else {
         return format!(
             "{arm}: {measure} is withheld or was not measured, so `{text}` is unknown; the findings of the study say why"
@@ -244,12 +264,15 @@ pub(crate) mod fixture {
             ],
             same: vec![limit("baseline", "cpu>+3%", cpu, Some((-0.001, 0.012)), GateOutcome::Passed)],
             unchanged: vec!["pinned".to_owned()],
+            answer_differences: Vec::new(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::AnswerDifference;
+
     use super::*;
 
     #[test]
@@ -276,6 +299,25 @@ mod tests {
         result.unchanged.clear();
         let text = [vec![outcome(&result)], sentences(&result), method(&result)].concat().join("\n");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn other_answers_are_stated_first() {
+        let mut result = fixture::gate();
+        result.answer_differences = vec![AnswerDifference {
+            arm: "lua<&>".to_owned(),
+            differences: vec!["status 403 instead of status 200".to_owned()],
+        }];
+        let first = "failed: envoy=1.41.0 answers differently from the reference in lua<&>: status 403 instead of status 200";
+        assert_eq!(outcome(&result), first);
+        result.limits.retain(|limit| limit.outcome == GateOutcome::Passed);
+        result.limits[0].outcome = GateOutcome::Failed;
+        assert_eq!(outcome(&result), first);
+        let sentence = sentences(&result).concat();
+        assert!(
+            sentence.contains("by +0.4 ±1.3 %, but for other work, so `cpu>+3%` is not held"),
+            "{sentence}"
+        );
     }
 
     #[test]

@@ -19,6 +19,16 @@ pub(crate) fn same(result: &StudyResult) -> Option<String> {
     Some(format!("A/A arm (identical to the baseline): {}; {verdict}", percent_difference(&share)))
 }
 
+/// A warning that a subject does other work than its reference; none if they answer alike.
+pub(crate) fn other_work(subject: &str, reference: &str, differences: &[String]) -> Option<String> {
+    (!differences.is_empty()).then(|| {
+        format!(
+            "{subject} answers differently from {reference}: {}. So their costs are not those of the same work",
+            differences.join(", ")
+        )
+    })
+}
+
 /// That the numbers cannot be used without reading on, if so. `void` is the sentence about a void study.
 pub(crate) fn warning(verdict: Verdict, void: &'static str) -> Option<&'static str> {
     match verdict {

@@ -161,6 +161,10 @@ pub struct BilledChange {
     pub arm: Option<String>,
     /// Why it was not measured; null if it was.
     pub not_measured: Option<String>,
+    /// How its answer differs from that of the whole, a sentence for each difference: its difference in cost is not one of the same
+    /// work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answer_differences: Vec<String>,
     /// Whether what stands for the part acted on the request.
     pub activity: Activity,
     /// The changed proxy less the whole: below zero if the change saves.

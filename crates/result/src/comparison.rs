@@ -118,6 +118,10 @@ pub struct ComparedSubject {
     /// What differs between the configurations of the reference and of this subject; null unless both are files whose
     /// routes give a request.
     pub differences: Option<ConfigurationDifferences>,
+    /// How its answer differs from that of the reference, a sentence for each difference: the measures are then not those of the same
+    /// work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answer_differences: Vec<String>,
     /// The measures that both have.
     pub measures: Vec<ComparedMeasure>,
 }

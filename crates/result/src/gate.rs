@@ -31,15 +31,33 @@ pub struct GateResult {
     pub same: Vec<GateLimit>,
     /// Arms of the study that the candidate does not change, and which are therefore not measured.
     pub unchanged: Vec<String>,
+    /// Arms in which the candidate does not answer as the reference does. It does other work there, so all limits failed.
+    #[serde(default)]
+    pub answer_differences: Vec<AnswerDifference>,
+}
+
+/// How the answer of a candidate differs from that of the reference in one arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerDifference {
+    /// The arm, as the study names it.
+    pub arm: String,
+    /// A sentence for each difference.
+    pub differences: Vec<String>,
 }
 
 impl GateResult {
     /// The current format.
     pub const FORMAT: &'static str = "hoptax.gate/1";
 
-    /// Whether a limit is exceeded.
+    /// Whether a limit is exceeded, or the candidate does other work than the reference.
     pub fn has_failed(&self) -> bool {
         self.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed)
+    }
+
+    /// Whether the candidate does other work than the reference in an arm.
+    pub fn does_other_work(&self, arm: &str) -> bool {
+        self.answer_differences.iter().any(|answer| answer.arm == arm)
     }
 
     /// Whether no limit could be judged.
@@ -104,7 +122,7 @@ pub struct GateLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateOutcome {
-    /// The whole interval lies beyond the limit.
+    /// The whole interval lies beyond the limit, or the candidate does not answer as the reference does.
     Failed,
     /// The whole interval lies within the limit.
     Passed,

@@ -52,13 +52,13 @@ pub use find::{
 };
 pub use find_arms::{ArmTrial, FindArmsResult, FoundArm};
 pub use finding::{Finding, Measured, Severity, Verdict};
-pub use gate::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
+pub use gate::{AnswerDifference, GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 pub use graph_run::{
     CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunCheck, GraphRunProxy,
     GraphRunResponse, GraphRunResult, GraphRunTargets, GraphSlice,
 };
 pub use load::{
-    Book, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan,
+    BodyBytes, Book, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan,
     Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadHistograms,
     LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun,
     Mode, NetworkPlan, Outliers, Pacing, Percentile, ProcessAccount, QuantileIntervals, Range, RunLeftOut,

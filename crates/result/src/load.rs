@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Finding, Reasons, Verdict};
 
 mod account;
+mod body;
 mod evidence;
 mod histograms;
 mod interval;
@@ -16,6 +17,7 @@ mod merged;
 mod written;
 
 pub use account::ProcessAccount;
+pub use body::BodyBytes;
 pub use evidence::{
     CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened,
     Outliers, Pacing, TlsResult, Window,
@@ -116,6 +118,9 @@ pub struct LoadResult {
     /// Of these, those that violate the protocol although their end is known, by what they violate.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deviations: BTreeMap<String, u64>,
+    /// Sizes of their bodies; null without a response with a status, and in results of other tools and of earlier versions.
+    #[serde(default)]
+    pub body_bytes: Option<BodyBytes>,
     /// Requests per second.
     pub rate: LoadRate,
     /// Requests answered per second from the start of the warm-up to the end of the record, however long before they were due. With a
@@ -219,6 +224,7 @@ impl LoadResult {
             reasons: Reasons::default(),
             statuses: BTreeMap::new(),
             deviations: BTreeMap::new(),
+            body_bytes: None,
             rate: LoadRate::default(),
             sustained_rate: None,
             latency: LatencySet::default(),

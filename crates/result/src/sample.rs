@@ -5,7 +5,7 @@ mod rates;
 use std::collections::BTreeMap;
 
 use crate::{
-    ArmKind, ArmResult, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
+    ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
     InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds, Mode,
     NetworkPlan, Pacing, QuantileIntervals, Range, Reasons, StudyPlan, StudyResult, Verdict, Waiting, Window,
 };
@@ -55,6 +55,7 @@ pub fn load() -> LoadResult {
         reasons: Reasons::default(),
         deviations: BTreeMap::new(),
         statuses: [(200, 200_000)].into(),
+        body_bytes: Some(BodyBytes { total: 12_800_000, ..BodyBytes::of(64) }),
         rate: LoadRate { target: Some(20_000.0), offered: 20_000.0, achieved: Some(20_000.0) },
         sustained_rate: Some(20_000.0),
         latency: LatencySet {

@@ -3,6 +3,7 @@
 //! Every number is a function of `rounds`: `hoptax_study::summary::fill` computes all of them from a result without
 //! numbers.
 
+mod answer;
 mod arm;
 mod histogram;
 mod machine;
@@ -22,9 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, SittingRecord, Verdict};
 
+pub use answer::Answer;
 pub use arm::{
-    Answer, ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse,
-    ResponseCost, Slices, StatusResult, TopDownPart,
+    ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse, ResponseCost,
+    Slices, StatusResult, TopDownPart,
 };
 pub use histogram::ResponseHistogram;
 pub use machine::{GeneratorUse, HostUse};

@@ -51,6 +51,7 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
         is_same: arm.kind == ArmKind::Same,
         keys: Vec::new(),
         differences: None,
+        answer_differences: of.map(|of| answer_differences(of, arm)).unwrap_or_default(),
         measures: of.map_or_else(Vec::new, |of| {
             OF_SLICES
                 .into_iter()
@@ -70,6 +71,12 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
         wall_seconds: result.plan.wall_seconds,
         subjects: others.map(subject).collect(),
     }
+}
+
+/// How the answer of an arm differs from that of the reference; empty if either is not known.
+pub(crate) fn answer_differences(reference: &ArmResult, arm: &ArmResult) -> Vec<String> {
+    let both = reference.answer.as_ref().zip(arm.answer.as_ref());
+    both.map(|(reference, answer)| reference.differences(answer)).unwrap_or_default()
 }
 
 /// One measure of an arm in comparison with the reference. None if a number is missing or withheld.

@@ -7,7 +7,9 @@ mod stored;
 
 use std::str::FromStr;
 
-use hoptax_result::{ComparedMeasure, GateLimit, GateOutcome, GateResult, StudyResult};
+use hoptax_result::{
+    AnswerDifference, ComparedMeasure, ComparedSubject, GateLimit, GateOutcome, GateResult, StudyResult,
+};
 use hoptax_stats::{rounds_needed, simultaneous, standard_error};
 
 use crate::comparison::{USUAL_MARGIN_SHARE, compare, rounds_to_complete};
@@ -64,26 +66,31 @@ impl FromStr for Candidate {
 ///
 /// **Method.** A limit is exceeded if the whole interval of the change lies beyond it, and held if the whole interval lies
 /// within. The intervals of all limits of all arms hold together ([`simultaneous`]), so a gate with many limits does not fail
-/// more often by chance. Those of the A/A arm are computed alike and decide nothing.
+/// more often by chance. Those of the A/A arm are computed alike and decide nothing. A candidate that answers otherwise than the
+/// reference does other work, so it fails all limits.
 pub fn judge(
     result: &StudyResult,
     (candidate, side_by_side): (&Candidate, &SideBySide),
     limits: &[Limit],
 ) -> GateResult {
-    let found: Vec<(&Pair, String, Vec<ComparedMeasure>)> = side_by_side
+    let found: Vec<(&Pair, String, ComparedSubject)> = side_by_side
         .pairs
         .iter()
-        .flat_map(|pair| measured(result, pair).into_iter().map(move |(arm, measures)| (pair, arm, measures)))
+        .flat_map(|pair| measured(result, pair).into_iter().map(move |(arm, subject)| (pair, arm, subject)))
         .collect();
     let comparisons = limits.len() * found.iter().filter(|(pair, ..)| !pair.is_same).count();
     let of = |is_same: bool| {
         let rows = found.iter().filter(|(pair, ..)| pair.is_same == is_same);
-        rows.flat_map(|(_, arm, measures)| {
-            limits.iter().map(|limit| judged(result, (arm, measures), limit, comparisons))
+        rows.flat_map(|(_, arm, subject)| {
+            limits.iter().map(|limit| judged(result, (arm, &subject.measures), limit, comparisons))
         })
         .collect::<Vec<_>>()
     };
-    GateResult {
+    let answers = found.iter().filter(|(pair, ..)| !pair.is_same).map(|(_, arm, subject)| AnswerDifference {
+        arm: arm.clone(),
+        differences: subject.answer_differences.clone(),
+    });
+    with_other_work_failed(GateResult {
         format: GateResult::FORMAT.to_owned(),
         study: result.name.clone(),
         verdict: result.verdict,
@@ -95,11 +102,21 @@ pub fn judge(
         limits: of(false),
         same: of(true),
         unchanged: side_by_side.unchanged.clone(),
-    }
+        answer_differences: answers.filter(|answer| !answer.differences.is_empty()).collect(),
+    })
 }
 
-/// The arms of a pair with the measures that both have: one for each combination of the conditions of the study.
-fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, Vec<ComparedMeasure>)> {
+/// The gate in which all limits of arms failed whose candidate does other work than the reference.
+fn with_other_work_failed(mut gate: GateResult) -> GateResult {
+    let is_other: Vec<bool> = gate.limits.iter().map(|limit| gate.does_other_work(&limit.arm)).collect();
+    for (limit, _) in gate.limits.iter_mut().zip(is_other).filter(|(_, is_other)| *is_other) {
+        (limit.outcome, limit.rounds_until_decided) = (GateOutcome::Failed, None);
+    }
+    gate
+}
+
+/// The arms of a pair in comparison with their references: one for each combination of the conditions of the study.
+fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, ComparedSubject)> {
     let conditions = |id: &str| {
         let rest = id.strip_prefix(&pair.other)?;
         (rest.is_empty() || rest.starts_with([' ', '{'])).then(|| rest.to_owned())
@@ -110,7 +127,7 @@ fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, Vec<ComparedMeasu
         // The margin only matters for decisions that a gate does not use.
         let comparison = compare(result, reference, USUAL_MARGIN_SHARE);
         let subject = comparison.subjects.into_iter().find(|subject| subject.subject.arm == arm.id)?;
-        Some((format!("{}{conditions}", pair.arm), subject.measures))
+        Some((format!("{}{conditions}", pair.arm), subject))
     };
     arms.filter_map(of).collect()
 }

@@ -142,7 +142,7 @@ pub struct RoundRecord {
     /// Capacity of each arm, by arm, if loads are shares of it. Measured once, before the first round.
     #[serde(default)]
     pub capacities: BTreeMap<usize, Capacity>,
-    /// What each given configuration answered before the first round, by arm.
+    /// What arms answered before the first round, if they were tried.
     #[serde(default)]
     pub answers: BTreeMap<usize, Answer>,
     /// The profile of each arm, by arm, if the study takes profiles.

@@ -16,11 +16,12 @@ pub fn activity(part: &Part, whole: &Answers, without: Option<&Answers>) -> Acti
     if part.proof.is_empty() {
         return Activity::Unknown { exercised_by };
     }
-    let by =
-        |answers: &Answers, statistic: &String| answers.moved.get(statistic).copied().unwrap_or_default();
+    let by = |answers: &Answers, statistic: &String| {
+        answers.answer.statistics.get(statistic).copied().unwrap_or_default()
+    };
     let tells =
         |statistic: &&&String| without.is_none_or(|without| by(without, statistic) < by(whole, statistic));
-    match part.moved(whole.moved.keys()).iter().find(tells) {
+    match part.moved(whole.answer.statistics.keys()).iter().find(tells) {
         Some(statistic) => Activity::Exercised { statistic: (*statistic).clone() },
         None => Activity::NotExercised { statistics: part.proof.clone(), exercised_by },
     }
@@ -29,16 +30,15 @@ pub fn activity(part: &Part, whole: &Answers, without: Option<&Answers>) -> Acti
 #[cfg(test)]
 mod tests {
     use hoptax_bootstrap::parts::PartKind;
+    use hoptax_result::Answer;
 
     use super::*;
     use crate::variant::tests::part;
 
     fn answers(moved: &[(&str, u64)]) -> Answers {
-        Answers {
-            statuses: [(200, 10)].into(),
-            failures: [].into(),
-            moved: moved.iter().map(|(name, by)| ((*name).to_owned(), *by)).collect(),
-        }
+        let statistics = moved.iter().map(|(name, by)| ((*name).to_owned(), *by)).collect();
+        let answer = Answer { statuses: [(200, 10)].into(), statistics, ..Answer::default() };
+        Answers { answer, failures: [].into() }
     }
 
     fn with_proof(pattern: &str) -> Part {

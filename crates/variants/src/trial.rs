@@ -14,7 +14,7 @@ use std::time::Duration;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_host::child::last_lines_of;
 use hoptax_host::command::{self, CommandError};
-use hoptax_result::LoadResult;
+use hoptax_result::{Answer, LoadResult};
 use hoptax_subject::envoy::process::{ProxyError, ProxySpec, Source};
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::{OriginError, OriginProcess};
@@ -81,17 +81,17 @@ pub struct Trial<'a> {
     pub folder: PathBuf,
     /// The folder of the certificates.
     pub certificates: &'a Path,
+    /// The server that stands for every cluster.
+    pub origin: SocketAddr,
 }
 
 /// What the requests got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answers {
-    /// Responses by status.
-    pub statuses: BTreeMap<u16, u64>,
+    /// The responses, and how far the statistics moved.
+    pub answer: Answer,
     /// Failed requests by kind.
     pub failures: BTreeMap<String, u64>,
-    /// How far the statistics moved, by name; only those that did.
-    pub moved: BTreeMap<String, u64>,
 }
 
 /// Why a variant cannot be tried.
@@ -176,9 +176,15 @@ impl Trial<'_> {
         let proxy = spec.start()?.wait_unless(stop).map_err(|error| spec.explained(error, stop))?;
         let before = proxy.all_statistics()?.unwrap_or_default();
         let result = self.send(proxy.address, request, stop)?;
-        let moved = proxy.all_statistics()?.unwrap_or_default().grown_since(&before);
+        let answer = Answer {
+            statuses: result.statuses,
+            body_bytes: result.body_bytes,
+            // Only these requests have gone through the proxy.
+            reached_origin: proxy.requests_to(&[self.origin])?,
+            statistics: proxy.all_statistics()?.unwrap_or_default().grown_since(&before),
+        };
         proxy.end()?;
-        Ok(Answers { statuses: result.statuses, failures: result.failures, moved })
+        Ok(Answers { answer, failures: result.failures })
     }
 
     fn send(

@@ -267,6 +267,7 @@ mod tests {
                 is_same: false,
                 keys: Vec::new(),
                 differences: None,
+                answer_differences: Vec::new(),
                 measures: Vec::new(),
             };
             add_differences(&mut compared, &first, &subject);

@@ -165,7 +165,7 @@ fn measure(
     let configuration = arguments.config.canonicalize().map_err(|error| {
         Failure::environment(format!("cannot find `{}`: {error}", arguments.config.display()))
     })?;
-    let statuses: Vec<u16> = tries.answers.statuses.keys().copied().collect();
+    let statuses: Vec<u16> = tries.answers.answer.statuses.keys().copied().collect();
     let source = Source {
         configuration: &configuration,
         listener: &passed.listener.name,

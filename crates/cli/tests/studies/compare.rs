@@ -45,6 +45,11 @@ fn subjects_are_measured_side_by_side_and_compared_with_the_first() {
         assert!(burn["difference"]["estimate"].as_f64() > Some(0.0), "{burn}");
     }
     assert_eq!(of("B")["subject"]["name"], "control/burn{us=80}");
+    assert!(subjects.iter().all(|subject| subject["answer_differences"].is_null()), "{comparison}");
+    let result: Value = serde_json::from_str(&fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
+    let answers = result["arms"].as_array().unwrap().iter().filter(|arm| arm["compared_with"] == "A");
+    let reached: Vec<&Value> = answers.map(|arm| &arm["answer"]["reached_origin"]).collect();
+    assert_eq!(reached, [10, 10], "both were tried: {result}");
 }
 
 #[test]

@@ -65,6 +65,62 @@ fn a_candidate_that_costs_more_fails_and_reports_in_every_format() {
     assert_eq!(left.count(), 0, "the temporary study file is removed");
 }
 
+/// A proxy whose only route ends in `action`.
+fn proxy(action: &str) -> String {
+    format!(
+        r#"static_resources:
+  listeners:
+  - name: web
+    address: {{socket_address: {{address: 0.0.0.0, port_value: 8080}}}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+          route_config:
+            virtual_hosts: [{{name: shop, domains: ["*"], routes: [{{match: {{prefix: /}}, {action}}}]}}]
+  clusters:
+  - name: shop
+    type: STRICT_DNS
+    load_assignment:
+      cluster_name: shop
+      endpoints: [{{lb_endpoints: [{{endpoint: {{address: {{socket_address: {{address: shop.internal, port_value: 80}}}}}}}}]}}]
+"#
+    )
+}
+
+/// The candidate answers itself, with the status and the size of the origin's answer: only the origin can tell.
+#[test]
+fn a_cheaper_candidate_that_does_other_work_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    fs::create_dir(folder.path().join("conf")).unwrap();
+    write("edge.yaml", &STUDY.replace("  - baseline\n", ""));
+    write("conf/old.yaml", &proxy("route: {cluster: shop}"));
+    let body = "x".repeat(64);
+    write("new.yaml", &proxy(&format!("direct_response: {{status: 200, body: {{inline_string: {body}}}}}")));
+    let mut command = hoptax();
+    command.current_dir(folder.path()).args(["gate", "edge.yaml", "--candidate", "config=new.yaml"]);
+    command.args(["--rounds", "2", "--fail-on", "cpu>+3%", "--json", "gate.json", "--junit", "gate.xml"]);
+    let ran = ran(&mut command);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let gate = checked("gate", &read("gate.json"));
+    let differences = serde_json::json!(["no requests reach the origin instead of all requests"]);
+    assert_eq!(gate["answer_differences"], serde_json::json!([{"arm": "ours", "differences": differences}]));
+    assert_eq!((&gate["limits"][0]["outcome"], ran.code), (&"failed".into(), Some(1)), "{}", ran.stderr);
+    assert!(
+        ran.stdout.trim_start().starts_with("failed: config=new.yaml answers differently"),
+        "{}",
+        ran.stdout
+    );
+    assert!(read("gate.xml").contains("failures=\"1\""), "{}", read("gate.xml"));
+}
+
 #[test]
 fn invalid_gates_are_refused_with_the_reason() {
     let limit = ["--fail-on", "cpu>+3%"];

@@ -68,7 +68,7 @@ pub(crate) enum Event {
         /// Its stream.
         stream: StreamId,
         /// Why it fails if it was sent again often enough.
-        failure: Failure,
+        cause: Cause,
     },
     /// A connection must accept no further request.
     Drain(ConnectionId),

@@ -56,11 +56,11 @@ fn unwritten_requests_of_a_broken_connection_move_to_the_next() {
     machine.handle(Event::Ready { connection: first, requests: 10, streams: 3 });
     assert_eq!(machine.next_action(), Some(Action::Open(first)));
     assert_eq!(machine.next_action(), Some(Action::Write { connection: first, slot: SlotId(0) }));
-    machine.handle(Event::Failed { connection: first, failure: Failure::Reset });
+    machine.handle(Event::Failed { connection: first, cause: Failure::Reset.into() });
     let second = machine.current(LaneId(0)).unwrap();
     let expected = [
         Action::Close { connection: first, was_open: true },
-        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset), backs_off: false },
+        Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset.into()), backs_off: false },
         Action::Open(second),
     ];
     assert_eq!(actions(&mut machine), expected);
@@ -91,13 +91,13 @@ fn a_request_that_is_handed_back_goes_to_another_connection_before_younger_ones(
     let first = open(&mut machine, 10);
     machine.request(SlotId(2));
     assert_eq!(actions(&mut machine).len(), 1);
-    let failure = Failure::Unprocessed;
-    machine.handle(Event::HandedBack { connection: first, stream: StreamId(2), failure });
+    let cause = Failure::Unprocessed.into();
+    machine.handle(Event::HandedBack { connection: first, stream: StreamId(2), cause });
     let second = machine.current(LaneId(0)).unwrap();
     assert_eq!(actions(&mut machine), [Action::SendAgain(SlotId(2)), Action::Open(second)]);
     assert_eq!(machine.state(first), State::Draining { in_flight: 1 });
     machine.request(SlotId(1));
-    machine.handle(Event::HandedBack { connection: first, stream: StreamId(0), failure });
+    machine.handle(Event::HandedBack { connection: first, stream: StreamId(0), cause });
     // The first connection has no request left.
     let close = Action::Close { connection: first, was_open: true };
     assert_eq!(actions(&mut machine), [close, Action::SendAgain(SlotId(0))]);
@@ -117,8 +117,8 @@ fn a_request_that_every_connection_hands_back_fails_at_last() {
         // Every other one already at its handshake.
         if connections % 2 == 0 {
             machine.handle(Event::Ready { connection, requests: 10, streams: 1 });
-            let failure = Failure::reset(7);
-            machine.handle(Event::HandedBack { connection, stream: StreamId(0), failure });
+            let cause = Failure::reset(7).into();
+            machine.handle(Event::HandedBack { connection, stream: StreamId(0), cause });
         } else {
             machine.handle(Event::Drain(connection));
         }
@@ -128,6 +128,6 @@ fn a_request_that_every_connection_hands_back_fails_at_last() {
         }
     };
     assert_eq!(connections, u32::from(MAX_SENT_AGAIN) + 1);
-    let end = End::Failed(Failure::Unprocessed);
+    let end = End::Failed(Failure::Unprocessed.into());
     assert_eq!(ended, Action::End { slot: SlotId(0), end, backs_off: true });
 }

@@ -1,7 +1,7 @@
 //! The requests that wait in a lane: for its connection to open, or for others on it to end.
 
 use super::{Action, ConnectionId, Connections, End, LaneId, Place, SlotId, State};
-use crate::recording::Failure;
+use crate::failure::Cause;
 
 /// How often a request is sent again at most. A lane's oldest request is written first, so of those that a server hands back together,
 /// each connection answers some: a request with 100 others is answered at last if each connection answers ten.
@@ -80,10 +80,10 @@ impl Connections {
     }
 
     /// Lets a request that no connection has any more wait for the next one, or ends it if that has been tried often enough.
-    pub(super) fn send_again(&mut self, slot: SlotId, failure: Failure) {
+    pub(super) fn send_again(&mut self, slot: SlotId, cause: Cause) {
         let sent_again = &mut self.slots[slot.index()].sent_again;
         if *sent_again == MAX_SENT_AGAIN {
-            return self.end(slot, End::Failed(failure), true);
+            return self.end(slot, End::Failed(cause), true);
         }
         *sent_again += 1;
         self.actions.push_back(Action::SendAgain(slot));

@@ -55,6 +55,7 @@ pub(super) fn result(
         reasons: all.reasons.clone(),
         statuses: all.statuses.clone(),
         deviations: deviations(&all),
+        body_bytes: all.body_bytes,
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         sustained_rate: sustained_rate(&all, spec.warmup + recorded.time),
         latency: all.latencies(),

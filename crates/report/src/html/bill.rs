@@ -46,7 +46,7 @@ pub fn bill(result: &BillResult) -> Result<String, HtmlError> {
 #[derive(Serialize)]
 struct Page<'a> {
     configuration: &'a str,
-    sentences: [String; 2],
+    sentences: Vec<String>,
     subject: String,
     verdict: &'static str,
     verdict_text: &'static str,
@@ -92,10 +92,11 @@ mod tests {
         let page = bill(&fixture::bill()).unwrap();
         let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}: {page}"));
         assert!(
-            at("This proxy costs") < at("The most expensive part")
+            at("answers differently from the whole") < at("This proxy costs")
+                && at("This proxy costs") < at("The most expensive part")
                 && at("The most expensive part") < at("<svg")
         );
-        assert!(at("<svg") < at("All numbers") && at("All numbers") < at("What if"));
+        assert!(at("<svg") < at("All numbers") && at("All numbers") < at("<h2>What if"));
         assert!(
             at("Do the parts add up?") < at("Not exercised") && at("Not exercised") < at("What was replaced")
         );

@@ -3,7 +3,7 @@
 mod imported;
 mod merged;
 
-use hoptax_result::{EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, TlsResult};
+use hoptax_result::{BodyBytes, EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, TlsResult};
 
 use super::rows::Rows;
 use super::{Paint, Style, account, findings};
@@ -42,6 +42,17 @@ pub fn load(result: &LoadResult, style: Style) -> String {
         text += &format!("         {line}\n");
     }
     text
+}
+
+/// The sizes of bodies, after the statuses of their responses.
+fn body_sizes(bytes: BodyBytes) -> String {
+    let BodyBytes { smallest, largest, .. } = bytes;
+    let sizes = if smallest == largest {
+        grouped(smallest as f64, 0)
+    } else {
+        format!("{} to {}", grouped(smallest as f64, 0), grouped(largest as f64, 0))
+    };
+    format!("; bodies of {sizes} bytes")
 }
 
 fn heading(result: &LoadResult, style: Style) -> String {
@@ -188,7 +199,8 @@ fn accounts(result: &LoadResult) -> String {
     if !result.statuses.is_empty() {
         let statuses =
             result.statuses.iter().map(|(status, number)| format!("{} of {status}", count(*number)));
-        text += &format!("statuses   {}\n", listed(statuses.collect()));
+        let bodies = result.body_bytes.map(body_sizes).unwrap_or_default();
+        text += &format!("statuses   {}{bodies}\n", listed(statuses.collect()));
     }
     if !result.deviations.is_empty() {
         let deviations =

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Book, Reasons};
 
-use super::{Capacity, Disturbance, GeneratorUse, Parts, PlannedNetwork, PlannedSubject, RoundNumbers};
+use super::{
+    Answer, Capacity, Disturbance, GeneratorUse, Parts, PlannedNetwork, PlannedSubject, RoundNumbers,
+};
 
 /// The results of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +71,8 @@ pub struct ArmResult {
     /// Statistics of the proxy that show that its function was not active, or not removed; the numbers then describe
     /// something else.
     pub unproven: Vec<String>,
-    /// What its proxies answered before the first round, if one has a configuration of the user.
+    /// What it answered before the first round, if it has a configuration or a server of the user, or is compared with another arm
+    /// that is no baseline.
     #[serde(default)]
     pub answer: Option<Answer>,
     /// Processor use of all proxies under the closed loop.
@@ -102,17 +105,6 @@ impl ArmResult {
     pub fn network(&self) -> Option<&PlannedNetwork> {
         self.subject.as_ref()?.network.as_ref()
     }
-}
-
-/// What the first requests through a configuration of the user got. Later responses are expected to have these statuses,
-/// unless the load states others.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    /// Number of responses by status.
-    pub statuses: BTreeMap<u16, u64>,
-    /// How far statistics of the proxy grew meanwhile, by name; only those that grew.
-    pub statistics: BTreeMap<String, u64>,
 }
 
 /// CPU time of the proxies of an arm in one layer: a part of the kernel, a library, or a part of the proxy.

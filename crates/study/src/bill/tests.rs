@@ -198,6 +198,7 @@ fn a_change_costs_what_the_changed_proxy_uses_more_than_the_whole() {
         change: "lua -> nothing".to_owned(),
         arm: arm.map(str::to_owned),
         not_measured: arm.is_none().then(|| "it answers otherwise".to_owned()),
+        answer_differences: Vec::new(),
         activity: Activity::Unknown { exercised_by: None },
         difference: Charge::default(),
     };

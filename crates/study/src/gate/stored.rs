@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, GateLimit, GateOutcome, GateResult, Interval, ReferenceRun,
-    StoredReference, StudyResult, Verdict,
+    AnswerDifference, ArmKind, ArmResult, CostMeasure, GateLimit, GateOutcome, GateResult, Interval,
+    ReferenceRun, StoredReference, StudyResult, Verdict,
 };
 use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
 
-use super::Limit;
-use crate::comparison::level;
+use super::{Limit, with_other_work_failed};
+use crate::comparison::{answer_differences, level};
 use crate::sittings::differences_but_for_the_proxy;
 
 /// Runs of the reference that are needed: one says nothing of how much sittings differ.
@@ -62,7 +62,12 @@ pub fn judge_by_stored(
         .flat_map(|arm| limits.iter().map(|limit| judged(result, &arm.id, &used, (limit, confidence))))
         .collect();
     let version = result.environment.proxy_version.as_ref();
-    Ok(GateResult {
+    let answers = arms.iter().map(|arm| AnswerDifference {
+        arm: arm.id.clone(),
+        differences: used.last().map(|last| differences_from(&last.result, arm)).unwrap_or_default(),
+    });
+    let answer_differences = answers.filter(|answer| !answer.differences.is_empty()).collect();
+    Ok(with_other_work_failed(GateResult {
         format: GateResult::FORMAT.to_owned(),
         study: result.name.clone(),
         verdict: result.verdict,
@@ -79,7 +84,14 @@ pub fn judge_by_stored(
         limits,
         same: Vec::new(),
         unchanged: Vec::new(),
-    })
+        answer_differences,
+    }))
+}
+
+/// How the answer of an arm differs from that of an earlier run.
+fn differences_from(earlier: &StudyResult, arm: &ArmResult) -> Vec<String> {
+    let reference = earlier.arms.iter().find(|other| other.id == arm.id);
+    reference.map(|reference| answer_differences(reference, arm)).unwrap_or_default()
 }
 
 /// Why a result is no sitting of the reference.

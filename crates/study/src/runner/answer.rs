@@ -1,17 +1,19 @@
-//! What the first requests to a configuration or a server of the user get: what it should answer is not known.
+//! What the first requests to an arm get: what a configuration or a server of the user should answer is not known, and arms whose
+//! costs are compared should do the same work.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use hoptax_load::{Failure, Recording, Release, Run, Worker, WorkerSpec, now_ns};
-use hoptax_result::Answer;
-use hoptax_subject::envoy::process::Proxy;
+use hoptax_result::{Answer, ArmKind};
+use hoptax_subject::envoy::process::{Proxy, Statistics};
 use hoptax_subject::lab::Lab;
 
-use super::ArmError;
-use super::subjects::TIMEOUT;
+use super::ends::Ends;
+use super::subjects::{TIMEOUT, of};
 use super::traffic::traffic;
+use super::{ArmError, RunError};
 use crate::plan::{Arm, DRAIN, Plan};
 
 /// Number of first requests. Rate limits of single digits per second are usual, so more would mostly be refused.
@@ -19,19 +21,115 @@ const REQUESTS: u64 = 10;
 /// Time limit for them, nanoseconds.
 const LIMIT_NS: u64 = 60_000_000_000;
 
-/// Sends the first requests to an arm with requests of its own. `proxy` is the first with a given configuration, if any.
-pub(super) fn try_requests(
+/// Whether an arm gets first requests: one with a configuration or a server of the user, and one that is compared with another
+/// arm that is no baseline, or to which another one is compared. What a function costs in addition to a baseline may include that it
+/// answers otherwise.
+pub(super) fn is_tried(plan: &Plan, number: usize) -> bool {
+    let Some(arm) = plan.arms.get(number) else { return false };
+    let is_plain = |number: usize| {
+        plan.arms.get(number).is_none_or(|arm| matches!(arm.kind, ArmKind::Baseline | ArmKind::Direct))
+    };
+    let is_compared = || {
+        arm.compared_with.is_some_and(|other| !is_plain(other))
+            || (!is_plain(number) && plan.arms.iter().any(|other| other.compared_with == Some(number)))
+    };
+    arm.request.is_some() || (plan.timeline.is_none() && is_compared())
+}
+
+/// An arm with its proxies in passing order, and the addresses of its origins.
+#[derive(Clone, Copy)]
+pub(super) struct Tried<'a> {
+    pub(super) arm: &'a Arm,
+    pub(super) proxies: &'a [Proxy],
+    pub(super) origins: &'a [SocketAddr],
+    pub(super) ends: Ends<'a>,
+}
+
+/// What the proxies of an arm counted at one moment.
+struct Counted {
+    /// The statistics of the first proxy with a given configuration.
+    statistics: Statistics,
+    /// Requests to the origins.
+    to_origin: Option<u64>,
+}
+
+impl Tried<'_> {
+    /// Sends the first requests to the arm at `address`.
+    pub(super) fn answer(
+        self,
+        plan: &Plan,
+        address: SocketAddr,
+        lab: Option<&Lab>,
+        stop: &AtomicBool,
+    ) -> Result<Answer, RunError> {
+        let Self { arm, ends, .. } = self;
+        let before = self.counted()?;
+        let sent = ends.at_callers(|| send(plan, arm, ends.reached_at(address), lab, stop))?;
+        let recording = sent.map_err(of(arm))?;
+        let after = self.counted()?;
+        if arm.request.is_some() {
+            self.judge(plan, &recording).map_err(of(arm))?;
+        }
+        Ok(Answer {
+            statuses: recording.statuses,
+            body_bytes: recording.body_bytes,
+            reached_origin: after
+                .to_origin
+                .zip(before.to_origin)
+                .map(|(after, before)| after.saturating_sub(before)),
+            statistics: after.statistics.grown_since(&before.statistics),
+        })
+    }
+
+    fn counted(self) -> Result<Counted, RunError> {
+        let mut counted = Counted { statistics: Statistics::default(), to_origin: None };
+        let given = self.given().map(Proxy::id);
+        for (number, proxy) in self.proxies.iter().enumerate() {
+            let is_near = self.arm.chain.is_near(number);
+            let read = || -> Result<_, ArmError> {
+                let statistics = if Some(proxy.id()) == given { proxy.all_statistics()? } else { None };
+                Ok((statistics, proxy.requests_to(self.origins)?))
+            };
+            let (statistics, requests) = self.ends.at_servers(is_near, read)?.map_err(of(self.arm))?;
+            counted.statistics = statistics.unwrap_or(counted.statistics);
+            counted.to_origin = match (counted.to_origin, requests) {
+                (Some(sum), Some(requests)) => Some(sum + requests),
+                (sum, requests) => sum.or(requests),
+            };
+        }
+        Ok(counted)
+    }
+
+    /// The first proxy with a given configuration.
+    fn given(&self) -> Option<&Proxy> {
+        let number = self.arm.chain.hops.iter().position(|hop| hop.given.is_some())?;
+        self.proxies.get(number)
+    }
+
+    /// Whether later responses of a configuration or a server of the user can be expected to be as the first ones.
+    fn judge(self, plan: &Plan, recording: &Recording) -> Result<(), ArmError> {
+        let number = |count: u64| count.to_string();
+        let words = |(kind, count): (&Failure, &u64)| recording.reasons.words(kind.as_str(), *count, number);
+        let failures: Vec<String> = recording.failures.iter().map(words).collect();
+        let are_stated = plan.loads.iter().all(|load| !load.expect.is_empty());
+        judge(&recording.statuses, &failures, are_stated).map_err(|why| {
+            let log = |proxy: &Proxy| format!("; the log of the proxy is `{}`", proxy.log().display());
+            ArmError::Given(why + &self.given().map(log).unwrap_or_default())
+        })
+    }
+}
+
+/// Sends the requests, one after the other, and accepts every status.
+fn send(
     plan: &Plan,
     arm: &Arm,
-    (proxy, address): (Option<&Proxy>, SocketAddr),
+    address: SocketAddr,
     lab: Option<&Lab>,
     stop: &AtomicBool,
-) -> Result<Answer, ArmError> {
-    let Some(load) = plan.loads.first() else { return Ok(Answer::default()) };
-    let statistics = || proxy.map_or(Ok(None), Proxy::all_statistics).map(Option::unwrap_or_default);
-    let before = statistics()?;
+) -> Result<Recording, ArmError> {
+    let mut recording = Recording::new();
+    let Some(load) = plan.loads.iter().find(|load| arm.takes_part(load)) else { return Ok(recording) };
     let mut traffic = traffic(plan, arm, load, address, (lab, None))?;
-    // Every status is an answer.
     traffic.expectation.statuses = (200..600).collect();
     let mut worker = Worker::connect(&WorkerSpec::single(traffic, 1, TIMEOUT, plan.seed))?;
     let start_ns = now_ns();
@@ -39,18 +137,8 @@ pub(super) fn try_requests(
         requests: Some(REQUESTS),
         ..Run::new(Release::Closed, start_ns, start_ns + LIMIT_NS, DRAIN.as_nanos() as u64)
     };
-    let mut recording = Recording::new();
     worker.run(run, &mut recording, stop).map_err(|error| ArmError::Given(error.to_string()))?;
-    let after = statistics()?;
-    let number = |count: u64| count.to_string();
-    let words = |(kind, count): (&Failure, &u64)| recording.reasons.words(kind.as_str(), *count, number);
-    let failures: Vec<String> = recording.failures.iter().map(words).collect();
-    let are_stated = plan.loads.iter().all(|load| !load.expect.is_empty());
-    judge(&recording.statuses, &failures, are_stated).map_err(|why| {
-        let log = |proxy: &Proxy| format!("; the log of the proxy is `{}`", proxy.log().display());
-        ArmError::Given(why + &proxy.map(log).unwrap_or_default())
-    })?;
-    Ok(Answer { statuses: recording.statuses, statistics: after.grown_since(&before) })
+    Ok(recording)
 }
 
 /// Whether later responses can be expected to be as the first ones, or why not. `are_stated` says that all loads state the

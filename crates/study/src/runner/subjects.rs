@@ -265,7 +265,7 @@ impl Subjects {
                 }
             }
         }
-        let mut all = connect_all(plan, copies, (&addresses, &networks, lab.as_ref()), answers, stop)?;
+        let mut all = connect_all(plan, copies, (&addresses, &networks, link, lab.as_ref()), answers, stop)?;
         read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, generations, companion, files })
     }

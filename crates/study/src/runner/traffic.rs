@@ -24,7 +24,7 @@ use crate::provenance::sha256;
 /// The gRPC method that is called: the origin's echo.
 const ECHO: &str = "/hoptax.echo.v1.Echo/Unary";
 
-/// The requests of an arm under a load. `answer` is what its given configuration answered first, if it has one.
+/// The requests of an arm under a load. `answer` is what it answered first, if it was tried.
 pub(super) fn traffic(
     plan: &Plan,
     arm: &Arm,
@@ -45,7 +45,7 @@ pub(super) fn traffic(
     })?;
     let mut traffic = Traffic::from(target);
     traffic.set_streams(1, USUAL_BYTES);
-    traffic.expectation.statuses = expected_statuses(load, answer);
+    traffic.expectation.statuses = expected_statuses(arm, load, answer);
     if let (Some(lab), Some(tls)) = (lab, given_tls) {
         traffic.set_tls(&security_of_given(lab, tls, traffic.alpn(), plan.resumes(load))?);
         return Ok(traffic);
@@ -58,10 +58,10 @@ pub(super) fn traffic(
     Ok(traffic)
 }
 
-/// The expected statuses of responses: those that the load states, or else those of the first answer of a given
-/// configuration. All below 400 if empty.
-pub(crate) fn expected_statuses(load: &Load, answer: Option<&Answer>) -> Vec<u16> {
-    match answer {
+/// The expected statuses of responses of an arm: those that the load states, or else those of the first answer if the user gave
+/// its configuration or its server. All below 400 if empty.
+pub(crate) fn expected_statuses(arm: &Arm, load: &Load, answer: Option<&Answer>) -> Vec<u16> {
+    match answer.filter(|_| arm.request.is_some()) {
         Some(answer) if load.expect.is_empty() => answer.statuses.keys().copied().collect(),
         _ => load.expect.clone(),
     }

@@ -37,7 +37,7 @@ impl Proxies<'_> {
     }
 }
 
-/// The subject of an arm of `plan`. `answer` is what its given configuration answered first, if it has one.
+/// The subject of an arm of `plan`. `answer` is what it answered first, if it was tried.
 pub(super) fn planned(
     plan: &Plan,
     arm: &Arm,
@@ -61,7 +61,7 @@ pub(super) fn planned(
             .loads
             .iter()
             .filter(|load| arm.takes_part(load))
-            .map(|load| (load.name.clone(), expected_statuses(load, answer)))
+            .map(|load| (load.name.clone(), expected_statuses(arm, load, answer)))
             .collect(),
         request: arm.request.as_ref().map(planned_request),
         account: account.map(ToString::to_string),

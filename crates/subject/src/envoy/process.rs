@@ -413,6 +413,15 @@ impl Proxy {
         read.map(Option::unwrap_or_default).map_err(|cause| self.no_statistics(cause))
     }
 
+    /// Requests that it sent to endpoints with these addresses, retries included; none if it has no such endpoint or no admin interface.
+    ///
+    /// # Errors
+    /// When its admin interface does not respond.
+    pub fn requests_to(&self, addresses: &[SocketAddr]) -> Result<Option<u64>, ProxyError> {
+        let read = self.admin.map(|admin| admin::requests_to(admin, addresses)).transpose();
+        read.map(Option::flatten).map_err(|cause| self.no_statistics(cause))
+    }
+
     fn no_statistics(&self, cause: String) -> ProxyError {
         let (log, last_lines) = (self.child.log().to_owned(), self.child.last_lines(LOG_LINES));
         ProxyError::NoStatistics { cause, log, last_lines }

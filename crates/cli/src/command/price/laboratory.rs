@@ -116,7 +116,13 @@ impl Laboratory {
     }
 
     fn trial<'t>(&'t self, arm: &str, envoy: &'t Envoy) -> Trial<'t> {
-        Trial { envoy, program: &self.program, folder: self.folder_of(arm), certificates: &self.certificates }
+        Trial {
+            envoy,
+            program: &self.program,
+            folder: self.folder_of(arm),
+            certificates: &self.certificates,
+            origin: self.stubs.origin.address,
+        }
     }
 
     /// The folder of a variant.

@@ -35,7 +35,7 @@ pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) 
             method: request.method.clone(),
             url: format!("{scheme}://{}{}", request.host, request.path),
             headers: request.headers.iter().map(|(name, _)| name.clone()).collect(),
-            statuses: tries.answers.statuses.keys().copied().collect(),
+            statuses: tries.answers.answer.statuses.keys().copied().collect(),
         },
         parts: parts.collect(),
         changes: tries.changes.iter().map(|change| self::change(change, &tries.answers)).collect(),
@@ -49,7 +49,8 @@ pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) 
 fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
     let TriedChange { change, proof, tried } = change;
     let obstacle = tried.obstacle(whole);
-    let mut moved = tried.outcome.as_ref().map(|answers| answers.moved.keys()).into_iter().flatten();
+    let mut moved =
+        tried.outcome.as_ref().map(|answers| answers.answer.statistics.keys()).into_iter().flatten();
     let is_own = |name: &&String| proof.iter().any(|pattern| is_matched(name, pattern));
     let activity = match moved.find(is_own) {
         _ if proof.is_empty() => Activity::Unknown { exercised_by: None },
@@ -60,6 +61,11 @@ fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
         change: change.to_string(),
         arm: obstacle.is_none().then(|| tried.variant.arm.clone()),
         not_measured: obstacle,
+        answer_differences: tried
+            .outcome
+            .as_ref()
+            .map(|answers| whole.answer.differences(&answers.answer))
+            .unwrap_or_default(),
         activity,
         difference: Charge::default(),
     }

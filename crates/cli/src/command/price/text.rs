@@ -98,7 +98,8 @@ pub(super) fn trials(passed: &Passed, tries: &Tries) -> String {
 }
 
 fn answers(answers: &Answers) -> String {
-    let statuses = answers.statuses.iter().map(|(status, number)| format!("{number} of status {status}"));
+    let statuses =
+        answers.answer.statuses.iter().map(|(status, number)| format!("{number} of status {status}"));
     let failures = answers.failures.iter().filter(|(kind, _)| !kind.starts_with("status"));
     let failures = failures.map(|(kind, number)| format!("{number} {kind}"));
     let all: Vec<String> = statuses.chain(failures).collect();
@@ -114,7 +115,7 @@ fn described(part: &Part, whole: &Answers, without: &Tried) -> String {
             format!("not exercised: it changes none of {}{by}", statistics.join(", "))
         }
         Activity::Exercised { statistic } => {
-            let by = whole.moved.get(&statistic).copied().unwrap_or_default();
+            let by = whole.answer.statistics.get(&statistic).copied().unwrap_or_default();
             format!("{statistic} +{by}")
         }
     }

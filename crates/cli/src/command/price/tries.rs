@@ -66,7 +66,7 @@ pub(super) fn try_variants(
     let attempt = |name: String, variant: Variant| laboratory.attempt(name, variant, listener, interrupt);
     let whole = attempt("whole".to_owned(), Variant::whole(request))?;
     let answers = match &whole.outcome {
-        Ok(answers) if !answers.statuses.is_empty() => answers.clone(),
+        Ok(answers) if !answers.answer.statuses.is_empty() => answers.clone(),
         Ok(answers) => {
             let kinds = answers.failures.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(Failure::bad_input(format!(

@@ -7,15 +7,17 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use hoptax_host::accounting::memory_bytes;
+use hoptax_host::link::Link;
 use hoptax_host::network::Network;
 use hoptax_load::{RequestsPerConnection, Worker, WorkerSpec};
 use hoptax_result::{Answer, Opened};
 use hoptax_subject::lab::Lab;
 
+use super::super::answer::{self, Tried};
 use super::super::ends::{Ends, Networks};
 use super::super::origins::Origins;
 use super::super::traffic::traffic;
-use super::super::{ArmError, RunError, answer, external};
+use super::super::{ArmError, RunError, external};
 use super::{Started, Subject, TIMEOUT, of};
 use crate::plan::{Arm, Plan};
 use crate::provenance::arm_hash;
@@ -59,12 +61,12 @@ impl Connections {
     }
 }
 
-/// Connects the generator to all copies of all arms. `answers` gets what arms with requests of their own answer first, if
-/// it has none.
+/// Connects the generator to all copies of all arms. `answers` gets what arms answer first, if it has none; see
+/// [`answer::is_tried`].
 pub(super) fn connect_all(
     plan: &Plan,
     copies: Vec<Started>,
-    (origins, networks, lab): (&Origins, &Networks, Option<&Lab>),
+    (origins, networks, link, lab): (&Origins, &Networks, Option<&Link>, Option<&Lab>),
     answers: &mut BTreeMap<usize, Answer>,
     stop: &AtomicBool,
 ) -> Result<Vec<Subject>, RunError> {
@@ -75,13 +77,13 @@ pub(super) fn connect_all(
         let without_proxies = || Ok(external::address(arm)?.or(origins.of(arm).first().copied()));
         let first = copy.proxies.first().map(|proxy| proxy.address);
         let address = first.map_or_else(without_proxies, |address| Ok(Some(address))).map_err(of(arm))?;
-        if let (Some(address), Some(_), false) = (address, &arm.request, answers.contains_key(&planned.arm)) {
-            let number = arm.chain.hops.iter().position(|hop| hop.given.is_some());
-            let proxy = number.and_then(|at| copy.proxies.get(at));
-            let tried = answer::try_requests(plan, arm, (proxy, address), lab, stop);
-            answers.insert(planned.arm, tried.map_err(of(arm))?);
-        }
         let network = networks.get(&planned.arm).map(Rc::clone);
+        let is_missing = answer::is_tried(plan, planned.arm) && !answers.contains_key(&planned.arm);
+        if let Some(address) = address.filter(|_| is_missing) {
+            let ends = Ends { link, network: network.as_deref() };
+            let tried = Tried { arm, proxies: &copy.proxies, origins: &origins.of(arm), ends };
+            answers.insert(planned.arm, tried.answer(plan, address, lab, stop)?);
+        }
         all.push(subject(plan, arm, copy, (address, network), (lab, answers.get(&planned.arm)))?);
     }
     Ok(all)

@@ -40,6 +40,34 @@ impl Statistics {
     }
 }
 
+/// The clusters of `/clusters?format=json`, of which only the counters of endpoints are read.
+#[derive(Deserialize)]
+struct Clusters {
+    #[serde(default)]
+    cluster_statuses: Vec<ClusterStatus>,
+}
+
+#[derive(Deserialize)]
+struct ClusterStatus {
+    #[serde(default)]
+    host_statuses: Vec<HostStatus>,
+}
+
+#[derive(Deserialize)]
+struct HostStatus {
+    address: AdminAddress,
+    #[serde(default)]
+    stats: Vec<HostStatistic>,
+}
+
+#[derive(Deserialize)]
+struct HostStatistic {
+    name: String,
+    /// Absent for 0.
+    #[serde(default)]
+    value: String,
+}
+
 #[derive(Deserialize)]
 struct Listeners {
     listener_statuses: Vec<ListenerStatus>,
@@ -48,11 +76,12 @@ struct Listeners {
 #[derive(Deserialize)]
 struct ListenerStatus {
     name: String,
-    local_address: LocalAddress,
+    local_address: AdminAddress,
 }
 
+/// An address as the admin interface writes it.
 #[derive(Deserialize)]
-struct LocalAddress {
+struct AdminAddress {
     socket_address: Option<SocketAddressStatus>,
 }
 
@@ -60,6 +89,13 @@ struct LocalAddress {
 struct SocketAddressStatus {
     address: String,
     port_value: u16,
+}
+
+impl AdminAddress {
+    fn socket(&self) -> Option<SocketAddr> {
+        let status = self.socket_address.as_ref()?;
+        Some(SocketAddr::new(status.address.parse().ok()?, status.port_value))
+    }
 }
 
 /// The address of the listener of this name, or what is still missing.
@@ -85,6 +121,23 @@ pub(super) fn matching(admin: SocketAddr, pattern: &str) -> Result<BTreeMap<Stri
     Ok(all.into_iter().filter(|(name, _)| is_matched(name, pattern)).collect())
 }
 
+/// Requests that the proxy sent to endpoints with these addresses, retries included; none if no cluster has such an endpoint.
+pub(super) fn requests_to(admin: SocketAddr, addresses: &[SocketAddr]) -> Result<Option<u64>, String> {
+    requests_in(&get(admin, "/clusters?format=json")?, addresses)
+}
+
+fn requests_in(clusters: &str, addresses: &[SocketAddr]) -> Result<Option<u64>, String> {
+    let clusters: Clusters = serde_json::from_str(clusters)
+        .map_err(|error| format!("its list of clusters cannot be read: {error}"))?;
+    let hosts = clusters.cluster_statuses.into_iter().flat_map(|cluster| cluster.host_statuses);
+    let ours = hosts.filter(|host| host.address.socket().is_some_and(|address| addresses.contains(&address)));
+    let requests = ours.map(|host| {
+        let total = host.stats.iter().find(|statistic| statistic.name == "rq_total");
+        total.and_then(|statistic| statistic.value.parse().ok()).unwrap_or(0)
+    });
+    Ok(requests.reduce(|sum: u64, one: u64| sum.saturating_add(one)))
+}
+
 fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
     // While Envoy starts, `/ready` responds with an error status and the state.
     let agent: ureq::Agent = ureq::Agent::config_builder()
@@ -102,9 +155,7 @@ fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
 fn listen_address(listeners: &str, name: &str) -> Option<SocketAddr> {
     let listeners: Listeners = serde_json::from_str(listeners).ok()?;
     let ours = listeners.listener_statuses.into_iter().find(|listener| listener.name == name)?;
-    let status = ours.local_address.socket_address?;
-    let address = SocketAddr::new(status.address.parse().ok()?, status.port_value);
-    (address.port() != 0).then_some(address)
+    ours.local_address.socket().filter(|address| address.port() != 0)
 }
 
 #[cfg(test)]
@@ -160,6 +211,33 @@ mod tests {
         let [before, now] = ["a: 3\nb: 1\nc: 5\n", "a: 4\nb: 1\nc: 2\nd: 7\n"].map(Statistics::parse);
         let grown = now.grown_since(&before);
         assert_eq!(grown, [("a".to_owned(), 1), ("d".to_owned(), 7)].into());
+    }
+
+    #[test]
+    fn requests_are_counted_by_the_address_of_their_endpoint() {
+        let host = |port: u16, stats: &str| {
+            format!(
+                r#"{{"address":{{"socket_address":{{"address":"127.0.0.1","port_value":{port}}}}},"stats":[{stats}]}}"#
+            )
+        };
+        let total =
+            |value: &str| format!(r#"{{"type":"GAUGE","name":"rq_active"}},{{"name":"rq_total"{value}}}"#);
+        let text = format!(
+            r#"{{"cluster_statuses":[{{"name":"a","host_statuses":[{},{}]}},{{"name":"none"}},{{"name":"b","host_statuses":[{},{{"address":{{"pipe":{{"path":"/p"}}}}}}]}}]}}"#,
+            host(1, &total(r#","value":"7""#)),
+            host(2, &total(r#","value":"100""#)),
+            host(1, &total("")),
+        );
+        let of = |ports: &[u16]| {
+            let addresses: Vec<SocketAddr> =
+                ports.iter().map(|port| SocketAddr::from(([127, 0, 0, 1], *port))).collect();
+            requests_in(&text, &addresses)
+        };
+        assert_eq!(of(&[1]), Ok(Some(7)));
+        assert_eq!(of(&[1, 2]), Ok(Some(107)));
+        assert_eq!(of(&[3]), Ok(None), "no cluster has it");
+        assert_eq!(requests_in("{}", &[]), Ok(None));
+        assert!(requests_in("<html>", &[]).is_err());
     }
 
     #[test]

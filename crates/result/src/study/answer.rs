@@ -1,0 +1,133 @@
+//! What an arm answers, and how that differs from what another arm answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::BodyBytes;
+
+/// What the first requests to an arm got. Of a configuration or a server of the user, later responses are expected to have these
+/// statuses, unless the load states others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Number of responses by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Sizes of their bodies; null without a response, and in results of earlier versions.
+    #[serde(default)]
+    pub body_bytes: Option<BodyBytes>,
+    /// How many of the requests the proxies passed on to the origin; null if no proxy counts them, and in results of earlier
+    /// versions.
+    #[serde(default)]
+    pub reached_origin: Option<u64>,
+    /// How far statistics of the proxy grew meanwhile, by name; only those that grew.
+    pub statistics: BTreeMap<String, u64>,
+}
+
+impl Answer {
+    /// How `other` differs from this answer, a sentence for each difference: in its statuses, in the size of its bodies, and in whether
+    /// requests reach the origin. Empty if both do the same work, as far as an answer shows.
+    ///
+    /// Numbers of responses are not compared: how often each status comes back is a matter of chance where a filter decides at random.
+    /// Sizes that vary by themselves are not compared either.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let statuses = |answer: &Self| answer.statuses.keys().copied().collect::<BTreeSet<u16>>();
+        let mut differences = Vec::new();
+        if statuses(self) != statuses(other) {
+            differences.push(format!(
+                "{} instead of {}",
+                in_words(&statuses(other)),
+                in_words(&statuses(self))
+            ));
+        }
+        if let (Some(own), Some(others)) = (constant(self), constant(other))
+            && own != others
+        {
+            differences.push(format!("bodies of {others} bytes instead of {own}"));
+        }
+        if let (Some(own), Some(others)) = (reached(self), reached(other))
+            && own != others
+        {
+            differences.push(format!("{others} reach the origin instead of {own}"));
+        }
+        differences
+    }
+}
+
+fn in_words(statuses: &BTreeSet<u16>) -> String {
+    match statuses.len() {
+        0 => "no response".to_owned(),
+        1 => format!("status {}", statuses.iter().map(u16::to_string).collect::<String>()),
+        _ => format!("statuses {}", statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" and ")),
+    }
+}
+
+/// The size of all bodies, bytes; none if they differ.
+fn constant(answer: &Answer) -> Option<u64> {
+    answer.body_bytes.filter(|bytes| bytes.smallest == bytes.largest).map(|bytes| bytes.smallest)
+}
+
+/// Which of the requests reached the origin, in words.
+fn reached(answer: &Answer) -> Option<&'static str> {
+    let requests: u64 = answer.statuses.values().sum();
+    answer.reached_origin.filter(|_| requests > 0).map(|reached| match reached {
+        0 => "no requests",
+        some if some < requests => "some requests",
+        _ => "all requests",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(statuses: &[(u16, u64)], bytes: u64, reached_origin: u64) -> Answer {
+        Answer {
+            statuses: statuses.iter().copied().collect(),
+            body_bytes: Some(BodyBytes { total: 10 * bytes, ..BodyBytes::of(bytes) }),
+            reached_origin: Some(reached_origin),
+            ..Answer::default()
+        }
+    }
+
+    #[test]
+    fn the_same_work_has_no_differences() {
+        let mixed = answer(&[(200, 6), (503, 4)], 5, 6);
+        assert_eq!(mixed.differences(&mixed), [""; 0]);
+        // Chance decides how many.
+        assert_eq!(mixed.differences(&answer(&[(200, 3), (503, 7)], 5, 3)), [""; 0]);
+        // A retry is a second request to the origin.
+        assert_eq!(answer(&[(200, 10)], 5, 10).differences(&answer(&[(200, 10)], 5, 12)), [""; 0]);
+    }
+
+    #[test]
+    fn each_difference_is_a_sentence() {
+        let of = |other: &Answer| answer(&[(200, 10)], 5, 10).differences(other);
+        assert_eq!(
+            of(&answer(&[(403, 10)], 19, 0)),
+            [
+                "status 403 instead of status 200",
+                "bodies of 19 bytes instead of 5",
+                "no requests reach the origin instead of all requests"
+            ]
+        );
+        assert_eq!(of(&answer(&[(200, 6), (503, 4)], 5, 10)), ["statuses 200 and 503 instead of status 200"]);
+        assert_eq!(
+            of(&answer(&[(200, 10)], 5, 4)),
+            ["some requests reach the origin instead of all requests"]
+        );
+        assert_eq!(of(&Answer::default()), ["no response instead of status 200"]);
+    }
+
+    #[test]
+    fn what_varies_or_is_not_known_is_not_compared() {
+        let one = answer(&[(200, 10)], 5, 10);
+        let body_bytes = Some(BodyBytes { smallest: 5, largest: 9, total: 70 });
+        assert_eq!(one.differences(&Answer { body_bytes, ..one.clone() }), [""; 0]);
+        assert_eq!(
+            one.differences(&Answer { body_bytes: None, reached_origin: None, ..one.clone() }),
+            [""; 0]
+        );
+    }
+}
