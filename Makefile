@@ -5,7 +5,7 @@ HOPTAX := target/release/hoptax
 TOOLS := $(CURDIR)/.tools
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
-FUZZ_SECONDS ?= 60
+FUZZ_RUNS ?= 1000000
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 # The fuzzers need flags that stable Rust has only with this variable.
 CARGO_FUZZ = RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz
@@ -131,9 +131,10 @@ crosscheck-tools: ## Install the load generators for `hoptax crosscheck`
 	tools/crosscheck-tools
 
 .PHONY: fuzz
-fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_SECONDS for each of FUZZ_TARGETS
+fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_RUNS times each of FUZZ_TARGETS
+	cp Cargo.lock fuzz/Cargo.lock # the dependencies that the program has
 	for target in $(FUZZ_TARGETS); do \
-	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) run "$$target" -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) run "$$target" -- -runs=$(FUZZ_RUNS) || exit 1; \
 	done
 
 .PHONY: fuzz-corpus

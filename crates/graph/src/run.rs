@@ -208,7 +208,14 @@ fn recorded(
     let failed: Vec<String> = failed.map(|one| format!("{}: {}", one.id, one.message)).collect();
     let ended_early = (result.ended_by != EndedBy::Plan && failed.is_empty())
         .then(|| "ended: the load ended before its time".to_owned());
+    // Sums over the slices that count would mix requests with and without their CPU time, or means and quantiles of different slices.
+    let unknown = (ended_early.is_none() && failed.is_empty()).then(|| {
+        let cpu = cpu_us.iter().any(Option::is_none).then_some("unknown: the CPU time of a proxy");
+        let has_times = result.book.answered == 0 || (mean_us.is_some() && response.is_some());
+        cpu.or((!has_times).then_some("unknown: the response times"))
+    });
     let set_aside = (!failed.is_empty()).then(|| failed.join("; ")).or(ended_early);
+    let set_aside = set_aside.or(unknown.flatten().map(str::to_owned));
     GraphSlice {
         condition,
         set_aside,
@@ -257,13 +264,17 @@ fn unproven(plan: &RunPlan, before: &[Counted], after: &[Counted]) -> Vec<String
 #[cfg(test)]
 mod tests {
     use hoptax_functions::{Catalogue, Proof};
-    use hoptax_result::sample;
+    use hoptax_result::{LoadHistograms, sample};
 
     use super::*;
     use crate::plan::read;
 
     fn judged(change: impl FnOnce(&mut LoadResult)) -> GraphSlice {
         let mut load = sample::load();
+        let mut times = hoptax_load::histogram();
+        times.record(100_000).unwrap();
+        let response = hoptax_load::encoded::encode(&times);
+        load.histograms = Some(LoadHistograms { response, ..LoadHistograms::default() });
         change(&mut load);
         recorded(load, GraphCondition::Proxied, vec![Some(1.0)], &Limits::default())
     }
@@ -283,6 +294,11 @@ mod tests {
             load.book.answered -= 2_000;
         });
         assert!(failing.set_aside.is_some(), "{failing:?}");
+        let untimed = judged(|load| load.histograms = None);
+        assert_eq!(untimed.set_aside.as_deref(), Some("unknown: the response times"), "{untimed:?}");
+        let cpu_us = vec![Some(1.0), None];
+        let lost = recorded(sample::load(), GraphCondition::Proxied, cpu_us, &Limits::default());
+        assert_eq!(lost.set_aside.as_deref(), Some("unknown: the CPU time of a proxy"), "{lost:?}");
         let early = judged(|load| load.ended_by = EndedBy::Backlog);
         assert!(early.set_aside.is_some(), "{early:?}");
     }
