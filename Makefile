@@ -5,7 +5,7 @@ HOPTAX := target/release/hoptax
 TOOLS := $(CURDIR)/.tools
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
-FUZZ_SECONDS ?= 60
+FUZZ_RUNS ?= 1000000
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 # The fuzzers need flags that stable Rust has only with this variable.
 CARGO_FUZZ = RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz
@@ -58,6 +58,13 @@ unit: applications ## Run all tests, including those on real Envoy
 .PHONY: deny
 deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
 	$(TOOLS)/bin/cargo-deny --log-level error check bans licenses sources
+
+# Not part of `make test`: an advisory of today would fail a commit of yesterday, and the database needs access to GitHub.
+.PHONY: advisories
+advisories: $(TOOLS)/bin/cargo-deny ## Check all dependencies against RustSec's advisories; DENY_FLAGS=--offline uses the copy of the last time
+	for folder in . filters; do \
+	    (cd "$$folder" && $(TOOLS)/bin/cargo-deny $(DENY_FLAGS) --log-level error --config $(CURDIR)/deny.toml check advisories) || exit 1; \
+	done
 
 .PHONY: bench
 bench: build ## Benchmark the load generator against others and against its targets
@@ -124,9 +131,10 @@ crosscheck-tools: ## Install the load generators for `hoptax crosscheck`
 	tools/crosscheck-tools
 
 .PHONY: fuzz
-fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_SECONDS for each of FUZZ_TARGETS
+fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_RUNS times each of FUZZ_TARGETS
+	cp Cargo.lock fuzz/Cargo.lock # the dependencies that the program has
 	for target in $(FUZZ_TARGETS); do \
-	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) run "$$target" -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) run "$$target" -- -runs=$(FUZZ_RUNS) || exit 1; \
 	done
 
 .PHONY: fuzz-corpus
@@ -139,9 +147,8 @@ fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach
 schemas: build ## Generate schemas/ from the result types
 	for name in study-file study sittings load load-interval find find-arms calibration crosscheck tune prices comparison studies-comparison gate bill runs history scale size-graph size size-check graph-run meshmark; do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
 
-# It runs for seconds. With its own profile, which optimizes all of it at once, building it takes minutes.
-$(TOOLS)/bin/cargo-deny:
-	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_DENY_VERSION) cargo-deny
+$(TOOLS)/bin/cargo-deny: tools/cargo-deny
+	tools/cargo-deny $(CARGO_DENY_VERSION) $(TOOLS)
 
 $(TOOLS)/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_FUZZ_VERSION) cargo-fuzz

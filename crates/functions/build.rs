@@ -34,6 +34,10 @@ fn main() -> Result<(), String> {
         .arg(&built)
         // Lints are for the build that asked for them.
         .env_remove("RUSTC_WORKSPACE_WRAPPER");
+    if env::var_os("CARGO_CFG_FUZZING").is_some() {
+        // A shared library cannot be linked with the flags of fuzzers.
+        cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    }
     let status = cargo.status().map_err(|error| format!("cannot run {cargo:?}: {error}"))?;
     // For a target without shared libraries, such as musl, the build succeeds and writes nothing.
     let library = built.join(&target).join("module").join("libhoptax_module.so");

@@ -13,4 +13,4 @@ mod run;
 pub mod summary;
 
 pub use processes::{GraphError, Setting};
-pub use run::{CONNECTIONS, Event, RunSpec, SLICE, WARMUP, run};
+pub use run::{CONNECTIONS, Event, RunSpec, WARMUP, run};

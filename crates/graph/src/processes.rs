@@ -75,6 +75,14 @@ pub enum GraphError {
     /// The load cannot be run.
     #[error("the load on the graph: {0}")]
     Load(#[from] TrialError),
+    /// A proxy does not state what shows that its functions work.
+    #[error("the proxy of `{service}` states no value of {missing} statistics; this is a bug in hoptax")]
+    Statistics {
+        /// The service.
+        service: String,
+        /// How many of the statistics that were asked for have no value.
+        missing: usize,
+    },
     /// A folder or file of the run cannot be used.
     #[error("cannot use `{}`: {source}", path.display())]
     File {
@@ -232,15 +240,21 @@ impl Processes {
     pub(crate) fn counted(&self, plan: &RunPlan) -> Result<Vec<Counted>, GraphError> {
         let mut all = Vec::new();
         for (index, proxy) in &self.proxies {
-            let Some(service) = plan.services.get(*index) else { continue };
+            // Without it, the proxies after this one would have the counts of others.
+            let no_service = || io::Error::other("a proxy has no service; this is a bug in hoptax");
+            let service = plan.services.get(*index).ok_or_else(no_service)?;
             let proofs = service.proxy.as_ref().map(proofs).unwrap_or_default();
             let requests = format!("http.{INGRESS}.downstream_rq_total");
             let patterns: Vec<String> =
                 std::iter::once(requests).chain(proofs.iter().map(|(_, proof)| proof.name.clone())).collect();
             let values = proxy.statistics(&patterns).map_err(of_proxy(&service.name))?.unwrap_or_default();
+            let missing = patterns.len() - values.len().min(patterns.len());
             let mut values = values.into_iter();
+            let Some(requests) = values.next().filter(|_| missing == 0) else {
+                return Err(GraphError::Statistics { service: service.name.clone(), missing });
+            };
             all.push(Counted {
-                requests: values.next().unwrap_or_default(),
+                requests,
                 proofs: proofs
                     .into_iter()
                     .zip(values)

@@ -12,9 +12,10 @@ use std::time::Duration;
 use hoptax_checks::judge_load;
 use hoptax_checks::thresholds::Limits;
 use hoptax_host::accounting::{ProcessUse, memory_bytes, process_use};
+use hoptax_host::clock::{now_ns, sleep_until};
 use hoptax_host::processors;
 use hoptax_load::trial::{self, TrialSpec};
-use hoptax_load::{Arrivals, Pace, Protocol, RequestSpec, Target, Traffic, now_ns};
+use hoptax_load::{Arrivals, Pace, Protocol, RequestSpec, Target, Traffic};
 use hoptax_result::{
     EndedBy, Environment, GraphCondition, GraphRound, GraphRoundProxy, GraphSlice, LoadResult, Severity,
 };
@@ -27,9 +28,7 @@ use crate::processes::{Counted, GraphError, Processes, Setting};
 
 /// Connections to the entry, as in the studies that predictions are learned from.
 pub const CONNECTIONS: usize = 32;
-/// Recorded time of a slice.
-pub const SLICE: Duration = Duration::from_secs(2);
-/// Time before it in which the same load is sent: connections are opened from end to end, and services start their threads.
+/// Time before the recorded time of a slice in which the same load is sent: connections are opened from end to end, and services start their threads.
 pub const WARMUP: Duration = Duration::from_millis(500);
 /// Time limit for responses, and how long they are awaited after a slice.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,6 +48,8 @@ pub struct RunSpec {
     pub rounds: u32,
     /// Slices of each condition in a round.
     pub slices: u32,
+    /// Recorded time of a slice.
+    pub slice: Duration,
     /// Seed of arrivals and orders.
     pub seed: u64,
 }
@@ -154,7 +155,7 @@ impl Running<'_> {
         let spec = TrialSpec {
             open: Some((Pace::Constant(self.spec.rate), Arrivals::Poisson)),
             connections: CONNECTIONS,
-            duration: SLICE,
+            duration: self.spec.slice,
             warmup: WARMUP,
             timeout: TIMEOUT,
             seed,
@@ -162,9 +163,11 @@ impl Running<'_> {
             record: Some(sender),
             ..TrialSpec::of(self.traffic(address)?)
         };
+        let has_ended = &AtomicBool::new(false);
         let (result, used) = thread::scope(|scope| {
-            let meter = scope.spawn(move || over_record(&receiver, ids));
+            let meter = scope.spawn(move || over_record(&receiver, ids, has_ended));
             let result = trial::run(&spec, self.environment.clone(), self.stop, None);
+            has_ended.store(true, Ordering::Relaxed);
             // Without it, a load that did not begin would leave the other thread waiting.
             drop(spec);
             (result, meter.join())
@@ -205,7 +208,14 @@ fn recorded(
     let failed: Vec<String> = failed.map(|one| format!("{}: {}", one.id, one.message)).collect();
     let ended_early = (result.ended_by != EndedBy::Plan && failed.is_empty())
         .then(|| "ended: the load ended before its time".to_owned());
+    // Sums over the slices that count would mix requests with and without their CPU time, or means and quantiles of different slices.
+    let unknown = (ended_early.is_none() && failed.is_empty()).then(|| {
+        let cpu = cpu_us.iter().any(Option::is_none).then_some("unknown: the CPU time of a proxy");
+        let has_times = result.book.answered == 0 || (mean_us.is_some() && response.is_some());
+        cpu.or((!has_times).then_some("unknown: the response times"))
+    });
     let set_aside = (!failed.is_empty()).then(|| failed.join("; ")).or(ended_early);
+    let set_aside = set_aside.or(unknown.flatten().map(str::to_owned));
     GraphSlice {
         condition,
         set_aside,
@@ -217,23 +227,25 @@ fn recorded(
     }
 }
 
-/// CPU time of each process over the record that is received, us; none where it is not known.
-fn over_record(record: &Receiver<Range<u64>>, ids: &[u32]) -> Vec<Option<f64>> {
-    let Ok(Range { start, end }) = record.recv() else { return vec![None; ids.len()] };
+/// CPU time of each process over the record that is received, us; none where it is not known. A record whose load has ended before is not
+/// waited for, and its CPU time is not known.
+fn over_record(record: &Receiver<Range<u64>>, ids: &[u32], has_ended: &AtomicBool) -> Vec<Option<f64>> {
+    let unknown = || vec![None; ids.len()];
+    let Ok(Range { start, end }) = record.recv() else { return unknown() };
+    let sleep_until = |at_ns| sleep_until(at_ns, || has_ended.load(Ordering::Relaxed));
     let read = || -> Vec<Option<ProcessUse>> { ids.iter().map(|id| process_use(*id).ok()).collect() };
     sleep_until(start);
     let before = read();
     sleep_until(end);
+    if now_ns() < end {
+        return unknown();
+    }
     let after = read();
     let used = |(before, after): (&Option<ProcessUse>, &Option<ProcessUse>)| {
         let used = after.as_ref()?.since(before.as_ref()?)?;
         Some(used.cpu_ns as f64 / 1e3)
     };
     before.iter().zip(&after).map(used).collect()
-}
-
-fn sleep_until(at_ns: u64) {
-    thread::sleep(Duration::from_nanos(at_ns.saturating_sub(now_ns())));
 }
 
 /// The functions that no statistic shows at work.
@@ -252,13 +264,17 @@ fn unproven(plan: &RunPlan, before: &[Counted], after: &[Counted]) -> Vec<String
 #[cfg(test)]
 mod tests {
     use hoptax_functions::{Catalogue, Proof};
-    use hoptax_result::sample;
+    use hoptax_result::{LoadHistograms, sample};
 
     use super::*;
     use crate::plan::read;
 
     fn judged(change: impl FnOnce(&mut LoadResult)) -> GraphSlice {
         let mut load = sample::load();
+        let mut times = hoptax_load::histogram();
+        times.record(100_000).unwrap();
+        let response = hoptax_load::encoded::encode(&times);
+        load.histograms = Some(LoadHistograms { response, ..LoadHistograms::default() });
         change(&mut load);
         recorded(load, GraphCondition::Proxied, vec![Some(1.0)], &Limits::default())
     }
@@ -278,6 +294,11 @@ mod tests {
             load.book.answered -= 2_000;
         });
         assert!(failing.set_aside.is_some(), "{failing:?}");
+        let untimed = judged(|load| load.histograms = None);
+        assert_eq!(untimed.set_aside.as_deref(), Some("unknown: the response times"), "{untimed:?}");
+        let cpu_us = vec![Some(1.0), None];
+        let lost = recorded(sample::load(), GraphCondition::Proxied, cpu_us, &Limits::default());
+        assert_eq!(lost.set_aside.as_deref(), Some("unknown: the CPU time of a proxy"), "{lost:?}");
         let early = judged(|load| load.ended_by = EndedBy::Backlog);
         assert!(early.set_aside.is_some(), "{early:?}");
     }
@@ -316,9 +337,21 @@ services: [{name: a, functions: [jwt]}]
         let (sender, receiver) = sync_channel(1);
         let now = now_ns();
         sender.send(now..now + 30_000_000).unwrap();
-        let used = over_record(&receiver, &[own, u32::MAX]);
+        let goes_on = AtomicBool::new(false);
+        let used = over_record(&receiver, &[own, u32::MAX], &goes_on);
         assert!(used[1].is_none() && now_ns() >= now + 30_000_000, "{used:?}");
         drop(sender);
-        assert_eq!(over_record(&receiver, &[own]), [None], "no load began");
+        assert_eq!(over_record(&receiver, &[own], &goes_on), [None], "no load began");
+    }
+
+    #[test]
+    fn a_record_whose_load_was_interrupted_is_not_waited_for() {
+        let (sender, receiver) = sync_channel(1);
+        let hour_ns = 3_600_000_000_000;
+        let now = now_ns();
+        for record in [now..now + hour_ns, now + hour_ns..now + 2 * hour_ns] {
+            sender.send(record).unwrap();
+            assert_eq!(over_record(&receiver, &[std::process::id()], &AtomicBool::new(true)), [None]);
+        }
     }
 }

@@ -12,7 +12,7 @@ use hoptax_stats::{RoundTimes, mean_over_rounds, quantile_cost, quantile_level};
 
 use crate::findings;
 use crate::plan::RunPlan;
-use crate::run::{CONNECTIONS, RunSpec, SLICE, WARMUP};
+use crate::run::{CONNECTIONS, RunSpec, WARMUP};
 
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -38,7 +38,7 @@ pub fn result(
         per_request: proxy.per_request,
     });
     let mut result = unfilled(&plan.name, proxies, rounds, environment);
-    (result.rate, result.seed) = (spec.rate, spec.seed);
+    (result.rate, result.slice_s, result.seed) = (spec.rate, spec.slice.as_secs_f64(), spec.seed);
     fill(&mut result);
     findings::judge(&mut result, limits);
     result
@@ -73,7 +73,7 @@ fn unfilled<'a>(
         graph: graph.to_owned(),
         rate: 0.0,
         connections: CONNECTIONS as u32,
-        slice_s: SLICE.as_secs_f64(),
+        slice_s: 0.0,
         warmup_s: WARMUP.as_secs_f64(),
         seed: 0,
         confidence: CONFIDENCE,

@@ -1,8 +1,12 @@
 //! The clock of all measurements, and parsing of durations.
 
+use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+
+/// Longest sleep of a wait before it notices that it is over.
+const NAP: Duration = Duration::from_millis(20);
 
 /// `CLOCK_MONOTONIC`, nanoseconds. It never steps back and is the same for all processes of a machine.
 pub fn now_ns() -> u64 {
@@ -28,6 +32,17 @@ pub fn cost_and_step_back_ns() -> (f64, u64) {
     (last_ns.saturating_sub(began_ns) as f64 / f64::from(READINGS), back_ns)
 }
 
+/// Sleeps until `at_ns` as [`now_ns`] states times, or until the wait is over for another reason, such as an interrupt.
+pub fn sleep_until(at_ns: u64, is_over: impl Fn() -> bool) {
+    while !is_over() {
+        let left = Duration::from_nanos(at_ns.saturating_sub(now_ns()));
+        if left.is_zero() {
+            break;
+        }
+        thread::sleep(left.min(NAP));
+    }
+}
+
 /// Parses a duration with one unit: `1.5ms`, in `ns`, `us` or `µs`, `ms`, `s`, `m` or `h`. Unlike `humantime`, it accepts
 /// fractions. None if the text is invalid or exceeds the range of [`Duration`].
 pub fn parse_duration(text: &str) -> Option<Duration> {
@@ -47,6 +62,8 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     #[test]
@@ -57,6 +74,16 @@ mod tests {
         for text in ["", "5", "ms", "1.2.3s", "-1s", "1m30s", "1 day", "99999999999999999999h"] {
             assert_eq!(parse_duration(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_wait_ends_at_its_time_or_when_it_is_over() {
+        let at_ns = now_ns() + 30_000_000;
+        sleep_until(at_ns, || false);
+        assert!(now_ns() >= at_ns);
+        let asked = AtomicU32::new(0);
+        sleep_until(u64::MAX, || asked.fetch_add(1, Ordering::Relaxed) > 1);
+        assert_eq!(asked.into_inner(), 3);
     }
 
     #[test]

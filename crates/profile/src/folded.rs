@@ -42,7 +42,7 @@ impl Folded {
 
     /// CPU time of all stacks, nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
-        self.0.values().sum()
+        self.0.values().fold(0, |sum, cpu_ns| sum.saturating_add(*cpu_ns))
     }
 
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
@@ -57,7 +57,8 @@ impl Folded {
     }
 
     fn add(&mut self, stack: String, cpu_ns: u64) {
-        *self.0.entry(stack).or_default() += cpu_ns;
+        let sum = self.0.entry(stack).or_default();
+        *sum = sum.saturating_add(cpu_ns);
     }
 }
 
@@ -67,6 +68,13 @@ mod tests {
 
     use super::*;
     use crate::script::Frame;
+
+    #[test]
+    fn a_sum_that_is_too_large_for_its_counter_is_cut() {
+        let half = format!("a {0}\na {0}\nb 5\n", u64::MAX / 2 + 1);
+        let stacks = Folded::read(&half);
+        assert_eq!((stacks.text().as_str(), stacks.cpu_ns()), ("a 18446744073709551615\nb 5\n", u64::MAX));
+    }
 
     proptest! {
         #[test]

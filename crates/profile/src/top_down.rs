@@ -45,7 +45,9 @@ pub fn shares(text: &str) -> BTreeMap<String, f64> {
             found.entry(name).or_default().push(percent / 100.0);
         }
     }
-    found.into_iter().map(|(name, values)| (name, values.iter().sum::<f64>() / values.len() as f64)).collect()
+    // Each is divided by itself: a sum of large numbers is infinite.
+    let mean = |values: &[f64]| values.iter().map(|value| value / values.len() as f64).sum();
+    found.into_iter().map(|(name, values)| (name, mean(&values))).collect()
 }
 
 fn number(value: &Value) -> Option<f64> {

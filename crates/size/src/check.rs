@@ -10,7 +10,7 @@ use crate::arms::{hops, is_composition, plain_traffic, reference};
 use crate::busy::{Placement, Processors};
 use crate::check_response::{self, chain_times, checked_response};
 use crate::graph::{Called, Service, Traffic};
-use crate::learn::{Plain, Source, under};
+use crate::learn::{Plain, Source, busy_share, under};
 use crate::memory::{Items, LearnedItems};
 use crate::proxy::{LearnedFlow, Proxy};
 use crate::sharing::Sharing;
@@ -234,11 +234,11 @@ fn checked<'a>(
     measured.add(1.0, &level);
     measured.add(1.0, &composition);
     let of_load = under(arm, load).ok_or("it was not measured")?;
-    let core_share = of_load.proxy_core_share.ok_or("its CPU time is withheld")?;
+    let busy = busy_share(source.result, of_load).ok_or("how busy it was is not known")?;
     // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of what was measured
     // should not move the prediction too.
     let rate = of_load.rate.map(|rate| rate.estimate).or(of_load.planned_rate);
-    let rate = rate.unwrap_or(core_share * 1e6 / measured.estimate());
+    let rate = rate.unwrap_or(busy * source.processors(arm) * 1e6 / measured.estimate());
     let mut predicted = Sum::default();
     let mut is_extrapolated = false;
     for (proxy, busy) in chain.iter().zip(placement.busy(chain, rate, None)) {

@@ -1,9 +1,9 @@
 //! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for what functions add.
 
-use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
 use hoptax_study::summary::CpuByRound;
 
-use crate::arms::{alone, plain_chain, plain_traffic, reference, single_function};
+use crate::arms::{alone, hops, plain_chain, plain_traffic, reference, single_function};
 use crate::graph::{Called, Traffic};
 use crate::interpolation::weighted;
 use crate::sharing::Sharing;
@@ -170,10 +170,16 @@ impl<'a> Source<'a> {
         self.loads.iter().find(|one| one.load.name == load)?.by_round.as_ref()
     }
 
-    /// The busy share of the processors of an arm under one load.
+    /// See [`busy_share`].
     fn busy(&self, arm: &ArmResult, load: &str) -> Option<f64> {
-        let processors = self.result.environment.proxy_cpus.len().max(1) as f64;
-        Some(under(arm, load)?.proxy_core_share? / processors)
+        busy_share(self.result, under(arm, load)?)
+    }
+
+    /// The processors that the proxies of an arm can keep busy at once.
+    pub(crate) fn processors(&self, arm: &ArmResult) -> f64 {
+        let all = processors(self.result);
+        let workers = |hop: &PlannedHop| hop.workers.map_or(all, f64::from);
+        hops(arm).map_or(all, |hops| hops.iter().map(workers).sum::<f64>().min(all))
     }
 
     fn is_closed(&self, load: &str) -> bool {
@@ -214,6 +220,19 @@ impl<'a> Source<'a> {
 /// The results of an arm under one load.
 pub(crate) fn under<'a>(arm: &'a ArmResult, load: &str) -> Option<&'a ArmLoad> {
     arm.loads.iter().find(|one| one.load == load)
+}
+
+/// How busy the proxies of an arm were under a load, as a share of what their processors can give: in the same sense as the `b` that
+/// `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the time between
+/// readings of counters would make proxies look idle that were saturated in short slices. Results of earlier versions have only
+/// that.
+pub(crate) fn busy_share(result: &StudyResult, under: &ArmLoad) -> Option<f64> {
+    under.proxy_busy_share.or_else(|| Some(under.proxy_core_share? / processors(result)))
+}
+
+/// The number of processors that proxies may use.
+fn processors(result: &StudyResult) -> f64 {
+    result.environment.proxy_cpus.len().max(1) as f64
 }
 
 impl Curve {

@@ -8,7 +8,7 @@ use hoptax_study::summary::response_times_by_round;
 
 use crate::arms::reference;
 use crate::interpolation::weighted;
-use crate::learn::{Plain, Priced, Source, under};
+use crate::learn::{Plain, Priced, Source, busy_share, under};
 use crate::proxy::{LearnedFlow, MeasuredAt};
 use crate::sharing::Sharing;
 
@@ -235,14 +235,13 @@ impl<'s, 'a> AllTimes<'s, 'a> {
     /// A sum of arms at the busy shares of a plain proxy; none without a load that has all of them.
     fn curve(&mut self, source: usize, plain: &ArmResult, arms: &[(f64, &ArmResult)]) -> Option<TimesCurve> {
         let result = self.result(source)?;
-        let processors = result.environment.proxy_cpus.len().max(1) as f64;
         let mut points: Vec<(f64, Formula)> = Vec::new();
         for load in result.plan.loads.iter().filter(|load| states_response_times(load)) {
-            let busy = under(plain, &load.name).and_then(|load| load.proxy_core_share);
+            let busy = under(plain, &load.name).and_then(|load| busy_share(result, load));
             let terms =
                 arms.iter().map(|(weight, arm)| Some((*weight, self.index(source, arm, &load.name)?)));
             if let (Some(busy), Some(terms)) = (busy, terms.collect::<Option<Vec<_>>>()) {
-                points.push((busy / processors, Formula(terms)));
+                points.push((busy, Formula(terms)));
             }
         }
         points.sort_by(|one, other| one.0.total_cmp(&other.0));

@@ -167,6 +167,11 @@ pub enum ArmError {
     /// A trial on it cannot be run.
     #[error(transparent)]
     Trial(#[from] TrialError),
+    /// Its proxy does not state the statistics that show its functions at work.
+    #[error(
+        "its proxy does not state `{0}`, so nothing shows whether its functions work; this is a bug in hoptax"
+    )]
+    Unstated(String),
     /// A function that is to be removed was not active before.
     #[error("its function was not active before its removal: `{0}`")]
     NeverAtWork(String),

@@ -1,6 +1,7 @@
 //! Arguments of `hoptax graph`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
 
@@ -49,9 +50,12 @@ pub(crate) struct GraphRunArguments {
     /// Number of rounds; each starts all processes again
     #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) rounds: u32,
-    /// Slices of 2 s in a round, with proxies and as many without
+    /// Slices in a round, with proxies and as many without
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) slices: u32,
+    /// Recorded time of a slice, after a warm-up of 0.5 s
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::duration)]
+    pub(crate) slice: Duration,
     /// Seed of arrivals and orders
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,

@@ -1,10 +1,12 @@
 //! `hoptax graph run` on real Envoy.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{TOLERANT, checked, root, run};
+use crate::support::{Guarded, TOLERANT, checked, hoptax, is_alive, root, run, wait_until};
 
 const GRAPH: &str = "
 name: shop
@@ -15,6 +17,9 @@ services:
   - {name: stock, service_time_us: 300, functions: [\"rbac{rules=50}\"]}
   - {name: mail, proxy: false, response_bytes: 1000}
 ";
+
+/// Connections of the load.
+const CONNECTIONS: usize = 32;
 
 /// Flags of a run that is as short as possible and accepts a busy machine. Whether its numbers are withheld is left open.
 const SHORT: [&str; 6] = ["--rounds", "2", "--slices", "1", "--json", "-"];
@@ -64,6 +69,38 @@ fn every_proxy_handles_the_calls_that_the_graph_states() {
     let findings = result["findings"].as_array().unwrap();
     let is_about_calls = |finding: &&Value| finding["id"] == "calls" || finding["id"] == "functions";
     assert_eq!(findings.iter().find(is_about_calls), None, "{findings:?}");
+}
+
+#[test]
+fn an_interrupt_ends_a_slice_that_would_take_an_hour_with_all_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = folder.path().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let mut command = hoptax();
+    command.args(["graph", "run", "chain", "--rate", "50", "--slice", "1h", "--json"]);
+    command.arg(folder.path().join("result.json")).env("TMPDIR", &temporary);
+    let running = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut running = Guarded(running.unwrap());
+    let mut children = Vec::new();
+    // The graph has two services, which run with a proxy each and without: requests come once the last of the six listens.
+    wait_until("the processes of a round", || {
+        children = running.children();
+        children.len() >= 6
+    });
+    // With proxies or without.
+    wait_until("the connections of the load", || children.iter().any(|child| sockets(*child) > CONNECTIONS));
+    running.signal("INT");
+    assert_eq!(running.0.wait().unwrap().code(), Some(130));
+    assert!(children.iter().all(|child| !is_alive(*child)), "{children:?}");
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+    assert!(!folder.path().join("result.json").exists(), "an incomplete round is no result");
+}
+
+/// Sockets that a process has open.
+fn sockets(process_id: u32) -> usize {
+    let Ok(files) = fs::read_dir(format!("/proc/{process_id}/fd")) else { return 0 };
+    let is_socket = |path: PathBuf| fs::read_link(path).is_ok_and(|to| to.starts_with("socket:"));
+    files.flatten().filter(|file| is_socket(file.path())).count()
 }
 
 #[test]

@@ -4,17 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::thread;
-use std::time::Duration;
 
 use hoptax_host::accounting::{ProcessUse, joint_use, memory_bytes};
-use hoptax_host::clock::now_ns;
+use hoptax_host::clock::{now_ns, sleep_until};
 use hoptax_host::running::Running;
 use hoptax_host::usable::usable_processors;
 use hoptax_result::ProcessAccount;
-
-/// Longest sleep of the thread that reads the counters, after which it notices that a record ended early.
-const NAP: Duration = Duration::from_millis(20);
 
 /// The processes that a trial accounts for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,16 +113,6 @@ impl OverTrial {
     pub(super) fn with_responses(self, responses: u64) -> ProcessAccount {
         let cpu_us = self.cpu_ns.filter(|_| responses > 0).map(|ns| ns as f64 / 1e3 / responses as f64);
         ProcessAccount { cpu_us, ..self.account }
-    }
-}
-
-fn sleep_until(at_ns: u64, has_ended: &impl Fn() -> bool) {
-    while !has_ended() {
-        let left = Duration::from_nanos(at_ns.saturating_sub(now_ns()));
-        if left.is_zero() {
-            break;
-        }
-        thread::sleep(left.min(NAP));
     }
 }
 

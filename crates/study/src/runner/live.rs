@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use hoptax_host::clock::{self, now_ns};
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
 use hoptax_load::trial::{self, Accounted, TrialSpec};
@@ -22,8 +23,6 @@ use crate::plan::Plan;
 
 /// Least time for proxies to handle that connections were closed.
 const AFTER_CLOSING: Duration = Duration::from_millis(20);
-/// Longest sleep before a request to stop is noticed.
-const NAP: Duration = Duration::from_millis(100);
 
 /// The processes of the arms of a plan for a search ([`Plan::searched`]).
 pub struct Live<'a> {
@@ -109,7 +108,8 @@ impl Live<'_> {
         let ends = Ends { link: None, network: subject.network.as_deref() };
         let result = ends.at_callers(|| trial::run(&spec, environment, stop, None))?;
         let result = result.map_err(|error| of(planned)(error.into()))?;
-        sleep_unless(stop, settle(&result).max(AFTER_CLOSING));
+        let settle_ns = settle(&result).max(AFTER_CLOSING).as_nanos() as u64;
+        clock::sleep_until(now_ns().saturating_add(settle_ns), || stop.load(Ordering::Relaxed));
         if !stop.load(Ordering::Relaxed) {
             self.subjects.check(self.plan, &[arm])?;
             self.freezer.freeze(&proxies)?;
@@ -124,17 +124,5 @@ impl Live<'_> {
     pub fn end(&mut self) -> Result<(), RunError> {
         self.freezer.thaw_all()?;
         std::mem::take(&mut self.subjects).end()
-    }
-}
-
-/// Sleeps until the time is over or `stop` is set.
-fn sleep_unless(stop: &AtomicBool, time: Duration) {
-    let until = Instant::now() + time;
-    while !stop.load(Ordering::Relaxed) {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break;
-        }
-        thread::sleep(left.min(NAP));
     }
 }

@@ -5,10 +5,10 @@ use hoptax_host::open_files::{has_open, why_absent};
 use hoptax_result::ProxyTraffic;
 use hoptax_subject::envoy::process::Proxy;
 
-use super::RunError;
 use super::ends::Ends;
 use super::measure::Meter;
 use super::subjects::{Subject, Subjects, of};
+use super::{ArmError, RunError};
 use crate::file::Protocol;
 use crate::plan::{self, Arm, Hop};
 
@@ -38,6 +38,24 @@ pub(super) fn statistics(
         .map_err(|error| of(arm)(error.into()))
 }
 
+/// The values of the statistics with these names, which show functions at work.
+///
+/// # Errors
+/// Also if the proxy states none of them: nothing would show then that its functions did not work.
+pub(super) fn stated(
+    arm: &Arm,
+    at: (&Proxy, usize),
+    ends: Ends<'_>,
+    names: &[String],
+) -> Result<Vec<u64>, RunError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let unstated = || ArmError::Unstated(names.join("`, `"));
+    let values = statistics(arm, at, ends, names)?.filter(|values| values.len() == names.len());
+    values.ok_or_else(|| of(arm)(unstated()))
+}
+
 impl Meter<'_> {
     /// Reads the proofs of each proxy's functions, by subject and proxy; none for a plain proxy.
     pub(super) fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Vec<Vec<u64>>>, RunError> {
@@ -46,10 +64,7 @@ impl Meter<'_> {
             let proxies = arm.chain.hops.iter().zip(&subject.proxies).enumerate();
             let of_proxy = |(number, (hop, proxy)): (usize, (&Hop, &Proxy))| {
                 let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
-                if names.is_empty() {
-                    return Ok(Vec::new());
-                }
-                Ok(statistics(arm, (proxy, number), self.ends(subject), &names)?.unwrap_or_default())
+                stated(arm, (proxy, number), self.ends(subject), &names)
             };
             proxies.map(of_proxy).collect()
         };

@@ -8,7 +8,7 @@ use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::lab::Lab;
 
 use super::ends::Ends;
-use super::statistics::statistics;
+use super::statistics::stated;
 use super::subjects::{TIMEOUT, of};
 use super::traffic::traffic;
 use super::{ArmError, RunError};
@@ -29,7 +29,7 @@ pub(super) fn unload(
     let Some(load) = plan.loads.first() else { return Ok(()) };
     let proofs = arm.chain.hops.get(hop).map(|hop| arm.proofs(hop)).unwrap_or_default();
     let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
-    let read = || Ok::<_, RunError>(statistics(arm, (proxy, hop), ends, &names)?.unwrap_or_default());
+    let read = || stated(arm, (proxy, hop), ends, &names);
     let before = read()?;
     send_before_unloading(plan, arm, load, (proxy.address, lab), stop).map_err(of(arm))?;
     let now = read()?;

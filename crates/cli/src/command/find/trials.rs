@@ -1,12 +1,12 @@
 //! Runs the trials of a search: each is a load at a constant rate.
 
 use std::collections::HashSet;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hoptax_checks::judge_load;
 use hoptax_checks::objective::{Objective, generator_limits, unaccounted};
 use hoptax_checks::thresholds;
+use hoptax_host::clock::{self, now_ns};
 use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_result::{Environment, FindTrial, LoadPlan, LoadResult, TriedObjective};
@@ -20,8 +20,6 @@ use crate::interrupt::Interrupt;
 
 /// Length of the closed loop before the search.
 pub(super) const CLOSED_LOOP: Duration = Duration::from_secs(1);
-/// Length of the sleeps between which an interrupt is noticed.
-const NAP: Duration = Duration::from_millis(100);
 
 /// Runs trials on a server.
 pub(super) struct Trials<'a> {
@@ -127,14 +125,8 @@ impl<'a> Trials<'a> {
 
     /// Waits until the server has emptied its queues.
     fn settle(&self) {
-        let until = Instant::now() + self.settings.settle;
-        while !self.interrupt.is_requested() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            thread::sleep(left.min(NAP));
-        }
+        let until_ns = now_ns().saturating_add(self.settings.settle.as_nanos() as u64);
+        clock::sleep_until(until_ns, || self.interrupt.is_requested());
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use hoptax_graph::plan::{self, RunPlan};
-use hoptax_graph::{CONNECTIONS, Event, RunSpec, SLICE, Setting, WARMUP, check, summary};
+use hoptax_graph::{CONNECTIONS, Event, RunSpec, Setting, WARMUP, check, summary};
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
 use hoptax_result::{SizeResult, StudyResult, Verdict};
@@ -53,10 +53,11 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
         rate: arguments.rate,
         rounds: arguments.rounds,
         slices: arguments.slices,
+        slice: arguments.slice,
         seed: arguments.seed,
     };
     let slices = f64::from(2 * spec.slices);
-    let seconds = f64::from(spec.rounds) * slices * (SLICE + WARMUP).as_secs_f64();
+    let seconds = f64::from(spec.rounds) * slices * (spec.slice + WARMUP).as_secs_f64();
     print::note(&format!("{}: {} rounds, about {:.0} s", plan.name, spec.rounds, 1.1 * seconds));
     let began = Instant::now();
     let mut on_event = |event: Event<'_>| {

@@ -1,0 +1,39 @@
+//! Envoy configurations and dumps of strangers: read, adapted to a lab, taken apart, with a derived request and a refusal of Envoy.
+
+#![no_main]
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use hoptax_bootstrap::parts::parts;
+use hoptax_bootstrap::request::derive;
+use hoptax_bootstrap::{Lab, Loaded, read};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (&str, &str, &str)| {
+    let (text, other, message) = input;
+    let load = |path: &str| match path.len() % 2 {
+        0 => Ok(Loaded { name: path.to_owned(), text: other.to_owned() }),
+        _ => Err("it does not exist".to_owned()),
+    };
+    let Ok(configuration) = read("envoy.yaml", text, &load) else { return };
+    let server = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let lab = Lab {
+        admin_port: 0,
+        listener_ports: vec![10_000],
+        origin: server(9001),
+        companion: server(9002),
+        folder: "/lab".into(),
+    };
+    let Ok(adapted) = configuration.adapt(&lab, &|_| Some(other.as_bytes().to_vec())) else { return };
+    let _ = adapted.check_extensions();
+    let _ = adapted.refusal(message, []).to_string();
+    for listener in &adapted.listeners {
+        let Ok(request) = derive(&adapted, listener) else { continue };
+        for part in parts(&adapted, listener, &request) {
+            for pointer in &part.pointers {
+                let _ = adapted.place(pointer);
+            }
+            let _ = adapted.without(&part.pointers);
+        }
+    }
+});

@@ -1,0 +1,28 @@
+//! Graph files, topologies of isotope and manifests of Kubernetes. What is imported is a graph file that can be read again.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use hoptax_functions::Catalogue;
+use hoptax_size::graph;
+use hoptax_size::import::{isotope, kubernetes};
+use libfuzzer_sys::fuzz_target;
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::load().expect("the catalogue is sound"));
+
+fuzz_target!(|input: (&str, &str)| {
+    let (text, other) = input;
+    let _ = graph::read("fuzz.yaml", text, &CATALOGUE);
+    let _ = isotope::is_topology(text);
+    let from_isotope = isotope::read("fuzz.yaml", text).ok();
+    let files = [("a.yaml".to_owned(), text.to_owned()), ("b.yaml".to_owned(), other.to_owned())];
+    let from_kubernetes = kubernetes::read("fuzz", &files, None).ok();
+    for imported in from_isotope.into_iter().chain(from_kubernetes) {
+        let text = imported.to_yaml();
+        if let Err(problems) = graph::read("imported.yaml", &text, &CATALOGUE) {
+            // A graph without any proxy is one, and says nothing about sizes.
+            assert!(problems.to_string().contains("no service has a proxy"), "{problems}\n{text}");
+        }
+    }
+});

@@ -1,0 +1,27 @@
+//! What perf prints: samples, stacks and counters, with arbitrary text.
+
+#![no_main]
+
+use hoptax_profile::folded::Folded;
+use hoptax_profile::{flame, layer_of, samples, top_down};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(samples) = samples(text) {
+        for sample in &samples {
+            assert!(!layer_of(sample).is_empty());
+        }
+        let folded = Folded::of(&samples);
+        assert_eq!(Folded::read(&folded.text()).cpu_ns(), folded.cpu_ns());
+    }
+    let mut folded = Folded::read(text);
+    folded.join(Folded::read(text));
+    let _ = folded.cpu_ns();
+    if text.len() < 200 {
+        let _ = flame::graph("fuzz", &folded);
+    }
+    let _ = top_down::group(text);
+    for share in top_down::shares(text).values() {
+        assert!(share.is_finite(), "{share}");
+    }
+});

@@ -1,0 +1,27 @@
+//! What a load sends: URLs, headers and bodies with placeholders from files of strangers, and traces.
+
+#![no_main]
+
+use hoptax_load::{Protocol, RequestSpec, Target, Trace, join_url, without_user};
+use libfuzzer_sys::fuzz_target;
+
+const PROTOCOLS: [Protocol; 4] = [Protocol::Http1, Protocol::Http2, Protocol::Tcp, Protocol::WebSocket];
+
+fuzz_target!(|input: (u8, &str, &str, Vec<(String, String)>, Vec<u8>)| {
+    let (which, url, method, headers, body) = input;
+    // Names would be resolved on this machine.
+    let url = format!("http://127.0.0.1:1/{url}");
+    let _ = Target::from_spec(&RequestSpec {
+        url: &url,
+        method,
+        headers,
+        body,
+        protocol: Some(PROTOCOLS[usize::from(which) % PROTOCOLS.len()]),
+        ..RequestSpec::default()
+    });
+    let _ = join_url(&url, method);
+    assert!(!without_user(&format!("http://user:{method}@127.0.0.1/")).contains("user:") || method.contains('@'));
+    if let Ok(trace) = Trace::parse("trace", method) {
+        assert!(trace.rate() >= 0.0 && trace.length().as_nanos() < u128::MAX);
+    }
+});

@@ -1,0 +1,21 @@
+//! Results in files of strangers: judged, and converted to the formats of others.
+
+#![no_main]
+
+use hoptax_checks::thresholds::Limits;
+use hoptax_checks::{judge_load, judge_study};
+use hoptax_result::{LoadResult, StudyResult};
+use hoptax_smp::{of_load, of_study};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(mut result) = serde_json::from_str::<LoadResult>(text) {
+        let _ = of_load(&result);
+        judge_load(&mut result, &Limits::default());
+    }
+    if let Ok(mut study) = serde_json::from_str::<StudyResult>(text) {
+        let _ = of_study(&study);
+        hoptax_study::summary::fill(&mut study);
+        judge_study(&mut study, &Limits::default());
+    }
+});

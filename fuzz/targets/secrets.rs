@@ -1,0 +1,16 @@
+//! What looks for secrets in texts of strangers: the ranges that it masks are within the text.
+
+#![no_main]
+
+use hoptax_secrets::{has_private_key, is_name, users_of_urls, without_signatures};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let mut end = 0;
+    for range in users_of_urls(text) {
+        assert!(range.start >= end && text.get(range.clone()).is_some(), "{range:?}");
+        end = range.end;
+    }
+    let _ = (is_name(text), has_private_key(text));
+    assert!(without_signatures(text).len() <= text.len());
+});

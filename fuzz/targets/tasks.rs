@@ -1,0 +1,17 @@
+//! The tasks of extensions, which read bodies and tokens of strangers.
+
+#![no_main]
+
+use hoptax_tasks::{Key, is_valid_token, rewrite_json};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (&[u8], u64)| {
+    let (bytes, now_s) = input;
+    if let Some(rewritten) = rewrite_json(bytes) {
+        assert!(serde_json::from_slice::<serde_json::Value>(&rewritten).is_ok());
+    }
+    let key = Key::new(b"key");
+    assert_eq!(key.claims(key.sign(bytes).as_bytes()).as_deref(), Some(bytes));
+    // Nobody without the key has a valid token.
+    assert!(!is_valid_token(bytes, now_s) && key.claims(bytes).is_none());
+});
