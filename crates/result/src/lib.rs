@@ -58,11 +58,11 @@ pub use graph_run::{
     GraphRunResponse, GraphRunResult, GraphRunTargets, GraphSlice,
 };
 pub use load::{
-    BodyBytes, Book, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker, Http2Plan,
-    Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet, LoadHistograms,
-    LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun,
-    Mode, NetworkPlan, Outliers, Pacing, Percentile, ProcessAccount, QuantileIntervals, Range, RunLeftOut,
-    Stage, Stated, TlsResult, Waiting, Window, Within,
+    BodyBytes, Book, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker,
+    Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet,
+    LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds,
+    Merged, MergedRun, Mode, NetworkPlan, Outliers, Pacing, Percentile, ProcessAccount, QuantileIntervals,
+    Range, RunLeftOut, Stage, Stated, TlsResult, Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use meshmark::{MeshMarkArm, MeshMarkResult, ValueForCost};

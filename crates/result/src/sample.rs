@@ -5,9 +5,10 @@ mod rates;
 use std::collections::BTreeMap;
 
 use crate::{
-    ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker, HostUse,
-    InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds, Mode,
-    NetworkPlan, Pacing, QuantileIntervals, Range, Reasons, StudyPlan, StudyResult, Verdict, Waiting, Window,
+    ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker,
+    HostUse, InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds,
+    Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Reasons, StudyPlan, StudyResult, Verdict, Waiting,
+    Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};

@@ -155,7 +155,13 @@ impl Http3 {
             }
             let body = bytes.get(request.body_from..).unwrap_or_default();
             let call = self.messages.map(|messages| Box::new(Call::new(messages, body)));
-            *one = Stream { unsent, is_head: request.asked.is_head(), response, call, id: self.spare.pop_front() };
+            *one = Stream {
+                unsent,
+                is_head: request.asked.is_head(),
+                response,
+                call,
+                id: self.spare.pop_front(),
+            };
             if let Some((_, connection)) = &mut self.connection {
                 one.send_pending(connection);
             }
