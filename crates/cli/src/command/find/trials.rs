@@ -1,7 +1,7 @@
 //! Runs the trials of a search: each is a load at a constant rate.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hoptax_checks::judge_load;
 use hoptax_checks::objective::{Objective, generator_limits, unaccounted};
