@@ -250,6 +250,14 @@ application: {command: [./server, --api-key, k-123456789, --session-token=t-1, -
 "#;
 
     #[test]
+    fn secrets_in_json_that_a_study_file_holds_are_masked_whichever_way_they_are_escaped() {
+        let study = r#"request: {body: '{"p\u0061ssword": "hunter2-\u0061", "mode": "fast"}'}"#;
+        let secrets = Secrets::of_study_file(study).unwrap();
+        let text = r#"{"body": "hunter2-a", "mode": "fast"}"#;
+        assert_eq!(secrets.mask(text).text, r#"{"body": "xxxxxxxxx", "mode": "fast"}"#);
+    }
+
+    #[test]
     fn secrets_of_a_study_file_are_masked_and_all_else_stays() {
         let secrets = Secrets::of_study_file(STUDY).unwrap();
         let masked = secrets.mask_study_file(STUDY).unwrap();
