@@ -116,9 +116,11 @@ fn a_status_of_grpc_is_in_the_trailers() {
     });
     let expected =
         Response { status: 200, grpc_status: Some(5), body_bytes: 9, keep_alive: true, is_as_expected: true };
+    // The server's settings come first.
+    let limit = Event::Limit { streams: pair.client.max_streams() };
     assert_eq!(
         pair.events,
-        [Event::FirstByte { stream: 0 }, Event::Answered { stream: 0, response: expected }]
+        [limit, Event::FirstByte { stream: 0 }, Event::Answered { stream: 0, response: expected }]
     );
 }
 

@@ -30,7 +30,7 @@ impl Pair {
         let names = vec!["localhost".to_owned()];
         let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3_600 };
         let signed = authority.sign(&request).unwrap();
-        let mut tls = server_config(ServerSecurity {
+        let tls = server_config(ServerSecurity {
             identity: Identity::from_pem(signed.certificate.as_bytes(), signed.key.as_bytes()).unwrap(),
             client_authorities: Vec::new(),
             accepts_anonymous_clients: false,
@@ -40,6 +40,7 @@ impl Pair {
         })
         .unwrap();
         let mut server = Server::new(&tls, |_| false).unwrap();
+        let mut tls = tls::ServerConfig::clone(&tls);
         tls.alpn_protocols = vec![ALPN.to_vec()];
         let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()));
         let mut transport = TransportConfig::default();
