@@ -108,17 +108,27 @@ fn what_is_wrong_with_responses_is_in_the_result_in_the_summary_and_in_the_advic
 #[test]
 fn errors_of_the_system_and_of_other_protocols_have_their_reasons() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let broken_frame = b"\0\0\0\x04\0\0\0\0\0\0\0\x01\0\0\0\0\0\x01x".to_vec();
+    // A client sends its first request once it has the settings of the server.
+    let broken_frame = server(|mut stream| {
+        let (mut bytes, mut received) = ([0; 4096], Vec::new());
+        let is_request = |bytes: &[u8]| {
+            bytes.windows(6).any(|part| part.first() == Some(&1) && part.ends_with(&[0, 0, 0, 1]))
+        };
+        let _ = stream.write_all(b"\0\0\0\x04\0\0\0\0\0");
+        while let Ok(count) = stream.read(&mut bytes)
+            && count > 0
+        {
+            received.extend_from_slice(&bytes[..count]);
+            if is_request(&received) {
+                let _ = stream.write_all(b"\0\0\x01\0\0\0\0\0\x01x");
+            }
+        }
+    });
     let not_upgraded = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n".to_vec();
     let plain = response("Content-Length: 2");
     for (url, flags, kind, reason) in [
         (format!("http://{nobody}/"), vec![], "refused", "Connection refused"),
-        (
-            format!("http://{}/", sending(broken_frame)),
-            vec!["--protocol", "http2"],
-            "malformed",
-            "data before headers",
-        ),
+        (format!("http://{broken_frame}/"), vec!["--protocol", "http2"], "malformed", "data before headers"),
         (
             format!("ws://{}/", sending(not_upgraded)),
             vec![],
