@@ -70,7 +70,10 @@ fn by_candidate(
 }
 
 fn code(gate: &GateResult) -> Code {
-    if gate.verdict == Verdict::Void || gate.is_unknown() {
+    if !gate.answer_differences.is_empty() {
+        // An answer needs no interval, so it counts however the measurement went.
+        Code::ConditionFailed
+    } else if gate.verdict == Verdict::Void || gate.is_unknown() {
         Code::Void
     } else if gate.has_failed() {
         Code::ConditionFailed
