@@ -9,15 +9,17 @@ use crate::{Environment, Finding, Reasons, Verdict};
 
 mod account;
 mod body;
+mod book;
 mod evidence;
 mod histograms;
 mod interval;
 mod latency;
 mod merged;
-mod written;
+mod unless_zero;
 
 pub use account::ProcessAccount;
 pub use body::BodyBytes;
+pub use book::{Book, Stated};
 pub use evidence::{
     CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened,
     Outliers, Pacing, TlsResult, Window,
@@ -26,7 +28,6 @@ pub use histograms::LoadHistograms;
 pub use interval::{IntervalTimes, LoadInterval};
 pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
 pub use merged::{Merged, MergedRun, RunLeftOut};
-pub use written::Stated;
 
 /// How requests are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,7 +98,7 @@ pub struct LoadResult {
     pub recorded_from_unix_s: Option<f64>,
     /// Recorded time, seconds, which all numbers refer to: the planned time, unless the trial ended early. In a merged result,
     /// the time in which all runs recorded. Null if nothing was recorded, and if another tool does not state it.
-    #[serde(with = "written::unless_zero")]
+    #[serde(with = "unless_zero")]
     #[schemars(with = "Option<f64>")]
     pub recorded_s: f64,
     /// Why it ended: `plan`, `requests`, `interrupt` or `backlog`.
@@ -298,7 +299,7 @@ pub struct LoadPlan {
     /// Spacing of release times, in the syntax of `--arrivals`; absent in a closed loop.
     pub arrivals: Option<String>,
     /// Connections; null if another tool does not state them.
-    #[serde(with = "written::unless_zero")]
+    #[serde(with = "unless_zero")]
     #[schemars(with = "Option<u32>")]
     pub connections: u32,
     /// Concurrent requests per connection.
@@ -328,11 +329,11 @@ pub struct LoadPlan {
     /// What every response must match, in the syntax of `--expect`; empty for a status below 400.
     pub expect: String,
     /// Worker threads; null if another tool does not state them.
-    #[serde(with = "written::unless_zero")]
+    #[serde(with = "unless_zero")]
     #[schemars(with = "Option<u32>")]
     pub workers: u32,
     /// Recorded time, seconds; an upper bound if the number of requests is limited; null if another tool does not state it.
-    #[serde(with = "written::unless_zero")]
+    #[serde(with = "unless_zero")]
     #[schemars(with = "Option<f64>")]
     pub duration_s: f64,
     /// Number of requests after which recording ends; null without a limit.
@@ -340,7 +341,7 @@ pub struct LoadPlan {
     /// Warm-up before the recorded time, seconds.
     pub warmup_s: f64,
     /// Time after which a request counts as timed out, seconds; null if another tool does not state it.
-    #[serde(with = "written::unless_zero")]
+    #[serde(with = "unless_zero")]
     #[schemars(with = "Option<f64>")]
     pub timeout_s: f64,
     /// Seed of the release times.
@@ -419,65 +420,6 @@ pub struct Waiting {
     pub total_s: f64,
 }
 
-/// The exact accounts: `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "written::WrittenBook", into = "written::WrittenBook")]
-pub struct Book {
-    /// Requests whose intended start was in the recorded time.
-    pub planned: u64,
-    /// Of these, assigned to a connection.
-    pub sent: u64,
-    /// Of these, never assigned to a connection, because none was free before the end.
-    pub unsent: u64,
-    /// Of the sent, delayed because every connection was busy.
-    pub blocked: u64,
-    /// Of the sent, answered in full and as expected: with a status below 400, or as `--expect` states; with gRPC also
-    /// with `grpc-status` 0.
-    pub answered: u64,
-    /// Of the sent, failed; `failures` lists them by kind.
-    pub failed: u64,
-    /// Of the sent, not answered within the timeout.
-    pub timed_out: u64,
-    /// Of the sent, still in flight after the final drain.
-    pub unfinished: u64,
-    /// How often the sent were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of HTTP/2, or
-    /// their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
-    #[serde(default)]
-    pub sent_again: u64,
-    /// Which of these counts are known. The others are 0 here, and null where a book is written.
-    pub stated: Stated,
-}
-
-impl Book {
-    /// Whether both equations hold.
-    pub fn balances(&self) -> bool {
-        self.planned == self.sent + self.unsent
-            && self.sent == self.answered + self.failed + self.timed_out + self.unfinished
-    }
-
-    /// Share of the sent requests that were not answered, 0 to 1; 0 when none was sent.
-    pub fn error_share(&self) -> f64 {
-        if self.sent == 0 {
-            0.0
-        } else {
-            (self.sent - self.answered.min(self.sent)) as f64 / self.sent as f64
-        }
-    }
-
-    /// Adds the counts of another book.
-    pub fn add(&mut self, other: &Self) {
-        self.planned += other.planned;
-        self.sent += other.sent;
-        self.unsent += other.unsent;
-        self.blocked += other.blocked;
-        self.answered += other.answered;
-        self.failed += other.failed;
-        self.timed_out += other.timed_out;
-        self.unfinished += other.unfinished;
-        self.sent_again += other.sent_again;
-    }
-}
-
 /// Requests per second over the recorded time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -485,7 +427,7 @@ pub struct LoadRate {
     /// Requested; absent in a closed loop, unless another tool paced it.
     pub target: Option<f64>,
     /// Sent; null if nothing was sent, and in results of other tools, which state what was done.
-    #[serde(with = "written::unless_zero")]
+    #[serde(with = "unless_zero")]
     #[schemars(with = "Option<f64>")]
     pub offered: f64,
     /// Answered; withheld (null) when the result is void.

@@ -1,9 +1,65 @@
-//! How numbers are written that another tool may not state: as null, and never as 0.
+//! The accounts of requests, and how they are written: a count that another tool does not state is null, and never 0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Book;
+/// The exact accounts: `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "WrittenBook", into = "WrittenBook")]
+pub struct Book {
+    /// Requests whose intended start was in the recorded time.
+    pub planned: u64,
+    /// Of these, assigned to a connection.
+    pub sent: u64,
+    /// Of these, never assigned to a connection, because none was free before the end.
+    pub unsent: u64,
+    /// Of the sent, delayed because every connection was busy.
+    pub blocked: u64,
+    /// Of the sent, answered in full and as expected: with a status below 400, or as `--expect` states; with gRPC also
+    /// with `grpc-status` 0.
+    pub answered: u64,
+    /// Of the sent, failed; `failures` lists them by kind.
+    pub failed: u64,
+    /// Of the sent, not answered within the timeout.
+    pub timed_out: u64,
+    /// Of the sent, still in flight after the final drain.
+    pub unfinished: u64,
+    /// How often the sent were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of HTTP/2, or
+    /// their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
+    pub sent_again: u64,
+    /// Which of these counts are known. The others are 0 here, and null where a book is written.
+    pub stated: Stated,
+}
+
+impl Book {
+    /// Whether both equations hold.
+    pub fn balances(&self) -> bool {
+        self.planned == self.sent + self.unsent
+            && self.sent == self.answered + self.failed + self.timed_out + self.unfinished
+    }
+
+    /// Share of the sent requests that were not answered, 0 to 1; 0 when none was sent.
+    pub fn error_share(&self) -> f64 {
+        if self.sent == 0 {
+            0.0
+        } else {
+            (self.sent - self.answered.min(self.sent)) as f64 / self.sent as f64
+        }
+    }
+
+    /// Adds the counts of another book.
+    pub fn add(&mut self, other: &Self) {
+        self.planned += other.planned;
+        self.sent += other.sent;
+        self.unsent += other.unsent;
+        self.blocked += other.blocked;
+        self.answered += other.answered;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.unfinished += other.unfinished;
+        self.sent_again += other.sent_again;
+    }
+}
 
 /// Which counts of a book are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +81,7 @@ pub enum Stated {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Book")]
 #[serde(deny_unknown_fields)]
-pub(super) struct WrittenBook {
+struct WrittenBook {
     /// Requests whose intended start was in the recorded time.
     planned: Option<u64>,
     /// Of these, assigned to a connection.
@@ -92,35 +148,11 @@ impl From<WrittenBook> for Book {
     }
 }
 
-/// A number that no trial has as 0: null means that it is not known.
-pub(super) mod unless_zero {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    /// Writes a number, or null for 0.
-    pub(in super::super) fn serialize<S, T>(number: &T, serializer: S) -> Result<S::Ok, S::Error>
-    where
-        S: Serializer,
-        T: Default + PartialEq + Serialize,
-    {
-        Some(number).filter(|number| **number != T::default()).serialize(serializer)
-    }
-
-    /// Reads what was written.
-    pub(in super::super) fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: Default + Deserialize<'de>,
-    {
-        Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::LoadRate;
 
     #[test]
     fn counts_that_another_tool_does_not_state_are_null_and_are_read_back() {
@@ -138,14 +170,5 @@ mod tests {
         let value = serde_json::to_value(book).unwrap();
         assert_eq!((&value["failed"], &value["unsent"]), (&json!(0), &json!(0)));
         assert_eq!(serde_json::from_value::<Book>(value).unwrap(), book);
-    }
-
-    #[test]
-    fn a_number_that_is_not_known_is_null() {
-        let value = serde_json::to_value(LoadRate::default()).unwrap();
-        assert_eq!(value["offered"], Value::Null);
-        assert_eq!(serde_json::from_value::<LoadRate>(value).unwrap(), LoadRate::default());
-        let known = LoadRate { offered: 2.5, ..LoadRate::default() };
-        assert_eq!(serde_json::to_value(known).unwrap()["offered"], json!(2.5));
     }
 }

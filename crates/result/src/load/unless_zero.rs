@@ -1,0 +1,37 @@
+//! Writes numbers that another tool may not state: 0 as null. A trial has 0 only where it did nothing.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Writes a number, or null for 0.
+pub(super) fn serialize<S, T>(number: &T, serializer: S) -> Result<S::Ok, S::Error>
+where
+    S: Serializer,
+    T: Default + PartialEq + Serialize,
+{
+    Some(number).filter(|number| **number != T::default()).serialize(serializer)
+}
+
+/// Reads what was written.
+pub(super) fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::LoadRate;
+
+    #[test]
+    fn a_number_that_is_not_known_is_null() {
+        let value = serde_json::to_value(LoadRate::default()).unwrap();
+        assert_eq!(value["offered"], Value::Null);
+        assert_eq!(serde_json::from_value::<LoadRate>(value).unwrap(), LoadRate::default());
+        let known = LoadRate { offered: 2.5, ..LoadRate::default() };
+        assert_eq!(serde_json::to_value(known).unwrap()["offered"], json!(2.5));
+    }
+}
