@@ -9,6 +9,7 @@
 //! that it queues (`Worker::perform`). Performing an action may cause another event, which appends to the queue and
 //! never calls back.
 
+mod actions;
 mod ahead;
 mod connect;
 mod end;

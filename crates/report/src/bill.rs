@@ -8,7 +8,7 @@ use hoptax_result::{
     ResponseCost, RoundMeasure, Verdict,
 };
 
-use crate::numbers::{difference, grouped, level, percent_difference, signed};
+use crate::numbers::{counted, difference, grouped, level, percent_difference, signed};
 use crate::side::SideTable;
 use crate::words;
 
@@ -296,8 +296,8 @@ fn second_study(found: &BilledSecondStudy, first: Option<&BilledSum>) -> Vec<Str
     let mut lines = vec![found.sum.as_ref().map_or_else(
         || {
             format!(
-                "a second study of {} rounds does not say whether the parts add up: one of its numbers is withheld, see `{}/report.html`",
-                found.rounds,
+                "a second study of {} does not say whether the parts add up: one of its numbers is withheld, see `{}/report.html`",
+                counted(found.rounds.into(), "round"),
                 BillResult::SECOND_STUDY
             )
         },
@@ -409,9 +409,10 @@ fn second_sum(again: &BilledSum, first: Option<&BilledSum>, rounds: u32) -> Stri
             (Decision::Different, false) => Some("confirms this"),
         }
     });
+    let of_rounds = counted(rounds.into(), "round");
     let they = match judgement {
-        Some(judgement) => format!("a second study of {rounds} rounds {judgement}: they"),
-        None => format!("in a second study of {rounds} rounds, they"),
+        Some(judgement) => format!("a second study of {of_rounds} {judgement}: they"),
+        None => format!("in a second study of {of_rounds}, they"),
     };
     sum(&they, again, rounds)
 }
@@ -438,9 +439,9 @@ fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
 pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     let mut lines = vec![format!(
         "a part costs what the whole uses more than the whole without it; rest: what remains without all measured parts; ± is \
-         half of the {:.0} % interval over {} rounds and holds for this sitting; CPU time is that of the proxy's process {}",
+         half of the {:.0} % interval over {} and holds for this sitting; CPU time is that of the proxy's process {}",
         100.0 * bill.confidence,
-        bill.rounds,
+        counted(bill.rounds.into(), "round"),
         at(bill),
     )];
     if has(bill, has_bytes) {

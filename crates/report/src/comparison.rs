@@ -5,7 +5,7 @@ use hoptax_result::{
     PartDifference, SubjectName,
 };
 
-use crate::numbers::{decimals, difference, grouped, percent_difference};
+use crate::numbers::{counted, decimals, difference, grouped, percent_difference};
 use crate::side::SideTable;
 use crate::sittings::{scaled, unit};
 use crate::words;
@@ -200,9 +200,9 @@ fn remedy(measure: &ComparedMeasure, result: &ComparisonResult) -> String {
                 format!("{} min", grouped(more_s / 60.0, 0))
             };
             format!(
-                "about {} rounds decide it, {} are measured: {more} more",
-                grouped(f64::from(rounds), 0),
-                result.rounds,
+                "about {} decide it, after {}: {more} more",
+                counted(rounds.into(), "round"),
+                counted(result.rounds.into(), "round"),
             )
         }
         None => "more rounds are out of reach: use a quieter machine or a wider margin".to_owned(),
@@ -286,10 +286,10 @@ pub(crate) fn method(result: &ComparisonResult) -> String {
     let confidence = 100.0 * result.confidence;
     format!(
         "equivalent: the difference is within the margin of {} of the reference (two one-sided tests at {:.0} %); otherwise \
-         different: the {confidence:.0} % interval excludes zero; undecided: neither. {} rounds of {} s; decisions hold for this sitting",
+         different: the {confidence:.0} % interval excludes zero; undecided: neither. {} of {} s; decisions hold for this sitting",
         percent(result.margin_share),
         100.0 - confidence,
-        result.rounds,
+        counted(result.rounds.into(), "round"),
         grouped(result.wall_seconds / f64::from(result.rounds.max(1)), 0),
     )
 }

@@ -3,7 +3,7 @@
 
 use hoptax_result::{Finding, NeverHaltedBy, Severity, StudyPlan, StudyResult, Verdict};
 
-use crate::numbers::{Piece, grouped, pieces};
+use crate::numbers::{Piece, counted, grouped, pieces};
 use crate::probe;
 
 /// Findings of one check and severity, reported once, since a check that fires on every arm would bury the others.
@@ -232,10 +232,12 @@ pub(crate) fn lead(result: &StudyResult) -> Option<Lead<'_>> {
     if failed.is_empty() && result.verdict == Verdict::Void {
         failed = pick(|finding| finding.withholds);
     }
-    let planned = if is_open_ended(plan) { String::new() } else { format!(" of {}", plan.rounds_planned) };
-    let rounds = plan.rounds_completed;
-    let cut =
-        plan.ended_early.as_ref().map(|why| format!("the study ended after {rounds}{planned} rounds: {why}"));
+    let rounds = if is_open_ended(plan) {
+        counted(plan.rounds_completed.into(), "round")
+    } else {
+        format!("{} of {}", plan.rounds_completed, counted(plan.rounds_planned.into(), "round"))
+    };
+    let cut = plan.ended_early.as_ref().map(|why| format!("the study ended after {rounds}: {why}"));
     Some(Lead { failed, cut, next: next(result) })
 }
 

@@ -2,7 +2,7 @@
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 
-use crate::numbers::{decimals, grouped, percent_difference};
+use crate::numbers::{counted, decimals, grouped, percent_difference};
 use crate::side::SideTable;
 use crate::sittings::{scaled, unit};
 use crate::words;
@@ -179,10 +179,10 @@ fn compared(result: &GateResult) -> String {
             };
             let largest = result.limits.iter().filter_map(|limit| limit.between_sittings_share);
             format!(
-                "{} rounds, compared with {} stored runs labelled `{}` of {} to {}. The intervals include what differs between \
+                "{}, compared with {} labelled `{}` of {} to {}. The intervals include what differs between \
                  sittings on this machine, a standard deviation of up to {:.1} %; side by side (`--candidate`) it would cancel",
-                result.rounds,
-                reference.runs.len(),
+                counted(result.rounds.into(), "round"),
+                counted(reference.runs.len() as u64, "stored run"),
                 reference.label,
                 day(reference.runs.first()),
                 day(reference.runs.last()),

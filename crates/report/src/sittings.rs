@@ -2,7 +2,7 @@
 
 use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, Verdict};
 
-use crate::numbers::{decimals, difference, ends, grouped};
+use crate::numbers::{counted, decimals, difference, ends, grouped};
 use crate::side::SideTable;
 
 /// The heading of the tables by sitting.
@@ -83,10 +83,10 @@ pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
         };
         let stated = if result.states(number) { "" } else { ", without costs" };
         format!(
-            "sitting {}: {}, {} rounds, {verdict}{stated} ({})",
+            "sitting {}: {}, {}, {verdict}{stated} ({})",
             number + 1,
             sitting.started_at,
-            sitting.rounds,
+            counted(sitting.rounds.into(), "round"),
             sitting.folder
         )
     };

@@ -4,7 +4,7 @@ use hoptax_result::{
     ArmKind, ArmResult, Disturbance, Finding, LoadSpec, Loop, Loosened, Slices, StudyResult, Verdict,
 };
 
-use crate::numbers::{grouped, percent_difference};
+use crate::numbers::{counted, grouped, percent_difference};
 use crate::{by_load, probe, timeline};
 
 /// The result of the A/A arm.
@@ -71,9 +71,9 @@ pub(crate) fn method(result: &StudyResult) -> String {
         sittings => format!(" in {sittings} sittings"),
     };
     format!(
-        "{} of {} rounds{resumed}, all processes restarted in each; loads: {}; seed {}; {} s",
+        "{} of {}{resumed}, all processes restarted in each; loads: {}; seed {}; {} s",
         plan.rounds_completed,
-        plan.rounds_planned,
+        counted(plan.rounds_planned.into(), "round"),
         loads.join(", "),
         plan.seed,
         grouped(plan.wall_seconds, 0)

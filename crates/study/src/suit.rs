@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use hoptax_host::machine::judgement::{FAR_HANDOVER_NS, wakes_slowly};
-use hoptax_result::{Interval, MachineProbe};
+use hoptax_result::{Interval, MachineProbe, counted};
 use hoptax_stats::standard_error;
 
 use crate::plan::{CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SLICE, Plan};
@@ -73,7 +73,11 @@ pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<
     }
     if plan.left_open.rounds {
         plan.rounds = rounds(typical(machine, never_halted));
-        reasons.push(format!("{} rounds, since {}", plan.rounds, typical(machine, never_halted).because));
+        reasons.push(format!(
+            "{}, since {}",
+            counted(plan.rounds.into(), "round"),
+            typical(machine, never_halted).because
+        ));
     }
     reasons
 }

@@ -1,6 +1,6 @@
 //! The accounts of requests must balance: no request may be lost.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, counted};
 
 use crate::Check;
 
@@ -21,7 +21,7 @@ pub(super) const BALANCES: Check<LoadResult> = Check {
             "book",
             Severity::Fail,
             Measured::count(lost, 0.0, "requests"),
-            format!("{lost} requests are unaccounted for"),
+            format!("unaccounted for: {}", counted(lost as u64, "request")),
             "this is a bug in hoptax: report it with the result file",
         )]
     },

@@ -25,7 +25,7 @@ use hoptax_host::machine;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
-use hoptax_result::{Environment, MachineProbe, MachineSpeeds, StudyResult};
+use hoptax_result::{Environment, MachineProbe, MachineSpeeds, StudyResult, counted};
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_study::event::Event;
 use hoptax_study::file;
@@ -248,7 +248,10 @@ fn resume(
     if measured < manifest.rounds {
         manifest.resumed_after_rounds.push(measured);
     } else {
-        print::note(&format!("all {measured} rounds are complete; `--rounds NUMBER` measures more"));
+        print::note(&format!(
+            "the study has its {}; `--rounds NUMBER` measures more",
+            counted(measured.into(), "round")
+        ));
     }
     folder.write(&manifest)?;
     Ok((folder, manifest, rounds))

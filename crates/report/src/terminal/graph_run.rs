@@ -163,10 +163,10 @@ fn method(result: &GraphRunResult) -> String {
     let slices = result.rounds.first().map_or(0, |round| round.slices.len());
     let processors = result.environment.proxy_cpus.len();
     let mut text = format!(
-        "{} rounds, each with all processes started again, of {slices} slices of {} s in random order: half of them with all proxies, half \
+        "{}, each with all processes started again, of {slices} slices of {} s in random order: half of them with all proxies, half \
          without any. Open loop with independent arrivals on {}. The proxies share {}. Intervals are \
          those of {:.0} %, over rounds.",
-        result.rounds.len(),
+        counted(result.rounds.len() as u64, "round"),
         result.slice_s,
         counted(result.connections.into(), "connection"),
         counted(processors as u64, "processor"),

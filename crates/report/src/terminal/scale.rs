@@ -6,7 +6,7 @@ use hoptax_result::{
 
 use super::rows::Rows;
 use super::{Paint, Style};
-use crate::numbers::{grouped, signed};
+use crate::numbers::{counted, grouped, signed};
 use crate::words;
 
 /// Each series with its law.
@@ -113,7 +113,8 @@ fn left_out(point: &ScaleLeftOut) -> String {
 fn method(result: &ScaleResult) -> String {
     let fits: Vec<&ScaleFit> = result.series.iter().filter_map(|series| series.fit.as_ref()).collect();
     let rounds = fits.iter().map(|fit| fit.rounds).min();
-    let rounds = rounds.map_or_else(String::new, |rounds| format!(" over {rounds} rounds"));
+    let rounds =
+        rounds.map_or_else(String::new, |rounds| format!(" over {}", counted(u64::from(rounds), "round")));
     format!(
         "X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)). Intervals are those of {:.0} %{rounds}. They assume that \
          rates follow the law; a deviation whose interval excludes 0 speaks against it, and by chance one in twenty does. Nothing \

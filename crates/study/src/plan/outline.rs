@@ -9,8 +9,12 @@ use super::{Load, Open, Plan, Rate};
 impl Plan {
     /// Its loads, arms and copies, one per line.
     pub fn outline(&self) -> String {
-        let mut text =
-            format!("study `{}`: {} rounds, seed {}\n\nloads\n", self.name, self.rounds, self.seed);
+        let mut text = format!(
+            "study `{}`: {}, seed {}\n\nloads\n",
+            self.name,
+            counted(self.rounds.into(), "round"),
+            self.seed
+        );
         let width = self.loads.iter().map(|load| load.name.len()).max().unwrap_or(0);
         for load in &self.loads {
             let _ = writeln!(text, "  {:<width$}  {}", load.name, in_words(load));

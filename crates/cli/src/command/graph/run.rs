@@ -8,7 +8,7 @@ use hoptax_graph::plan::{self, RunPlan};
 use hoptax_graph::{CONNECTIONS, Event, RunSpec, Setting, WARMUP, check, summary};
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
-use hoptax_result::{SizeResult, StudyResult, Verdict};
+use hoptax_result::{SizeResult, StudyResult, Verdict, counted};
 use hoptax_size::Processors;
 use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
@@ -58,7 +58,12 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     };
     let slices = f64::from(2 * spec.slices);
     let seconds = f64::from(spec.rounds) * slices * (spec.slice + WARMUP).as_secs_f64();
-    print::note(&format!("{}: {} rounds, about {:.0} s", plan.name, spec.rounds, 1.1 * seconds));
+    print::note(&format!(
+        "{}: {}, about {:.0} s",
+        plan.name,
+        counted(spec.rounds.into(), "round"),
+        1.1 * seconds
+    ));
     let began = Instant::now();
     let mut on_event = |event: Event<'_>| {
         if let Event::RoundBegan(round) = event {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hoptax_result::MachineProbe;
+use hoptax_result::{MachineProbe, counted};
 use hoptax_study::plan::Plan;
 use hoptax_study::suit;
 
@@ -34,7 +34,8 @@ pub(super) fn on_machines_like_this(
 ) -> Option<String> {
     let share = suit::half_width_share(machine, never_halted, rounds)?;
     Some(format!(
-        "on machines like this, nearly all costs are within about ±{} of the baseline after {rounds} rounds",
-        session::percent(share)
+        "on machines like this, nearly all costs are within about ±{} of the baseline after {}",
+        session::percent(share),
+        counted(rounds.into(), "round")
     ))
 }

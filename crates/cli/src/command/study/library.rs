@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
+use hoptax_result::counted;
 use hoptax_study::configurations::Configurations;
 use hoptax_study::file::StudyFile;
 use hoptax_study::length::Length;
@@ -61,7 +62,11 @@ pub(crate) fn list() -> Result<String, Failure> {
 fn described(name: &str, plan: &Plan) -> String {
     let length = Length { rounds: plan.rounds, budget_s: None, until: None };
     let estimate = Estimate::of(plan).words(&length, 0);
-    let rounds = if plan.left_open.rounds { format!(", for {} rounds", plan.rounds) } else { String::new() };
+    let rounds = if plan.left_open.rounds {
+        format!(", for {}", counted(plan.rounds.into(), "round"))
+    } else {
+        String::new()
+    };
     let mut text = format!("{name}\n  {}\n  {estimate}{rounds}\n", plan.summary);
     let needs = plan.needs();
     if !needs.is_empty() {

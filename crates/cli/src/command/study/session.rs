@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use hoptax_result::StudyResult;
+use hoptax_result::{StudyResult, counted};
 use hoptax_study::length::{Course, Length, Until};
 use hoptax_study::plan::Plan;
 use hoptax_study::precision::{Forecast, Precision, forecast, forecast_of_more, half_widths};
@@ -44,7 +44,8 @@ fn more(arguments: &StudyArguments, length: Length, complete: &CompleteRounds) -
     let Some(rounds) = rounds(arguments) else { return Ok(length) };
     if rounds < measured {
         return Err(Failure::bad_input(format!(
-            "the study already has {measured} rounds: give `--rounds` a larger number"
+            "the study already has {}: give `--rounds` a larger number",
+            counted(measured.into(), "round")
         )));
     }
     // A study with a precision has been examined before; otherwise, its rounds so far have not.
@@ -79,9 +80,9 @@ pub(super) fn length_text(length: &Length) -> String {
         ends.push(format!("as many rounds as fit into {}", duration(budget_s)));
     }
     match (ends.is_empty(), is_open) {
-        (true, _) => format!("{} rounds", length.rounds),
+        (true, _) => counted(length.rounds.into(), "round"),
         (false, true) => ends.join(", "),
-        (false, false) => format!("{}, at most {} rounds", ends.join(", "), length.rounds),
+        (false, false) => format!("{}, at most {}", ends.join(", "), counted(length.rounds.into(), "round")),
     }
 }
 
@@ -171,16 +172,18 @@ pub(super) fn forecast_text(result: &StudyResult, rounds: Option<u32>) -> Option
     let Some(rounds) = rounds.filter(|rounds| *rounds != measured) else {
         let now = forecast(result, measured)?;
         return Some(format!(
-            "nearly all costs are within {} of the baseline after {measured} rounds",
-            precise(&now)
+            "nearly all costs are within {} of the baseline after {}",
+            precise(&now),
+            counted(measured.into(), "round")
         ));
     };
     let then = forecast(result, rounds)?;
     let more = forecast_of_more(result, rounds)
         .map_or_else(String::new, |more| format!("; `--rounds {}` for {}", more.rounds, precise(&more)));
     Some(format!(
-        "nearly all costs will be within about {} of the baseline after {rounds} rounds{more}",
-        precise(&then)
+        "nearly all costs will be within about {} of the baseline after {}{more}",
+        precise(&then),
+        counted(rounds.into(), "round")
     ))
 }
 

@@ -4,12 +4,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::connection::LaneId;
+use crate::connection::{LaneId, SlotId};
 use crate::pool::Pooling;
 use crate::recording::Recording;
 use crate::run::{Release, Run};
 use crate::target::Target;
 use crate::worker::MAX_EVENTS;
+use crate::worker::actions::BACKOFF_NS;
 use crate::{Connect, Lifetime, Worker, WorkerSpec};
 
 #[test]

@@ -1,7 +1,5 @@
 //! The parser of responses on valid, unusual and invalid responses, however they are split.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 
 use hoptax_wire::http1::{

@@ -1,7 +1,5 @@
 //! HTTP/3 client and server against each other, with all datagrams in memory.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::net::SocketAddr;
 use std::time::Duration;
 

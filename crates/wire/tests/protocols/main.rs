@@ -1,0 +1,8 @@
+//! The public interface of the protocols: clients and servers against each other, and parsers on what strangers send.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod http2;
+mod http2_flood;
+mod http3;
+mod response;
