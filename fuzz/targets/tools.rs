@@ -8,5 +8,5 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, text)) = bytes.split_first() else { return };
     let tool = &ALL[usize::from(*which) % ALL.len()];
-    let _ = import(tool, &String::from_utf8_lossy(text));
+    let _ = import(tool, &String::from_utf8_lossy(text), None);
 });
