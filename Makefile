@@ -47,7 +47,7 @@ test: applications ## Run all checks of CI
 lint: ## Check formatting, lints and documentation
 	@tools/packages build
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
+	$(CARGO) clippy --workspace --all-targets --features hoptax-fuzz/targets --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
 .PHONY: unit
@@ -132,15 +132,14 @@ crosscheck-tools: ## Install the load generators for `hoptax crosscheck`
 
 .PHONY: fuzz
 fuzz: $(TOOLS)/bin/cargo-fuzz ## Feed readers of strangers' bytes with random ones, FUZZ_RUNS times each of FUZZ_TARGETS
-	cp Cargo.lock fuzz/Cargo.lock # the dependencies that the program has
 	for target in $(FUZZ_TARGETS); do \
-	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) run "$$target" -- -runs=$(FUZZ_RUNS) || exit 1; \
+	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) run --features run "$$target" -- -runs=$(FUZZ_RUNS) || exit 1; \
 	done
 
 .PHONY: fuzz-corpus
 fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach something new, one archive per target
 	for target in $(FUZZ_TARGETS); do \
-	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) cmin "$$target" && $(PACK_CORPUS) || exit 1; \
+	    $(UNPACK_CORPUS) && $(CARGO_FUZZ) cmin --features run "$$target" && $(PACK_CORPUS) || exit 1; \
 	done
 
 .PHONY: schemas

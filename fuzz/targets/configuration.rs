@@ -15,7 +15,8 @@ fuzz_target!(|input: (&str, &str, &str)| {
         0 => Ok(Loaded { name: path.to_owned(), text: other.to_owned() }),
         _ => Err("it does not exist".to_owned()),
     };
-    let Ok(configuration) = read("envoy.yaml", text, &load) else { return };
+    let _ = read("envoy.yaml", text, Some(message), &load);
+    let Ok(configuration) = read("envoy.yaml", text, None, &load) else { return };
     let server = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let lab = Lab {
         admin_port: 0,

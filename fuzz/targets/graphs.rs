@@ -15,7 +15,8 @@ fuzz_target!(|input: (&str, &str)| {
     let (text, other) = input;
     let _ = graph::read("fuzz.yaml", text, &CATALOGUE);
     let _ = isotope::is_topology(text);
-    let from_isotope = isotope::read("fuzz.yaml", text).ok();
+    let _ = isotope::read("fuzz.yaml", text, Some(other));
+    let from_isotope = isotope::read("fuzz.yaml", text, None).ok();
     let files = [("a.yaml".to_owned(), text.to_owned()), ("b.yaml".to_owned(), other.to_owned())];
     let from_kubernetes = kubernetes::read("fuzz", &files, None).ok();
     for imported in from_isotope.into_iter().chain(from_kubernetes) {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use hoptax_wire::http2::Settings;
-use hoptax_wire::{Client, Encoded, Event, ExpectedHeader, ClientProtocol};
+use hoptax_wire::{Client, ClientProtocol, Encoded, Event, ExpectedHeader};
 use libfuzzer_sys::fuzz_target;
 
 const STREAMS: u32 = 3;
@@ -11,7 +11,8 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (settled, pieces) = input;
     let expected = [ExpectedHeader { name: "x-a".to_owned(), value: None }];
     let mut client = Client::new(&ClientProtocol::Http2(Settings::of_streams(STREAMS)), &expected.into());
-    let fields = [(":method", "POST"), (":path", "/")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let fields =
+        [(":method", "POST"), (":path", "/")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let request = Encoded::http2(&fields, &[7; 100_000]);
     let (mut output, mut events) = (Vec::new(), Vec::new());
     client.open(&mut output);

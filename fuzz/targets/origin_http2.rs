@@ -30,7 +30,7 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
                     );
                 }
                 ServerEvent::Opened { stream, .. } => {
-                    server.begin(stream, &[(":status", "200")], &mut output)
+                    server.begin(stream, &[(":status", "200")], &mut output);
                 }
                 ServerEvent::Data { stream, data } => {
                     server.push(stream, &data, &mut output);

@@ -9,12 +9,11 @@ fuzz_target!(|request: (Vec<u8>, Vec<u8>, Option<Vec<u8>>, u64)| {
     if let Ok(settings) = std::str::from_utf8(&path) {
         let _ = Rules::read(settings);
     }
-    let rules = Rules::read(r#"{"key": "aG9wdGF4LXRlc3Qta2V5LW9mLTMyLWJ5dGVzLS0tLS0"}"#).expect("valid settings");
+    let rules =
+        Rules::read(r#"{"key": "aG9wdGF4LXRlc3Qta2V5LW9mLTMyLWJ5dGVzLS0tLS0"}"#).expect("valid settings");
     let verdict = rules.judge(&method, &path, header.as_deref(), number);
-    let expected = match path.starts_with(b"/images/") {
-        true => Verdict::Refuse(Refusal::unauthorized()),
-        false => Verdict::Pass,
-    };
+    let is_guarded = path.starts_with(b"/images/");
+    let expected = if is_guarded { Verdict::Refuse(Refusal::unauthorized()) } else { Verdict::Pass };
     assert_eq!(verdict, expected);
     // Whatever is in the counts.
     let (after, admission) = Count::from_bits(number).take(10, number.rotate_left(32));

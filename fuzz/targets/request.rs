@@ -7,7 +7,10 @@ use libfuzzer_sys::fuzz_target;
 
 const PROTOCOLS: [Protocol; 4] = [Protocol::Http1, Protocol::Http2, Protocol::Tcp, Protocol::WebSocket];
 
-fuzz_target!(|input: (u8, &str, &str, Vec<(String, String)>, Vec<u8>)| {
+/// Protocol, URL, method or trace, headers, and body.
+type Input<'a> = (u8, &'a str, &'a str, Vec<(String, String)>, Vec<u8>);
+
+fuzz_target!(|input: Input| {
     let (which, url, method, headers, body) = input;
     // Names would be resolved on this machine.
     let url = format!("http://127.0.0.1:1/{url}");
@@ -20,7 +23,9 @@ fuzz_target!(|input: (u8, &str, &str, Vec<(String, String)>, Vec<u8>)| {
         ..RequestSpec::default()
     });
     let _ = join_url(&url, method);
-    assert!(!without_user(&format!("http://user:{method}@127.0.0.1/")).contains("user:") || method.contains('@'));
+    assert!(
+        !without_user(&format!("http://user:{method}@127.0.0.1/")).contains("user:") || method.contains('@')
+    );
     if let Ok(trace) = Trace::parse("trace", method) {
         assert!(trace.rate() >= 0.0 && trace.length().as_nanos() < u128::MAX);
     }

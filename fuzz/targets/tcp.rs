@@ -1,7 +1,7 @@
 //! The generator's TCP client, with arbitrary bytes from the server.
 #![no_main]
 
-use hoptax_wire::{Client, Encoded, Event, ClientProtocol};
+use hoptax_wire::{Client, ClientProtocol, Encoded, Event};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u16, Vec<Vec<u8>>)| {

@@ -1,8 +1,9 @@
 //! The WebSocket parsers of generator and origin, with arbitrary bytes from the peer.
 #![no_main]
+#![allow(clippy::unwrap_used, reason = "a target fails by panicking")]
 
 use hoptax_wire::websocket::{FrameReader, accept_key, upgrade_request};
-use hoptax_wire::{Client, Encoded, ClientProtocol};
+use hoptax_wire::{Client, ClientProtocol, Encoded};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {

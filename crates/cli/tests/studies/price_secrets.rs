@@ -160,7 +160,7 @@ fn a_bill_of_two_parts_continues_in_its_second_study_and_no_secret_is_in_its_fil
 
     let resumed = ran(&mut bill("--resume", &out));
     assert!(matches!(resumed.code, Some(0 | 4)), "{}", resumed.stderr);
-    assert!(resumed.stderr.contains("all 2 rounds are complete"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("the study has its 2 rounds"), "{}", resumed.stderr);
     assert!(resumed.stderr.contains("resumed after round 1"), "{}", resumed.stderr);
     let whole = bill_in(&out);
     assert_eq!((&whole["second_study"]["rounds"], &whole["second_study"]["pairs"]), (&json!(2), &json!([])));
