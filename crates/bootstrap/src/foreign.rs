@@ -4,7 +4,7 @@ use hoptax_yaml::envoy::{Node, Tree};
 use serde_json::Value;
 
 use crate::document::Source;
-use crate::manifest::{objects, text_at};
+use crate::manifest::{compose, objects, text_at};
 use crate::place::Problem;
 
 /// Objects of a system that configures proxies.
@@ -148,6 +148,11 @@ pub(crate) fn problems(source: &Source, documents: &[Tree]) -> Vec<Problem> {
                 document,
                 format!("it is a resource of Kuma, no configuration of Envoy; {DUMP}{dump}"),
             ));
+        }
+        if found.is_empty() && compose(document).is_some() {
+            let message = "it is a file of Docker Compose, and none of its `configs` has a configuration of Envoy as `content`; give the file \
+                           that `configs` or `volumes` of its Envoy name";
+            found.push(at(document, message.to_owned()));
         }
         if found.is_empty() && has_list(document, "resources") {
             let message = "it holds resources that a bootstrap names as a file; give the bootstrap, with this file beside it";

@@ -1,5 +1,5 @@
 //! Finds configurations of Envoy in objects of Kubernetes: in the data of a `ConfigMap` or a Secret, in arguments of containers, or in
-//! any other text that one holds.
+//! any other text that one holds. A file of Docker Compose is searched like an object.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -21,6 +21,15 @@ const WORDS: [&str; 6] = [
 ];
 /// Fields whose values are in base64: of a Secret, and of a `ConfigMap`.
 const BASE64: [&str; 2] = ["data", "binaryData"];
+
+/// Kinds of objects that hold files, in the version of the API that has them.
+const FILES: [&str; 2] = ["ConfigMap", "Secret"];
+const VERSION: &str = "v1";
+/// The end of the kinds of lists. The API itself gives lists of one kind, whose items state neither version nor kind.
+const LIST: &str = "List";
+/// What a file of Docker Compose is called, and the key of a text in its `configs`.
+const COMPOSE: &str = "the Compose file";
+const CONTENT: &str = "content";
 
 /// A text that an object holds.
 #[derive(Clone, Debug)]
@@ -61,7 +70,7 @@ impl Embedded {
 /// file.
 pub(crate) fn find(file: &str, document: &Tree) -> Vec<Embedded> {
     let mut found = Vec::new();
-    for object in objects(document) {
+    for object in objects(document).into_iter().chain(compose(document)) {
         let Object { kind, namespace, name, .. } = &object;
         let mut texts = Vec::new();
         object.texts(file, object.tree, &mut Path::default(), &mut texts);
@@ -88,9 +97,7 @@ pub(crate) fn find(file: &str, document: &Tree) -> Vec<Embedded> {
 /// The texts in the data of objects that hold files.
 pub(crate) fn data(file: &str, document: &Tree) -> Vec<Source> {
     let mut texts = Vec::new();
-    for object in
-        objects(document).iter().filter(|object| ["ConfigMap", "Secret"].contains(&object.kind.as_str()))
-    {
+    for object in objects(document).iter().filter(|object| FILES.contains(&object.kind.as_str())) {
         object.texts(file, object.tree, &mut Path::default(), &mut texts);
     }
     texts.into_iter().map(|text| text.source).collect()
@@ -109,16 +116,38 @@ pub(crate) struct Object<'a> {
 
 /// The objects of a document, with those of lists.
 pub(crate) fn objects(document: &Tree) -> Vec<Object<'_>> {
-    let (version, kind) = (text_at(document, &["apiVersion"]), text_at(document, &["kind"]));
-    let (Some(version), Some(kind)) = (version, kind) else { return Vec::new() };
-    if kind.ends_with("List")
-        && let Some(Tree { node: Node::Sequence(items), .. }) = at(document, "items")
+    objects_of(document, None, None)
+}
+
+/// The objects of a node, which has this version and this kind if it states none.
+fn objects_of<'a>(node: &'a Tree, version: Option<&str>, kind: Option<&str>) -> Vec<Object<'a>> {
+    let or = |key: &str, inherited: Option<&str>| text_at(node, &[key]).or(inherited.map(str::to_owned));
+    let Some(kind) = or("kind", kind) else { return Vec::new() };
+    let version = or("apiVersion", version);
+    if let Some(of_items) = kind.strip_suffix(LIST)
+        && let Some(Tree { node: Node::Sequence(items), .. }) = at(node, "items")
     {
-        return items.iter().flat_map(objects).collect();
+        let of_items = Some(of_items).filter(|kind| !kind.is_empty());
+        return items.iter().flat_map(|item| objects_of(item, version.as_deref(), of_items)).collect();
     }
-    let text = |steps: &[&str]| text_at(document, steps).unwrap_or_default();
+    let usual = FILES.contains(&kind.as_str()).then(|| VERSION.to_owned());
+    let Some(version) = version.or(usual) else { return Vec::new() };
+    let text = |steps: &[&str]| text_at(node, steps).unwrap_or_default();
     let (namespace, name) = (text(&["metadata", "namespace"]), text(&["metadata", "name"]));
-    vec![Object { version, kind, namespace, name, tree: document }]
+    vec![Object { version, kind, namespace, name, tree: node }]
+}
+
+/// A document as a file of Docker Compose; none if it is not.
+pub(crate) fn compose(document: &Tree) -> Option<Object<'_>> {
+    let is_mapping = |key: &str| matches!(at(document, key), Some(Tree { node: Node::Mapping(_), .. }));
+    let is_compose = is_mapping("services") && at(document, "kind").is_none();
+    is_compose.then(|| Object {
+        version: String::new(),
+        kind: COMPOSE.to_owned(),
+        namespace: String::new(),
+        name: text_at(document, &["name"]).unwrap_or_default(),
+        tree: document,
+    })
 }
 
 /// Where a text is in an object.
@@ -144,7 +173,7 @@ impl Object<'_> {
     fn texts(&self, file: &str, tree: &Tree, path: &mut Path, found: &mut Vec<Text>) {
         match &tree.node {
             Node::Scalar(Value::String(text), style) => {
-                let Some(key) = path.keys.last().cloned() else { return };
+                let Some(key) = self.key(&path.keys) else { return };
                 let source = self.source(file, (tree.line, text, *style), &path.keys);
                 found.extend(source.map(|source| Text { key, source, parent: path.parent }));
             }
@@ -181,6 +210,14 @@ impl Object<'_> {
         }
     }
 
+    /// What a text at these keys is called.
+    fn key(&self, keys: &[String]) -> Option<String> {
+        match keys {
+            [.., name, last] if last == CONTENT && self.kind == COMPOSE => Some(name.clone()),
+            keys => keys.last().cloned(),
+        }
+    }
+
     /// A text with its place. None if it should be base64 and is not, or is no text.
     fn source(&self, file: &str, (line, text, style): (u64, &str, Style), keys: &[String]) -> Option<Source> {
         let key = keys.last().map(String::as_str).unwrap_or_default();
@@ -198,7 +235,9 @@ impl Object<'_> {
             Style::Folded => (of_value("folded"), 1),
             Style::Flow => (of_value("in quotes"), 1),
         };
-        Some(Source { name, text: text.to_owned(), first_line })
+        // Compose replaces variables, and writes a dollar sign twice.
+        let text = if self.kind == COMPOSE { text.replace("$$", "$") } else { text.to_owned() };
+        Some(Source { name, text, first_line })
     }
 }
 

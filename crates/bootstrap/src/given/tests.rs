@@ -80,6 +80,56 @@ fn a_configuration_among_the_documents_of_a_chart_is_found() {
 }
 
 #[test]
+fn items_of_a_list_have_its_version_and_its_kind_if_they_state_none() {
+    let map = |name: &str, more: &str| format!("- {more}metadata: {{name: {name}}}\n  data:\n    ");
+    let texts = |more: &str| {
+        format!(
+            "{}x.properties: a=b\n{}envoy.yaml: |\n{}",
+            map("a", "apiVersion: v1\n  kind: ConfigMap\n  "),
+            map("b", more),
+            indented(ENVOY, 6)
+        )
+    };
+    for (head, item) in [
+        // As `kubectl get --raw` prints it.
+        ("apiVersion: v1\nkind: ConfigMapList", ""),
+        ("apiVersion: v1\nkind: List", "kind: ConfigMap\n  "),
+        ("kind: List", "kind: ConfigMap\n  "),
+    ] {
+        let text = format!("{head}\nitems:\n{}", texts(item));
+        let described = found(&text, None).described.unwrap();
+        assert!(described.starts_with("`envoy.yaml` of ConfigMap `b`"), "{described}\n{text}");
+    }
+    let secrets = format!(
+        "apiVersion: v1\nkind: SecretList\nitems:\n- data: {{envoy.yaml: {}}}\n",
+        BASE64_STANDARD.encode(ENVOY)
+    );
+    assert_eq!(
+        found(&secrets, None).described.unwrap(),
+        "`envoy.yaml` of Secret, map.yaml:4 (`envoy.yaml`, in base64)"
+    );
+}
+
+#[test]
+fn a_configuration_in_a_compose_file_is_found_or_it_is_named_for_what_it_is() {
+    let services = "services: {envoy: {image: envoyproxy/envoy}}\n";
+    let envoy = format!("{ENVOY}    alt_stat_name: a$$b\n");
+    let text = format!("{services}configs:\n  edge:\n    content: |\n{}", indented(&envoy, 6));
+    let given = found(&text, None);
+    assert_eq!(given.described.as_deref(), Some("`edge` of the Compose file, map.yaml:5"));
+    assert_eq!(place(&given), "map.yaml:7");
+    let name = given.document.value.pointer("/static_resources/clusters/0/alt_stat_name");
+    assert_eq!(name, Some(&serde_json::json!("a$b")));
+    let unset = text.replace("a$$b", "b\n          connect_timeout: ${TIMEOUT}");
+    assert!(error(&unset, None).starts_with("map.yaml:9: looks like a template"), "{}", error(&unset, None));
+    let flag = "services:\n  envoy:\n    command: [--config-yaml, '{static_resources: {clusters: []}}']\n";
+    assert!(found(flag, None).described.is_some());
+    let mounted = format!("{services}configs: {{edge: {{file: ./envoy.yaml}}}}\n");
+    let message = error(&mounted, None);
+    assert!(message.starts_with("map.yaml:1: it is a file of Docker Compose"), "{message}");
+}
+
+#[test]
 fn a_configuration_in_the_arguments_of_a_container_is_found() {
     let deployment = |args: &str| {
         format!(
