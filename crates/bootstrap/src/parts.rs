@@ -87,6 +87,8 @@ pub struct Part {
     /// What makes it act, for a part that did not or whose statistics do not tell: the object of `exercised by`. None for a
     /// type that is not known.
     pub exercised_by: Option<String>,
+    /// Whether nothing of the request is known to meet the conditions that its configuration states, which `exercised_by` names.
+    pub is_unmet: bool,
 }
 
 impl Part {
@@ -154,9 +156,18 @@ impl Finder<'_> {
             0 => name.to_owned(),
             earlier => format!("{name}#{}", earlier + 1),
         };
-        let Proof { statistics, exercised_by } = proof;
+        let Proof { statistics, exercised_by, is_unmet } = proof;
         let form = self.adapted.tree.pointer(first).and_then(Form::of);
-        self.found.push(Part { kind, name, place, form, pointers, proof: statistics, exercised_by });
+        self.found.push(Part {
+            kind,
+            name,
+            place,
+            form,
+            pointers,
+            proof: statistics,
+            exercised_by,
+            is_unmet,
+        });
     }
 
     /// A part that is one extension in a list.
@@ -167,8 +178,9 @@ impl Finder<'_> {
         };
         let mut proof = proof::of_extension(node, scope);
         // What its settings and those of the route ask for says more than its type.
-        let needs = conditions::needs(self.adapted, node, self.request);
-        proof.exercised_by = needs.or(proof.exercised_by);
+        if let Some(needs) = conditions::needs(self.adapted, node, self.request) {
+            (proof.exercised_by, proof.is_unmet) = (Some(needs.words), needs.is_unmet);
+        }
         self.add(kind, name, vec![pointer], proof);
     }
 

@@ -139,6 +139,7 @@ pub(crate) mod tests {
             pointers: vec![format!("/{kind}/{name}")],
             proof: Vec::new(),
             exercised_by: None,
+            is_unmet: false,
         }
     }
 

@@ -124,6 +124,8 @@ pub(super) struct Proof {
     pub(super) statistics: Vec<String>,
     /// What makes it act, as an object of `exercised by`; none if unknown.
     pub(super) exercised_by: Option<String>,
+    /// Whether nothing of the request is known to meet what makes it act.
+    pub(super) is_unmet: bool,
 }
 
 /// The beginning of the names of statistics of filters in a connection manager.
@@ -157,7 +159,7 @@ pub(super) fn of_extension(extension: &Value, scope: &str) -> Proof {
     let filled = |pattern: &&str| pattern.replace("{scope}", scope).replace("{own}", own);
     let statistics = patterns.iter().filter(exists).map(filled).collect();
     let compressed = if *known == COMPRESSOR { compressed(settings) } else { String::new() };
-    Proof { statistics, exercised_by: Some(format!("{exercised_by}{compressed}")) }
+    Proof { statistics, exercised_by: Some(format!("{exercised_by}{compressed}")), ..Proof::default() }
 }
 
 /// The length and the types of responses that a compressor compresses, to continue a sentence.
@@ -179,29 +181,34 @@ pub(super) fn of_tracer(scope: &str) -> Proof {
     Proof {
         statistics: statistics.map(|name| format!("{scope}tracing.{name}")).into(),
         exercised_by: Some("a request that is sampled".to_owned()),
+        ..Proof::default()
     }
 }
 
 /// The proof of routes that the request does not take. They have no statistics.
 pub(super) fn of_other_routes() -> Proof {
     let exercised_by = "any request that Envoy compares with them before its own route";
-    Proof { statistics: Vec::new(), exercised_by: Some(exercised_by.to_owned()) }
+    Proof { exercised_by: Some(exercised_by.to_owned()), ..Proof::default() }
 }
 
 /// The proof of tags of statistics. They have no statistics.
 pub(super) fn of_statistics_tags() -> Proof {
     let exercised_by = "the creation of statistics, such as those of a new cluster or status";
-    Proof { statistics: Vec::new(), exercised_by: Some(exercised_by.to_owned()) }
+    Proof { exercised_by: Some(exercised_by.to_owned()), ..Proof::default() }
 }
 
 /// The proof of TLS with clients.
 pub(super) fn of_downstream_tls() -> Proof {
     let statistics = vec!["listener.*.ssl.handshake".to_owned()];
-    Proof { statistics, exercised_by: Some("a connection with TLS".to_owned()) }
+    Proof { statistics, exercised_by: Some("a connection with TLS".to_owned()), ..Proof::default() }
 }
 
 /// The proof of TLS with the servers of a cluster.
 pub(super) fn of_upstream_tls(cluster: &str) -> Proof {
     let statistics = vec![format!("cluster.{cluster}.ssl.handshake")];
-    Proof { statistics, exercised_by: Some("a request that is forwarded to the cluster".to_owned()) }
+    Proof {
+        statistics,
+        exercised_by: Some("a request that is forwarded to the cluster".to_owned()),
+        ..Proof::default()
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::DerivedRequest;
-use super::matching::{header_matches, satisfy_header};
+use super::matching::{header_matches, leave_out, satisfy_header};
 use super::sample::matched_text;
 use crate::adapt::Adapted;
 use crate::tree::{extension_type, message, message_type, text};
@@ -16,14 +16,18 @@ use crate::tree::{extension_type, message, message_type, text};
 /// A condition on a request.
 #[derive(Clone, Debug)]
 enum Condition {
-    /// A `HeaderMatcher` that must hold, or must not.
-    Header { matcher: Value, holds: bool },
+    /// A `HeaderMatcher` that must hold.
+    Header(Value),
+    /// Instances of `HeaderMatcher` of which one must not hold.
+    NotAll(Vec<Value>),
     /// A parameter of the query, with a value if only this one will do.
     Parameter { name: String, value: Option<String> },
     /// The origin of a page of the same host.
     OwnOrigin,
     /// What no request states by itself.
     Other(String),
+    /// What no request is changed for. Whether one has it is not known here.
+    Perhaps(String),
 }
 
 /// Conditions that must hold together.
@@ -71,8 +75,16 @@ fn meet(groups: &[Group], request: &mut DerivedRequest, takes_route: &dyn Fn(&De
     }
 }
 
-/// What a request needs so that a filter or an access log acts, as an object of `exercised by`. None if no condition of it is known.
-pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedRequest) -> Option<String> {
+/// What a request needs so that an extension acts.
+pub(crate) struct Needs {
+    /// It, as an object of `exercised by`.
+    pub(crate) words: String,
+    /// Whether nothing of the request is known to meet it.
+    pub(crate) is_unmet: bool,
+}
+
+/// What a request needs so that a filter or an access log acts. None if no condition of it is known.
+pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedRequest) -> Option<Needs> {
     let none = &Value::Null;
     let route = adapted.tree.pointer(&request.route).unwrap_or(none);
     let host = request.route.split_once("/routes/").map_or(request.route.as_str(), |(host, _)| host);
@@ -82,11 +94,14 @@ pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedReque
     groups.extend(of_log(extension));
     if groups.is_empty() {
         let message = "a request to a route with rate limit actions of its stage, which this route has not";
-        return is_rate_limit.then(|| message.to_owned());
+        return is_rate_limit.then(|| Needs { words: message.to_owned(), is_unmet: true });
     }
+    let may_hold =
+        |condition: &Condition| matches!(condition, Condition::Perhaps(_)) || condition.is_met(request);
+    let is_unmet = !groups.iter().any(|group| group.iter().all(may_hold));
     let mut described: Vec<String> = groups.iter().map(words_of).collect();
     described.dedup();
-    Some(described.join(", or "))
+    Some(Needs { words: described.join(", or "), is_unmet })
 }
 
 /// What a request has that meets a group.
@@ -101,7 +116,7 @@ fn words_of(group: &Group) -> String {
 
 impl Condition {
     fn header(matcher: &Value) -> Self {
-        Self::Header { matcher: matcher.clone(), holds: true }
+        Self::Header(matcher.clone())
     }
 
     /// A header that must be there, whatever its value, or with this one.
@@ -110,7 +125,7 @@ impl Condition {
             Some(value) => serde_json::json!({"name": name, "string_match": {"exact": value}}),
             None => serde_json::json!({"name": name, "present_match": true}),
         };
-        Self::Header { matcher, holds: true }
+        Self::Header(matcher)
     }
 
     /// Changes a request so that the condition holds; false if it cannot.
@@ -119,7 +134,10 @@ impl Condition {
             return true;
         }
         match self {
-            Self::Header { matcher, holds: true } => satisfy_header(matcher, request).is_some(),
+            Self::Header(matcher) => satisfy_header(matcher, request).is_some(),
+            Self::NotAll(matchers) => {
+                matchers.iter().any(|matcher| leave_out(matcher, false, request).is_some())
+            }
             Self::Parameter { name, value } => {
                 let separator = if request.path.contains('?') { '&' } else { '?' };
                 request.path =
@@ -133,13 +151,14 @@ impl Condition {
                 request.set_header("origin", &origin);
                 true
             }
-            Self::Header { holds: false, .. } | Self::OwnOrigin | Self::Other(_) => false,
+            Self::OwnOrigin | Self::Other(_) | Self::Perhaps(_) => false,
         }
     }
 
     fn is_met(&self, request: &DerivedRequest) -> bool {
         match self {
-            Self::Header { matcher, holds } => header_matches(matcher, request) == *holds,
+            Self::Header(matcher) => header_matches(matcher, request),
+            Self::NotAll(matchers) => matchers.iter().any(|matcher| !header_matches(matcher, request)),
             Self::Parameter { name, value } => {
                 let (_, query) = request.path.split_once('?').unwrap_or_default();
                 let found =
@@ -149,38 +168,46 @@ impl Condition {
             Self::OwnOrigin => request
                 .header("origin")
                 .is_some_and(|origin| origin.split_once("://").is_some_and(|(_, host)| host == request.host)),
-            Self::Other(_) => false,
+            Self::Other(_) | Self::Perhaps(_) => false,
         }
     }
 
-    /// What it asks for, to follow `a request with`. Values of secret headers are not told.
+    /// What it asks for, to follow `a request with`.
     fn words(&self) -> String {
         match self {
-            Self::Header { matcher, holds } => {
-                let name = text(matcher, "/name");
-                let sample = matcher.get("string_match").and_then(matched_text);
-                let old = ["exact_match", "prefix_match", "suffix_match", "contains_match"];
-                let sample = sample.or_else(|| {
-                    let old = old.iter().find_map(|key| matcher.get(*key).and_then(Value::as_str));
-                    old.map(str::to_owned)
-                });
-                let sample = sample.filter(|_| !hoptax_secrets::is_name(name));
-                let is_absent = matcher.get("present_match").and_then(Value::as_bool) == Some(false)
-                    || matcher.get("invert_match").and_then(Value::as_bool) == Some(true);
-                let no = if *holds == is_absent { "not " } else { "" };
-                match (name, sample) {
-                    (":method", Some(value)) => format!("{no}the method {value}"),
-                    (":path", Some(value)) => format!("{no}the path `{value}`"),
-                    (":authority" | "host", Some(value)) => format!("{no}the host `{value}`"),
-                    (_, Some(value)) => format!("{no}the header `{name}: {value}`"),
-                    (_, None) => format!("{no}the header `{name}`"),
-                }
+            Self::Header(matcher) => words_of_header(matcher, true),
+            Self::NotAll(matchers) => {
+                let each: Vec<String> =
+                    matchers.iter().map(|matcher| words_of_header(matcher, false)).collect();
+                each.join(" or ")
             }
             Self::Parameter { name, value: Some(value) } => format!("the query parameter `{name}={value}`"),
             Self::Parameter { name, value: None } => format!("the query parameter `{name}`"),
             Self::OwnOrigin => "an `origin` of its own host".to_owned(),
-            Self::Other(words) => words.clone(),
+            Self::Other(words) | Self::Perhaps(words) => words.clone(),
         }
+    }
+}
+
+/// What a header matcher asks for, or, unless it `holds`, the opposite. Values of secret headers are not told.
+fn words_of_header(matcher: &Value, holds: bool) -> String {
+    let name = text(matcher, "/name");
+    let sample = matcher.get("string_match").and_then(matched_text);
+    let old = ["exact_match", "prefix_match", "suffix_match", "contains_match"];
+    let sample = sample.or_else(|| {
+        let old = old.iter().find_map(|key| matcher.get(*key).and_then(Value::as_str));
+        old.map(str::to_owned)
+    });
+    let sample = sample.filter(|_| !hoptax_secrets::is_name(name));
+    let is_absent = matcher.get("present_match").and_then(Value::as_bool) == Some(false)
+        || matcher.get("invert_match").and_then(Value::as_bool) == Some(true);
+    let no = if holds == is_absent { "not " } else { "" };
+    match (name, sample) {
+        (":method", Some(value)) => format!("{no}the method {value}"),
+        (":path", Some(value)) => format!("{no}the path `{value}`"),
+        (":authority" | "host", Some(value)) => format!("{no}the host `{value}`"),
+        (_, Some(value)) => format!("{no}the header `{name}: {value}`"),
+        (_, None) => format!("{no}the header `{name}`"),
     }
 }
 
@@ -291,7 +318,7 @@ fn of_filter(filter: &Value, (route, host): Scopes<'_>) -> Vec<Group> {
 
 /// What no request is changed for: it would be one of another protocol, or only the response tells.
 fn said(words: &str) -> Vec<Group> {
-    vec![vec![Condition::Other(words.to_owned())]]
+    vec![vec![Condition::Perhaps(words.to_owned())]]
 }
 
 /// The conditions of the rate limits that apply to a route: of the filter, of the route, or of its virtual host.
@@ -346,15 +373,8 @@ fn of_action(action: &Value, route: &Value, values: &BTreeMap<String, String>) -
             name: text(inner, "/query_parameter_name").to_owned(),
             value: wanted().map(str::to_owned),
         }],
-        "header_value_match" => {
-            // All must match, or else one must not.
-            let headers = list(inner, "headers");
-            let headers = if expects { headers } else { headers.get(..1).unwrap_or_default() };
-            headers
-                .iter()
-                .map(|matcher| Condition::Header { matcher: matcher.clone(), holds: expects })
-                .collect()
-        }
+        "header_value_match" if expects => list(inner, "headers").iter().map(Condition::header).collect(),
+        "header_value_match" => vec![Condition::NotAll(list(inner, "headers").to_vec())],
         "query_parameter_value_match" if expects => {
             let parameter = |parameter: &Value| Condition::Parameter {
                 name: text(parameter, "/name").to_owned(),

@@ -48,12 +48,16 @@ pub(super) fn satisfy(matching: &Value, request: &mut DerivedRequest) -> Option<
     Some(())
 }
 
+/// Headers that state the body of a request. Derived requests have none, and no header says otherwise.
+const OF_BODY: [&str; 2] = ["content-length", "transfer-encoding"];
+/// Methods of a request that must not have another one, the usual ones first.
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
+
+/// Makes a request satisfy a header matcher. None if it cannot.
 pub(super) fn satisfy_header(header: &Value, request: &mut DerivedRequest) -> Option<()> {
     let name = text(header, "/name").to_ascii_lowercase();
-    let is_inverted = header.get("invert_match").and_then(Value::as_bool).unwrap_or(false);
-    if is_inverted || header.get("present_match").and_then(Value::as_bool) == Some(false) {
-        // Most such conditions hold without the header; `is_matched` decides.
-        return Some(());
+    if is_inverted(header) {
+        return leave_out(header, true, request);
     }
     let old = ["exact", "prefix", "suffix", "contains"]
         .into_iter()
@@ -74,9 +78,36 @@ pub(super) fn satisfy_header(header: &Value, request: &mut DerivedRequest) -> Op
         ":authority" | "host" => request.host = value,
         ":path" => request.path = value,
         ":scheme" => {}
+        body if OF_BODY.contains(&body) => return None,
         _ => request.set_header(&name, &value),
     }
     Some(())
+}
+
+/// Makes a request be one that a header matcher accepts, or refuses, by another method. Its headers stay, as others asked for them. None
+/// if that does not suffice.
+pub(super) fn leave_out(header: &Value, accepts: bool, request: &mut DerivedRequest) -> Option<()> {
+    if header_matches(header, request) == accepts {
+        return Some(());
+    }
+    if !text(header, "/name").eq_ignore_ascii_case(":method") {
+        return None;
+    }
+    let mut changed = request.clone();
+    for method in METHODS {
+        method.clone_into(&mut changed.method);
+        if header_matches(header, &changed) == accepts {
+            method.clone_into(&mut request.method);
+            return Some(());
+        }
+    }
+    None
+}
+
+/// Whether a header matcher accepts what its condition does not.
+fn is_inverted(header: &Value) -> bool {
+    header.get("invert_match").and_then(Value::as_bool).unwrap_or(false)
+        || header.get("present_match").and_then(Value::as_bool) == Some(false)
 }
 
 /// Whether a match accepts a request. A match with conditions that cannot be derived accepts none.

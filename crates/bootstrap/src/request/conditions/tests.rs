@@ -80,6 +80,79 @@ fn what_no_request_has_by_itself_is_said() {
     assert_eq!(hint(&with_actions("{remote_address: {}}")), "any request to its route");
 }
 
+/// Whether the first part says that the request does not meet what it asks for.
+fn is_unmet(adapted: &Adapted) -> bool {
+    parts(adapted, &adapted.listeners[0], &request_of(adapted))[0].is_unmet
+}
+
+#[test]
+fn a_request_has_another_method_where_a_condition_excludes_one() {
+    let not = |headers: &str| {
+        with_actions(&format!(
+            "{{header_value_match: {{descriptor_value: m, expect_match: false, headers: [{headers}]}}}}"
+        ))
+    };
+    let get = "{name: ':method', string_match: {exact: GET}}";
+    let excluded = not(get);
+    assert_eq!(request_of(&excluded).method, "POST");
+    assert!(
+        !is_unmet(&excluded) && hint(&excluded) == "a request with not the method GET",
+        "{}",
+        hint(&excluded)
+    );
+    // One that does not hold suffices.
+    let host = "{name: ':authority', string_match: {exact: hoptax.test}}";
+    let several =
+        not(&format!("{host}, {{name: ':method', string_match: {{safe_regex: {{regex: 'GET|POST'}}}}}}"));
+    assert_eq!(request_of(&several).method, "PUT");
+    let inverted = with_actions(
+        "{header_value_match: {descriptor_value: m, headers: [{name: ':method', string_match: {exact: GET}, invert_match: true}]}}",
+    );
+    assert_eq!(request_of(&inverted).method, "POST");
+    let of_route =
+        "{prefix: /, headers: [{name: ':method', string_match: {exact: GET}, invert_match: true}]}";
+    let adapted = listener(&filter("cdn_loop.v3.CdnLoopConfig", "cdn_id: a"), of_route, "", "");
+    assert_eq!(request_of(&adapted).method, "POST");
+}
+
+#[test]
+fn a_request_without_a_body_states_none() {
+    let length = |value: &str| {
+        with_actions(&format!(
+            "{{header_value_match: {{descriptor_value: m, headers: [{{name: x-n, range_match: {{start: 5, end: 9}}}}, {{name: content-length, {value}}}]}}}}"
+        ))
+    };
+    let twelve = length("string_match: {exact: '12'}");
+    assert_eq!(request_of(&twelve).headers, [], "the rest of a descriptor is of no use");
+    assert!(is_unmet(&twelve), "{}", hint(&twelve));
+    assert_eq!(hint(&twelve), "a request with the header `x-n` and the header `content-length: 12`");
+    let none = length("present_match: false");
+    assert_eq!((request_of(&none).header("x-n"), is_unmet(&none)), (Some("5"), false));
+}
+
+#[test]
+fn conditions_that_nothing_in_a_request_meets_are_said() {
+    let method = |method: &str| {
+        format!(
+            "{{header_value_match: {{descriptor_value: m, headers: [{{name: ':method', string_match: {{exact: {method}}}}}]}}}}"
+        )
+    };
+    for (actions, unmet) in [
+        (format!("{}, {}", method("POST"), method("PUT")), true),
+        ("{metadata: {descriptor_key: k, metadata_key: {key: a}}}".to_owned(), true),
+        ("{extension: {name: x, typed_config: {'@type': type.googleapis.com/xds.type.matcher.v3.HttpAttributesCelMatchInput}}}".to_owned(), true),
+        (method("POST"), false),
+        (format!("{}]}}, {{actions: [{}", method("POST"), method("PUT")), false),
+        ("{remote_address: {}}".to_owned(), false),
+    ] {
+        let adapted = with_actions(&actions);
+        assert_eq!(is_unmet(&adapted), unmet, "{actions}: {}", hint(&adapted));
+    }
+    assert!(is_unmet(&listener(&filter(RATE_LIMIT, "domain: d"), "{prefix: /}", "", "")));
+    let perhaps = listener(&filter("cache.v3.CacheConfig", "typed_config: {}"), "{prefix: /}", "", "");
+    assert!(!is_unmet(&perhaps), "{}", hint(&perhaps));
+}
+
 #[test]
 fn a_request_keeps_its_route_and_what_the_user_states() {
     let actions = ", rate_limits: [{actions: [{header_value_match: {descriptor_value: m, headers: [{name: ':method', string_match: {exact: POST}}]}}]},

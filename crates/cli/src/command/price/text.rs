@@ -71,7 +71,11 @@ fn request(request: &DerivedRequest) -> String {
 }
 
 fn part(part: &Part) -> [String; 3] {
-    [part.kind.to_string(), part.name.clone(), part.place.to_string()]
+    let needs = part.exercised_by.as_ref().filter(|_| part.is_unmet);
+    let needs = needs.map_or_else(String::new, |needs| {
+        format!("; this request is not known to exercise it, which takes {needs}")
+    });
+    [part.kind.to_string(), part.name.clone(), format!("{}{needs}", part.place)]
 }
 
 /// What the variants answered, and which parts acted.
