@@ -4,10 +4,13 @@ pub mod isotope;
 pub mod kubernetes;
 mod sizes;
 
+use std::collections::BTreeMap;
+
+use hoptax_study::file::{Problem, templated};
 use hoptax_yaml::{Node, Placed};
 use serde_json::Value;
 
-use crate::graph::GraphFile;
+use crate::graph::{CallStep, GraphFile, ServiceSection};
 
 /// A graph that was converted.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +112,50 @@ fn number(node: &Placed) -> Option<f64> {
 /// A positive whole number.
 fn count(node: &Placed) -> Option<u32> {
     number(node).filter(|number| *number >= 1.0 && *number <= 1e6 && number.fract() == 0.0).map(|n| n as u32)
+}
+
+/// A problem with a node. If its value is one of a template, that is the problem.
+fn problem_at(node: &Placed, message: String) -> Problem {
+    let (line, column) = (node.referenced.line(), node.referenced.column());
+    let of_template = match &node.value {
+        Node::Scalar(value) => templated(value, line, column),
+        _ => None,
+    };
+    of_template.unwrap_or(Problem { line, column, message })
+}
+
+/// The names of services each of which calls the next, and the last the first; none if there are no such.
+fn cycle(services: &[ServiceSection]) -> Option<Vec<&str>> {
+    let places: BTreeMap<&str, usize> =
+        services.iter().enumerate().map(|(place, service)| (service.name.as_str(), place)).collect();
+    let called = |service: &ServiceSection| -> Vec<usize> {
+        let calls = service.calls.iter().flat_map(CallStep::calls);
+        calls.filter_map(|call| places.get(call.service.as_str()).copied()).collect()
+    };
+    let calls: Vec<Vec<usize>> = services.iter().map(called).collect();
+    let mut callers = vec![Vec::new(); services.len()];
+    for (caller, calls) in calls.iter().enumerate() {
+        calls.iter().for_each(|called| callers[*called].push(caller));
+    }
+    // Who calls only services that end, ends.
+    let mut open: Vec<usize> = calls.iter().map(Vec::len).collect();
+    let mut ended: Vec<usize> = (0..services.len()).filter(|place| open[*place] == 0).collect();
+    while let Some(place) = ended.pop() {
+        for caller in &callers[place] {
+            open[*caller] -= 1;
+            if open[*caller] == 0 {
+                ended.push(*caller);
+            }
+        }
+    }
+    let mut way = vec![open.iter().position(|calls| *calls > 0)?];
+    loop {
+        let next = *calls[*way.last()?].iter().find(|called| open[**called] > 0)?;
+        if let Some(first) = way.iter().position(|place| *place == next) {
+            return Some(way.iter().skip(first).map(|place| services[*place].name.as_str()).collect());
+        }
+        way.push(next);
+    }
 }
 
 /// A list of names for a sentence.

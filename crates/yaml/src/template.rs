@@ -37,6 +37,14 @@ impl Template {
         Self { line, sign: sign.to_owned(), command: command(text, sign) }
     }
 
+    /// The column of its sign in the text, from 1; 0 if it is not there.
+    pub fn column(&self, text: &str) -> u64 {
+        let place = usize::try_from(self.line).ok().and_then(|line| line.checked_sub(1));
+        let line = place.and_then(|place| text.lines().nth(place)).unwrap_or_default();
+        let before = line.find(&self.sign).and_then(|at| line.get(..at));
+        before.map_or(0, |before| before.chars().count() as u64 + 1)
+    }
+
     /// What the text is and what to do. `line` is that of its sign in the file of the user.
     pub fn message(&self, line: u64) -> String {
         format!(
@@ -281,6 +289,7 @@ mod tests {
         assert_eq!(of("a: b@c@d\nb: [\n"), None);
         assert_eq!(of("a: @annotation\n"), None);
         let found = unparsed("port: @PORT@", 1).unwrap();
+        assert_eq!(found.column("port: @PORT@"), 7);
         assert!(found.message(7).contains("`@PORT@` in line 7"), "{}", found.message(7));
         assert!(found.message(7).contains("sed 's/@PORT@/VALUE/g'"), "{}", found.message(7));
     }

@@ -3,17 +3,20 @@
 //! Source: the YAML that `isotope` of <https://github.com/istio/tools> reads. Every service is behind a sidecar, which its own calls
 //! pass too. isotope's README and its program differ in some keys; both are read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_study::file::{Problem, Problems, Protocol};
+use hoptax_study::file::{Problem, Problems, Protocol, unparsed};
 use hoptax_yaml::Placed;
 
-use super::{Imported, count, entries, field, items, names, number, sizes, string};
+use super::sizes::{self, Fault};
+use super::{Imported, count, cycle, entries, field, items, names, number, problem_at, string};
 use crate::graph::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSection};
 
+/// The share of requests that a service answers with an error.
+const ERROR_RATE: &str = "errorRate";
 /// Keys of services and defaults that a graph has nothing for.
 const LEFT_OUT: [&str; 7] =
-    ["errorRate", "namespace", "cluster", "labels", "numRbacPolicies", "memoryUsage", "computeUsage"];
+    [ERROR_RATE, "namespace", "cluster", "labels", "numRbacPolicies", "memoryUsage", "computeUsage"];
 
 /// Whether a text is a topology, and no graph file, which states its entry beside the services.
 pub fn is_topology(text: &str) -> bool {
@@ -31,13 +34,8 @@ pub fn is_topology(text: &str) -> bool {
 /// # Errors
 /// All problems of the file.
 pub fn read(name: &str, text: &str, entry: Option<&str>) -> Result<Imported, Problems> {
-    let root: Placed = serde_saphyr::from_str(text).map_err(|error| {
-        let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
-        Problems::new(
-            name,
-            vec![Problem { line, column, message: format!("not YAML: {}", hoptax_yaml::message(&error)) }],
-        )
-    })?;
+    let root: Placed =
+        serde_saphyr::from_str(text).map_err(|error| Problems::new(name, vec![unparsed(text, &error)]))?;
     let mut reading = Reading::default();
     let graph = reading.graph(name, &root, entry);
     if reading.problems.is_empty() {
@@ -75,8 +73,7 @@ struct Defaults<'a> {
 
 impl<'a> Reading<'a> {
     fn problem(&mut self, node: &Placed, message: impl Into<String>) {
-        let place = node.referenced;
-        self.problems.push(Problem { line: place.line(), column: place.column(), message: message.into() });
+        self.problems.push(problem_at(node, message.into()));
     }
 
     fn graph(&mut self, name: &str, root: &'a Placed, entry: Option<&str>) -> GraphFile {
@@ -101,11 +98,13 @@ impl<'a> Reading<'a> {
         let entry = self.entry(root, listed, &services, entry);
         let known: Vec<String> = services.iter().map(|service| service.name.clone()).collect();
         self.unknown_services(listed, &defaults, &known);
+        self.services_twice(listed);
         let reached = reached(&services, &entry);
         let is_reached = |service: &ServiceSection| reached.contains(&service.name);
         self.unreached =
             services.iter().filter(|service| !is_reached(service)).map(|one| one.name.clone()).collect();
         services.retain(is_reached);
+        self.cycle(listed, &defaults, &services);
         let stem = name.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or_default();
         let name = if stem.is_empty() { "topology" } else { stem };
         GraphFile { name: name.to_owned(), entry, protocol: Protocol::Http1, services }
@@ -226,6 +225,12 @@ impl<'a> Reading<'a> {
 
     /// A key that a graph has nothing for, or that is unknown.
     fn other(&mut self, key: &str, value: &Placed, of: &str) {
+        if key == ERROR_RATE {
+            let share = number(value).filter(|share| (0.0..=1.0).contains(share));
+            if share.or_else(|| string(value).and_then(sizes::share)).is_none() {
+                self.problem(value, "`errorRate` must be a share such as `0.1%`, or a number from 0 to 1");
+            }
+        }
         if LEFT_OUT.contains(&key) {
             *self.left_out.entry(key.to_owned()).or_default() += 1;
         } else {
@@ -300,11 +305,15 @@ impl<'a> Reading<'a> {
 
     /// A sleep, us.
     fn sleep(&mut self, node: &Placed) -> Option<f64> {
-        let us = string(node).and_then(sizes::micros);
-        if us.is_none() {
-            self.problem(node, "`sleep` must be a duration such as `10ms`");
+        let us = string(node).map_or(Err(Fault::Form), sizes::micros);
+        match us {
+            Ok(_) => {}
+            Err(Fault::Form) => self.problem(node, "`sleep` must be a duration such as `10ms`"),
+            Err(Fault::TooLarge) => {
+                self.problem(node, "`sleep` is too long: isotope has durations of up to 292 years")
+            }
         }
-        us
+        us.ok()
     }
 
     fn call(&mut self, node: &'a Placed, request_bytes: Option<u64>) -> Option<CallSection> {
@@ -339,15 +348,39 @@ impl<'a> Reading<'a> {
     /// Calls of services that the topology does not have.
     fn unknown_services(&mut self, listed: &[Placed], defaults: &Defaults<'_>, known: &[String]) {
         let scripts = listed.iter().filter_map(|node| field(node, "script")).chain(defaults.script);
-        let commands = scripts.flat_map(items);
-        let single =
-            |command| if items(command).is_empty() { std::slice::from_ref(command) } else { items(command) };
-        for call in commands.flat_map(single).filter_map(|command| field(command, "call")) {
-            let name = string(call).or_else(|| field(call, "service").and_then(string));
-            if let Some(name) = name.filter(|name| !known.iter().any(|known| known == name)) {
+        for (call, name) in scripts.flat_map(calls) {
+            if !known.iter().any(|known| known == name) {
                 let hint = hoptax_nearest::hint(name, known.iter().map(String::as_str));
                 self.problem(call, format!("no service has the name `{name}`{hint}"));
             }
+        }
+    }
+
+    /// Services with the name of an earlier one.
+    fn services_twice(&mut self, listed: &[Placed]) {
+        let mut known = BTreeSet::new();
+        for node in listed.iter().filter_map(|service| field(service, "name")) {
+            if let Some(name) = string(node).filter(|name| !known.insert(*name)) {
+                self.problem(node, format!("an earlier service has the name `{name}` too: rename one"));
+            }
+        }
+    }
+
+    /// A call that leads back to a service that is on its way.
+    fn cycle(&mut self, listed: &[Placed], defaults: &Defaults<'_>, services: &[ServiceSection]) {
+        let Some(cycle) = cycle(services) else { return };
+        let (Some(first), Some(last)) = (cycle.first(), cycle.last()) else { return };
+        let caller = listed.iter().find(|node| field(node, "name").and_then(string) == Some(last));
+        let script = caller.and_then(|node| field(node, "script")).or(defaults.script);
+        let call = script.and_then(|script| calls(script).find(|(_, name)| name == first));
+        if let Some((call, _)) = call {
+            let others: Vec<String> =
+                cycle.iter().skip(1).chain([first]).map(|name| format!("`{name}`")).collect();
+            let way = others.join(", which calls ");
+            let message = format!(
+                "the call leads back to a service that is on its way (`{first}` calls {way}): a cycle has no rate"
+            );
+            self.problem(call, message);
         }
     }
 
@@ -363,12 +396,14 @@ impl<'a> Reading<'a> {
     }
 
     fn bytes(&mut self, node: &Placed) -> Option<u64> {
-        let of_number = number(node).filter(|number| *number >= 0.0).map(|number| number as u64);
-        let bytes = of_number.or_else(|| string(node).and_then(sizes::bytes));
-        if bytes.is_none() {
-            self.problem(node, "a size must be a number of bytes, or such as `10k`");
+        let of_text = || string(node).map_or(Err(Fault::Form), sizes::bytes);
+        let bytes = number(node).map_or_else(of_text, sizes::of_number);
+        match bytes {
+            Ok(_) => {}
+            Err(Fault::Form) => self.problem(node, "a size must be a number of bytes, or such as `10k`"),
+            Err(Fault::TooLarge) => self.problem(node, "the size is too large: it may be at most 8 PiB"),
         }
-        bytes
+        bytes.ok()
     }
 
     fn replicas(&mut self, node: &Placed) -> Option<u32> {
@@ -378,6 +413,17 @@ impl<'a> Reading<'a> {
         }
         replicas
     }
+}
+
+/// The calls of a script, each with the name of the service that is called.
+fn calls(script: &Placed) -> impl Iterator<Item = (&Placed, &str)> {
+    let single =
+        |command| if items(command).is_empty() { std::slice::from_ref(command) } else { items(command) };
+    let calls = items(script).iter().flat_map(single).filter_map(|command| field(command, "call"));
+    calls.filter_map(|call| {
+        let name = string(call).or_else(|| field(call, "service").and_then(string))?;
+        Some((call, name))
+    })
 }
 
 /// The mean of sizes, each with the number of calls that have it.

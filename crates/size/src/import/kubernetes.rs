@@ -13,11 +13,11 @@ mod calls;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hoptax_study::file::{Problem, Problems, Protocol};
+use hoptax_study::file::{Problem, Problems, Protocol, templated, unparsed};
 use hoptax_yaml::Placed;
 
 use super::isotope::reached;
-use super::{Imported, at, count, entries, field, items, names, string};
+use super::{Imported, at, count, cycle, entries, field, items, names, problem_at, string};
 use crate::graph::{CallSection, CallStep, GraphFile, OutboundSection, ServiceSection};
 
 /// Kinds of workloads.
@@ -92,12 +92,8 @@ pub fn read(name: &str, files: &[(String, String)], entry: Option<&str>) -> Resu
     let mut problems = Vec::new();
     for (file, text) in files {
         match serde_saphyr::from_multiple::<Placed>(text) {
-            Ok(documents) => documents.iter().for_each(|document| reading.object(document)),
-            Err(error) => {
-                let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
-                let message = format!("not YAML: {}; render templates first", hoptax_yaml::message(&error));
-                reading.problems.push(Problem { line, column, message });
-            }
+            Ok(documents) => documents.iter().for_each(|document| reading.object(document, None)),
+            Err(error) => reading.problems.push(unparsed(text, &error)),
         }
         if !reading.problems.is_empty() {
             problems.push(Problems::new(file, std::mem::take(&mut reading.problems)));
@@ -113,24 +109,25 @@ pub fn read(name: &str, files: &[(String, String)], entry: Option<&str>) -> Resu
 
 impl Reading {
     fn problem(&mut self, node: &Placed, message: String) {
-        let place = node.referenced;
-        self.problems.push(Problem { line: place.line(), column: place.column(), message });
+        self.problems.push(problem_at(node, message));
     }
 
-    fn object(&mut self, node: &Placed) {
-        let Some(kind) = field(node, "kind").and_then(string) else {
+    /// Reads an object, which is of the kind `of_list` if it states none.
+    fn object(&mut self, node: &Placed, of_list: Option<&str>) {
+        let Some(kind) = field(node, "kind").and_then(string).or(of_list) else {
             // An empty document is what two separators leave.
             if entries(node).next().is_some() {
                 self.problem(node, "an object has a `kind`".to_owned());
             }
             return;
         };
+        // The API itself gives lists of one kind, whose items do not state it.
+        if let (Some(of_items), Some(listed)) = (kind.strip_suffix("List"), field(node, "items")) {
+            let of_items = Some(of_items).filter(|kind| !kind.is_empty());
+            items(listed).iter().for_each(|item| self.object(item, of_items));
+            return;
+        }
         match kind {
-            "List" => {
-                for item in field(node, "items").map_or(&[][..], items) {
-                    self.object(item);
-                }
-            }
             "Namespace" => {
                 if let Some(name) = at(node, &["metadata", "name"]).and_then(string) {
                     self.namespaces.insert(name.to_owned(), injection(field(node, "metadata")));
@@ -144,10 +141,16 @@ impl Reading {
 
     /// The name and the namespace of an object.
     fn names(&mut self, node: &Placed) -> Option<(String, String)> {
-        let Some(name) = at(node, &["metadata", "name"]).and_then(string) else {
+        let stated = at(node, &["metadata", "name"]);
+        let Some(name) = stated.and_then(string) else {
             self.problem(node, "an object has a name: `metadata: {name: ...}`".to_owned());
             return None;
         };
+        // A name of Kubernetes has no such signs.
+        let of_template = stated.and_then(|stated| {
+            templated(&stated.value.to_value(), stated.referenced.line(), stated.referenced.column())
+        });
+        self.problems.extend(of_template);
         let namespace = at(node, &["metadata", "namespace"]).and_then(string).unwrap_or("default");
         Some((name.to_owned(), namespace.to_owned()))
     }
@@ -218,6 +221,13 @@ impl Reading {
             ));
         }
         services.retain(|service| reached.contains(&service.name));
+        if let Some(cycle) = cycle(&services) {
+            return Err(format!(
+                "{} call each other in a circle, and a cycle has no rate: leave out the variable or the argument of one of them that names \
+                 the next",
+                names(cycle.into_iter())
+            ));
+        }
         let graph = GraphFile { name: name.to_owned(), entry, protocol: Protocol::Http1, services };
         Ok(Imported { graph, notes })
     }

@@ -1,6 +1,7 @@
 //! Reads a study file, or another YAML file with a schema: parses YAML, validates it against the schema, and records positions.
 
 use hoptax_nearest::hint;
+use hoptax_yaml::template::{self, Template};
 use hoptax_yaml::{Node, Placed};
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
@@ -38,14 +39,12 @@ pub fn is_study(text: &str) -> bool {
 /// # Errors
 /// All problems with its structure.
 pub fn read_as<T: JsonSchema + DeserializeOwned>(name: &str, text: &str) -> Result<(T, Positions), Problems> {
-    let root: Placed = serde_saphyr::from_str(text).map_err(|error| {
-        let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
-        let message = format!("not YAML: {}", hoptax_yaml::message(&error));
-        Problems::new(name, vec![Problem { line, column, message }])
-    })?;
+    let root: Placed =
+        serde_saphyr::from_str(text).map_err(|error| Problems::new(name, vec![unparsed(text, &error)]))?;
     let positions = Positions { file: name.to_owned(), root };
     let value = positions.root.value.to_value();
-    let schema = schemars::schema_for!(T).to_value();
+    let mut schema = schemars::schema_for!(T).to_value();
+    limit(&mut schema);
     let fault = |what: String| {
         positions.problems(vec![positions.problem("", format!("{what}; this is a bug in hoptax"))])
     };
@@ -54,8 +53,69 @@ pub fn read_as<T: JsonSchema + DeserializeOwned>(name: &str, text: &str) -> Resu
     if !problems.is_empty() {
         return Err(positions.problems(problems));
     }
-    let file = serde_json::from_value(value).map_err(|error| fault(error.to_string()))?;
+    // A whole number may be written with decimals, as `2.0`.
+    let file = serde_json::from_value(value.clone()).or_else(|_| serde_json::from_value(whole(value)));
+    let file = file.map_err(|error| fault(error.to_string()))?;
     Ok((file, positions))
+}
+
+/// The problem that a text cannot be parsed: that it is a template, or why it is no YAML.
+pub fn unparsed(text: &str, error: &serde_saphyr::Error) -> Problem {
+    let (line, column) = error.location().map_or((0, 0), |place| (place.line(), place.column()));
+    match template::unparsed(text, line) {
+        Some(found) => {
+            Problem { line: found.line, column: found.column(text), message: found.message(found.line) }
+        }
+        None => Problem { line, column, message: format!("not YAML: {}", hoptax_yaml::message(error)) },
+    }
+}
+
+/// The problem that a value at a place is one of a template; none if it is no such text.
+pub fn templated(value: &Value, line: u64, column: u64) -> Option<Problem> {
+    let text = value.as_str()?;
+    let found = Template::new(text, line, &template::sign_in(text)?);
+    Some(Problem { line, column, message: found.message(line) })
+}
+
+/// States the limits of the types of whole numbers, which a schema only names.
+fn limit(schema: &mut Value) {
+    if let Value::Object(keys) = schema {
+        let limits: Option<(Value, Value)> = match keys.get("format").and_then(Value::as_str) {
+            Some("uint8") => Some((0.into(), u8::MAX.into())),
+            Some("uint16") => Some((0.into(), u16::MAX.into())),
+            Some("uint32") => Some((0.into(), u32::MAX.into())),
+            Some("uint64" | "uint") => Some((0.into(), u64::MAX.into())),
+            Some("int32") => Some((i32::MIN.into(), i32::MAX.into())),
+            Some("int64" | "int") => Some((i64::MIN.into(), i64::MAX.into())),
+            _ => None,
+        };
+        if let Some((least, most)) = limits {
+            keys.entry("minimum").or_insert(least);
+            keys.entry("maximum").or_insert(most);
+        }
+    }
+    match schema {
+        Value::Object(keys) => keys.values_mut().for_each(limit),
+        Value::Array(items) => items.iter_mut().for_each(limit),
+        _ => {}
+    }
+}
+
+/// A value whose whole numbers have no decimals.
+fn whole(value: Value) -> Value {
+    /// Up to here, a number with decimals is exact.
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    match value {
+        Value::Object(keys) => keys.into_iter().map(|(key, value)| (key, whole(value))).collect(),
+        Value::Array(items) => items.into_iter().map(whole).collect(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.abs() <= EXACT && float.fract() == 0.0 => {
+                (float as i64).into()
+            }
+            _ => Value::Number(number),
+        },
+        other => other,
+    }
 }
 
 impl Positions {
@@ -113,7 +173,9 @@ fn shape_problem(error: &ValidationError<'_>, schema: &Value, positions: &Positi
         }
         _ => {
             let words = permitted_words(schema, error.schema_path().as_str());
-            vec![positions.problem(pointer, message(error, pointer, &words))]
+            let problem = positions.problem(pointer, message(error, pointer, &words));
+            // What the file may not hold there, a tool may have yet to replace.
+            vec![templated(error.instance(), problem.line, problem.column).unwrap_or(problem)]
         }
     }
 }
@@ -318,7 +380,7 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_study, read};
+    use super::{is_study, limit, read};
 
     #[test]
     fn a_text_of_another_form_is_answered_in_words_of_its_key() {
@@ -339,6 +401,47 @@ mod tests {
         ] {
             assert!(found.contains(expected) && found.lines().count() == 1, "{expected}: {found}");
         }
+    }
+
+    #[test]
+    fn a_template_is_named_with_its_line_and_the_command_that_renders_it() {
+        let of = |loads: &str| {
+            let text = format!("name: x\narms: [baseline]\nloads: [{{name: all, loop: open, {loads}}}]\n");
+            read("x.yaml", &text).unwrap_err().to_string()
+        };
+        for (loads, expected) in [
+            ("rate: {{ .rate }}", "looks like a template (`{{` in line 3)"),
+            ("rate: @RATE@", "looks like a template (`@RATE@` in line 3)"),
+            ("connections: $CONNECTIONS", "looks like a template (`$CONNECTIONS` in line 3)"),
+            ("connections: '${N}'", "`envsubst < FILE > rendered.yaml`"),
+        ] {
+            assert!(of(loads).contains(expected), "{expected}: {}", of(loads));
+        }
+        assert!(of("connections: many").contains("`connections` must be a whole number, not `many`"));
+        assert!(of("rate: [").contains("not YAML"), "{}", of("rate: ["));
+    }
+
+    #[test]
+    fn a_whole_number_has_the_limits_of_its_type_and_may_have_decimals() {
+        let of = |connections: &str| {
+            let load = format!("{{name: all, loop: closed, connections: {connections}}}");
+            read("x.yaml", &format!("name: x\narms: [baseline]\nloads: [{load}]\n"))
+                .map_err(|error| error.to_string())
+        };
+        assert!(of("2.0").is_ok(), "{:?}", of("2.0"));
+        for large in ["1e30", "18446744073709551616", "5000000000"] {
+            let error = of(large).unwrap_err();
+            assert!(error.contains("`connections` must be at most"), "{error}");
+        }
+        let mut schema =
+            serde_json::json!({"anyOf": [{"format": "uint64"}, {"format": "uint8", "maximum": 5}]});
+        limit(&mut schema);
+        let expected = serde_json::json!({"anyOf": [
+            {"format": "uint64", "minimum": 0, "maximum": u64::MAX}, {"format": "uint8", "minimum": 0, "maximum": 5},
+        ]});
+        assert_eq!(schema, expected);
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        assert!(!validator.is_valid(&serde_json::json!(1.8446744073709552e19)));
     }
 
     #[test]

@@ -125,3 +125,54 @@ fn a_topology_without_an_entry_or_services_is_refused() {
     assert!(read("a.yaml", "defaults: {}", None).unwrap_err().to_string().contains("a list `services`"));
     assert!(read("a.yaml", "services: [", None).unwrap_err().to_string().contains("not YAML"));
 }
+
+#[test]
+fn numbers_out_of_range_and_cycles_have_the_lines_of_the_topology() {
+    let of = |text: &str| read("a.yaml", text, None).unwrap_err().to_string();
+    let many = of("
+services:
+- {name: a, isEntrypoint: true, errorRate: 150%, script: [{call: b}, {sleep: 9999999h}]}
+- {name: b, responseSize: 99999999999999 TB, errorRate: NaN}
+- {name: c, responseSize: 1e30, errorRate: 0.5}
+- {name: c, errorRate: 1.5}
+");
+    let lines: Vec<&str> = many.lines().collect();
+    let expected = [
+        (3, "`errorRate` must be a share"),
+        (3, "`sleep` is too long"),
+        (4, "the size is too large"),
+        (4, "`errorRate` must be a share"),
+        (5, "the size is too large"),
+        (6, "an earlier service has the name `c`"),
+        (6, "`errorRate` must be a share"),
+    ];
+    assert_eq!(lines.len(), expected.len(), "{many}");
+    for (found, (line, message)) in lines.iter().zip(expected) {
+        assert!(found.starts_with(&format!("a.yaml:{line}:")) && found.contains(message), "{found}");
+    }
+    let cycle = of(
+        "services:\n- {name: a, isEntrypoint: true, script: [{call: b}]}\n- {name: b, script: [[{call: a}]]}\n",
+    );
+    assert!(cycle.starts_with("a.yaml:3:30: the call leads back"), "{cycle}");
+    assert!(cycle.contains("(`a` calls `b`, which calls `a`)"), "{cycle}");
+    let itself = of("default: {script: [{call: {service: a}}]}\nservices: [{name: a, isEntrypoint: true}]\n");
+    assert!(itself.starts_with("a.yaml:1:"), "{itself}");
+}
+
+#[test]
+fn the_largest_size_is_one_of_a_graph() {
+    let text = "services: [{name: a, isEntrypoint: true, responseSize: 8P, script: [{sleep: 2500000h}]}]";
+    let imported = read("a.yaml", text, None).unwrap();
+    let catalogue = hoptax_functions::Catalogue::load().unwrap();
+    let graph = crate::graph::read("a.yaml", &imported.to_yaml(), &catalogue);
+    assert!(graph.is_ok(), "{graph:?}");
+}
+
+#[test]
+fn a_template_is_named_with_its_line() {
+    let of = |text: &str| read("a.yaml", text, None).unwrap_err().to_string();
+    let text = "services:\n- {name: {{ .name }}, isEntrypoint: true}\n";
+    assert!(of(text).starts_with("a.yaml:2:10: looks like a template (`{{` in line 2)"), "{}", of(text));
+    let text = "services:\n- {name: a, isEntrypoint: true, numReplicas: $N, responseSize: '@SIZE@'}\n";
+    assert!(of(text).contains("`$N` in line 2") && of(text).contains("`@SIZE@` in line 2"), "{}", of(text));
+}

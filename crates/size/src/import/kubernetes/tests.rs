@@ -110,6 +110,41 @@ fn labels_of_each_mesh_are_understood_and_pods_overrule_namespaces() {
 }
 
 #[test]
+fn a_list_of_the_api_gives_its_items_their_kind() {
+    let text = "
+apiVersion: apps/v1
+kind: DeploymentList
+items:
+- metadata: {name: a}
+  spec: {template: {metadata: {labels: {app: a}}}}
+";
+    let imported = read("shop", &files(&[text]), None).unwrap();
+    assert_eq!(imported.graph.services[0].name, "a");
+}
+
+#[test]
+fn values_that_a_chart_has_yet_to_fill_in_are_named_with_the_command() {
+    for (text, line) in [
+        ("kind: Deployment\nmetadata: {name: \"{{ .Values.name }}\"}\nspec: {template: {}}\n", 2),
+        ("kind: Deployment\nmetadata: {name: a}\nspec: {replicas: '{{ .Values.n }}', template: {}}\n", 3),
+        ("kind: Deployment\nmetadata:\n  name: {{ include \"x.fullname\" . }}\n", 3),
+    ] {
+        let found = read("shop", &files(&[text]), None).unwrap_err().to_string();
+        assert!(found.starts_with(&format!("0.yaml:{line}")), "{found}");
+        assert!(found.contains("helm template CHART"), "{found}");
+    }
+}
+
+#[test]
+fn workloads_that_call_each_other_are_named() {
+    let text = SHOP.replace("THEME, value: cart-service", "LOOP, value: 'http://generator'");
+    let generator =
+        "kind: Service\nmetadata: {name: generator, namespace: shop}\nspec: {selector: {app: generator}}\n";
+    let found = read("shop", &files(&[&text, MORE, generator]), None).unwrap_err().to_string();
+    assert!(found.contains("`front`, `generator` call each other in a circle"), "{found}");
+}
+
+#[test]
 fn the_problems_of_all_files_are_reported_together() {
     let found = read(
         "shop",
@@ -125,7 +160,7 @@ fn the_problems_of_all_files_are_reported_together() {
     for expected in [
         "0.yaml:1:1: workload `a` has no `spec",
         "1.yaml:",
-        "render templates first",
+        "looks like a template (`{{` in line 3): render it first, `helm template CHART > rendered.yaml`",
         "2.yaml:3:",
         "`replicas` must be a whole number",
         "an object has a `kind`",
