@@ -7,8 +7,8 @@ CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
 FUZZ_RUNS ?= 1000000
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
-# The fuzzers need flags that stable Rust has only with this variable.
-CARGO_FUZZ = RUSTC_BOOTSTRAP=1 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz
+# The fuzzers need flags that stable Rust has only with the first variable. Each target would be optimised as a whole for minutes.
+CARGO_FUZZ = RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 PATH="$(TOOLS)/bin:$$PATH" $(CARGO) fuzz
 # A new target has no archive yet.
 UNPACK_CORPUS = mkdir -p "fuzz/corpus/$$target" && { [ ! -e "fuzz/corpus/$$target.tar.gz" ] || \
 	    tar --extract --skip-old-files --file "fuzz/corpus/$$target.tar.gz" --directory fuzz/corpus; }

@@ -31,7 +31,7 @@ pub(crate) use find::{FindArguments, Given, Preset};
 pub(crate) use gate::GateArguments;
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use load::LoadArguments;
-pub(crate) use merge::{ExportArguments, ExportFormat, ExportTable, MergeArguments};
+pub(crate) use merge::{ExportArguments, ExportFormat, MergeArguments};
 pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{HistoryArguments, RunsAction, RunsArguments};

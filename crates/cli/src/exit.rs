@@ -1,10 +1,10 @@
-//! Exit codes, and the error type of commands, which carries one.
+//! Exit codes.
 
-use std::error::Error;
-use std::fmt;
 use std::process::ExitCode;
 
 use hoptax_result::Verdict;
+pub(crate) use hoptax_session::Failure;
+use hoptax_session::Kind;
 
 /// Exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,38 +33,18 @@ impl Code {
     }
 }
 
+impl From<&Failure> for Code {
+    fn from(failure: &Failure) -> Self {
+        match failure.kind {
+            Kind::BadInput => Self::BadInput,
+            Kind::Environment => Self::Environment,
+            Kind::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
         Self::from(code as u8)
     }
 }
-
-/// An error that ends a command.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) code: Code,
-    message: String,
-}
-
-impl Failure {
-    pub(crate) fn bad_input(cause: impl fmt::Display) -> Self {
-        Self { code: Code::BadInput, message: cause.to_string() }
-    }
-
-    pub(crate) fn environment(cause: impl fmt::Display) -> Self {
-        Self { code: Code::Environment, message: cause.to_string() }
-    }
-
-    /// The end of a command that was interrupted. It has no message: whoever interrupts a command knows why it ends.
-    pub(crate) fn interrupted() -> Self {
-        Self { code: Code::Interrupted, message: String::new() }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for Failure {}

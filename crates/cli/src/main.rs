@@ -7,8 +7,6 @@ mod interrupt;
 mod print;
 mod progress;
 mod security;
-mod state;
-mod stored;
 
 use std::process::ExitCode;
 
@@ -58,10 +56,10 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code.into(),
         Err(failure) => {
-            if failure.code != Code::Interrupted {
+            if !failure.is_interrupt() {
                 print::error(&failure.to_string());
             }
-            failure.code.into()
+            Code::from(&failure).into()
         }
     }
 }

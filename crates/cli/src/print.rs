@@ -5,6 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use hoptax_report::Style;
+use hoptax_session::Update;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -81,6 +82,15 @@ fn json_text(value: &impl Serialize) -> Result<String, Failure> {
 pub(crate) fn note(text: &str) {
     // If stderr is closed, the note is lost.
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints what a session says without measuring.
+pub(crate) fn say(update: Update<'_>) {
+    match update {
+        Update::Note(text) => note(text),
+        Update::Problem(text) => error(text),
+        Update::Begins { .. } | Update::Rounds(_) | Update::Event(_) | Update::Ends => {}
+    }
 }
 
 /// Prints an error to stderr.

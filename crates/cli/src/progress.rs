@@ -4,17 +4,47 @@ mod plain;
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hoptax_load::trial::LiveLine;
+use hoptax_session::Update;
 use hoptax_study::event::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::print;
 use plain::PlainLines;
 
+/// Shows a study on the terminal, before, while and after it measures.
+#[derive(Default)]
+pub(crate) struct StudyOnTerminal {
+    /// The progress while it measures.
+    progress: Mutex<Option<StudyProgress>>,
+}
+
+impl StudyOnTerminal {
+    /// Shows an update.
+    pub(crate) fn show(&self, update: Update<'_>) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        match (update, &*progress) {
+            (Update::Begins { slices_per_round, rounds_done }, _) => {
+                *progress = Some(StudyProgress::begin(slices_per_round, rounds_done));
+            }
+            (Update::Ends, _) => {
+                if let Some(progress) = progress.take() {
+                    progress.finish();
+                }
+            }
+            (Update::Note(text), Some(progress)) => progress.note(text),
+            (Update::Rounds(rounds), Some(progress)) => progress.set_rounds(rounds),
+            (Update::Event(event), Some(progress)) => progress.on_event(event),
+            (update, _) => print::say(update),
+        }
+    }
+}
+
 /// Progress of a study.
-pub(crate) struct StudyProgress {
+struct StudyProgress {
     slices_per_round: u64,
     /// Total number of rounds, if known.
     rounds: Cell<Option<u32>>,
@@ -30,7 +60,7 @@ enum Display {
 
 impl StudyProgress {
     /// Starts to report a study that has `rounds_done` complete rounds from earlier sessions.
-    pub(crate) fn begin(slices_per_round: u64, rounds_done: u32) -> Self {
+    fn begin(slices_per_round: u64, rounds_done: u32) -> Self {
         let display = if io::stderr().is_terminal() {
             // The total is not known yet: assume one more round.
             let bar = study_bar(slices_per_round * u64::from(rounds_done + 1));
@@ -48,7 +78,7 @@ impl StudyProgress {
     }
 
     /// Sets the expected total number of rounds; called before each round.
-    pub(crate) fn set_rounds(&self, rounds: Option<u32>) {
+    fn set_rounds(&self, rounds: Option<u32>) {
         self.rounds.set(rounds);
         let next = self.round.get().map_or(1, |round| round + 2);
         match &self.display {
@@ -58,7 +88,7 @@ impl StudyProgress {
     }
 
     /// Prints a note without breaking the bar.
-    pub(crate) fn note(&self, text: &str) {
+    fn note(&self, text: &str) {
         match &self.display {
             Display::Bar(bar) => bar.suspend(|| print::note(text)),
             Display::Lines(_) => print::note(text),
@@ -66,7 +96,7 @@ impl StudyProgress {
     }
 
     /// Updates the display for an event.
-    pub(crate) fn on_event(&self, event: &Event<'_>) {
+    fn on_event(&self, event: &Event<'_>) {
         if let Event::RoundBegan { round } = event {
             self.round.set(Some(*round));
         }
@@ -99,7 +129,7 @@ impl StudyProgress {
     }
 
     /// Removes the bar, or stops the plain lines.
-    pub(crate) fn finish(self) {
+    fn finish(self) {
         match self.display {
             Display::Bar(bar) => bar.finish_and_clear(),
             Display::Lines(lines) => lines.finish(),

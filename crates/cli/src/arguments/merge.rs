@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use hoptax_session::tables::StudyTable;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -92,14 +93,13 @@ pub(crate) enum ExportTable {
     Histograms,
 }
 
-impl ExportTable {
-    /// The value of `--table`, and the name of the file without its extension.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Numbers => "numbers",
-            Self::Slices => "slices",
-            Self::Timeline => "timeline",
-            Self::Histograms => "histograms",
+impl From<ExportTable> for StudyTable {
+    fn from(table: ExportTable) -> Self {
+        match table {
+            ExportTable::Numbers => Self::Numbers,
+            ExportTable::Slices => Self::Slices,
+            ExportTable::Timeline => Self::Timeline,
+            ExportTable::Histograms => Self::Histograms,
         }
     }
 }

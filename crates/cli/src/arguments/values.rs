@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use clap::ValueEnum;
 use hoptax_bootstrap::request::StatedRequest;
 use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, without_user};
+use hoptax_session::machine;
 use hoptax_study::precision::Precision;
 
 /// When to keep idle processors from halting.
@@ -22,13 +23,12 @@ pub(crate) enum NeverHalt {
     Never,
 }
 
-impl NeverHalt {
-    /// Its name on the command line.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Always => "always",
-            Self::Never => "never",
+impl From<NeverHalt> for machine::NeverHalt {
+    fn from(when: NeverHalt) -> Self {
+        match when {
+            NeverHalt::Auto => Self::Auto,
+            NeverHalt::Always => Self::Always,
+            NeverHalt::Never => Self::Never,
         }
     }
 }

@@ -1,27 +1,20 @@
 //! `hoptax calibrate`: measures the errors of the load generator on this machine.
 
-use std::any::Any;
-use std::io;
+use hoptax_session::awake;
+use hoptax_session::environment;
 
 use hoptax_calibrate::{CalibrateError, Options};
-use hoptax_host::awake::Awake;
-use hoptax_host::environment;
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
 
 use super::never_halt;
 use crate::arguments::CalibrateArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::{print, progress, state};
+use crate::interrupt;
+use crate::{print, progress};
 
 /// Duration of a full calibration, as a multiple of a normal one.
 const FULL: f64 = 6.0;
-
-/// Keeps processors from halting until the returned value is dropped.
-pub(crate) fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
-    Ok(Box::new(Awake::start(processors)?))
-}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
@@ -30,14 +23,14 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
     let placement = Placement::split(&allowed, 1);
     // Let them halt again: the speeds are measured with and without halting, for which the calibration provides itself.
     let never_halted = never_halt::awake(&placement, arguments.never_halt)?.is_some();
-    let environment = environment::capture(env!("CARGO_PKG_VERSION"));
-    let interrupt = Interrupt::listen()?;
+    let environment = hoptax_host::environment::capture(env!("CARGO_PKG_VERSION"));
+    let interrupt = interrupt::listen()?;
     let spinner = progress::spinner();
     let options = Options {
         placement: &placement,
         factor: if arguments.full { FULL } else { 1.0 },
         seed: arguments.seed,
-        keep_awake: Some(&keep_awake),
+        keep_awake: Some(&awake::keep_awake),
         never_halted,
     };
     let found = hoptax_calibrate::run(&options, environment, interrupt.flag(), &mut |step| {
@@ -48,7 +41,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         Err(CalibrateError::Interrupted) => return Ok(Code::Interrupted),
         found => found.map_err(Failure::environment)?,
     };
-    match state::store(&result) {
+    match environment::store_calibration(&result) {
         Ok(Some(path)) => {
             print::note(&format!("stored for later results of this machine: {}", path.display()));
         }

@@ -4,12 +4,20 @@ mod names;
 mod studies;
 mod subject;
 
+use crate::progress::StudyOnTerminal;
+use hoptax_session::Options;
+use hoptax_session::Place;
+use hoptax_session::StudyText;
+use hoptax_session::complete;
+use hoptax_session::length::Asked;
+use hoptax_session::run_folder_path;
 use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_result::{
     ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, StudyResult, Verdict,
 };
+use hoptax_session::Interrupt;
 use hoptax_stats::DECISIVE;
 use hoptax_study::comparison::{ArmIn, compare, configuration_differences, key_differences};
 use hoptax_study::file::ArmEntry;
@@ -17,15 +25,15 @@ use hoptax_study::plan::BASELINE;
 use serde_json::json;
 
 use self::subject::Subject;
-use super::own_study::{self, Length};
-use super::study;
 use crate::arguments::CompareArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
+use crate::interrupt;
 use crate::print;
 
 /// The comparison in a run folder.
 const FILE: &str = "comparison.json";
+/// The name of the study file in errors.
+const FILE_OF_STUDY: &str = "compare.yaml";
 /// Name of the study.
 const NAME: &str = "compare";
 /// Rounds if neither the arguments nor a study file state them.
@@ -43,7 +51,7 @@ loads:
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = interrupt::listen()?;
     let parsed: Result<Vec<Subject>, String> =
         arguments.subjects.iter().map(|given| Subject::parse(given)).collect();
     let subjects = parsed.map_err(Failure::bad_input)?;
@@ -69,8 +77,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
         ));
     }
     let text = study_file(&shown, &subjects)?;
-    let folder = study::run_folder_path(arguments.out.as_deref(), NAME);
-    let result = measure(&text, &std::env::temp_dir(), (arguments, ROUNDS), &folder, &interrupt)?;
+    let folder = run_folder_path(arguments.out.as_deref(), NAME);
+    let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: std::env::temp_dir() };
+    let result = measure(text, (arguments, ROUNDS), &folder, &interrupt)?;
     let comparison = comparison(&result, arguments.margin, &shown, &subjects);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
     print::table_or_json(arguments.json.as_deref(), &comparison, || {
@@ -79,23 +88,26 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     Ok(code(&result))
 }
 
-/// Measures the study in `text`, whose relative paths start at `folder_of_study`, for `rounds` unless the arguments say otherwise.
+/// Measures a study for `rounds` unless the arguments say otherwise.
 fn measure(
-    text: &str,
-    folder_of_study: &Path,
+    text: StudyText,
     (arguments, rounds): (&CompareArguments, u32),
     folder: &Path,
     interrupt: &Interrupt,
 ) -> Result<StudyResult, Failure> {
-    let file = own_study::write(text, folder_of_study)?;
-    let length = match arguments.until_decided {
-        Some(budget) => Length::Until { half_width_share: DECISIVE * arguments.margin, budget },
-        None => Length::Rounds(arguments.rounds.unwrap_or(rounds)),
+    let options = Options {
+        asked: match arguments.until_decided {
+            Some(budget) => Asked::until_decided(DECISIVE * arguments.margin, budget),
+            None => Asked { rounds: arguments.rounds.or(Some(rounds)), ..Asked::default() },
+        },
+        envoy: arguments.envoy.as_deref(),
+        never_halt: arguments.never_halt.into(),
+        thresholds: &arguments.thresholds,
+        ..Options::default()
     };
-    let (envoy, never_halt) = (arguments.envoy.as_deref(), arguments.never_halt);
-    let mut options = own_study::options(Some(length), envoy, never_halt, &arguments.thresholds);
-    options.push(file.path().display().to_string());
-    own_study::run(&options, folder, interrupt)
+    let place = Place::New { text, folder: Some(folder), force: false };
+    let terminal = StudyOnTerminal::default();
+    complete(&place, &options, interrupt, &|update| terminal.show(update))
 }
 
 fn code(result: &StudyResult) -> Code {
@@ -198,7 +210,7 @@ mod tests {
 
     fn plan(subjects: &[&str]) -> Plan {
         let (file, positions) = hoptax_study::file::read("compare.yaml", &text(subjects)).unwrap();
-        Plan::new(&file, &positions, &super::super::functions::load().unwrap()).unwrap()
+        Plan::new(&file, &positions, &hoptax_session::library::catalogue().unwrap()).unwrap()
     }
 
     #[test]
@@ -253,7 +265,7 @@ mod tests {
     fn flags_that_the_runner_sets_are_refused() {
         let (file, positions) =
             hoptax_study::file::read("compare.yaml", &text(&["jwt", "jwt+flags=--concurrency 2"])).unwrap();
-        let catalogue = super::super::functions::load().unwrap();
+        let catalogue = hoptax_session::library::catalogue().unwrap();
         let error = Plan::new(&file, &positions, &catalogue).unwrap_err().to_string();
         assert!(error.contains("hoptax controls `--concurrency` itself: set `workers`"), "{error}");
     }

@@ -1,5 +1,6 @@
 //! `hoptax crosscheck`: compares the reports of load generators with the server's record.
 
+use hoptax_session::environment;
 use std::env;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -13,8 +14,8 @@ use hoptax_tools::{ALL, Tool};
 use super::never_halt;
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::{print, progress, security, state};
+use crate::interrupt;
+use crate::{print, progress, security};
 
 /// Install folder of `make crosscheck-tools`.
 const TOOLS: &str = ".tools/bin";
@@ -26,7 +27,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     let allowed = processors::allowed().map_err(Failure::environment)?;
     let placement = Placement::split(&allowed, 1);
     let awake = never_halt::awake(&placement, arguments.never_halt)?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = interrupt::listen()?;
     // For scripts and output of the tools; results keep the relevant parts. Private, with an unpredictable name.
     let folder = tempfile::Builder::new()
         .prefix("hoptax-crosscheck-")
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         folder: folder.path().to_owned(),
     };
     let spinner = progress::spinner();
-    let environment = state::environment(awake.is_some());
+    let environment = environment::of_program(awake.is_some());
     let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });

@@ -1,5 +1,7 @@
 //! `hoptax export`: converts a result to the format of another tool, or a table of a study to Parquet.
 
+use hoptax_session::results;
+use hoptax_session::tables::StudyTable;
 use std::fs;
 use std::time::Duration;
 
@@ -10,8 +12,7 @@ use serde_json::Value;
 
 use super::judgement::Judgement;
 use super::load_file::{self, NoResult};
-use super::{own_study, tables};
-use crate::arguments::{ExportArguments, ExportFormat, ExportTable};
+use crate::arguments::{ExportArguments, ExportFormat};
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -31,11 +32,11 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
     }
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", arguments.file.display()));
     if to == ExportFormat::Parquet && format_of(arguments).as_deref() != Some(LoadResult::FORMAT) {
-        parquet(arguments, &own_study::read(&arguments.file)?)?;
+        parquet(arguments, &results::read(&arguments.file)?)?;
         return Ok(Code::Success);
     }
     if to == ExportFormat::Smp && is_study(arguments) {
-        let study = own_study::read(&arguments.file)?;
+        let study = results::read(&arguments.file)?;
         let documents = hoptax_smp::of_study(&study).map_err(|reason| failed(&reason))?;
         print::result(&hoptax_smp::text(&documents))?;
         return Ok(Code::Success);
@@ -66,10 +67,10 @@ fn is_study(arguments: &ExportArguments) -> bool {
 /// Prints a table of a study as a Parquet file.
 fn parquet(arguments: &ExportArguments, study: &StudyResult) -> Result<(), Failure> {
     let file = arguments.file.display();
-    let table = arguments.table.unwrap_or(ExportTable::Numbers);
+    let table = arguments.table.map_or(StudyTable::Numbers, StudyTable::from);
     let name = table.as_str();
-    let Some(table) = tables::of(study, table) else {
-        let names = tables::names(study).join("`, `");
+    let Some(table) = table.of(study) else {
+        let names = StudyTable::names(study).join("`, `");
         return Err(Failure::bad_input(format!(
             "`{file}`: this study has no table `{name}`; it has `{names}`"
         )));

@@ -5,6 +5,7 @@ mod common;
 mod sweep;
 mod trials;
 
+use hoptax_session::environment;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,13 +14,14 @@ use hoptax_report::terminal;
 use hoptax_result::{FindEnd, FindResult, FindTrial, FoundGoal};
 use hoptax_search::{Ending, Goal, Limits, Planned, Search, Step};
 
-use super::load::{check_account, thresholds, trial_of};
+use super::load::{check_account, trial_of};
 use super::never_halt;
 use crate::arguments::{FindArguments, Preset};
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::{print, state};
+use crate::interrupt;
+use crate::print;
 use common::{LOWEST_RATE, code, evidence, found, limits_processes, measured, range_of, recording, refusal};
+use hoptax_session::thresholds;
 use trials::Trials;
 
 /// The trials of a search, in order.
@@ -69,15 +71,15 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     }
     refuse_study(arguments)?;
     let begun = Instant::now();
-    let limits = thresholds(&arguments.thresholds)?;
+    let limits = thresholds::limits(&arguments.thresholds)?;
     let settings = Settings::of(arguments.preset);
     check_account(limits_processes(&arguments.objectives), &arguments.traffic)?;
     let mut spec = recording(trial_of(&arguments.traffic)?, &arguments.objectives);
-    let interrupt = Interrupt::listen()?;
+    let interrupt = interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = never_halt::awake_for_servers(servers, arguments.traffic.never_halt)?;
     spec.never_halted = awake.is_some();
-    let environment = state::environment(spec.never_halted);
+    let environment = environment::of_program(spec.never_halted);
     let mut trials = Trials::new(arguments, settings, spec, environment, limits, &interrupt);
     let Some((plan, closed_loop_rate)) = trials.closed_loop()? else { return Ok(Code::Interrupted) };
 

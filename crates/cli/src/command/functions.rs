@@ -1,5 +1,6 @@
 //! `hoptax functions`: lists the functions of the catalogue, with their listed prices.
 
+use hoptax_session::library;
 use std::fmt::Write as _;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall};
@@ -16,7 +17,7 @@ pub(super) const PRICE_LIST: &str = include_str!("../../../../docs/price-list/re
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
-    let catalogue = load()?;
+    let catalogue = library::catalogue()?;
     if let Some(FunctionsAction::Show { id }) = &arguments.action {
         let call = FunctionCall::parse(id).map_err(Failure::bad_input)?;
         let (function, _) = catalogue.resolve(&call).map_err(|errors| {
@@ -35,14 +36,6 @@ pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
     };
     print::result(&text)?;
     Ok(Code::Success)
-}
-
-/// The built-in catalogue.
-pub(crate) fn load() -> Result<Catalogue, Failure> {
-    Catalogue::load().map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        Failure::environment(lines.join("\n"))
-    })
 }
 
 /// All functions, by family.

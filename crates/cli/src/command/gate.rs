@@ -2,21 +2,28 @@
 
 mod stored;
 
+use crate::progress::StudyOnTerminal;
+use hoptax_session::Options;
+use hoptax_session::Place;
+use hoptax_session::StudyText;
+use hoptax_session::complete;
+use hoptax_session::length::Asked;
+use hoptax_session::library;
+use hoptax_session::run_folder_path;
 use std::env;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
 use hoptax_report::{junit, markdown, sarif, terminal};
 use hoptax_result::{CostMeasure, GateResult, Verdict};
+use hoptax_session::Interrupt;
 use hoptax_stats::half_width_for_limit;
 use hoptax_study::file;
 use hoptax_study::gate::{Candidate, judge, side_by_side};
 
-use super::own_study::{self, Length};
-use super::study::{self, library};
 use crate::arguments::GateArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
+use crate::interrupt;
 use crate::print;
 
 /// Rounds if neither the arguments nor the study file state them.
@@ -24,7 +31,7 @@ const ROUNDS: u32 = 12;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = interrupt::listen()?;
     let (folder, gate) = match (&arguments.candidate, &arguments.reference) {
         (Some(candidate), _) => by_candidate(arguments, candidate, &interrupt)?,
         (None, Some(label)) => stored::by_reference(arguments, label, &interrupt)?,
@@ -58,15 +65,25 @@ fn by_candidate(
     let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
     // JSON is YAML.
     let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
-    let study_file = own_study::write(&text, &folder_of_study)?;
-    let folder = study::run_folder_path(arguments.out.as_deref(), &side_by_side.file.name);
-    let length = length(arguments, given.rounds, side_by_side.comparisons(&arguments.fail_on))?;
-    let (envoy, never_halt) = (arguments.envoy.as_deref(), arguments.never_halt);
-    let mut options = own_study::options(Some(length), envoy, never_halt, &arguments.thresholds);
-    options.push(study_file.path().display().to_string());
-    let result = own_study::run(&options, &folder, interrupt)?;
+    let folder = run_folder_path(arguments.out.as_deref(), &side_by_side.file.name);
+    let asked = asked(arguments, given.rounds, side_by_side.comparisons(&arguments.fail_on))?;
+    let options = Options { asked, ..options(arguments) };
+    let text = StudyText { name, text, folder: folder_of_study };
+    let place = Place::New { text, folder: Some(&folder), force: false };
+    let terminal = StudyOnTerminal::default();
+    let result = complete(&place, &options, interrupt, &|update| terminal.show(update))?;
     let gate = judge(&result, (&candidate, &side_by_side), &arguments.fail_on);
     Ok((folder, gate))
+}
+
+/// How the study is measured, but for its length.
+fn options(arguments: &GateArguments) -> Options<'_> {
+    Options {
+        envoy: arguments.envoy.as_deref(),
+        never_halt: arguments.never_halt.into(),
+        thresholds: &arguments.thresholds,
+        ..Options::default()
+    }
 }
 
 fn code(gate: &GateResult) -> Code {
@@ -83,13 +100,14 @@ fn code(gate: &GateResult) -> Code {
 }
 
 /// How long the study measures, given the number of rounds of its file.
-fn length(
+fn asked(
     arguments: &GateArguments,
     rounds_of_file: Option<u32>,
     comparisons: usize,
-) -> Result<Length, Failure> {
+) -> Result<Asked, Failure> {
     let Some(budget) = arguments.until_decided else {
-        return Ok(Length::Rounds(arguments.rounds.or(rounds_of_file).unwrap_or(ROUNDS)));
+        let rounds = arguments.rounds.or(rounds_of_file).unwrap_or(ROUNDS);
+        return Ok(Asked { rounds: Some(rounds), ..Asked::default() });
     };
     let of_cpu = arguments.fail_on.iter().filter(|limit| limit.measure == CostMeasure::CpuUs);
     let smallest = of_cpu.map(|limit| limit.share.abs()).fold(f64::INFINITY, f64::min);
@@ -98,7 +116,7 @@ fn length(
             "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and none of 0 %",
         )
     })?;
-    Ok(Length::Until { half_width_share, budget })
+    Ok(Asked::until_decided(half_width_share, budget))
 }
 
 fn write_reports(arguments: &GateArguments, gate: &GateResult) -> Result<(), Failure> {

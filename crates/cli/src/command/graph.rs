@@ -6,10 +6,10 @@ mod run;
 use hoptax_size::graph;
 use hoptax_size::import::{Imported, isotope};
 
-use super::functions::load;
 use crate::arguments::{GraphArguments, GraphSource};
 use crate::exit::{Code, Failure};
 use crate::print;
+use hoptax_session::library::catalogue as load;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {

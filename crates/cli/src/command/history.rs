@@ -3,12 +3,13 @@
 use hoptax_nearest::hint;
 use hoptax_report::terminal;
 use hoptax_result::{HistoryChange, HistoryResult, HistorySeries};
+use hoptax_session::store;
 use hoptax_stats::{change_points, median};
 use hoptax_store::{Series, Store};
 
 use crate::arguments::HistoryArguments;
 use crate::exit::{Code, Failure};
-use crate::{print, stored};
+use crate::print;
 
 /// Probability of a change that is found in a series without one. A store has many series.
 const SIGNIFICANCE: f64 = 0.01;
@@ -17,8 +18,8 @@ const LIST: &str = "list";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
-    let path = stored::path(arguments.store.as_deref())?;
-    let names = stored::with(&path, |store| store.numbers())?;
+    let path = store::path(arguments.store.as_deref())?;
+    let names = store::with(&path, |store| store.numbers(), &print::say)?;
     if arguments.number == LIST {
         print::result(&names.join("\n"))?;
         return Ok(Code::Success);
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
             arguments.number
         )));
     }
-    let all = stored::with(&path, |store: &mut Store| store.series(&arguments.number))?;
+    let all = store::with(&path, |store: &mut Store| store.series(&arguments.number), &print::say)?;
     let chosen = chosen(all, arguments);
     if chosen.is_empty() {
         return Err(Failure::bad_input(format!(

@@ -7,26 +7,24 @@ mod reflection;
 mod requests;
 mod traffic;
 
+use hoptax_session::{environment, machine};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hoptax_checks::fail_on::Condition;
-use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{fail_on, judge_load};
-use hoptax_host::limits;
 use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::{openmetrics, terminal};
 use hoptax_result::{LoadResult, counted};
-use hoptax_study::plan::Plan;
 
 use super::never_halt;
 use crate::arguments::{ArrivalsChoice, LoadArguments, TrafficArguments};
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::{print, progress, state};
+use crate::interrupt;
+use crate::{print, progress};
 use intervals::IntervalOutputs;
 use log_file::LogFile;
 
@@ -42,7 +40,7 @@ const LONGEST_CLOSED: Duration = Duration::from_hours(1);
 
 /// Runs the command.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
-    let thresholds = thresholds(&arguments.thresholds)?;
+    let thresholds = hoptax_session::thresholds::limits(&arguments.thresholds)?;
     if arguments.every.is_some() && arguments.json.as_deref() == Some(Path::new("-")) {
         return Err(Failure::bad_input("`--every` prints to stdout, so give `--json` a file"));
     }
@@ -53,11 +51,11 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     spec.log = log.as_ref().map(LogFile::sender);
     let intervals;
     (intervals, spec.intervals) = IntervalOutputs::begin(arguments)?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = never_halt::awake_for_servers(servers, arguments.traffic.never_halt)?;
     spec.never_halted = awake.is_some();
-    let environment = state::environment(spec.never_halted);
+    let environment = environment::of_program(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
     // JSON lines contain the same numbers, and both on one terminal would be unreadable.
@@ -123,7 +121,7 @@ pub(super) fn trial_of(arguments: &TrafficArguments) -> Result<TrialSpec, Failur
             counted(traffic.hosts() as u64, "host")
         )));
     }
-    allow_connections(arguments.connections as usize)?;
+    machine::allow_connections(arguments.connections as usize)?;
     Ok(TrialSpec {
         connections: arguments.connections as usize,
         pooling: Pooling {
@@ -185,40 +183,6 @@ fn time_limit(count: u64, open: Option<&(Pace, Arrivals)>) -> Duration {
     let count = count as f64;
     let seconds = (count + 6.0 * count.sqrt() + burst + 10.0) / pace.mean_rate();
     Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST_CLOSED)
-}
-
-/// The thresholds in effect, given those of the arguments.
-pub(super) fn thresholds(set: &[(String, f64)]) -> Result<Limits, Failure> {
-    let mut limits = Limits::default();
-    let errors: Vec<String> = set.iter().filter_map(|(name, value)| limits.set(name, *value).err()).collect();
-    if errors.is_empty() { Ok(limits) } else { Err(Failure::bad_input(errors.join("\n"))) }
-}
-
-/// Raises the limit on open files for this number of connections.
-pub(super) fn allow_connections(connections: usize) -> Result<(), Failure> {
-    limits::allow_connections(connections as u64).map_err(|limit| {
-        Failure::environment(format!(
-            "cannot open {}: the limit on open files is {limit}; raise it as root with \
-             `ulimit -Hn {}` in this shell, or lower --connections",
-            counted(connections as u64, "connection"),
-            connections + 1024
-        ))
-    })
-}
-
-/// Raises the limit on open files for a study. If it cannot be raised as far as its proxies may need, a note says so: a proxy without
-/// free files fails requests, and the check of errors withholds them.
-pub(super) fn allow_connections_of_plan(plan: &Plan) -> Result<(), Failure> {
-    allow_connections(plan.most_connections())?;
-    let connections = plan.most_of_a_proxy();
-    if let Err(limit) = limits::allow_connections(connections as u64) {
-        print::note(&format!(
-            "hoptax: a proxy may have {connections} connections open, and the limit on open files is {limit}: requests may fail, and \
-             results under the loads with most connections may be withheld; raise the limit as root with `ulimit -Hn {}` in this shell",
-            connections + 1024
-        ));
-    }
-    Ok(())
 }
 
 /// Rates and arrivals; None for a closed loop.

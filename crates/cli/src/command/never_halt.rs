@@ -7,6 +7,8 @@ use hoptax_host::machine::judgement::{advice, should_never_halt};
 use hoptax_host::machine::probe_briefly;
 use hoptax_host::processors::{self, Placement};
 
+use hoptax_session::awake;
+
 use crate::arguments::NeverHalt;
 use crate::exit::Failure;
 use crate::print;
@@ -27,7 +29,7 @@ pub(crate) fn awake(placement: &Placement, when: NeverHalt) -> Result<Option<Awa
             wanted
         }
     };
-    wanted.then(|| start(placement)).transpose()
+    wanted.then(|| awake::start(placement)).transpose()
 }
 
 /// Like [`awake`], for a load on these servers. A server on this machine would be measured under a setting that it does not have
@@ -46,15 +48,6 @@ pub(crate) fn awake_for_servers(
     let allowed = processors::allowed()
         .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
     awake(&Placement::split(&allowed, 1), when)
-}
-
-/// Keeps the processors of a placement from halting.
-pub(crate) fn start(placement: &Placement) -> Result<Awake, Failure> {
-    Awake::start(&placement.all()).map_err(|error| {
-        Failure::environment(format!(
-            "cannot keep the processors from halting: {error}; `--never-halt never` disables it"
-        ))
-    })
 }
 
 /// Whether an address belongs to this machine: the kernel binds sockets to no other.

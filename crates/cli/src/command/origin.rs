@@ -10,21 +10,22 @@ use hoptax_origin::{
     OriginTls, Secrets,
 };
 use hoptax_result::counted;
+use hoptax_session::Interrupt;
 use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
 use crate::arguments::{Alpn, OriginArguments};
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
+use crate::interrupt;
 use crate::{print, security};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
     // With a file, SIGHUP makes the origin read it again.
     let interrupt = match &arguments.default_file {
-        Some(_) => Interrupt::listen_without_hangup()?,
-        None => Interrupt::listen()?,
+        Some(_) => interrupt::listen_without_hangup()?,
+        None => interrupt::listen()?,
     };
     if let Some(file) = &arguments.calls {
         return run_calling(arguments, file, &interrupt);

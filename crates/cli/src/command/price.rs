@@ -12,6 +12,16 @@ mod second_study;
 mod text;
 mod tries;
 
+use crate::progress::StudyOnTerminal;
+use hoptax_session::Options;
+use hoptax_session::Place;
+use hoptax_session::StudyText;
+use hoptax_session::complete;
+use hoptax_session::length::Asked;
+use hoptax_session::library;
+use hoptax_session::run_folder;
+use hoptax_session::run_folder_path;
+use hoptax_session::thresholds;
 use std::fs;
 use std::path::Path;
 
@@ -20,6 +30,7 @@ use hoptax_functions::Catalogue;
 use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{BillResult, StudyResult, Verdict};
 use hoptax_secrets::without_signatures;
+use hoptax_session::Interrupt;
 use hoptax_study::bill::bill;
 use hoptax_study::bill::second_study::is_in_doubt;
 use hoptax_subject::envoy::given::{Given, GivenError};
@@ -29,29 +40,26 @@ use hoptax_variants::{Change, Changed, Variant};
 use self::laboratory::{Laboratory, adapt, create_folder};
 use self::passed::{Passed, passed};
 use self::tries::{Tries, try_variants};
-use super::own_study::{self, Length};
-use super::study::{replaced, run_folder};
-use super::{functions, load, study};
 use crate::arguments::PriceArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
+use crate::interrupt;
 use crate::print;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;
 /// The folder of the tries, in the run folder.
 const TRIES: &str = "tries";
-/// The file of a study, in its folder.
+/// The name of a study file in errors.
 const STUDY_FILE: &str = "price.yaml";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     // Before the tries, which take seconds.
-    load::thresholds(&arguments.thresholds)?;
+    thresholds::limits(&arguments.thresholds)?;
     let given = Given::read(&arguments.config).map_err(|error| match error {
         GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
     })?;
-    let catalogue = functions::load()?;
+    let catalogue = library::catalogue()?;
     if arguments.dry_run {
         let adapted = adapt(&given, Path::new("FOLDER"))?;
         let passed = passed(&adapted, arguments, (&catalogue, &[]))?;
@@ -64,11 +72,11 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
         run_folder::read(folder)?;
     }
     let folder = arguments.resume.as_deref().or(arguments.out.as_deref());
-    let folder = create_folder(&study::run_folder_path(folder, STUDY))?;
-    let interrupt = Interrupt::listen()?;
+    let folder = create_folder(&run_folder_path(folder, STUDY))?;
+    let interrupt = interrupt::listen()?;
     match price(arguments, &given, &catalogue, &folder, &interrupt) {
         // An error after an interrupt is a consequence of it.
-        Err(failure) if interrupt.is_requested() || failure.code == Code::Interrupted => {
+        Err(failure) if interrupt.is_requested() || failure.is_interrupt() => {
             if run_folder::read(&folder).is_ok() {
                 print::note(&format!(
                     "`hoptax price` with the same configuration and options, and `--resume {}`, continues this bill",
@@ -198,7 +206,7 @@ fn measure(
     Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
 }
 
-/// Runs a study in `folder`, with `rounds` rounds if no options say how long it is. With `--resume`, the study of `folder` is continued
+/// Measures a study in `folder`, with `rounds` rounds if no options say how long it is. With `--resume`, the study of `folder` is continued
 /// if it is the same, and replaced otherwise.
 fn run_study(
     arguments: &PriceArguments,
@@ -208,16 +216,21 @@ fn run_study(
     interrupt: &Interrupt,
 ) -> Result<StudyResult, Failure> {
     let stored = arguments.resume.as_ref().and_then(|_| run_folder::read(folder).ok());
-    if stored.as_ref().is_some_and(|(then, _)| is_same(then, text)) {
-        return own_study::resume(options(arguments, arguments.rounds), folder, interrupt);
-    }
-    let file = folder.join(STUDY_FILE);
-    replaced::write_study(&file, text)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", file.display())))?;
-    let mut all = options(arguments, Some(arguments.rounds.unwrap_or(rounds)));
-    all.extend(stored.map(|_| "--force".to_owned()));
-    all.push(file.display().to_string());
-    own_study::run(all, folder, interrupt)
+    let is_continued = stored.as_ref().is_some_and(|(then, _)| is_same(then, text));
+    let place = if is_continued {
+        Place::Resumed(folder)
+    } else {
+        let text =
+            StudyText { name: STUDY_FILE.to_owned(), text: text.to_owned(), folder: folder.to_owned() };
+        Place::New { text, folder: Some(folder), force: stored.is_some() }
+    };
+    let of_first = (!is_continued && arguments.budget.is_none()).then_some(rounds);
+    let options = Options {
+        asked: Asked { rounds: arguments.rounds.or(of_first), budget: arguments.budget, until: None },
+        ..options(arguments)
+    };
+    let terminal = StudyOnTerminal::default();
+    complete(&place, &options, interrupt, &|update| terminal.show(update))
 }
 
 /// Whether two study files ask for the same. The token of the lab is signed again each time.
@@ -225,10 +238,14 @@ fn is_same(then: &str, now: &str) -> bool {
     without_signatures(then) == without_signatures(now)
 }
 
-/// Options of a study with this number of rounds, if it is not its own.
-fn options(arguments: &PriceArguments, rounds: Option<u32>) -> Vec<String> {
-    let length = arguments.budget.map(Length::Budget).or(rounds.map(Length::Rounds));
-    own_study::options(length, arguments.envoy.as_deref(), arguments.never_halt, &arguments.thresholds)
+/// How the studies of a bill are measured, but for their length.
+fn options(arguments: &PriceArguments) -> Options<'_> {
+    Options {
+        envoy: arguments.envoy.as_deref(),
+        never_halt: arguments.never_halt.into(),
+        thresholds: &arguments.thresholds,
+        ..Options::default()
+    }
 }
 
 /// Writes the bill to the run folder.
@@ -241,22 +258,4 @@ fn write(folder: &Path, bill: &BillResult) -> Result<(), Failure> {
             .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-    use crate::arguments::{Arguments, Command};
-
-    #[test]
-    fn the_studies_of_a_bill_get_its_thresholds() {
-        let words = ["hoptax", "price", "envoy.yaml", "--threshold", "steal=0.5"];
-        let Command::Price(arguments) = Arguments::try_parse_from(words).unwrap().command else {
-            unreachable!("`price` is a bill")
-        };
-        let options = options(&arguments, None);
-        assert!(options.ends_with(&["--threshold".to_owned(), "steal=0.5".to_owned()]), "{options:?}");
-    }
 }

@@ -1,15 +1,21 @@
 //! `hoptax prices`: prints the cost of functions, from a price list or predicted for this machine.
 
+use crate::progress::StudyOnTerminal;
 use hoptax_prices::{carry, known, listed};
 use hoptax_report::{markdown, terminal};
 use hoptax_result::{StudyResult, Verdict};
+use hoptax_session::Interrupt;
+use hoptax_session::Options;
+use hoptax_session::Place;
+use hoptax_session::StudyText;
+use hoptax_session::complete;
 
 use super::functions::PRICE_LIST;
-use super::own_study::{self, parse, read};
-use crate::arguments::{NeverHalt, PricesArguments};
+use crate::arguments::PricesArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
+use crate::interrupt;
 use crate::print;
+use hoptax_session::results::{parse, read};
 
 /// The study of the anchor functions.
 const ANCHORS: &str = "anchors";
@@ -23,7 +29,7 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     let prices = if arguments.here {
         let here = match &arguments.measured {
             Some(path) => read(path)?,
-            None => match measure(arguments, &Interrupt::listen()?)? {
+            None => match measure(arguments, &interrupt::listen()?)? {
                 Some(here) => here,
                 None => return Ok(Code::Void),
             },
@@ -51,10 +57,14 @@ fn measure(arguments: &PricesArguments, interrupt: &Interrupt) -> Result<Option<
         .prefix("hoptax-prices-")
         .tempdir()
         .map_err(|error| Failure::environment(format!("cannot create a folder for the study: {error}")))?;
-    let mut options =
-        own_study::options(None, arguments.envoy.as_deref(), NeverHalt::Auto, &arguments.thresholds);
-    options.push(ANCHORS.to_owned());
-    let here = own_study::run(&options, folder.path(), interrupt)?;
+    let options = Options {
+        envoy: arguments.envoy.as_deref(),
+        thresholds: &arguments.thresholds,
+        ..Options::default()
+    };
+    let place = Place::New { text: StudyText::named(ANCHORS)?, folder: Some(folder.path()), force: false };
+    let terminal = StudyOnTerminal::default();
+    let here = complete(&place, &options, interrupt, &|update| terminal.show(update))?;
     if here.verdict == Verdict::Void {
         print::error("no price can be carried: the measurement on this machine is void:");
         for finding in here.findings.iter().filter(|finding| finding.withholds) {
@@ -71,8 +81,9 @@ mod tests {
 
     use hoptax_prices::ANCHORS as MODEL_ANCHORS;
 
+    use hoptax_session::library;
+
     use super::*;
-    use crate::command::study::library;
 
     #[test]
     fn the_anchor_study_measures_the_anchors_of_the_model() {
@@ -81,7 +92,7 @@ mod tests {
         let plan = hoptax_study::plan::Plan::new(
             &study,
             &hoptax_study::file::read(&name, &text).unwrap().1,
-            &super::super::functions::load().unwrap(),
+            &hoptax_session::library::catalogue().unwrap(),
         )
         .unwrap();
         let measured: BTreeSet<&str> =

@@ -1,19 +1,20 @@
 //! `hoptax runs`: lists, prints, labels, removes, exports and imports the runs of the store.
 
+use hoptax_session::results;
+use hoptax_session::store;
 use std::path::{Path, PathBuf};
 
 use hoptax_report::terminal;
 use hoptax_result::{LoadResult, RunKind, RunsResult, StoredRun};
 use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
 
-use super::own_study;
 use crate::arguments::{RunsAction, RunsArguments};
 use crate::exit::{Code, Failure};
-use crate::{print, stored};
+use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
-    let path = stored::path(arguments.store.as_deref())?;
+    let path = store::path(arguments.store.as_deref())?;
     match &arguments.action {
         RunsAction::List { study, label, since, json } => {
             let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
@@ -27,7 +28,7 @@ pub(crate) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
         RunsAction::Export { run, folder } => export(&path, run, folder)?,
         RunsAction::Import { paths } => import(&path, paths)?,
         RunsAction::Gc => {
-            let compacted = stored::with(&path, Store::compact)?;
+            let compacted = store::with(&path, Store::compact, &print::say)?;
             let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
             print::result(&format!(
                 "{}: {} contents verified, {:.1} MiB before, {:.1} MiB now",
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
 }
 
 fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
-    let runs = stored::with(path, |store| store.list(filter))?;
+    let runs = store::with(path, |store| store.list(filter), &print::say)?;
     let result = RunsResult { format: RunsResult::FORMAT.to_owned(), runs };
     if json {
         return print::table_or_json(Some(Path::new("-")), &result, String::new);
@@ -55,10 +56,14 @@ fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
 }
 
 fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
-    let (run, paths, text) = stored::with(path, |store| {
-        let id = store.resolve(name)?;
-        Ok((store.run(id)?, store.paths(id)?, store.document(id, RESULT)?))
-    })?;
+    let (run, paths, text) = store::with(
+        path,
+        |store| {
+            let id = store.resolve(name)?;
+            Ok((store.run(id)?, store.paths(id)?, store.document(id, RESULT)?))
+        },
+        &print::say,
+    )?;
     let Some(text) = text else {
         print::note(&terminal::run(&run, &paths));
         return Err(Failure::bad_input(format!(
@@ -79,7 +84,7 @@ fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
 fn table(run: &StoredRun, text: &str) -> Result<String, Failure> {
     let what = format!("the result of run {}", run.run);
     match run.kind {
-        RunKind::Study => Ok(terminal::study(&own_study::parse(&what, text)?, print::style())),
+        RunKind::Study => Ok(terminal::study(&results::parse(&what, text)?, print::style())),
         RunKind::Load => {
             let result: LoadResult = serde_json::from_str(text)
                 .map_err(|error| Failure::bad_input(format!("{what} cannot be read: {error}")))?;
@@ -89,24 +94,32 @@ fn table(run: &StoredRun, text: &str) -> Result<String, Failure> {
 }
 
 fn label(path: &Path, run: &str, label: &str, (only, remove): (bool, bool)) -> Result<(), Failure> {
-    let (id, had_it) = stored::with(path, |store| {
-        let id = store.resolve(run)?;
-        if remove {
-            return Ok((id, store.unlabel(id, label)?));
-        }
-        store.label(id, label, only)?;
-        Ok((id, true))
-    })?;
+    let (id, had_it) = store::with(
+        path,
+        |store| {
+            let id = store.resolve(run)?;
+            if remove {
+                return Ok((id, store.unlabel(id, label)?));
+            }
+            store.label(id, label, only)?;
+            Ok((id, true))
+        },
+        &print::say,
+    )?;
     if had_it { Ok(()) } else { Err(Failure::bad_input(format!("run {id} has no label `{label}`"))) }
 }
 
 fn remove(path: &Path, names: &[String]) -> Result<(), Failure> {
-    let ids = stored::with(path, |store| {
-        // All names are resolved first, so that a wrong one removes nothing.
-        let ids = names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()?;
-        ids.iter().try_for_each(|id| store.remove(*id))?;
-        Ok(ids)
-    })?;
+    let ids = store::with(
+        path,
+        |store| {
+            // All names are resolved first, so that a wrong one removes nothing.
+            let ids = names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()?;
+            ids.iter().try_for_each(|id| store.remove(*id))?;
+            Ok(ids)
+        },
+        &print::say,
+    )?;
     for id in ids {
         print::result(&format!("removed run {id}"))?;
     }
@@ -114,10 +127,14 @@ fn remove(path: &Path, names: &[String]) -> Result<(), Failure> {
 }
 
 fn export(path: &Path, run: &str, target: &Path) -> Result<(), Failure> {
-    let (id, documents) = stored::with(path, |store| {
-        let id = store.resolve(run)?;
-        Ok((id, store.documents(id)?))
-    })?;
+    let (id, documents) = store::with(
+        path,
+        |store| {
+            let id = store.resolve(run)?;
+            Ok((id, store.documents(id)?))
+        },
+        &print::say,
+    )?;
     folder::write(target, &documents)?;
     print::result(&format!("run {id}: {} files in {}", documents.len(), target.display()))?;
     let redacted = documents.iter().filter(|document| document.is_redacted);
@@ -133,7 +150,7 @@ type Outcome = (PathBuf, Result<Imported, StoreError>);
 
 /// Imports all that can be imported, and fails if anything cannot.
 fn import(path: &Path, paths: &[PathBuf]) -> Result<(), Failure> {
-    let outcomes = stored::with_new(path, |store| import_all(store, paths))?;
+    let outcomes = store::with_new(path, |store| import_all(store, paths), &print::say)?;
     let mut problems = Vec::new();
     for (given, outcome) in outcomes {
         match outcome {
@@ -220,7 +237,8 @@ mod tests {
         write("other.json", "two");
         symlink(at("other.json"), at("link")).unwrap();
         let paths = [at("good"), at("typo"), at("link")];
-        let outcomes = stored::with_new(&at("store.sqlite"), |store| import_all(store, &paths)).unwrap();
+        let outcomes =
+            store::with_new(&at("store.sqlite"), |store| import_all(store, &paths), &print::say).unwrap();
         let given: Vec<&Path> = outcomes.iter().map(|(path, _)| path.as_path()).collect();
         assert_eq!(given, paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
         assert!(outcomes[0].1.is_ok() && outcomes[2].1.is_ok(), "{outcomes:?}");

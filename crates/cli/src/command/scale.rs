@@ -5,10 +5,10 @@ use std::path::Path;
 use hoptax_report::terminal;
 use hoptax_result::{ScaleResult, StudyResult, Verdict};
 
-use super::own_study::read;
 use crate::arguments::ScaleArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
+use hoptax_session::results::read;
 
 /// The result in a run folder.
 const RESULT: &str = "result.json";

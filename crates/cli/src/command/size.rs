@@ -4,12 +4,12 @@ use hoptax_report::terminal;
 use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
 use hoptax_size::{Prices, graph};
 
-use super::functions::load;
 use super::graph::file::graph_text;
-use super::own_study::read_run;
 use crate::arguments::SizeArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
+use hoptax_session::library::catalogue as load;
+use hoptax_session::results::read_run;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {

@@ -1,5 +1,6 @@
 //! `hoptax smp`: sends the load of a test configuration of Service Mesh Performance, and prints its index `MeshMark`.
 
+use hoptax_session::results;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use hoptax_report::terminal;
 use hoptax_result::Verdict;
 use hoptax_smp::{PlannedLoad, meshmark, plan, read};
 
-use super::{import, load, own_study};
+use super::{import, load};
 use crate::arguments::{Arguments, Command, RunTestArguments, SmpAction, SmpArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -19,7 +20,7 @@ pub(crate) fn run(arguments: &SmpArguments) -> Result<Code, Failure> {
     match &arguments.action {
         SmpAction::Run(arguments) => run_test(arguments),
         SmpAction::Meshmark { result, json } => {
-            let study = own_study::read_run(result)?;
+            let study = results::read_run(result)?;
             let marks = meshmark(&study)
                 .map_err(|reason| Failure::bad_input(format!("`{}`: {reason}", result.display())))?;
             print::table_or_json(json.as_deref(), &marks, || terminal::meshmark(&marks, print::style()))?;

@@ -6,21 +6,22 @@ use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_report::terminal;
 use hoptax_result::TuneResult;
+use hoptax_session::environment;
 
-use super::load::allow_connections;
 use crate::arguments::TuneArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
-use crate::{print, progress, security, state};
+use crate::interrupt;
+use crate::{print, progress, security};
+use hoptax_session::machine::allow_connections;
 use search::{WANTED_SHARE, tune};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &TuneArguments) -> Result<Code, Failure> {
     let target = security::http1_target(&arguments.url)?;
     allow_connections(arguments.connections as usize)?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = interrupt::listen()?;
     let spinner = progress::spinner();
-    let environment = state::environment(false);
+    let environment = environment::of_program(false);
     let tuned = tune(|rate| {
         spinner.set_message(
             rate.map_or("as fast as possible".to_owned(), |rate| format!("{rate:.1} requests/s")),

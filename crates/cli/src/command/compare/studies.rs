@@ -1,5 +1,8 @@
 //! Study files as subjects: their arms are compared, each with that of the same name in the first study.
 
+use hoptax_session::StudyText;
+use hoptax_session::library;
+use hoptax_session::run_folder_path;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +10,7 @@ use hoptax_report::terminal;
 use hoptax_result::{
     ArmLeftOut, ComparedArms, ComparedSubject, ComparisonResult, StudiesComparison, StudyResult, SubjectName,
 };
+use hoptax_session::Interrupt;
 use hoptax_study::comparison::{
     ArmIn, ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
 };
@@ -14,11 +18,9 @@ use hoptax_study::file;
 
 use super::names::{LONGEST, again, names, shown};
 use super::subject::Subject;
-use super::{FILE, NAME, ROUNDS, code, configuration_differences_or_note, measure};
+use super::{FILE, FILE_OF_STUDY, NAME, ROUNDS, code, configuration_differences_or_note, measure};
 use crate::arguments::CompareArguments;
-use crate::command::study::{self, library};
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
 use crate::print;
 
 /// The study files that the subjects are; none if no subject is one.
@@ -71,9 +73,10 @@ pub(super) fn run(
     let text = serde_json::to_string_pretty(&found.file).map_err(Failure::environment)?;
     let folder_of_study =
         arguments.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
-    let folder = study::run_folder_path(arguments.out.as_deref(), NAME);
+    let folder = run_folder_path(arguments.out.as_deref(), NAME);
     let rounds = found.file.rounds.unwrap_or(ROUNDS);
-    let result = measure(&text, &folder_of_study, (arguments, rounds), &folder, interrupt)?;
+    let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: folder_of_study };
+    let result = measure(text, (arguments, rounds), &folder, interrupt)?;
     let comparison = comparison(&result, arguments, &found);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
     print::table_or_json(arguments.json.as_deref(), &comparison, || {

@@ -3,6 +3,12 @@
 mod ratio;
 mod turns;
 
+use hoptax_session::environment;
+use hoptax_session::estimate;
+use hoptax_session::library;
+use hoptax_session::machine;
+use hoptax_session::requirements;
+use hoptax_session::thresholds;
 use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -22,10 +28,9 @@ use hoptax_subject::envoy::release::Envoy;
 use super::common::{self, ABOVE_CLOSED_LOOP, LOWEST_RATE, LOWEST_SHARE};
 use super::{Settings, seconds};
 use crate::arguments::{FindArguments, Given};
-use crate::command::study::{self, estimate, library, requirements};
-use crate::command::{functions, load, never_halt};
+use crate::command::never_halt;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
+use crate::interrupt;
 use crate::print;
 use turns::{Searched, Turns};
 
@@ -46,7 +51,7 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
     let begun = Instant::now();
     let given = Given::of(env::args_os());
     check_options(arguments, &given)?;
-    let thresholds = load::thresholds(&arguments.thresholds)?;
+    let thresholds = thresholds::limits(&arguments.thresholds)?;
     let settings = Settings::of(arguments.preset);
     let study = read(arguments, ids, &given)?;
     let arms = study.plan.arms.len() as u32;
@@ -56,15 +61,15 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
         return Ok(Code::Success);
     }
     requirements::check(&study.plan, &study.folder)?;
-    estimate::check_memory(&estimate::Estimate::of(&study.plan), false, "name fewer arms")?;
-    load::allow_connections_of_plan(&study.plan)?;
+    estimate::check_memory(&estimate::Estimate::of(&study.plan), |_| false, "name fewer arms")?;
+    machine::allow_connections_of_plan(&study.plan, &print::say)?;
     let envoys = envoys(&study.plan, arguments)?;
-    let placement = study::placement()?;
+    let placement = machine::placement()?;
     let awake = never_halt::awake(&placement, arguments.traffic.never_halt)?;
     let environment = environment(&study.plan, envoys.usual(), &placement, awake.as_ref());
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = interrupt::listen()?;
     let folder = tempfile::Builder::new().prefix("hoptax-find-").tempdir().map_err(|error| {
         Failure::environment(format!("cannot create a folder for the processes: {error}"))
     })?;
@@ -143,8 +148,8 @@ fn read(arguments: &FindArguments, ids: &[String], given: &Given) -> Result<Stud
         file.seed = arguments.traffic.seed;
     }
     let folder = library::folder(&name);
-    let configurations = library::configurations(&file, &folder);
-    let plan = Plan::with_configurations(&file, &positions, &functions::load()?, configurations)
+    let configurations = library::configurations(&file, &folder, &print::say);
+    let plan = Plan::with_configurations(&file, &positions, &library::catalogue()?, configurations)
         .map_err(Failure::bad_input)?;
     let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;
     let open = plan.loads.iter_mut().filter_map(|load| load.open.as_mut());
@@ -162,7 +167,7 @@ fn envoys(plan: &Plan, arguments: &FindArguments) -> Result<Envoys, Failure> {
 }
 
 fn environment(plan: &Plan, envoy: &Envoy, placement: &Placement, awake: Option<&Awake>) -> Environment {
-    let environment = study::environment(envoy, placement, awake.is_some());
+    let environment = environment::of_study(envoy, placement, awake.is_some());
     let proxy_version = environment.proxy_version.clone().filter(|_| plan.runs_envoy());
     Environment { proxy_version, ..environment }
 }
@@ -221,8 +226,7 @@ fn outline(plan: &Plan, arguments: &FindArguments, settings: Settings, budget: D
 /// Keeps the logs of the processes for the user, and names them in the error.
 fn with_logs(failure: &Failure, folder: tempfile::TempDir) -> Failure {
     let kept = folder.keep();
-    let text = format!("{failure}\nthe logs of all processes are in `{}`", kept.display());
-    if failure.code == Code::BadInput { Failure::bad_input(text) } else { Failure::environment(text) }
+    failure.with(format!("\nthe logs of all processes are in `{}`", kept.display()))
 }
 
 fn result(

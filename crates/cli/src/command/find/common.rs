@@ -8,11 +8,11 @@ use hoptax_load::MAX_RATE;
 use hoptax_load::trial::TrialSpec;
 use hoptax_result::{EndedBy, FindEnd, FindEvidence, FindState, FindTrial, FoundGoal, LoadResult};
 use hoptax_search::{Goal, GoalResult, Limits, Measured, Outcome, Planned, SearchError, State};
+use hoptax_session::Interrupt;
 
 use super::Settings;
 use crate::arguments::{FindArguments, Preset};
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
 
 /// The highest rate without `--max-rate`, as a multiple of the rate of the closed loop. An open loop on as many connections
 /// carries hardly more than a closed one.

@@ -11,12 +11,12 @@ use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_result::{Environment, FindTrial, LoadPlan, LoadResult, TriedObjective};
 use hoptax_search::Planned;
+use hoptax_session::Interrupt;
 
 use super::Settings;
 use super::common::{limits_processes, unless_interrupted};
 use crate::arguments::FindArguments;
 use crate::exit::Failure;
-use crate::interrupt::Interrupt;
 
 /// Length of the closed loop before the search.
 pub(super) const CLOSED_LOOP: Duration = Duration::from_secs(1);

@@ -1,20 +1,28 @@
 //! A gate against stored runs.
 
+use crate::progress::StudyOnTerminal;
+use hoptax_session::Options;
+use hoptax_session::Place;
+use hoptax_session::StudyText;
+use hoptax_session::complete;
+use hoptax_session::environment;
+use hoptax_session::length::Asked;
+use hoptax_session::library;
+use hoptax_session::results;
+use hoptax_session::run_folder_path;
+use hoptax_session::store;
 use std::path::{Path, PathBuf};
 
 use hoptax_result::{GateResult, Verdict};
+use hoptax_session::Interrupt;
 use hoptax_store::{Filter, RESULT};
 use hoptax_study::file::{self, Observe};
 use hoptax_study::gate::{Earlier, judge_by_stored};
 use hoptax_study::sittings::machine_differences;
 
-use super::{library, own_study, study};
 use crate::arguments::GateArguments;
-use crate::command::own_study::Length;
 use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::state;
-use crate::stored;
+use crate::print;
 
 /// Measures the study as it is, and compares it with the stored runs of `label`. Returns the run folder and the gate.
 pub(super) fn by_reference(
@@ -27,16 +35,16 @@ pub(super) fn by_reference(
     if given.observe == Observe::Timeline {
         return Err(Failure::bad_input(format!("`{}` observes a timeline, which has no limits", given.name)));
     }
-    let store = stored::path(arguments.store.as_deref())?;
+    let store = store::path(arguments.store.as_deref())?;
     // Read first: a reference that is missing should not be found after the measurement.
     let earlier = earlier(&store, &given.name, label)?;
-    let folder = study::run_folder_path(arguments.out.as_deref(), &given.name);
-    let length = arguments.rounds.map(Length::Rounds);
-    let (envoy, never_halt) = (arguments.envoy.as_deref(), arguments.never_halt);
-    let mut options = own_study::options(length, envoy, never_halt, &arguments.thresholds);
-    options.push(format!("--store={}", store.display()));
-    options.push(arguments.study.clone());
-    let result = own_study::run(&options, &folder, interrupt)?;
+    let folder = run_folder_path(arguments.out.as_deref(), &given.name);
+    let asked = Asked { rounds: arguments.rounds, ..Asked::default() };
+    let options = Options { asked, store: Some(&store), ..super::options(arguments) };
+    let text = StudyText::named(&arguments.study)?;
+    let place = Place::New { text, folder: Some(&folder), force: false };
+    let terminal = StudyOnTerminal::default();
+    let result = complete(&place, &options, interrupt, &|update| terminal.show(update))?;
     let gate = judge_by_stored(&result, (label, earlier), &arguments.fail_on).map_err(Failure::bad_input)?;
     Ok((folder, gate))
 }
@@ -44,17 +52,23 @@ pub(super) fn by_reference(
 /// The complete stored runs of the study that have the label.
 fn earlier(store: &Path, study: &str, label: &str) -> Result<Vec<Earlier>, Failure> {
     let filter = Filter { name: Some(study.to_owned()), label: Some(label.to_owned()), since: None };
-    let documents = stored::with(store, |store| {
-        let runs = store.list(&filter)?;
-        runs.iter().map(|run| Ok((run.run, store.document(run.run, RESULT)?))).collect::<Result<Vec<_>, _>>()
-    })?;
+    let documents = store::with(
+        store,
+        |store| {
+            let runs = store.list(&filter)?;
+            runs.iter()
+                .map(|run| Ok((run.run, store.document(run.run, RESULT)?)))
+                .collect::<Result<Vec<_>, _>>()
+        },
+        &print::say,
+    )?;
     let parsed = documents.into_iter().filter_map(|(run, text)| Some((run, text?)));
     let earlier: Vec<Earlier> = parsed
         .map(|(run, text)| {
-            Ok(Earlier { run, result: own_study::parse(&format!("the result of run {run}"), &text)? })
+            Ok(Earlier { run, result: results::parse(&format!("the result of run {run}"), &text)? })
         })
         .collect::<Result<_, Failure>>()?;
-    let here = state::environment(false);
+    let here = environment::of_program(false);
     let (mut usable, mut elsewhere) = (0, String::new());
     for one in earlier.iter().filter(|earlier| earlier.result.verdict != Verdict::Void) {
         match machine_differences(&one.result.environment, &here).join("; ") {

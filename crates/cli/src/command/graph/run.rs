@@ -1,5 +1,9 @@
 //! `hoptax graph run`: runs a graph as processes, and compares what its proxies use with the prediction.
 
+use hoptax_session::environment;
+use hoptax_session::library;
+use hoptax_session::machine;
+use hoptax_session::thresholds;
 use std::env;
 use std::path::Path;
 use std::time::Instant;
@@ -14,30 +18,30 @@ use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
 
 use crate::arguments::GraphRunArguments;
-use crate::command::own_study::read_run;
-use crate::command::{functions, load, never_halt, study};
+use crate::command::never_halt;
 use crate::exit::{Code, Failure};
-use crate::interrupt::Interrupt;
+use crate::interrupt;
 use crate::print;
+use hoptax_session::results::read_run;
 
 static GRAPHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies/graphs");
 
 /// Runs the command.
 pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
-    let limits = load::thresholds(&arguments.thresholds)?;
+    let limits = thresholds::limits(&arguments.thresholds)?;
     let (name, text) = read(&arguments.file)?;
-    let plan = plan::read(&name, &text, &functions::load()?).map_err(Failure::bad_input)?;
+    let plan = plan::read(&name, &text, &library::catalogue()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     // Before minutes of measuring: what the results lack is known now.
     let placement = placement(&plan)?;
     let predicted = predict(&plan, arguments.rate, &results, &placement)?;
-    load::allow_connections(CONNECTIONS)?;
+    machine::allow_connections(CONNECTIONS)?;
     let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
     let awake = never_halt::awake(&placement, arguments.never_halt)?;
-    let environment = study::environment(&envoy, &placement, awake.is_some());
+    let environment = environment::of_study(&envoy, &placement, awake.is_some());
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = interrupt::listen()?;
     let folder = tempfile::Builder::new().prefix("hoptax-graph-").tempdir().map_err(|error| {
         Failure::environment(format!("cannot create a folder for the processes: {error}"))
     })?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
+use hoptax_session::Interrupt;
 use hoptax_subject::envoy::given::{FilesError, Given};
 use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
@@ -17,7 +18,6 @@ use serde_json::Value;
 
 use crate::arguments::PriceArguments;
 use crate::exit::Failure;
-use crate::interrupt::Interrupt;
 use crate::print;
 
 /// How many extensions that Envoy lacks are removed before it is given up.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::{BillResult, BilledSecondStudy};
+use hoptax_session::Interrupt;
 use hoptax_study::bill::second_study::{Pair, second_study, suspects};
 use hoptax_subject::envoy::given::Given;
 use hoptax_variants::Variant;
@@ -15,7 +16,6 @@ use super::tries::Tries;
 use super::{TRIES, run_study};
 use crate::arguments::PriceArguments;
 use crate::exit::Failure;
-use crate::interrupt::Interrupt;
 use crate::print;
 
 /// Measures all parts of a bill again, and pairs of those that may interact, in a study of as many rounds.

@@ -2,12 +2,12 @@
 
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::request::DerivedRequest;
+use hoptax_session::Interrupt;
 use hoptax_variants::{Answers, Change, Changed, Variant};
 
 use super::laboratory::{Laboratory, Tried};
 use super::passed::Passed;
 use crate::exit::Failure;
-use crate::interrupt::Interrupt;
 
 /// A change, tried.
 pub(super) struct TriedChange {

@@ -10,6 +10,7 @@ use hoptax_result::{ArmTrial, Environment, FindEnd, FindTrial, FoundArm, FoundGo
 use hoptax_search::{
     Ending, GoalResult, Limits, Measured, Planned, Repetition, Search, SearchError, State, Step,
 };
+use hoptax_session::Interrupt;
 use hoptax_study::plan::{Draws, Plan};
 use hoptax_study::runner::Live;
 
@@ -21,7 +22,6 @@ use super::super::trials::{CLOSED_LOOP, answered_rate, hold, judged, silence, tr
 use super::{ROUNDS, arrivals};
 use crate::arguments::FindArguments;
 use crate::exit::Failure;
-use crate::interrupt::Interrupt;
 use crate::print;
 
 /// What the budget leaves no time for if a search cannot begin.

@@ -1,19 +1,19 @@
-//! Decides when a study ends, from the arguments and its run folder, and forecasts its precision and duration.
+//! Decides when a study ends, from what is asked and from its run folder, and forecasts its precision and duration.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use hoptax_result::{StudyResult, counted};
+use hoptax_stats::OF_COST;
 use hoptax_study::length::{Course, Length, Until};
 use hoptax_study::plan::Plan;
 use hoptax_study::precision::{Forecast, Precision, forecast, forecast_of_more, half_widths};
 use hoptax_study::record::RoundRecord;
 use hoptax_study::summary::{self, Conditions};
 
-use super::estimate::Estimate;
-use super::run_folder::{CompleteRounds, Manifest};
-use crate::arguments::StudyArguments;
-use crate::exit::Failure;
+use crate::estimate::Estimate;
+use crate::failure::Failure;
+use crate::run_folder::{CompleteRounds, Manifest};
 
 /// Relative error of the estimated first round above which a corrected duration is printed.
 const DURATION_TOLERANCE: f64 = 0.2;
@@ -21,27 +21,47 @@ const DURATION_TOLERANCE: f64 = 0.2;
 /// Maximum number of rounds of a study that ends by time or precision.
 const MOST_ROUNDS: u32 = 1000;
 
+/// The length that is asked for. Without any, a study has the rounds of its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Asked {
+    /// Number of rounds; with one of the others, the maximum.
+    pub rounds: Option<u32>,
+    /// As many rounds as fit in this time.
+    pub budget: Option<Duration>,
+    /// Until nearly all intervals are this narrow.
+    pub until: Option<Precision>,
+}
+
+impl Asked {
+    /// Until the intervals of CPU time decide: they reach at most this share of it to each side, or [`OF_COST`] of their own estimate.
+    /// For at most the budget.
+    pub fn until_decided(half_width_share: f64, budget: Duration) -> Self {
+        let precision = Precision { target_share: half_width_share, of_cost_share: OF_COST };
+        Self { rounds: None, budget: Some(budget), until: Some(precision) }
+    }
+}
+
 /// The length of a new study.
-pub(super) fn length(arguments: &StudyArguments, rounds_of_file: u32) -> Length {
+pub(crate) fn length(asked: &Asked, rounds_of_file: u32) -> Length {
     Length {
-        rounds: rounds(arguments).unwrap_or(rounds_of_file),
-        budget_s: arguments.budget.map(|budget| budget.as_secs_f64()),
-        until: arguments.until.map(|precision| Until { precision, since_rounds: 0 }),
+        rounds: rounds(asked).unwrap_or(rounds_of_file),
+        budget_s: asked.budget.map(|budget| budget.as_secs_f64()),
+        until: asked.until.map(|precision| Until { precision, since_rounds: 0 }),
     }
 }
 
 /// The length of a resumed study: its previous one, unless the arguments change it.
-pub(super) fn length_of_more(
-    arguments: &StudyArguments,
+pub(crate) fn length_of_more(
+    asked: &Asked,
     manifest: &Manifest,
     complete: &CompleteRounds,
 ) -> Result<Length, Failure> {
-    more(arguments, manifest.length(), complete)
+    more(asked, manifest.length(), complete)
 }
 
-fn more(arguments: &StudyArguments, length: Length, complete: &CompleteRounds) -> Result<Length, Failure> {
+fn more(asked: &Asked, length: Length, complete: &CompleteRounds) -> Result<Length, Failure> {
     let measured = complete.ended_s.len() as u32;
-    let Some(rounds) = rounds(arguments) else { return Ok(length) };
+    let Some(rounds) = rounds(asked) else { return Ok(length) };
     if rounds < measured {
         return Err(Failure::bad_input(format!(
             "the study already has {}: give `--rounds` a larger number",
@@ -50,7 +70,7 @@ fn more(arguments: &StudyArguments, length: Length, complete: &CompleteRounds) -
     }
     // A study with a precision has been examined before; otherwise, its rounds so far have not.
     let since_rounds = length.until.map_or(measured, |until| until.since_rounds);
-    let until = match (arguments.until, arguments.rounds) {
+    let until = match (asked.until, asked.rounds) {
         (Some(precision), _) => Some(Until { precision, since_rounds }),
         // A new budget keeps the requested precision; a new number of rounds replaces it.
         (None, None) => length.until,
@@ -58,19 +78,19 @@ fn more(arguments: &StudyArguments, length: Length, complete: &CompleteRounds) -
     };
     Ok(Length {
         rounds,
-        budget_s: arguments.budget.map(|budget| complete.earlier.elapsed_s + budget.as_secs_f64()),
+        budget_s: asked.budget.map(|budget| complete.earlier.elapsed_s + budget.as_secs_f64()),
         until,
     })
 }
 
 /// Maximum number of rounds; None if the arguments have no length.
-fn rounds(arguments: &StudyArguments) -> Option<u32> {
-    let is_bounded = arguments.budget.is_some() || arguments.until.is_some();
-    arguments.rounds.or(is_bounded.then_some(MOST_ROUNDS))
+fn rounds(asked: &Asked) -> Option<u32> {
+    let is_bounded = asked.budget.is_some() || asked.until.is_some();
+    asked.rounds.or(is_bounded.then_some(MOST_ROUNDS))
 }
 
 /// The length as text.
-pub(super) fn length_text(length: &Length) -> String {
+pub(crate) fn length_text(length: &Length) -> String {
     let is_open = length.rounds == MOST_ROUNDS && (length.budget_s.is_some() || length.until.is_some());
     let mut ends = Vec::new();
     if let Some(until) = length.until {
@@ -87,7 +107,7 @@ pub(super) fn length_text(length: &Length) -> String {
 }
 
 /// A running study: decides whether another round begins, and forecasts the precision.
-pub(super) struct Session<'a> {
+pub(crate) struct Schedule<'a> {
     plan: &'a Plan,
     course: Course,
     began: Instant,
@@ -99,9 +119,9 @@ pub(super) struct Session<'a> {
     estimate: Estimate,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Schedule<'a> {
     /// Starts a session of a study that has the rounds `complete`.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         plan: &'a Plan,
         length: Length,
         estimate: Estimate,
@@ -119,7 +139,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns whether another round begins, and a note to print. Sets `expected` to the expected total number of rounds.
-    pub(super) fn should_continue(
+    pub(crate) fn should_continue(
         &mut self,
         rounds: &[RoundRecord],
         expected: &Cell<Option<u32>>,
@@ -160,13 +180,13 @@ impl<'a> Session<'a> {
     }
 
     /// The course of the study, for its result.
-    pub(super) fn into_course(self) -> Course {
+    pub(crate) fn into_course(self) -> Course {
         self.course
     }
 }
 
 /// Forecast of the interval widths after `rounds` rounds, as text; the current widths if the number of rounds is unknown.
-pub(super) fn forecast_text(result: &StudyResult, rounds: Option<u32>) -> Option<String> {
+pub(crate) fn forecast_text(result: &StudyResult, rounds: Option<u32>) -> Option<String> {
     let measured = result.plan.rounds_completed;
     let precise = |forecast: &Forecast| format!("±{}", percent(forecast.half_width_share));
     let Some(rounds) = rounds.filter(|rounds| *rounds != measured) else {
@@ -188,7 +208,7 @@ pub(super) fn forecast_text(result: &StudyResult, rounds: Option<u32>) -> Option
 }
 
 /// A precision as text, as `--until` reads it.
-pub(super) fn precision_text(precision: &Precision) -> String {
+pub fn precision_text(precision: &Precision) -> String {
     let target = percent(precision.target_share);
     if precision.of_cost_share > 0.0 {
         format!("{target} or {} of cost", percent(precision.of_cost_share))
@@ -198,14 +218,14 @@ pub(super) fn precision_text(precision: &Precision) -> String {
 }
 
 /// A share as a percentage with two significant digits.
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = usize::from(percent < 9.95);
     if percent < 0.095 { format!("{percent:.2} %") } else { format!("{percent:.decimals$} %") }
 }
 
 /// A duration as text: `55 s`, `6 min`, `1 h 40 min`.
-pub(super) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     let rounded = match seconds {
         short if short < 90.0 => short.round(),
         long => (long / 60.0).round() * 60.0,
@@ -221,18 +241,20 @@ pub(super) fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
     use hoptax_study::runner::Earlier;
 
     use super::*;
-    use crate::arguments::{Arguments, Command};
 
-    fn study(line: &str) -> StudyArguments {
-        let words = ["hoptax", "study"].into_iter().chain(line.split_whitespace());
-        match Arguments::try_parse_from(words).unwrap().command {
-            Command::Study(arguments) => arguments,
-            _ => unreachable!("`study` is a study"),
-        }
+    fn rounds_of(rounds: u32) -> Asked {
+        Asked { rounds: Some(rounds), ..Asked::default() }
+    }
+
+    fn within(target_share: f64, of_cost_share: f64) -> Asked {
+        Asked { until: Some(Precision { target_share, of_cost_share }), ..Asked::default() }
+    }
+
+    fn budget_of(seconds: u64) -> Asked {
+        Asked { budget: Some(Duration::from_secs(seconds)), ..Asked::default() }
     }
 
     fn until(target_share: f64, of_cost_share: f64, since_rounds: u32) -> Until {
@@ -241,48 +263,48 @@ mod tests {
 
     #[test]
     fn rounds_budget_and_precision_end_a_study() {
-        let of = |line: &str| length(&study(line), 16);
-        assert_eq!(of("quick"), Length { rounds: 16, budget_s: None, until: None });
-        assert_eq!(of("quick --budget 20m").rounds, MOST_ROUNDS);
-        assert_eq!(of("quick --budget 20m").budget_s, Some(1200.0));
-        let both = of("quick --until 1% --budget 1h --rounds 40");
+        let of = |asked: Asked| length(&asked, 16);
+        assert_eq!(of(Asked::default()), Length { rounds: 16, budget_s: None, until: None });
+        assert_eq!(of(budget_of(1200)).rounds, MOST_ROUNDS);
+        assert_eq!(of(budget_of(1200)).budget_s, Some(1200.0));
+        let both = of(Asked { until: within(0.01, 0.0).until, rounds: Some(40), ..budget_of(3600) });
         assert_eq!((both.rounds, both.budget_s), (40, Some(3600.0)));
         assert_eq!(both.until, Some(until(0.01, 0.0, 0)));
-        let of_cost = of("quick --until 1%or20%ofcost").until;
+        let of_cost = of(within(0.01, 0.2)).until;
         assert_eq!(of_cost, Some(until(0.01, 0.2, 0)));
     }
 
     #[test]
-    fn a_resumed_study_keeps_its_length_unless_the_arguments_change_it() {
+    fn a_resumed_study_keeps_its_length_unless_another_is_asked_for() {
         let earlier = Earlier { elapsed_s: 100.0, ..Earlier::default() };
         let complete = CompleteRounds { earlier, ended_s: vec![10.0, 55.0, 100.0], looks: Vec::new() };
-        let of = |line: &str, length: &Length| more(&study(line), length.clone(), &complete);
-        let fixed = length(&study("quick"), 16);
-        let sequential = length(&study("quick --until 1%"), 16);
-        assert_eq!(of("--resume x", &fixed).unwrap(), fixed);
-        assert_eq!(of("--resume x", &sequential).unwrap(), sequential);
-        assert_eq!(of("--resume x --rounds 30", &fixed).unwrap(), Length { rounds: 30, ..fixed.clone() });
-        assert!(of("--resume x --rounds 2", &fixed).is_err(), "there are three");
+        let of = |asked: Asked, length: &Length| more(&asked, length.clone(), &complete);
+        let fixed = length(&Asked::default(), 16);
+        let sequential = length(&within(0.01, 0.0), 16);
+        assert_eq!(of(Asked::default(), &fixed).unwrap(), fixed);
+        assert_eq!(of(Asked::default(), &sequential).unwrap(), sequential);
+        assert_eq!(of(rounds_of(30), &fixed).unwrap(), Length { rounds: 30, ..fixed.clone() });
+        assert!(of(rounds_of(2), &fixed).is_err(), "there are three");
         // A budget starts at the resumption.
-        let longer = of("--resume x --budget 60s", &sequential).unwrap();
+        let longer = of(budget_of(60), &sequential).unwrap();
         assert_eq!((longer.budget_s, longer.until), (Some(160.0), sequential.until));
         // The three rounds of a study with a fixed number of rounds have not been examined.
-        let resumed = of("--resume x --until 2%", &fixed).unwrap();
+        let resumed = of(within(0.02, 0.0), &fixed).unwrap();
         assert_eq!(resumed.until, Some(until(0.02, 0.0, 3)));
-        assert_eq!(of("--resume x --rounds 30", &sequential).unwrap().until, None);
+        assert_eq!(of(rounds_of(30), &sequential).unwrap().until, None);
     }
 
     #[test]
     fn a_length_is_printed_with_units() {
-        let of = |line: &str| length_text(&length(&study(line), 16));
-        assert_eq!(of("quick"), "16 rounds");
-        assert_eq!(of("quick --budget 20m"), "as many rounds as fit into 20 min");
+        let of = |asked: Asked| length_text(&length(&asked, 16));
+        assert_eq!(of(Asked::default()), "16 rounds");
+        assert_eq!(of(budget_of(1200)), "as many rounds as fit into 20 min");
         assert_eq!(
-            of("quick --until 1% --rounds 40"),
+            of(Asked { rounds: Some(40), ..within(0.01, 0.0) }),
             "until nearly all costs are within 1.0 %, at most 40 rounds"
         );
         assert_eq!(
-            of("quick --until 1%or20%ofcost --rounds 40"),
+            of(Asked { rounds: Some(40), ..within(0.01, 0.2) }),
             "until nearly all costs are within 1.0 % or 20 % of cost, at most 40 rounds"
         );
     }

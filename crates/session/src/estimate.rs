@@ -1,14 +1,13 @@
 //! Estimates the duration and the memory of a study before it starts.
 
 use std::fs;
-use std::io::{self, BufRead, IsTerminal, Write};
 
 use hoptax_study::length::{FEWEST_ROUNDS, Length};
 use hoptax_study::plan::{Arm, Hop, Items, Load, Plan, Subject};
 use hoptax_study::runner::PROFILE_LENGTH;
 
-use super::session::duration;
-use crate::exit::Failure;
+use crate::failure::Failure;
+use crate::length::duration;
 
 /// Time of a slice in addition to its length, seconds: 1.7 ms until all responses are in and the accounts are read, and 7.8 ms
 /// between two slices, 5 ms of it for the proxies to settle (medians of 260 slices of the study `quick`, on a virtual machine with
@@ -54,13 +53,13 @@ const SHORT_S: f64 = 60.0;
 
 /// Expected duration and memory of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// First round, including the measurement of capacities, seconds.
-    pub(super) first_round_s: f64,
+    pub(crate) first_round_s: f64,
     /// Each later round, seconds.
-    pub(super) round_s: f64,
+    pub(crate) round_s: f64,
     /// All processes of a round, bytes.
-    pub(crate) memory_bytes: u64,
+    pub memory_bytes: u64,
 }
 
 /// Time to open and close the connections of a slice that are not kept, seconds.
@@ -101,7 +100,7 @@ fn capacities_s(plan: &Plan) -> f64 {
 
 impl Estimate {
     /// The estimate for a plan on an undisturbed host. On a disturbed host, slices are delayed and repeated.
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &Plan) -> Self {
         let arm_of = |arm: usize| plan.arms.get(arm);
         let proxies: usize =
             plan.subjects.iter().filter_map(|subject| Some(arm_of(subject.arm)?.chain.hops.len())).sum();
@@ -145,12 +144,12 @@ impl Estimate {
     }
 
     /// Duration of this number of rounds, seconds.
-    pub(super) fn of_rounds_s(&self, rounds: u32) -> f64 {
+    pub(crate) fn of_rounds_s(&self, rounds: u32) -> f64 {
         if rounds == 0 { 0.0 } else { self.first_round_s + f64::from(rounds - 1) * self.round_s }
     }
 
     /// Expected number of rounds; None if the study ends at a precision.
-    pub(super) fn rounds_of(&self, length: &Length) -> Option<u32> {
+    pub(crate) fn rounds_of(&self, length: &Length) -> Option<u32> {
         let fitting = |budget_s: f64| {
             let others = ((budget_s - self.first_round_s) / self.round_s).max(0.0) as u32;
             others.saturating_add(1).max(FEWEST_ROUNDS)
@@ -160,12 +159,12 @@ impl Estimate {
     }
 
     /// Whether a study of this length takes less than a minute. One that ends at a precision may take longer.
-    pub(super) fn is_short(&self, length: &Length) -> bool {
+    pub(crate) fn is_short(&self, length: &Length) -> bool {
         self.rounds_of(length).is_some_and(|rounds| self.of_rounds_s(rounds) < SHORT_S)
     }
 
     /// The estimate as text, for a study with `measured` complete rounds.
-    pub(super) fn words(&self, length: &Length, measured: u32) -> String {
+    pub(crate) fn words(&self, length: &Length, measured: u32) -> String {
         let memory = gigabytes(self.memory_bytes);
         match (length.until, length.budget_s) {
             (None, None) => {
@@ -177,17 +176,23 @@ impl Estimate {
     }
 }
 
-/// Refuses a study that probably needs more memory than is available, unless the user agrees. `remedy` is what to do instead.
-pub(crate) fn check_memory(estimate: &Estimate, yes: bool, remedy: &str) -> Result<(), Failure> {
+/// Refuses a study that probably needs more memory than is available, unless `is_wanted` accepts the problem. `remedy` is what to do
+/// instead.
+///
+/// # Errors
+/// When it is refused.
+pub fn check_memory(
+    estimate: &Estimate,
+    is_wanted: impl FnOnce(&str) -> bool,
+    remedy: &str,
+) -> Result<(), Failure> {
     let Some(available) = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes)
     else {
         // The available memory is unknown: start anyway.
         return Ok(());
     };
     match too_much(estimate, available) {
-        Some(problem) if !(yes || is_wanted(&problem)) => {
-            Err(Failure::environment(format!("{problem}: {remedy}")))
-        }
+        Some(problem) if !is_wanted(&problem) => Err(Failure::environment(format!("{problem}: {remedy}"))),
         _ => Ok(()),
     }
 }
@@ -203,17 +208,6 @@ fn too_much(estimate: &Estimate, available: u64) -> Option<String> {
     })
 }
 
-/// Asks the user; without a terminal, the answer is no.
-fn is_wanted(problem: &str) -> bool {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return false;
-    }
-    // A failed write is ignored: without an answer, the study is refused.
-    let _ = write!(io::stderr(), "hoptax: {problem}; start anyway? [y/N] ");
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
-}
-
 /// Memory available without swapping, according to Linux, bytes.
 fn available_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -221,7 +215,7 @@ fn available_bytes(meminfo: &str) -> Option<u64> {
 }
 
 /// Bytes as text: `0.5 GB`.
-pub(crate) fn gigabytes(bytes: u64) -> String {
+pub fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
 

@@ -8,10 +8,10 @@ use hoptax_profile::folded::Folded;
 use hoptax_study::plan::{Arm, Plan};
 use hoptax_study::runner::PROFILES;
 
-use crate::print;
+use crate::update::{Say, Update};
 
 /// Writes `profiles/ARM.svg` for each arm with stacks, and `profiles/ARM-difference.svg` against the arm that it is compared with.
-pub(super) fn write(plan: &Plan, directory: &Path) {
+pub(crate) fn write(plan: &Plan, directory: &Path, say: Say<'_>) {
     let folder = directory.join(PROFILES);
     let stacks = |arm: &Arm| stacks(&folder.join(arm.folder(0)));
     let mut drawn = 0;
@@ -33,12 +33,12 @@ pub(super) fn write(plan: &Plan, directory: &Path) {
                 .and_then(|svg| fs::write(&path, svg).map_err(|error| error.to_string()))
             {
                 Ok(()) => drawn += 1,
-                Err(error) => print::error(&format!("cannot write `{}`: {error}", path.display())),
+                Err(error) => say(Update::Problem(&format!("cannot write `{}`: {error}", path.display()))),
             }
         }
     }
     if drawn > 0 {
-        print::note(&format!("{drawn} flame graphs: {}", folder.display()));
+        say(Update::Note(&format!("{drawn} flame graphs: {}", folder.display())));
     }
 }
 

@@ -20,18 +20,18 @@ use hoptax_study::runner::Earlier;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::replaced::{replace, write_study};
-use crate::exit::Failure;
+use crate::failure::Failure;
+use crate::replaced::{replace, write_study};
 
 /// The result, which is written when the study ends.
-pub(super) const RESULT: &str = "result.json";
+pub const RESULT: &str = "result.json";
 const RUN: &str = "run.json";
 const STUDY: &str = "study.yaml";
 const ROUNDS: &str = "rounds";
 
 /// Everything that the rounds of a study depend on besides its file: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub struct Manifest {
     format: String,
     /// The name of the study file, for messages.
     pub(crate) file_name: String,
@@ -241,7 +241,10 @@ impl Manifest {
 }
 
 /// Reads the study file and `run.json` of a run folder.
-pub(crate) fn read(path: &Path) -> Result<(String, Manifest), Failure> {
+///
+/// # Errors
+/// When it is none that can be resumed.
+pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
     let of = |error: &dyn std::fmt::Display| {
         Failure::bad_input(format!("`{}` is not a run folder that can be resumed: {error}", path.display()))
     };
@@ -270,7 +273,7 @@ fn file_hash(path: &Path) -> Result<String, Failure> {
 }
 
 /// Whether a study is running in a folder.
-pub(crate) fn is_in_use(path: &Path) -> bool {
+pub fn is_in_use(path: &Path) -> bool {
     lock(path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
@@ -283,7 +286,10 @@ fn lock(path: &Path) -> io::Result<File> {
 
 /// Creates the run folder and returns its absolute path, because Envoy writes there too. Its configuration is JSON, which
 /// has no other text than UTF-8.
-pub(crate) fn create(path: &Path) -> Result<PathBuf, Failure> {
+///
+/// # Errors
+/// When it cannot be created, or has another name.
+pub fn create(path: &Path) -> Result<PathBuf, Failure> {
     if path.to_str().is_none() {
         return Err(Failure::bad_input(format!(
             "the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",

@@ -13,10 +13,13 @@ use hoptax_host::network::Needed;
 use hoptax_study::plan::{Plan, SAMPLING};
 use hoptax_subject::program::in_search_path;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Fails with everything that is missing for a plan, and what to do about it. `folder` is that of the study file.
-pub(crate) fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
+///
+/// # Errors
+/// When anything is missing.
+pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     let search_path = env::var_os("PATH").unwrap_or_default();
     let mut problems = missing(plan, &search_path);
     if !counts_cpu_time().unwrap_or(false) {

@@ -1,9 +1,11 @@
-//! Stores the calibration of this machine between runs, and adds it to the environment of results.
+//! What results say of where they were measured: the program, the machine, and its calibration, which is stored between runs.
 
 use std::path::PathBuf;
 use std::{env, fs, io};
 
+use hoptax_host::processors::Placement;
 use hoptax_result::{Calibrated, CalibrationResult, Environment};
+use hoptax_subject::envoy::release::Envoy;
 
 /// Path of the stored calibration (XDG Base Directory Specification); None without a home directory. Calibrations with
 /// processors kept from halting have their own file, because wake-ups are faster then.
@@ -14,8 +16,11 @@ fn path(never_halted: bool) -> Option<PathBuf> {
     Some(state.join("hoptax").join(name))
 }
 
-/// Stores a calibration and returns its path.
-pub(crate) fn store(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
+/// Stores a calibration and returns its path; none without a home directory.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn store_calibration(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
     let Some(path) = path(result.never_halted) else { return Ok(None) };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -25,11 +30,21 @@ pub(crate) fn store(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
 }
 
 /// The environment of a result: this program, this machine, and the stored calibration for this halting mode.
-pub(crate) fn environment(never_halted: bool) -> Environment {
+pub fn of_program(never_halted: bool) -> Environment {
     let mut here = hoptax_host::environment::capture(env!("CARGO_PKG_VERSION"));
     here.hoptax_commit = option_env!("HOPTAX_COMMIT").map(str::to_owned);
     here.calibration = calibration(&here, never_halted);
     here
+}
+
+/// What a study with this Envoy is measured on.
+pub fn of_study(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Environment {
+    Environment {
+        proxy_version: Some(envoy.version.clone()),
+        proxy_cpus: placement.proxy.clone(),
+        generator_cpus: placement.generator.clone(),
+        ..of_program(never_halts)
+    }
 }
 
 /// The stored calibration, if it was measured on this machine in its current state. Unreadable files are ignored.

@@ -6,8 +6,9 @@ use std::time::SystemTime;
 
 use hoptax_store::{Salvaged, Store, StoreError, salvage};
 
-use crate::exit::Failure;
-use crate::print;
+use crate::failure::Failure;
+
+use crate::update::{Say, Update};
 
 /// The variable that names the store.
 const VARIABLE: &str = "HOPTAX_STORE";
@@ -25,7 +26,7 @@ impl From<StoreError> for Failure {
 }
 
 /// The store that the environment names, if it does.
-pub(crate) fn of_environment() -> Option<PathBuf> {
+pub fn of_environment() -> Option<PathBuf> {
     variable(VARIABLE)
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn of_environment() -> Option<PathBuf> {
 ///
 /// # Errors
 /// Without a home directory.
-pub(crate) fn path(given: Option<&Path>) -> Result<PathBuf, Failure> {
+pub fn path(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let data = || {
         let data = variable("XDG_DATA_HOME").or_else(|| Some(variable("HOME")?.join(".local/share")))?;
         Some(data.join("hoptax/store.sqlite"))
@@ -53,9 +54,10 @@ fn variable(name: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// When there is no store, or the work fails.
-pub(crate) fn with<T>(
+pub fn with<T>(
     path: &Path,
     work: impl FnMut(&mut Store) -> Result<T, StoreError>,
+    say: Say<'_>,
 ) -> Result<T, Failure> {
     if !path.exists() {
         return Err(Failure::bad_input(format!(
@@ -63,23 +65,24 @@ pub(crate) fn with<T>(
             path.display()
         )));
     }
-    with_new(path, work)
+    with_new(path, work, say)
 }
 
 /// Works with a store, which is created if there is none.
 ///
 /// # Errors
 /// When the work fails.
-pub(crate) fn with_new<T>(
+pub fn with_new<T>(
     path: &Path,
     mut work: impl FnMut(&mut Store) -> Result<T, StoreError>,
+    say: Say<'_>,
 ) -> Result<T, Failure> {
     let mut attempt = || work(&mut Store::open(path)?);
     match attempt() {
         Err(error @ StoreError::Damaged { .. }) => {
-            print::error(&error.to_string());
+            say(Update::Problem(&error.to_string()));
             if let Some(salvaged) = salvage(path, SystemTime::now())? {
-                print::note(&text(&salvaged));
+                say(Update::Note(&text(&salvaged)));
             }
             Ok(attempt()?)
         }

@@ -6,19 +6,19 @@ use hoptax_result::{MachineProbe, counted};
 use hoptax_study::plan::Plan;
 use hoptax_study::suit;
 
-use super::run_folder::Manifest;
-use super::{session, sittings};
+use crate::run_folder::Manifest;
+use crate::{length, sittings};
 
 /// How narrow the intervals will be after `rounds` rounds, according to the last sitting of the study beside `directory`, or else to
 /// machines like this one; None if neither is known.
-pub(super) fn text(
+pub(crate) fn text(
     directory: &Path,
     manifest: &Manifest,
     plan: &Plan,
     rounds: Option<u32>,
 ) -> Option<String> {
     if let Some(last) = directory.parent().and_then(|parent| sittings::latest(parent, manifest)) {
-        return Some(format!("according to the last sitting: {}", session::forecast_text(&last, rounds)?));
+        return Some(format!("according to the last sitting: {}", length::forecast_text(&last, rounds)?));
     }
     if plan.timeline.is_some() {
         return None;
@@ -27,7 +27,7 @@ pub(super) fn text(
 }
 
 /// The same according to other studies on machines like this one.
-pub(super) fn on_machines_like_this(
+pub(crate) fn on_machines_like_this(
     machine: &MachineProbe,
     never_halted: bool,
     rounds: u32,
@@ -35,7 +35,7 @@ pub(super) fn on_machines_like_this(
     let share = suit::half_width_share(machine, never_halted, rounds)?;
     Some(format!(
         "on machines like this, nearly all costs are within about ±{} of the baseline after {}",
-        session::percent(share),
+        length::percent(share),
         counted(rounds.into(), "round")
     ))
 }

@@ -7,10 +7,9 @@ use hoptax_result::StudyResult;
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_study::summary::response_histograms;
 
-use super::replaced::replace;
-use super::run_folder::RESULT;
-use crate::arguments::ExportTable;
-use crate::command::tables;
+use crate::replaced::replace;
+use crate::run_folder::RESULT;
+use crate::tables::StudyTable;
 
 /// The text of an output file, or why there is none; None if the result has nothing to write there.
 type Text = Option<Result<String, String>>;
@@ -26,10 +25,10 @@ const FILES: [Output; 9] = [
     }),
     ("report.md", |result| Some(Ok(markdown::study(result)))),
     ("report.html", |result| Some(html::study(result).map_err(|error| error.to_string()))),
-    ("numbers.csv", |result| tables::csv(result, ExportTable::Numbers).map(Ok)),
-    ("slices.csv", |result| tables::csv(result, ExportTable::Slices).map(Ok)),
-    ("timeline.csv", |result| tables::csv(result, ExportTable::Timeline).map(Ok)),
-    ("histograms.csv", |result| tables::csv(result, ExportTable::Histograms).map(Ok)),
+    ("numbers.csv", |result| StudyTable::Numbers.csv(result).map(Ok)),
+    ("slices.csv", |result| StudyTable::Slices.csv(result).map(Ok)),
+    ("timeline.csv", |result| StudyTable::Timeline.csv(result).map(Ok)),
+    ("histograms.csv", |result| StudyTable::Histograms.csv(result).map(Ok)),
     ("histograms.html", |result| {
         let times = response_histograms(result);
         (!times.is_empty()).then(|| histograms::page(&result.name, &times).map_err(|error| error.to_string()))

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
+use hoptax_functions::Catalogue;
 use hoptax_result::counted;
 use hoptax_study::configurations::Configurations;
 use hoptax_study::file::StudyFile;
@@ -10,15 +11,28 @@ use hoptax_study::length::Length;
 use hoptax_study::plan::Plan;
 use include_dir::{Dir, include_dir};
 
-use super::estimate::Estimate;
-use crate::command::functions;
-use crate::exit::Failure;
-use crate::print;
+use crate::estimate::Estimate;
+use crate::failure::Failure;
+use crate::update::{Say, Update};
+
+/// The built-in catalogue of functions.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn catalogue() -> Result<Catalogue, Failure> {
+    Catalogue::load().map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Failure::environment(lines.join("\n"))
+    })
+}
 
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
 
 /// File name and text of a study: `study` is a path or the name of a built-in study.
-pub(crate) fn read(study: &str) -> Result<(String, String), Failure> {
+///
+/// # Errors
+/// When there is neither.
+pub fn read(study: &str) -> Result<(String, String), Failure> {
     let path = Path::new(study);
     let is_path = study.contains('/') || path.extension().is_some() || path.is_file();
     if !is_path {
@@ -38,7 +52,7 @@ pub(crate) fn read(study: &str) -> Result<(String, String), Failure> {
 }
 
 /// The absolute path of the folder of a study file, at which relative paths in the file start.
-pub(crate) fn folder(file_name: &str) -> PathBuf {
+pub fn folder(file_name: &str) -> PathBuf {
     let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));
     // A folder that does not exist any more is named as it is when a file in it cannot be read.
     path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned())
@@ -48,8 +62,8 @@ pub(crate) fn folder(file_name: &str) -> PathBuf {
 ///
 /// # Errors
 /// When the catalogue of functions cannot be read.
-pub(crate) fn list() -> Result<String, Failure> {
-    let catalogue = functions::load()?;
+pub fn list() -> Result<String, Failure> {
+    let catalogue = catalogue()?;
     let entry = |name: &String| {
         let (file, text) = read(name).ok()?;
         let (study, positions) = hoptax_study::file::read(&file, &text).ok()?;
@@ -83,10 +97,10 @@ fn names() -> Vec<String> {
 }
 
 /// The configurations that a study file names. Says which one was taken of a file that holds it inside of something else.
-pub(in crate::command) fn configurations(file: &StudyFile, folder: &Path) -> Configurations {
+pub fn configurations(file: &StudyFile, folder: &Path, say: Say<'_>) -> Configurations {
     let configurations = Configurations::read(file, folder);
     for (path, what) in configurations.described() {
-        print::note(&format!("the configuration in `{path}` is {what}"));
+        say(Update::Note(&format!("the configuration in `{path}` is {what}")));
     }
     configurations
 }

@@ -1,55 +1,73 @@
-//! Combines several sittings of one study: finds those beside a new one, and writes the combined result.
+//! Several sittings of one study: finds those beside a new one, combines them, and writes the combined result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{judge_sittings, judge_study};
-use hoptax_report::{html, markdown, terminal};
+use hoptax_report::{html, markdown};
 use hoptax_result::{SittingsResult, StudyResult};
 use hoptax_study::sittings::{Part, as_one, combine, differences, in_order, withhold};
 use hoptax_study::summary;
 
-use super::run_folder::{self, Manifest};
-use crate::arguments::StudyArguments;
-use crate::command::load;
-use crate::exit::{Code, Failure};
-use crate::print;
+use crate::failure::Failure;
+use crate::measure::Measured;
+use crate::results;
+use crate::run_folder::{self, Manifest};
+use crate::thresholds;
+use crate::update::{Say, Update};
 
-/// Combines a new result with the other sittings in its parent folder: same study, same programs, same machine. Excluded results
-/// of the same study name are reported.
-pub(super) fn combine_with_stored(
-    directory: &Path,
-    manifest: &Manifest,
-    result: &StudyResult,
-) -> Result<(), Failure> {
-    let Some(parent) = directory.parent() else { return Ok(()) };
-    let mut parts = vec![Part { folder: folder_name(directory), result: result.clone() }];
+/// Sittings that were combined.
+pub struct Combined {
+    /// What they say together.
+    pub result: SittingsResult,
+    /// The page about them.
+    pub page: PathBuf,
+}
+
+/// Combines a new result with the other sittings in its parent folder: same study, same programs, same machine. Says which results of
+/// the same study are excluded. None if there is nothing to combine.
+///
+/// # Errors
+/// When another sitting cannot be read, or the combined result cannot be written.
+pub fn combine_with_stored(measured: &Measured, say: Say<'_>) -> Result<Option<Combined>, Failure> {
+    let Measured { folder, manifest, result, .. } = measured;
+    let Some(parent) = folder.parent() else { return Ok(None) };
+    let mut parts = vec![Part { folder: folder_name(folder), result: result.clone() }];
     for (path, then) in run_folder::results(parent, &manifest.study) {
-        if path.file_name() == directory.file_name() || run_folder::is_in_use(&path) {
+        if path.file_name() == folder.file_name() || run_folder::is_in_use(&path) {
             continue;
         }
         let differing = then.sitting_differences(manifest);
         if differing.is_empty() {
             parts.push(judged(&path)?);
         } else {
-            print::note(&format!("`{}` is excluded: {}", path.display(), differing.join("; ")));
+            say(Update::Note(&format!("`{}` is excluded: {}", path.display(), differing.join("; "))));
         }
     }
     write(parts, parent)
 }
 
 /// The latest result in `parent` that is another sitting of this study.
-pub(super) fn latest(parent: &Path, manifest: &Manifest) -> Option<StudyResult> {
+pub fn latest(parent: &Path, manifest: &Manifest) -> Option<StudyResult> {
     let others = run_folder::results(parent, &manifest.study).into_iter().rev();
     let mut sittings = others.filter(|(_, then)| then.sitting_differences(manifest).is_empty());
     sittings.find_map(|(path, _)| read(&path).ok()).map(|part| part.result)
 }
 
-/// `hoptax study --combine`.
-pub(super) fn combine_stored(arguments: &StudyArguments) -> Result<Code, Failure> {
+/// Combines the results of these run folders, and writes the combined result to `out`, or beside the first. Sittings that differ are
+/// combined only with `force`. None if there is nothing to combine.
+///
+/// # Errors
+/// When a result cannot be read or is given twice, when sittings differ, or when the combined result cannot be written.
+pub fn combine_given(
+    folders: &[PathBuf],
+    out: Option<&Path>,
+    force: bool,
+    say: Say<'_>,
+) -> Result<Option<Combined>, Failure> {
     let mut parts = Vec::new();
-    for folder in &arguments.combine {
+    for folder in folders {
         let path = folder.canonicalize().map_err(|error| {
             Failure::bad_input(format!("cannot open the folder `{}`: {error}", folder.display()))
         })?;
@@ -78,18 +96,17 @@ pub(super) fn combine_stored(arguments: &StudyArguments) -> Result<Code, Failure
     }
     if !problems.is_empty() {
         let problems = problems.join("\n");
-        if !arguments.force {
+        if !force {
             return Err(Failure::bad_input(format!(
                 "not sittings of one study on one machine; `--force` combines them anyway\n{problems}"
             )));
         }
-        print::note(&problems);
+        say(Update::Note(&problems));
     }
     let beside = parts.first().and_then(|(path, _)| path.parent().map(Path::to_owned));
-    let folder: PathBuf = arguments.out.clone().or(beside).unwrap_or_default();
+    let folder = out.map(Path::to_owned).or(beside).unwrap_or_default();
     fs::create_dir_all(&folder).map_err(|error| write_error(&folder, &error))?;
-    write(parts.into_iter().map(|(_, part)| part).collect(), &folder)?;
-    Ok(Code::Success)
+    write(parts.into_iter().map(|(_, part)| part).collect(), &folder)
 }
 
 /// A stored sitting with its numbers computed from its evidence and judged anew, so that all sittings are judged alike, by the
@@ -99,7 +116,7 @@ fn judged(path: &Path) -> Result<Part, Failure> {
     // Results of `hoptax.study/1` have no evidence.
     if !part.result.rounds.is_empty() {
         let limits = match run_folder::read(path) {
-            Ok((_, manifest)) => load::thresholds(&manifest.thresholds.into_iter().collect::<Vec<_>>())?,
+            Ok((_, manifest)) => thresholds::limits(&thresholds::set(Some(&manifest), &[]))?,
             Err(_) => Limits::loosened_to(&part.result.loosened),
         };
         summary::fill(&mut part.result);
@@ -109,29 +126,19 @@ fn judged(path: &Path) -> Result<Part, Failure> {
 }
 
 fn read(path: &Path) -> Result<Part, Failure> {
-    let file = path.join("result.json");
-    let of = |error: &dyn std::fmt::Display| {
-        Failure::bad_input(format!("`{}` is not a study result: {error}", file.display()))
-    };
-    let text = fs::read_to_string(&file).map_err(|error| of(&error))?;
-    let result: StudyResult = serde_json::from_str(&text).map_err(|error| of(&error))?;
-    if !StudyResult::READABLE.contains(&result.format.as_str()) {
-        return Err(of(&format!("unsupported format `{}`", result.format)));
-    }
-    Ok(Part { folder: folder_name(path), result })
+    Ok(Part { folder: folder_name(path), result: results::read_run(path)? })
 }
 
 fn folder_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Combines the parts, prints the table and writes the output files.
-fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
+/// Combines the parts, and writes the output files.
+fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     let parts = in_order(parts);
-    let Some((mut result, mut one)) = combine(&parts).zip(as_one(&parts)) else { return Ok(()) };
+    let Some((mut result, mut one)) = combine(&parts).zip(as_one(&parts)) else { return Ok(None) };
     judge_sittings(&mut one);
     withhold(&mut result, &one);
-    print::result(&terminal::sittings(&result, print::style()))?;
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
     let outputs = [
         // Read by programs only, and large.
@@ -144,24 +151,22 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<(), Failure> {
         let path = folder.join(format!("{stem}{ending}"));
         fs::write(&path, text).map_err(|error| write_error(&path, &error))?;
     }
-    print::note(&format!("\ncombined report: {}", folder.join(format!("{stem}.html")).display()));
-    advise(&result);
-    Ok(())
+    Ok(Some(Combined { result, page: folder.join(format!("{stem}.html")) }))
 }
 
-/// Prints a note if the intervals are not valid for the machine, or are wide because there are few sittings.
-fn advise(result: &SittingsResult) {
+/// What to say of combined sittings if their intervals are not valid for the machine, or are wide because there are few.
+pub fn advice(result: &SittingsResult) -> Option<String> {
     let again = format!("run `hoptax study {} --again` some hours later", result.study);
     let stating = (0..result.sittings.len()).filter(|sitting| result.states(*sitting)).count();
     match stating {
-        0 => print::note("no sitting states a cost; the findings in their reports give the reasons"),
-        1 => print::note(&format!(
-            "only one sitting states costs: its intervals hold for that sitting only; {again}"
-        )),
-        2 => print::note(&format!(
+        0 => Some("no sitting states a cost; the findings in their reports give the reasons".to_owned()),
+        1 => {
+            Some(format!("only one sitting states costs: its intervals hold for that sitting only; {again}"))
+        }
+        2 => Some(format!(
             "two sittings give a poor estimate of their variation, so intervals are wide; {again}"
         )),
-        _ => {}
+        _ => None,
     }
 }
 

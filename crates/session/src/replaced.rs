@@ -12,7 +12,7 @@ const OWNER_ONLY: u32 = 0o600;
 
 /// Replaces a file atomically: a reader finds the old content or the new one, also after a crash of the machine. The
 /// content must be on the disk before the rename, and the rename is kept only by writing the folder.
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     replace_by(path, text, File::create(path.with_extension("unfinished"))?)
 }
 

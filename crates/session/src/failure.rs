@@ -1,0 +1,59 @@
+//! The error that ends a command, with what the exit code says of it.
+
+use std::error::Error;
+use std::fmt;
+
+/// Whose fault a failure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Invalid input: arguments, a study file, a URL.
+    BadInput,
+    /// A requirement is missing: Envoy, a port, a folder, the server.
+    Environment,
+    /// Nobody's: the user interrupted the command.
+    Interrupted,
+}
+
+/// An error that ends a command.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Whose fault it is.
+    pub kind: Kind,
+    message: String,
+}
+
+impl Failure {
+    /// The failure of a command whose input is wrong.
+    pub fn bad_input(cause: impl fmt::Display) -> Self {
+        Self { kind: Kind::BadInput, message: cause.to_string() }
+    }
+
+    /// The failure of a command that lacks something on this machine.
+    pub fn environment(cause: impl fmt::Display) -> Self {
+        Self { kind: Kind::Environment, message: cause.to_string() }
+    }
+
+    /// The end of a command that was interrupted. It has no message: whoever interrupts a command knows why it ends.
+    pub fn interrupted() -> Self {
+        Self { kind: Kind::Interrupted, message: String::new() }
+    }
+
+    /// Whether the command was interrupted.
+    pub fn is_interrupt(&self) -> bool {
+        self.kind == Kind::Interrupted
+    }
+
+    /// The same failure with more to say about it.
+    #[must_use]
+    pub fn with(&self, more: impl fmt::Display) -> Self {
+        Self { kind: self.kind, message: format!("{}{more}", self.message) }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Failure {}

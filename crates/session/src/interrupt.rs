@@ -1,0 +1,50 @@
+//! Whether the user asked the command to end, and what to remove if it ends at once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::failure::Failure;
+
+/// A request to end, which a signal sets. A command listens once, before its first phase, and hands this to all of its phases: a later
+/// listener would not know of a signal that came between two of them.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    requested: Arc<AtomicBool>,
+    /// Folders to remove on an immediate exit.
+    folders: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+impl Interrupt {
+    /// The flag that the first signal sets.
+    pub fn flag(&self) -> &Arc<AtomicBool> {
+        &self.requested
+    }
+
+    /// Whether the first signal has arrived.
+    pub fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
+    }
+
+    /// Ends the command if the first signal has arrived: what each phase of a command begins with.
+    ///
+    /// # Errors
+    /// When it has.
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.is_requested() { Err(Failure::interrupted()) } else { Ok(()) }
+    }
+
+    /// Registers a folder for removal on an immediate exit.
+    pub fn remove_on_exit(&self, folder: &Path) {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
+    }
+
+    /// Removes the registered folders, before an immediate exit.
+    pub fn remove_folders(&self) {
+        for folder in self.folders.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            // The folder may already be gone.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Measures a study, and whatever else is measured as one: the run folder, the length, the choice of what is left to the machine, the
+//! files of the result, and the store. Commands call [`measure`] with a [`StudyText`]; nothing here prints or reads arguments.
+
+pub mod awake;
+pub mod environment;
+pub mod estimate;
+mod failure;
+mod flames;
+mod forecast;
+mod interrupt;
+pub mod length;
+pub mod library;
+pub mod machine;
+mod measure;
+mod outputs;
+mod recorder;
+mod replaced;
+pub mod requirements;
+pub mod results;
+pub mod run_folder;
+pub mod sittings;
+pub mod store;
+pub mod tables;
+pub mod thresholds;
+mod trials;
+mod update;
+
+pub use failure::{Failure, Kind};
+pub use interrupt::Interrupt;
+pub use measure::{Measured, Options, Place, StudyText, complete, measure, outline, plan, run_folder_path};
+pub use update::{Say, Update};

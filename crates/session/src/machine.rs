@@ -1,0 +1,130 @@
+//! What a study learns of its machine before it begins, and sets on it.
+
+use std::sync::atomic::AtomicBool;
+
+use hoptax_host::awake::Awake;
+use hoptax_host::limits;
+use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
+use hoptax_host::machine::{self as host};
+use hoptax_host::processors::{self, Placement};
+use hoptax_result::{MachineProbe, MachineSpeeds, counted};
+use hoptax_study::plan::Plan;
+use hoptax_study::suit;
+
+use crate::awake;
+use crate::failure::Failure;
+use crate::run_folder::Manifest;
+use crate::update::{Say, Update};
+
+/// Number of processors reserved for the proxy.
+const PROXY_PROCESSORS: usize = 1;
+
+/// When idle processors are kept from halting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NeverHalt {
+    /// As root, if a probe finds that wake-ups are slow, that it helps, and that the host does not take time from the processors.
+    #[default]
+    Auto,
+    /// Regardless of the probe.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// Raises the limit on open files for this number of connections.
+///
+/// # Errors
+/// When it cannot be raised as far.
+pub fn allow_connections(connections: usize) -> Result<(), Failure> {
+    limits::allow_connections(connections as u64).map_err(|limit| {
+        Failure::environment(format!(
+            "cannot open {}: the limit on open files is {limit}; raise it as root with \
+             `ulimit -Hn {}` in this shell, or lower --connections",
+            counted(connections as u64, "connection"),
+            connections + 1024
+        ))
+    })
+}
+
+/// Raises the limit on open files for a study. If it cannot be raised as far as its proxies may need, a note says so: a proxy without
+/// free files fails requests, and the check of errors withholds them.
+///
+/// # Errors
+/// When it cannot be raised as far as the study itself needs.
+pub fn allow_connections_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failure> {
+    allow_connections(plan.most_connections())?;
+    let connections = plan.most_of_a_proxy();
+    if let Err(limit) = limits::allow_connections(connections as u64) {
+        say(Update::Problem(&format!(
+            "a proxy may have {connections} connections open, and the limit on open files is {limit}: requests may fail, and \
+             results under the loads with most connections may be withheld; raise the limit as root with `ulimit -Hn {}` in this shell",
+            connections + 1024
+        )));
+    }
+    Ok(())
+}
+
+/// The processors of generator and proxy.
+///
+/// # Errors
+/// When the allowed processors cannot be read.
+pub fn placement() -> Result<Placement, Failure> {
+    let allowed = processors::allowed()
+        .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
+    Ok(Placement::split(&allowed, PROXY_PROCESSORS))
+}
+
+/// Measures the machine's speeds, while processors may halt.
+pub(crate) fn speeds(
+    placement: &Placement,
+    seed: Option<u64>,
+    say: Say<'_>,
+) -> Result<MachineSpeeds, Failure> {
+    say(Update::Note("measuring the speeds of this machine"));
+    // No child runs yet, so an interrupt may simply end the process.
+    let never = AtomicBool::new(false);
+    hoptax_calibrate::speeds(placement, 1.0, seed.unwrap_or(1), Some(&awake::keep_awake), &never)
+        .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
+}
+
+/// Probes the machine. In a study of seconds, the whole probe would take longer than what it judges.
+pub(crate) fn probe(placement: &Placement, is_short: bool) -> Result<MachineProbe, Failure> {
+    let probed = if is_short { host::probe_briefly(placement) } else { host::probe(placement) };
+    probed.map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))
+}
+
+/// Whether a new study keeps its processors from halting.
+pub(crate) fn is_wanted(machine: &MachineProbe, never_halt: NeverHalt) -> bool {
+    if never_halt == NeverHalt::Auto { should_never_halt(machine) } else { never_halt == NeverHalt::Always }
+}
+
+/// Makes the choices that the study file leaves to the machine, and says them with their reasons.
+pub(crate) fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool, say: Say<'_>) {
+    for chosen in suit::suit(plan, machine, never_halted) {
+        say(Update::Note(&format!("chosen for this machine: {chosen}")));
+    }
+}
+
+/// The probe of the machine, and what keeps its processors from halting, if wanted. A resumed study keeps its first
+/// choice.
+pub(crate) fn machine(
+    stored: Option<&Manifest>,
+    placement: &Placement,
+    never_halt: NeverHalt,
+    is_short: bool,
+    say: Say<'_>,
+) -> Result<(MachineProbe, Option<Awake>), Failure> {
+    let machine = match stored {
+        Some(manifest) => manifest.machine.clone(),
+        None => probe(placement, is_short)?,
+    };
+    let wanted = stored.map_or_else(|| is_wanted(&machine, never_halt), |manifest| manifest.never_halted);
+    for advice in supported_measurements(&machine).into_iter().chain(advice(&machine)) {
+        say(Update::Note(&format!("this machine: {advice}")));
+    }
+    if wanted != should_never_halt(&machine) {
+        let kept = if wanted { "kept" } else { "not kept" };
+        say(Update::Note(&format!("as requested, the processors are {kept} from halting")));
+    }
+    Ok((machine, wanted.then(|| awake::start(placement)).transpose()?))
+}

@@ -1,0 +1,397 @@
+//! Measures a study from its file to its result: the one way in which commands measure.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{env, io, panic, thread};
+
+use hoptax_result::{Loosened, StudyResult, counted};
+use hoptax_study::file;
+use hoptax_study::length::Length;
+use hoptax_study::plan::{LeftOpen, Plan};
+use hoptax_study::programs;
+use hoptax_study::runner::{self, Ending, Setting};
+use hoptax_subject::envoy::chosen::Envoys;
+use hoptax_subject::envoy::release::Envoy;
+
+use crate::estimate::{Estimate, check_memory};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::length::{Asked, Schedule, length, length_of_more, length_text};
+use crate::machine::{
+    NeverHalt, adapt, allow_connections_of_plan, is_wanted, machine, placement, probe, speeds,
+};
+use crate::outputs::write_all;
+use crate::recorder::Recorder;
+use crate::run_folder::{self, CompleteRounds, Manifest, Programs, RunFolder};
+use crate::trials::{Written, judged_result, note_precision, trials};
+use crate::update::{Say, Update};
+use crate::{environment, flames, forecast, library, requirements, thresholds};
+
+/// A study file that was read or made.
+#[derive(Clone, Debug)]
+pub struct StudyText {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+    /// Its folder, at which relative paths in it start.
+    pub folder: PathBuf,
+}
+
+impl StudyText {
+    /// A study file by its path, or a built-in study by its name.
+    ///
+    /// # Errors
+    /// When there is neither.
+    pub fn named(study: &str) -> Result<Self, Failure> {
+        let (name, text) = library::read(study)?;
+        let folder = library::folder(&name);
+        Ok(Self { name, text, folder })
+    }
+
+    /// The study file of a run folder.
+    pub fn stored((text, manifest): &(String, Manifest)) -> Self {
+        Self {
+            name: manifest.file_name.clone(),
+            text: text.clone(),
+            folder: PathBuf::from(&manifest.folder_of_file),
+        }
+    }
+}
+
+/// What is measured, and where its results go.
+#[derive(Clone, Debug)]
+pub enum Place<'a> {
+    /// A new study.
+    New {
+        /// Its file.
+        text: StudyText,
+        /// Its run folder; none for one that is named after the study and the time.
+        folder: Option<&'a Path>,
+        /// Whether it replaces a study that the folder holds.
+        force: bool,
+    },
+    /// The study of a run folder, after its last complete round.
+    Resumed(&'a Path),
+}
+
+/// How a study is measured.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// How long it measures.
+    pub asked: Asked,
+    /// Seed of all random orders, instead of the study file's.
+    pub seed: Option<u64>,
+    /// Version, path or name of the Envoy.
+    pub envoy: Option<&'a str>,
+    /// When idle processors are kept from halting. A resumed study keeps its first choice.
+    pub never_halt: NeverHalt,
+    /// Thresholds of checks that are set, by name.
+    pub thresholds: &'a [(String, f64)],
+    /// The store that gets each round; none for none.
+    pub store: Option<&'a Path>,
+    /// Whether each part runs for seconds only, to see that all comes up.
+    pub smoke: bool,
+    /// Whether the speeds of the machine are measured first.
+    pub with_speeds: bool,
+    /// Decides about a study that probably needs more memory than is available, given the problem.
+    pub accepts_memory: &'a (dyn Fn(&str) -> bool + Sync),
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self {
+            asked: Asked::default(),
+            seed: None,
+            envoy: None,
+            never_halt: NeverHalt::Auto,
+            thresholds: &[],
+            store: None,
+            smoke: false,
+            with_speeds: false,
+            accepts_memory: &|_| false,
+        }
+    }
+}
+
+/// What a session left.
+pub struct Measured {
+    /// The result of all complete rounds.
+    pub result: StudyResult,
+    /// The run folder.
+    pub folder: PathBuf,
+    /// How the session ended.
+    pub ending: Ending,
+    /// Why files of the result could not be written.
+    pub problems: Vec<String>,
+    /// What the rounds depend on.
+    pub manifest: Manifest,
+}
+
+impl Measured {
+    /// The result of a study that ended by itself, also of a void one.
+    ///
+    /// # Errors
+    /// When it was interrupted or failed, or its files could not be written.
+    pub fn complete(self) -> Result<StudyResult, Failure> {
+        match &self.ending {
+            Ending::Interrupted => Err(Failure::interrupted()),
+            Ending::Failed(error) => {
+                let message = format!(
+                    "the study failed in round {} of {}: {error}\nthe measurements before that are in `{}`",
+                    self.result.plan.rounds_completed + 1,
+                    self.result.plan.rounds_planned,
+                    self.folder.display()
+                );
+                let of = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
+                Err(of(message))
+            }
+            Ending::Complete if !self.problems.is_empty() => {
+                Err(Failure::environment(self.problems.join("\n")))
+            }
+            Ending::Complete => Ok(self.result),
+        }
+    }
+}
+
+/// Measures a study, and writes its result to its run folder. The study has a thread of its own, because pinning to processors and the
+/// death signal of children are those of a thread.
+///
+/// # Errors
+/// When the study cannot begin. How it ended is in [`Measured::ending`].
+pub fn measure(
+    place: &Place<'_>,
+    options: &Options<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<Measured, Failure> {
+    interrupt.check()?;
+    thread::scope(|scope| {
+        let study = thread::Builder::new().name("study".to_owned());
+        let study = study.spawn_scoped(scope, || here(place, options, interrupt, say));
+        let study = study
+            .map_err(|error: io::Error| Failure::environment(format!("cannot start a thread: {error}")))?;
+        study.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
+    })
+}
+
+/// Measures a study for a command that only wants its result: [`measure`], and [`Measured::complete`]. Says which thresholds were
+/// loosened, which the outputs of the commands do not state.
+///
+/// # Errors
+/// When the study cannot begin, is interrupted or fails.
+pub fn complete(
+    place: &Place<'_>,
+    options: &Options<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<StudyResult, Failure> {
+    let result = measure(place, options, interrupt, say)?.complete()?;
+    for Loosened { name, value, default } in &result.loosened {
+        let text = format!("the study has a loosened threshold: {name} {value} instead of {default}");
+        say(Update::Note(&text));
+    }
+    Ok(result)
+}
+
+/// Measures a study on this thread.
+fn here(
+    place: &Place<'_>,
+    options: &Options<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<Measured, Failure> {
+    let note = |text: &str| say(Update::Note(text));
+    let (file, stored) = match place {
+        Place::New { text, .. } => (text.clone(), None),
+        Place::Resumed(folder) => {
+            let stored = run_folder::read(folder)?;
+            (StudyText::stored(&stored), Some(stored))
+        }
+    };
+    let then = stored.as_ref().map(|(_, manifest)| manifest);
+    let set = thresholds::set(then, options.thresholds);
+    let limits = thresholds::limits(&set)?;
+    let mut plan = plan(&file, options, then, say)?;
+    requirements::check(&plan, &file.folder)?;
+    let envoy = options.envoy.or(then.map(|manifest| manifest.envoy_version.as_str()));
+    let envoy = Envoy::find(envoy, &mut { note }).map_err(Failure::environment)?;
+    let envoys = Envoys::find(envoy, plan.envoys(), &mut { note }).map_err(Failure::environment)?;
+    let envoy = envoys.usual();
+    let directory = directory(place, &plan.name)?;
+    let estimate = Estimate::of(&plan);
+    let remedy = "reduce the number of arms, or give `--yes` to start anyway";
+    check_memory(&estimate, options.accepts_memory, remedy)?;
+    allow_connections_of_plan(&plan, say)?;
+    let directory = run_folder::create(&directory)?;
+    let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;
+    let placement = placement()?;
+    let speeds = if options.with_speeds { Some(speeds(&placement, options.seed, say)?) } else { None };
+    let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
+    let (machine, awake) = machine(then, &placement, options.never_halt, is_short, say)?;
+    adapt(&mut plan, &machine, awake.is_some(), say);
+    let estimate = Estimate::of(&plan);
+    let environment = environment::of_study(envoy, &placement, awake.is_some());
+    let program = env::current_exe()
+        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+    let setting = Setting {
+        program: &program,
+        envoys: &envoys,
+        directory: &directory,
+        folder: &file.folder,
+        placement: &placement,
+        awake: awake.as_ref(),
+        ticks: runner::KERNEL_TICKS,
+    };
+    let others = programs::builds(&plan, &envoys, &file.folder).map_err(Failure::environment)?;
+    let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
+    let name_and_folder = (file.name.clone(), file.folder.as_path());
+    let mut manifest =
+        Manifest::new(name_and_folder, &environment, programs, (machine, awake.is_some()), &plan)?;
+    manifest.speeds = speeds;
+    manifest.thresholds = set.into_iter().collect();
+    let (folder, manifest, rounds) = match then {
+        Some(then) => resume(&options.asked, &directory, then, &manifest, say)?,
+        None => start(&options.asked, &directory, &file.text, (manifest, plan.rounds))?,
+    };
+    let length = manifest.length();
+    plan.rounds = length.rounds;
+    note(&format!(
+        "study `{}`: {} arms, {}, Envoy {}; {}; results go to {}",
+        plan.name,
+        plan.arms.len(),
+        length_text(&length),
+        envoy.version,
+        estimate.words(&length, rounds.ended_s.len() as u32),
+        directory.display()
+    ));
+    if stored.is_some() {
+        note(&format!("resumed after round {}, with the same seed ({})", rounds.ended_s.len(), plan.seed));
+    } else if let Some(text) = forecast::text(&directory, &manifest, &plan, estimate.rounds_of(&length)) {
+        note(&text);
+    }
+    let schedule = Schedule::begin(&plan, length, estimate, &rounds);
+    let mut written = Written { folder: &folder, manifest: &manifest, recorder: &mut recorder };
+    let (outcome, course) = trials(&plan, &setting, &mut written, (rounds.earlier, schedule), interrupt, say);
+    if plan.profile {
+        flames::write(&plan, &directory, say);
+    }
+    let result = judged_result(plan, &manifest, environment, (&outcome, &course), &limits);
+    let problems = write_all(&directory, &result);
+    if problems.is_empty() {
+        note(&format!("\nreport: {}", directory.join("report.html").display()));
+    }
+    for problem in &problems {
+        say(Update::Problem(problem));
+    }
+    if result.plan.rounds_completed > 0 {
+        recorder.finish();
+    }
+    if matches!(outcome.ending, Ending::Complete) {
+        note_precision(&directory, &result, say);
+    }
+    Ok(Measured { result, folder: directory, ending: outcome.ending, problems, manifest })
+}
+
+/// The run folder of a place, in which a new study overwrites nothing.
+fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
+    match place {
+        Place::Resumed(folder) => Ok((*folder).to_owned()),
+        Place::New { folder, force, .. } => {
+            let folder = run_folder_path(*folder, study);
+            run_folder::check_free(&folder, *force)?;
+            Ok(folder)
+        }
+    }
+}
+
+/// The run folder: `out`, or one named after the study and the time.
+pub fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
+    out.map_or_else(
+        || {
+            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+            let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
+            PathBuf::from("runs").join(format!("{}-{now}", name.replace(['/', ' '], "-")))
+        },
+        Path::to_owned,
+    )
+}
+
+/// Reads the plan of a study.
+///
+/// # Errors
+/// When the study is not valid, with all its problems.
+pub fn plan(
+    StudyText { name, text, folder }: &StudyText,
+    options: &Options<'_>,
+    stored: Option<&Manifest>,
+    say: Say<'_>,
+) -> Result<Plan, Failure> {
+    let catalogue = library::catalogue()?;
+    let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
+    file.rounds = options.asked.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
+    file.seed = stored.map(|manifest| manifest.seed).or(options.seed).unwrap_or(file.seed);
+    let configurations = library::configurations(&file, folder, say);
+    let plan = Plan::with_configurations(&file, &positions, &catalogue, configurations);
+    let mut plan = plan.map_err(Failure::bad_input)?;
+    if options.asked.until.is_some() && plan.timeline.is_some() {
+        let message = "--until is a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";
+        return Err(Failure::bad_input(message));
+    }
+    if options.smoke {
+        plan.smoke();
+    }
+    Ok(plan)
+}
+
+/// A plan with its expected duration and memory, as text. Probes the machine only if the study file leaves choices to it.
+///
+/// # Errors
+/// When the machine cannot be probed.
+pub fn outline(mut plan: Plan, never_halt: NeverHalt, say: Say<'_>) -> Result<String, Failure> {
+    let mut precision = None;
+    if plan.left_open != LeftOpen::default() {
+        let machine = probe(&placement()?, false)?;
+        let never_halted = is_wanted(&machine, never_halt);
+        adapt(&mut plan, &machine, never_halted, say);
+        precision = forecast::on_machines_like_this(&machine, never_halted, plan.rounds);
+    }
+    let length = Length { rounds: plan.rounds, budget_s: None, until: None };
+    let needs = Estimate::of(&plan).words(&length, 0);
+    let precision = precision.map_or_else(String::new, |text| format!("{text}\n"));
+    Ok(format!("{}{needs}\n{precision}", plan.outline()))
+}
+
+/// Starts a study in its run folder.
+fn start(
+    asked: &Asked,
+    directory: &Path,
+    text: &str,
+    (mut manifest, rounds_of_file): (Manifest, u32),
+) -> Result<(RunFolder, Manifest, CompleteRounds), Failure> {
+    manifest.set_length(&length(asked, rounds_of_file));
+    Ok((RunFolder::create(directory, text, &manifest)?, manifest, CompleteRounds::default()))
+}
+
+/// Resumes a study from its run folder, with its previous length or a new one.
+fn resume(
+    asked: &Asked,
+    directory: &Path,
+    then: &Manifest,
+    now: &Manifest,
+    say: Say<'_>,
+) -> Result<(RunFolder, Manifest, CompleteRounds), Failure> {
+    let (folder, rounds) = RunFolder::resume(directory, then, now)?;
+    let measured = rounds.ended_s.len() as u32;
+    let mut manifest = then.clone();
+    manifest.thresholds.clone_from(&now.thresholds);
+    manifest.set_length(&length_of_more(asked, then, &rounds)?);
+    if measured < manifest.rounds {
+        manifest.resumed_after_rounds.push(measured);
+    } else {
+        let has = counted(measured.into(), "round");
+        say(Update::Note(&format!("the study has its {has}; `--rounds NUMBER` measures more")));
+    }
+    folder.write(&manifest)?;
+    Ok((folder, manifest, rounds))
+}

@@ -1,0 +1,55 @@
+//! Puts a running study into the store, round by round.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::store;
+use crate::update::{Say, Update};
+
+/// The store of a study, if it is to be stored. The store is opened for each round, so that it is free meanwhile. Its errors never
+/// end a study: the folder has everything.
+pub(crate) struct Recorder<'a> {
+    say: Say<'a>,
+    store: Option<PathBuf>,
+    folder: PathBuf,
+    /// The first round that is not in the store yet.
+    next: u32,
+}
+
+impl<'a> Recorder<'a> {
+    /// Opens the store, to learn before the first round whether it can be used. Without one, nothing is stored.
+    pub(crate) fn open(store: Option<PathBuf>, folder: &Path, say: Say<'a>) -> Result<Self, Failure> {
+        if let Some(path) = &store {
+            store::with_new(path, |_| Ok(()), say)?;
+        }
+        Ok(Self { say, store, folder: folder.to_owned(), next: 0 })
+    }
+
+    /// Stores the rounds up to this one. If that fails, they are stored with a later round.
+    pub(crate) fn add_round(&mut self, round: u32) {
+        let Some(path) = &self.store else { return };
+        let end = round + 1;
+        match store::with_new(path, |store| store.add_rounds(&self.folder, self.next, end), self.say) {
+            Ok(_) => self.next = end,
+            Err(error) => self.report(&error),
+        }
+    }
+
+    /// Stores the result.
+    pub(crate) fn finish(self) {
+        let Some(path) = &self.store else { return };
+        match store::with_new(path, |store| store.import_folder(&self.folder), self.say) {
+            Ok(imported) => {
+                (self.say)(Update::Note(&format!("stored as run {} in {}", imported.run, path.display())));
+            }
+            Err(error) => self.report(&error),
+        }
+    }
+
+    fn report(&self, error: &Failure) {
+        (self.say)(Update::Problem(&format!(
+            "{error}\nthe study goes on in its folder; `hoptax runs import {}` stores it later",
+            self.folder.display()
+        )));
+    }
+}

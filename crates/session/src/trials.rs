@@ -1,0 +1,135 @@
+//! Runs the trials of a study, writes each round when it is complete, and judges what was measured.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use hoptax_checks::judge_study;
+use hoptax_checks::thresholds::Limits;
+use hoptax_result::{Environment, StudyResult};
+use hoptax_study::event::Event;
+use hoptax_study::length::Course;
+use hoptax_study::plan::Plan;
+use hoptax_study::precision::{self, Precision};
+use hoptax_study::record::RoundRecord;
+use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
+use hoptax_study::summary::{self, Conditions};
+
+use crate::interrupt::Interrupt;
+use crate::length::{Schedule, percent, precision_text};
+use crate::recorder::Recorder;
+use crate::run_folder::{Manifest, RunFolder};
+use crate::update::{Say, Update};
+
+/// Where complete rounds are written.
+pub(crate) struct Written<'a, 'b> {
+    pub(crate) folder: &'a RunFolder,
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) recorder: &'a mut Recorder<'b>,
+}
+
+/// Runs the trials after those of earlier sessions.
+pub(crate) fn trials(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    written: &mut Written<'_, '_>,
+    (earlier, mut schedule): (Earlier, Schedule<'_>),
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> (Outcome, Course) {
+    let expected = Cell::new(None);
+    let slices_per_round = plan.slices_per_round() as u64;
+    say(Update::Begins { slices_per_round, rounds_done: earlier.rounds.len() as u32 });
+    let mut write_error = None;
+    let mut should_continue = |rounds: &[RoundRecord]| {
+        let (should_continue, note) = schedule.should_continue(rounds, &expected);
+        say(Update::Rounds(expected.get()));
+        if let Some(note) = note {
+            say(Update::Note(&note));
+        }
+        should_continue
+    };
+    let mut on_event = |event: &Event<'_>| {
+        say(Update::Event(event));
+        if let Event::RoundEnded { round, record, elapsed_s } = event {
+            match written.folder.store_round(*round, record, *elapsed_s) {
+                Ok(()) => written.recorder.add_round(*round),
+                Err(error) => write_error = write_error.take().or(Some(error)),
+            }
+        }
+    };
+    let mut control =
+        Control { stop: interrupt.flag(), should_continue: &mut should_continue, on_event: &mut on_event };
+    let outcome = runner::run(plan, setting, earlier, &mut control);
+    say(Update::Ends);
+    if let Some(error) = write_error {
+        say(Update::Problem(&format!(
+            "cannot store rounds in `{}`, so the study cannot be resumed: {error}",
+            setting.directory.display()
+        )));
+    }
+    let course = schedule.into_course();
+    if let Err(error) = written.folder.record_looks(written.manifest, course.looked()) {
+        let text = format!("if the study is resumed, it will not count the looks of this session: {error}");
+        say(Update::Problem(&text));
+    }
+    (outcome, course)
+}
+
+/// Summarises and judges the measured rounds.
+pub(crate) fn judged_result(
+    mut plan: Plan,
+    manifest: &Manifest,
+    environment: Environment,
+    (outcome, course): (&Outcome, &Course),
+    limits: &Limits,
+) -> StudyResult {
+    let ended_early = match &outcome.ending {
+        Ending::Complete => None,
+        Ending::Interrupted => Some("interrupted".to_owned()),
+        Ending::Failed(error) => Some(error.to_string()),
+    };
+    let conditions = Conditions {
+        // The start of the first round, even if the study was resumed later.
+        environment: Environment {
+            started_at: manifest.started_at.clone(),
+            proxy_sha256: Some(manifest.envoy_hash.clone()),
+            ..environment
+        },
+        programs: manifest.programs.clone(),
+        machine: Some(manifest.machine.clone()),
+        speeds: manifest.speeds.clone(),
+        never_halted: manifest.never_halted,
+        wall_s: outcome.wall_s,
+        budget_s: course.budget_s(),
+        sequential: course.sequential(),
+        ended_early,
+    };
+    plan.rounds = match &outcome.ending {
+        // A study that completes has all its planned rounds.
+        Ending::Complete => outcome.rounds.len() as u32,
+        Ending::Interrupted | Ending::Failed(_) => course.expected_rounds().unwrap_or(plan.rounds),
+    };
+    let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
+    // A session without a new round does not count as resumed.
+    result.plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);
+    result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
+    result.plan.resumed_after_rounds.dedup();
+    judge_study(&mut result, limits);
+    result
+}
+
+/// Says so if a study ended before its intervals reached the requested precision.
+pub(crate) fn note_precision(directory: &Path, result: &StudyResult, say: Say<'_>) {
+    let Some(sequential) = result.plan.sequential.as_ref().filter(|sequential| !sequential.reached) else {
+        return;
+    };
+    let target = precision_text(&sequential.into());
+    let found = precision::of_nearly_all(&precision::half_widths(result, &Precision::default()));
+    let found =
+        found.map_or_else(String::new, |found| format!(" (nearly all costs are within {})", percent(found)));
+    say(Update::Note(&format!(
+        "the requested precision of {target} is not reached{found}: `hoptax study --resume {} --until '{}'` continues",
+        directory.display(),
+        target.replace(" %", "%")
+    )));
+}

@@ -1,0 +1,28 @@
+//! What a session says while it runs. How it is shown is the program's affair.
+
+use hoptax_study::event::Event;
+
+/// Something to show.
+#[derive(Clone, Copy, Debug)]
+pub enum Update<'a> {
+    /// A fact that the user may want to know.
+    Note(&'a str),
+    /// Something failed that does not end the study.
+    Problem(&'a str),
+    /// Measuring begins.
+    Begins {
+        /// The slices of a round.
+        slices_per_round: u64,
+        /// The complete rounds of earlier sessions.
+        rounds_done: u32,
+    },
+    /// The expected total number of rounds, before each of them; none if it is not known.
+    Rounds(Option<u32>),
+    /// An event of the study.
+    Event(&'a Event<'a>),
+    /// Measuring ends.
+    Ends,
+}
+
+/// Shows updates. A study runs on a thread of its own, and tells from there.
+pub type Say<'a> = &'a (dyn Fn(Update<'_>) + Sync);
