@@ -135,7 +135,9 @@ fn cycle(services: &[ServiceSection]) -> Option<Vec<&str>> {
     let calls: Vec<Vec<usize>> = services.iter().map(called).collect();
     let mut callers = vec![Vec::new(); services.len()];
     for (caller, calls) in calls.iter().enumerate() {
-        calls.iter().for_each(|called| callers[*called].push(caller));
+        for called in calls {
+            callers[*called].push(caller);
+        }
     }
     // Who calls only services that end, ends.
     let mut open: Vec<usize> = calls.iter().map(Vec::len).collect();

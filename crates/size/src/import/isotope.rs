@@ -310,7 +310,7 @@ impl<'a> Reading<'a> {
             Ok(_) => {}
             Err(Fault::Form) => self.problem(node, "`sleep` must be a duration such as `10ms`"),
             Err(Fault::TooLarge) => {
-                self.problem(node, "`sleep` is too long: isotope has durations of up to 292 years")
+                self.problem(node, "`sleep` is too long: isotope has durations of up to 292 years");
             }
         }
         us.ok()

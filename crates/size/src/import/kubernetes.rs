@@ -124,7 +124,9 @@ impl Reading {
         // The API itself gives lists of one kind, whose items do not state it.
         if let (Some(of_items), Some(listed)) = (kind.strip_suffix("List"), field(node, "items")) {
             let of_items = Some(of_items).filter(|kind| !kind.is_empty());
-            items(listed).iter().for_each(|item| self.object(item, of_items));
+            for item in items(listed) {
+                self.object(item, of_items);
+            }
             return;
         }
         match kind {

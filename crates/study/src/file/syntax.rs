@@ -441,7 +441,7 @@ mod tests {
         ]});
         assert_eq!(schema, expected);
         let validator = jsonschema::validator_for(&schema).unwrap();
-        assert!(!validator.is_valid(&serde_json::json!(1.8446744073709552e19)));
+        assert!(!validator.is_valid(&serde_json::json!(1e30)));
     }
 
     #[test]
