@@ -5,19 +5,17 @@
 
 use serde_json::Value;
 
+use crate::run::obstacle;
+
 /// How often each byte of a text may be read in search of JSON, in the mean.
 const MOST_READINGS: usize = 50;
 
 /// A document, and the notes on its numbers that are none.
 pub(crate) struct Document {
     pub(crate) value: Value,
+    /// The line that it begins in.
+    pub(crate) line: usize,
     pub(crate) notes: Vec<String>,
-}
-
-/// A candidate in a text.
-struct Found {
-    document: Document,
-    line: usize,
 }
 
 /// The only document of a text that `is_result` recognizes. If there is none, the first of all: the adapter says what it lacks.
@@ -26,7 +24,7 @@ struct Found {
 /// The reason, if a text has no JSON, or several results: numbers of different runs must not be mixed.
 pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Document, String> {
     // The problem of the longest text that is no JSON: others are brackets in lines of a log.
-    let (mut all, mut problem): (Vec<Found>, Option<(usize, String)>) = (Vec::new(), None);
+    let (mut all, mut problem): (Vec<Document>, Option<(usize, String)>) = (Vec::new(), None);
     let (mut at, mut line, mut left) = (0, 1, text.len().saturating_mul(MOST_READINGS));
     while let Some(skipped) = text.get(at..).and_then(|rest| rest.find(['{', '['])) {
         line += lines(text, at, at + skipped);
@@ -37,7 +35,7 @@ pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Doc
         left = after;
         match serde_json::from_str::<Value>(&scanned.text) {
             Ok(value) => {
-                all.push(Found { document: Document { value, notes: scanned.notes }, line });
+                all.push(Document { value, line, notes: scanned.notes });
                 line += lines(text, at, at + scanned.length);
                 at += scanned.length;
             }
@@ -51,25 +49,25 @@ pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Doc
             }
         }
     }
-    one(all.into_iter().flat_map(elements).collect(), problem.map(|(_, problem)| problem), is_result)
+    let problem = problem.map(|(_, problem)| match obstacle(text) {
+        Some(obstacle) => format!("{problem}; {obstacle}"),
+        None => problem,
+    });
+    one(all.into_iter().flat_map(elements).collect(), problem, is_result)
 }
 
 fn one(
-    mut all: Vec<Found>,
+    mut all: Vec<Document>,
     problem: Option<String>,
     is_result: impl Fn(&Value) -> bool,
 ) -> Result<Document, String> {
-    let results: Vec<usize> = all
-        .iter()
-        .enumerate()
-        .filter(|(_, one)| is_result(&one.document.value))
-        .map(|(index, _)| index)
-        .collect();
+    let results: Vec<usize> =
+        all.iter().enumerate().filter(|(_, one)| is_result(&one.value)).map(|(index, _)| index).collect();
     match (results.as_slice(), problem) {
-        ([index], _) => Ok(all.swap_remove(*index).document),
+        ([index], _) => Ok(all.swap_remove(*index)),
         ([], Some(problem)) => Err(problem),
         ([], None) if all.is_empty() => Err("it has no JSON".to_owned()),
-        ([], None) => Ok(all.swap_remove(0).document),
+        ([], None) => Ok(all.swap_remove(0)),
         (indexes, _) => {
             let lines = indexes.iter().filter_map(|index| all.get(*index)).map(|one| one.line);
             Err(several("runs", &lines.collect::<Vec<_>>()))
@@ -90,14 +88,13 @@ pub(crate) fn several(what: &str, lines: &[usize]) -> String {
 }
 
 /// The elements of a list of results, each on its own; anything else as it is.
-fn elements(found: Found) -> Vec<Found> {
-    let Found { document: Document { value, notes }, line } = found;
+fn elements(found: Document) -> Vec<Document> {
+    let Document { value, line, notes } = found;
     match value {
-        Value::Array(all) if all.iter().all(Value::is_object) => all
-            .into_iter()
-            .map(|value| Found { document: Document { value, notes: notes.clone() }, line })
-            .collect(),
-        value => vec![Found { document: Document { value, notes }, line }],
+        Value::Array(all) if all.iter().all(Value::is_object) => {
+            all.into_iter().map(|value| Document { value, line, notes: notes.clone() }).collect()
+        }
+        value => vec![Document { value, line, notes }],
     }
 }
 

@@ -145,10 +145,20 @@ pub struct Sum {
     pub what: &'static str,
     /// The sum of the parts.
     pub parts: u64,
-    /// What they are part of.
-    pub whole: u64,
-    /// Whether they are all of it.
-    pub is_all: bool,
+    /// What the report says of the whole: `parts` are in this range, or contradict it.
+    pub whole: CountRange,
+}
+
+impl Sum {
+    /// Parts that are at most the whole.
+    pub fn some(what: &'static str, parts: u64, whole: u64) -> Self {
+        Self { what, parts, whole: CountRange { at_least: 0, at_most: whole } }
+    }
+
+    /// Parts that are all of the whole.
+    pub fn all(what: &'static str, parts: u64, whole: u64) -> Self {
+        Self { what, parts, whole: CountRange::exactly(whole) }
+    }
 }
 
 /// The version in the output of a tool: the first word with a digit, a dot and a digit.

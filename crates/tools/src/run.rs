@@ -2,7 +2,12 @@
 //! text with a second run is refused.
 
 use crate::document::several;
-use crate::text::number;
+use crate::text::{count, number};
+
+/// What begins a colour code of a terminal.
+const ESCAPE: char = '\u{1b}';
+/// Of the lines of a log, the share that begins with a time.
+const MOST_LINES: f64 = 0.9;
 
 /// The lines of the only run in a text.
 pub(crate) struct Run<'a> {
@@ -14,8 +19,12 @@ impl<'a> Run<'a> {
     /// begins with a space may be anywhere in its line.
     ///
     /// # Errors
-    /// The reason, if the text has several runs, or parts of them.
+    /// The reason, if the text has several runs, or parts of them; or if something else stands before its lines, which then would not be
+    /// found.
     pub(crate) fn only(text: &'a str, marks: &[&str]) -> Result<Self, String> {
+        if text.contains(ESCAPE) {
+            return Err(COLOURED.to_owned());
+        }
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let is_marked = |line: &str, mark: &str| {
             if mark.starts_with(' ') { line.contains(mark) } else { line.starts_with(mark) }
@@ -29,6 +38,10 @@ impl<'a> Run<'a> {
         if let Some(numbers) = all.iter().find(|numbers| numbers.len() > 1) {
             return Err(several("runs", numbers));
         }
+        let shifted: Vec<&str> = marks.iter().filter_map(|mark| before(&lines, mark)).collect();
+        if let Some(prefix) = shifted.first().filter(|_| shifted.len() > 1) {
+            return Err(prefixed(prefix));
+        }
         let (first, others) = (all.first().and_then(|numbers| numbers.first()), all.iter().skip(1).flatten());
         match (first, others.min()) {
             (Some(first), Some(other)) if other < first => Err(several("runs", &[*other, *first])),
@@ -41,14 +54,40 @@ impl<'a> Run<'a> {
         self.lines.iter().find_map(|line| line.strip_prefix(name)).map(str::trim)
     }
 
+    /// The number of the line that begins with `name`, and what follows it there.
+    pub(crate) fn numbered(&self, name: &str) -> Option<(usize, &'a str)> {
+        (1..).zip(&self.lines).find_map(|(number, line)| Some((number, line.strip_prefix(name)?.trim())))
+    }
+
     /// The number in the line that begins with `name`, which must follow at once: `name 12.5 unit`.
     pub(crate) fn number(&self, name: &str) -> Option<f64> {
         number(self.after(name)?)
     }
 
-    /// The number in the line that begins with `name`, as a count.
+    /// The count in the line that begins with `name`. None if there is no such line, or nothing in it can be read as a count.
     pub(crate) fn count(&self, name: &str) -> Option<u64> {
-        self.number(name).filter(|count| *count >= 0.0).map(|count| count as u64)
+        count(self.after(name)?)
+    }
+
+    /// The count of a line that a tool prints only if the count is above 0. None if the line is there, and its count cannot be read.
+    pub(crate) fn count_if_any(&self, name: &str) -> Option<u64> {
+        self.after(name).map_or(Some(0), count)
+    }
+
+    /// What `of` reads in the line that begins with `name`.
+    ///
+    /// # Errors
+    /// That there is no such line, which is where `where_it_is` says, or what it has instead.
+    pub(crate) fn needed<T>(
+        &self,
+        name: &str,
+        of: fn(&str) -> Option<T>,
+        where_it_is: &str,
+    ) -> Result<T, String> {
+        let found = self.after(name).ok_or_else(|| format!("`{name}` is missing; {where_it_is}"))?;
+        of(found).ok_or_else(|| {
+            format!("`{name}` has no number that can be read, but `{found}`; numbers are read without separators between thousands")
+        })
     }
 
     /// The first line for which this is something.
@@ -61,11 +100,52 @@ impl<'a> Run<'a> {
         self.lines.iter().copied()
     }
 
+    /// The lines behind the one that begins with `title`.
+    pub(crate) fn behind(&self, title: &str) -> impl Iterator<Item = &'a str> {
+        self.lines.iter().copied().skip_while(move |line| !line.starts_with(title)).skip(1)
+    }
+
     /// The lines below the one that begins with `title`, up to an empty line.
     pub(crate) fn below(&self, title: &str) -> impl Iterator<Item = &'a str> {
-        let behind = self.lines.iter().copied().skip_while(move |line| !line.starts_with(title));
-        behind.skip(1).take_while(|line| !line.is_empty())
+        self.behind(title).take_while(|line| !line.is_empty())
     }
+}
+
+const COLOURED: &str = "colour codes of a terminal stand between its words: remove them, for example with `sed 's/\\x1b\\[[0-9;]*[A-Za-z]//g'`";
+
+fn prefixed(prefix: &str) -> String {
+    format!("other text stands before its lines, such as `{}`, as in a log: cut it off", prefix.trim_end())
+}
+
+/// What stands before a mark in the only lines that have it.
+fn before<'a>(lines: &[&'a str], mark: &str) -> Option<&'a str> {
+    if mark.starts_with(' ') || lines.iter().any(|line| line.starts_with(mark)) {
+        return None;
+    }
+    lines.iter().find_map(|line| {
+        let (prefix, _) = line.split_once(mark)?;
+        Some(prefix).filter(|prefix| prefix.ends_with(char::is_whitespace))
+    })
+}
+
+/// What stands in the way of a reader in each line of a text: colour codes, or the times of a log.
+pub(crate) fn obstacle(text: &str) -> Option<String> {
+    if text.contains(ESCAPE) {
+        return Some(COLOURED.to_owned());
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let first = |line: &'_ &str| line.split_whitespace().next().is_some_and(is_time);
+    let with_time = lines.iter().filter(|line| first(line)).count();
+    let is_log = lines.len() > 1 && with_time as f64 >= MOST_LINES * lines.len() as f64;
+    let word = lines.iter().find(|line| first(line)).and_then(|line| line.split_whitespace().next());
+    word.filter(|_| is_log).map(prefixed)
+}
+
+/// Whether a word is a date or a time of day: `[2026-01-02T03:04:05Z]`, `2026/01/02`, `03:04:05.678`.
+fn is_time(word: &str) -> bool {
+    let word = word.trim_start_matches(['[', '(']);
+    let is_of_digits = |part: &&str| part.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
+    word.split(['-', '/', ':']).take_while(is_of_digits).count() > 2
 }
 
 #[cfg(test)]
@@ -85,6 +165,45 @@ mod tests {
         let below: Vec<&str> = run.below("Status:").collect();
         assert_eq!(below, ["[200] 5", "[503] 1"]);
         assert_eq!(run.below("Other:").count(), 0);
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_read_is_not_0() {
+        let run = Run::only("Failed: 15,000\nDone: 5\nRate: 8.5\n", &[]).unwrap();
+        assert_eq!((run.count_if_any("Failed:"), run.count_if_any("Done:")), (None, Some(5)));
+        assert_eq!((run.count_if_any("Other:"), run.count("Rate:")), (Some(0), None));
+        let problem = |name: &str| run.needed(name, count, "it is at the end").unwrap_err();
+        assert!(problem("Failed:").starts_with("`Failed:` has no number that can be read, but `15,000`"));
+        assert_eq!(problem("Other:"), "`Other:` is missing; it is at the end");
+    }
+
+    #[test]
+    fn what_stands_before_lines_is_named() {
+        let refused = |text: &str| Run::only(text, &["Rate:", "Status:"]).err();
+        let prefixed: String = TEXT.lines().map(|line| format!("2026-01-02T03:04:05Z {line}\n")).collect();
+        let problem = refused(&prefixed).unwrap();
+        assert!(
+            problem.starts_with("other text stands before its lines, such as `2026-01-02T03:04:05Z`"),
+            "{problem}"
+        );
+        let container: String = TEXT.lines().map(|line| format!("tool-1  | {line}\n")).collect();
+        assert!(refused(&container).unwrap().contains("such as `tool-1  |`"));
+        assert!(refused(&TEXT.replace("3 failed", "\u{1b}[31m3 failed")).unwrap().contains("colour codes"));
+        // A word of one line may be that of a script.
+        assert_eq!(refused(&format!("{TEXT}the Rate: 5\n")), None);
+        assert_eq!(refused("the Rate: 5\n"), None);
+    }
+
+    #[test]
+    fn the_times_of_a_log_are_an_obstacle() {
+        for time in ["2026-01-02T03:04:05Z", "[03:04:05.678]", "2026/01/02"] {
+            let text = format!("{time} {{\n{time} \"a\": 1\n\n{time} }}\n");
+            assert!(obstacle(&text).unwrap().contains(&format!("such as `{time}`")), "{time}");
+        }
+        assert!(obstacle("\u{1b}[0m{").unwrap().contains("colour codes"));
+        for text in ["{\n}", "2026-01-02 {", "1-2 a\n3-4 b", ""] {
+            assert_eq!(obstacle(text), None, "{text}");
+        }
     }
 
     #[test]

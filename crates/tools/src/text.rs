@@ -2,12 +2,27 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use hoptax_result::CountRange;
 use serde_json::Value;
 
-/// The number that a text begins with.
+/// The number that a text begins with. None if more digits follow, whatever separates them: `20,000` is not 20.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    text.get(..end)?.trim_end_matches('.').parse().ok()
+    let (digits, rest) = text.split_at_checked(end)?;
+    let is_separator = |c: char| c.is_whitespace() || [',', '\'', '’', '_'].contains(&c);
+    let goes_on =
+        rest.strip_prefix(is_separator).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    digits.trim_end_matches('.').parse().ok().filter(|_| !goes_on)
+}
+
+/// The whole number that a text begins with. `20.000` is none: it is 20 or 20,000.
+pub(crate) fn count(text: &str) -> Option<u64> {
+    number(text)?;
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(end)?;
+    let has_fraction =
+        rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    digits.parse().ok().filter(|_| !has_fraction)
 }
 
 /// Parses a time with a unit, such as `1.25ms` or `0.5 secs`; microseconds. None without a unit, since any would be a guess.
@@ -39,15 +54,48 @@ pub(crate) fn count_at(value: &Value, pointer: &str) -> Option<u64> {
     at(value, pointer).filter(|count| *count >= 0.0 && count.fract() == 0.0).map(|count| count as u64)
 }
 
+/// The count at a JSON pointer, which must be there.
+///
+/// # Errors
+/// That it is missing, or what is there instead.
+pub(crate) fn needed_count(value: &Value, pointer: &str) -> Result<u64, String> {
+    let name = pointer.trim_start_matches('/').replace('/', ".");
+    match value.pointer(pointer) {
+        None => Err(format!("`{name}` is missing")),
+        Some(found) => {
+            count_at(found, "").ok_or_else(|| format!("`{name}` is {found}, which is no number of requests"))
+        }
+    }
+}
+
+/// How many of `whole` a share is, of which no more is known than the digits that are printed: 0.01 is anything from 0.005 to 0.015. A
+/// share of 0 or 1 counts as rounded to hundredths.
+pub(crate) fn part(whole: u64, share: f64) -> Option<CountRange> {
+    const FEWEST_DIGITS_OF_0_OR_1: usize = 2;
+    if !(0.0..=1.0).contains(&share) {
+        return None;
+    }
+    let printed = share.to_string();
+    let digits = printed.split_once('.').map_or(FEWEST_DIGITS_OF_0_OR_1, |(_, digits)| digits.len());
+    let half_step = 0.5 * 0.1_f64.powi(i32::try_from(digits).unwrap_or(i32::MAX));
+    let (low, high) = ((share - half_step) * whole as f64, (share + half_step) * whole as f64);
+    // A share with all of its digits is that of one whole number, next to it by the rounding of the product.
+    let nearest = (share * whole as f64).round().clamp(0.0, whole as f64);
+    Some(CountRange {
+        at_least: (low.ceil().clamp(0.0, nearest)) as u64,
+        at_most: (high.floor().clamp(nearest, whole as f64)) as u64,
+    })
+}
+
 /// The sum of counts; the largest number if it is larger. Counters of strangers have any size.
 pub(crate) fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }
 
-/// The counts in an object, with their names.
+/// The counts in an object, with their names. None if one of them is no count: of the others, no sum is that of all.
 pub(crate) fn counts_at<'v>(value: &'v Value, pointer: &str) -> Option<Vec<(&'v str, u64)>> {
     let all = value.pointer(pointer)?.as_object()?;
-    Some(all.iter().filter_map(|(name, value)| Some((name.as_str(), count_at(value, "")?))).collect())
+    all.iter().map(|(name, value)| Some((name.as_str(), count_at(value, "")?))).collect()
 }
 
 /// The text at a JSON pointer (RFC 6901).
@@ -124,6 +172,41 @@ mod tests {
         ] {
             assert_eq!(utc(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_whose_digits_are_grouped_is_none() {
+        for text in
+            ["20,000", "20 000", "20\u{a0}000", "20\u{202f}000", "20'000", "20_000 requests", "1.234.567"]
+        {
+            assert_eq!((number(text), count(text)), (None, None), "{text}");
+        }
+        assert_eq!((count("20.000"), count("8.5"), number("8.5")), (None, None, Some(8.5)));
+        for text in ["20", "20.", "20, of 30", "20 responses", "20% 5", "20/s, 3 failed"] {
+            assert_eq!((number(text), count(text)), (Some(20.0), Some(20)), "{text}");
+        }
+        assert_eq!((count(""), count("a"), count("-3")), (None, None, None));
+    }
+
+    #[test]
+    fn a_share_is_known_by_its_digits() {
+        let range = |at_least, at_most| Some(CountRange { at_least, at_most });
+        assert_eq!(part(1_000_000, 0.01), range(5_000, 15_000));
+        assert_eq!((part(1_200, 0.95), part(2_000, 0.5)), (range(1_134, 1_146), range(900, 1_100)));
+        assert_eq!((part(1_000, 0.0), part(1_000, 1.0)), (range(0, 5), range(995, 1_000)));
+        assert_eq!(
+            (part(120_331, 1_348.0 / 120_331.0), part(3, 1.0 / 3.0)),
+            (range(1_348, 1_348), range(1, 1))
+        );
+        assert_eq!((part(10, 1.5), part(10, f64::NAN), part(0, 0.25)), (None, None, range(0, 0)));
+    }
+
+    #[test]
+    fn counts_of_which_one_is_none_are_not_known() {
+        let value = serde_json::json!({"a": {"200": 5, "503": -1}, "b": {"200": "5"}, "n": -5});
+        assert_eq!((counts_at(&value, "/a"), counts_at(&value, "/b")), (None, Some(vec![("200", 5)])));
+        assert_eq!(needed_count(&value, "/n").unwrap_err(), "`n` is -5, which is no number of requests");
+        assert_eq!(needed_count(&value, "/b/x").unwrap_err(), "`b.x` is missing");
     }
 
     #[test]

@@ -14,6 +14,11 @@ const CASES: &[Case] = &[
     // A different length is no failure, and a status other than 2xx is.
     ("ab-2.4-non-2xx.txt", Some((19_850, 19_850)), Some((150, 150))),
     ("ab-2.4-statuses.txt", Some((1_200, 1_200)), Some((18_800, 18_800))),
+    // Failures of kinds that are not listed.
+    ("ab-1.3-unnamed.txt", Some((400, 1_000)), Some((0, 600))),
+    // So few bytes are those of at most 125 responses.
+    ("ab-2.4-closed.txt", Some((10, 125)), Some((875, 990))),
+    ("ab-2.4-cut-off.txt", Some((0, 20_000)), None),
     ("ab-2.0-lengths.txt", Some((20_000, 20_000)), Some((0, 0))),
     // The reads that failed may have been those of other statuses.
     ("ab-2.4-resets.txt", Some((1_850, 2_000)), Some((18_000, 18_150))),
@@ -22,6 +27,7 @@ const CASES: &[Case] = &[
     ("ab-trunk-kept-resets.txt", Some((10_000, 20_000)), Some((15_000, 15_000))),
     ("bombardier-resets.json", Some((110, 110)), Some((9_890, 9_890))),
     ("bombardier-broken-bodies.json", Some((100, 1_000)), Some((100, 1_000))),
+    ("fortio-1.1-grpc-health.json", Some((985, 985)), Some((15, 15))),
     ("fortio-1.2-statuses.json", Some((1_200, 1_200)), Some((1_800, 1_800))),
     ("fortio-0.x-without-codes.json", Some((0, 1_000)), Some((0, 1_000))),
     ("fortio-1.66-grpc.json", Some((100, 100)), Some((900, 900))),
@@ -32,12 +38,17 @@ const CASES: &[Case] = &[
     ("h2load-1.69-output-file.json", Some((50, 50)), Some((950, 950))),
     ("boom-statuses.txt", Some((1_000, 1_000)), Some((9_000, 9_000))),
     ("hey-0.1.0-refused.txt", Some((0, 0)), Some((10_000, 10_000))),
+    // The rate and the duration are those of 5,000 requests.
+    ("hey-0.1.4-cut-off.txt", Some((200, 5_000)), Some((0, 4_800))),
+    ("hey-0.1.4-lines-in-errors.txt", Some((200, 200)), Some((4_800, 4_800))),
     ("hey-0.1.4-statuses-and-timeouts.txt", Some((120, 120)), Some((9_880, 9_880))),
     ("k6-handle-summary.json", Some((118_983, 118_983)), Some((1_348, 1_348))),
     ("k6-0.30-summary-export.json", Some((0, 1_200)), Some((0, 1_200))),
     ("k6-1.0-summary-export.json", Some((60, 60)), Some((1_140, 1_140))),
+    ("k6-rounded-share.json", Some((985_000, 995_000)), Some((5_000, 15_000))),
     ("k6-2.0-machine-readable.json", Some((60, 60)), Some((1_140, 1_140))),
     ("nighthawk-statuses.json", Some((0, 0)), Some((5_000, 5_000))),
+    ("nighthawk-2019-counters.txt", Some((94, 94)), Some((4_900, 4_900))),
     ("nighthawk-redirects.txt", Some((90, 90)), Some((4_910, 4_910))),
     ("nighthawk-fortio-form.json", Some((6, 56)), None),
     ("oha-0.5-refused.json", Some((0, 0)), Some((10_000, 10_000))),
@@ -46,6 +57,7 @@ const CASES: &[Case] = &[
     ("vegeta-12-refused.json", Some((200, 200)), Some((1_800, 1_800))),
     ("vegeta-without-outcomes.json", Some((0, 2_000)), Some((0, 2_000))),
     ("wrk-1-timeouts.txt", Some((0, 2_000)), Some((2_000, 20_000))),
+    ("wrk-4-cut-off.txt", Some((0, 100_000)), None),
     ("wrk-4-refused.txt", Some((0, 0)), Some((163_840, 163_840))),
     ("wrk-4-statuses.txt", Some((88, 100)), Some((4_940, 4_952))),
     ("wrk2-timeouts.txt", Some((100, 100)), Some((2_910, 22_910))),
@@ -112,6 +124,29 @@ fn two_runs_in_one_text_are_refused_by_all() {
         let problem = import(tool, &format!("{one}\n{one}"), None).unwrap_err();
         assert!(problem.contains("it has 2 runs, which begin in lines "), "{file}: {problem}");
     }
+}
+
+#[test]
+fn what_a_log_or_a_terminal_adds_to_lines_is_named() {
+    for (file, ..) in CASES.iter().filter(|(file, ..)| file.ends_with(".txt")) {
+        let name = file.split('-').next().unwrap();
+        let tool = find(if name == "boom" { "hey" } else { name }).unwrap();
+        let with =
+            |prefix: &str| -> String { text(file).lines().map(|line| format!("{prefix}{line}\n")).collect() };
+        for prefix in ["2026-01-02T03:04:05Z ", "load-1  | "] {
+            let problem = import(tool, &with(prefix), None).unwrap_err();
+            assert!(problem.contains(&format!("such as `{}`", prefix.trim())), "{file}: {problem}");
+        }
+        let problem = import(tool, &with("\u{1b}[32m"), None).unwrap_err();
+        assert!(problem.contains("colour codes"), "{file}: {problem}");
+    }
+    let prefixed: String = text("k6-1.0-summary-export.json")
+        .replace(',', ",\n")
+        .lines()
+        .map(|line| format!("[03:04:05] {line}\n"))
+        .collect();
+    let problem = import(find("k6").unwrap(), &prefixed, None).unwrap_err();
+    assert!(problem.contains("such as `[03:04:05]`"), "{problem}");
 }
 
 #[test]

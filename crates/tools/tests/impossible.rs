@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hoptax_result::LoadResult;
+use hoptax_result::{LoadResult, Stated};
 use hoptax_tools::{FORMATS, find, import};
 
 /// What the finding says, and the result.
@@ -79,7 +79,7 @@ fn a_rate_that_does_not_fit_is_not_stated_by_any_tool() {
     for (tool, text) in [
         (
             "ab",
-            "Time taken for tests: 2.5 seconds\nComplete requests: 20000\nRequests per second: 80.00 [#/sec] (mean)\n",
+            "Time taken for tests: 2.5 seconds\nComplete requests: 20000\nFailed requests: 0\nRequests per second: 80.00 [#/sec] (mean)\n",
         ),
         (
             "hey",
@@ -106,21 +106,40 @@ fn a_rate_that_does_not_fit_is_not_stated_by_any_tool() {
         let (result, said) = read(tool, text);
         assert!(said.contains("which do not fit its"), "{tool}: {said}");
         assert_eq!((result.recorded_s, result.plan.duration_s), (0.0, 0.0), "{tool}");
+        let Stated::Imported { answered, failed } = result.book.stated else { panic!("{tool}") };
+        assert!(!answered && !failed, "{tool}: {said}");
     }
 }
 
 #[test]
 fn counts_that_do_not_add_up_are_not_stated() {
     for (tool, text) in [
-        ("ab", "Complete requests: 100\nFailed requests: 0\nNon-2xx responses: 101\n"),
-        ("wrk", "  100 requests in 2.00s, 1MB read\n  Non-2xx or 3xx responses: 101\n"),
+        (
+            "ab",
+            "Complete requests: 100\nFailed requests: 0\nNon-2xx responses: 101\nRequests per second: 50.00\n",
+        ),
+        ("wrk", "  100 requests in 2.00s, 1MB read\n  Non-2xx or 3xx responses: 101\nRequests/sec: 50.00\n"),
         (
             "h2load",
             "finished in 2.00s, 50.00 req/s, 1KB/s\nrequests: 100 total, 100 started, 100 done, 90 succeeded, 11 failed, 0 errored\n",
         ),
         (
+            "h2load",
+            "finished in 2.00s, 50.00 req/s, 1KB/s\nrequests: 100 total, 100 started, 100 done, 100 succeeded, 0 failed, 0 errored\n\
+             status codes: 0 2xx, 0 3xx, 0 4xx, 100 5xx\n",
+        ),
+        (
             "k6",
             r#"{"metrics": {"http_reqs": {"count": 100, "rate": 10}, "http_req_failed": {"passes": 60, "fails": 60}}}"#,
+        ),
+        (
+            "k6",
+            r#"{"metrics": {"http_reqs": {"count": 100, "rate": 10}, "http_req_failed": {"passes": 5, "fails": 95, "value": 0.95}}}"#,
+        ),
+        (
+            "nighthawk",
+            r#"{"results": [{"statistics": [{"id": "benchmark_http_client.request_to_response", "count": "100", "mean": "0.002s"}],
+                "counters": [{"name": "benchmark.http_2xx", "value": "500"}]}]}"#,
         ),
         ("fortio", r#"{"DurationHistogram": {"Count": 100}, "RetCodes": {"200": 60, "503": 60}}"#),
         (

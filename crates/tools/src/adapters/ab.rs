@@ -4,7 +4,7 @@ use hoptax_result::{CountRange, Latency};
 
 use super::command_line;
 use crate::run::Run;
-use crate::text::{number, sum};
+use crate::text::{count, sum};
 use crate::{Output, Reported, Sum, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -28,7 +28,8 @@ pub(super) const TOOL: Tool = Tool {
     not_reported: &[
         "times below a millisecond",
         "intended starts",
-        "connections that the server closed without a response apart from responses of another length",
+        "connections that the server closed without a response apart from responses of another length, if the latter have bodies of \
+         about the length of the others",
     ],
 };
 
@@ -46,17 +47,29 @@ const MARKS: [&str; 8] = [
 
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let run = Run::only(output.text, &MARKS)?;
-    let complete = run.count("Complete requests:").ok_or(
-        "`Complete requests:` is missing; the report is read that ab prints without `-w`, and none of `-e` or `-g`",
+    if let Some(completed) = run.after("Total of ").filter(|_| run.after("Complete requests:").is_none()) {
+        return Err(gave_up(&run, completed));
+    }
+    let complete = run.needed(
+        "Complete requests:",
+        count,
+        "the report is read that ab prints without `-w`, and none of `-e` or `-g`",
     )?;
     let counts = Counts::of(&run, complete);
+    let [answered, failed] = match &counts {
+        Ok(counts) => [Some(counts.answered()), Some(counts.failed())],
+        // Without the number of failures, even that of the requests may lack digits.
+        Err(_) => {
+            [run.after("Failed requests:").map(|_| CountRange { at_least: 0, at_most: complete }), None]
+        }
+    };
     let ms = |mark: &str| run.number(mark).map(|ms| ms * 1e3);
     let total = total(&run);
     let column = |name: &str| total.iter().find(|(one, _)| *one == name).map(|(_, ms)| ms * 1e3);
     Ok(Reported {
         connections: run.count("Concurrency Level:").and_then(|count| u32::try_from(count).ok()),
-        answered: Some(counts.answered()),
-        failed: Some(counts.failed()),
+        answered,
+        failed,
         rate: run.number("Requests per second:"),
         rated: Some(CountRange::exactly(complete)),
         seconds: run.number("Time taken for tests:"),
@@ -71,14 +84,24 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
             max_us: column("max"),
             ..Latency::default()
         },
-        sums: vec![Sum {
-            what: "with another status than 2xx",
-            parts: counts.refused,
-            whole: complete,
-            is_all: false,
-        }],
+        sums: counts.iter().flat_map(Counts::sums).collect(),
+        unread: counts.err().into_iter().collect(),
         ..Reported::default()
     })
+}
+
+/// That it ended without a report, and why: <https://github.com/apache/httpd/blob/trunk/support/ab.c>, `apr_err`.
+fn gave_up(run: &Run<'_>, completed: &str) -> String {
+    let completed = completed.split_whitespace().next().unwrap_or_default();
+    let reason = run
+        .lines()
+        .take_while(|line| !line.starts_with("Total of "))
+        .filter(|line| line.contains(": ") && line.ends_with(')'))
+        .last();
+    let reason = reason.unwrap_or("it prints no reason");
+    format!(
+        "ab itself gave up after {completed} requests and printed no report: {reason}; `-s` sets its timeout, and with `-r` it goes on after errors of sockets"
+    )
 }
 
 /// The row of whole times, by the columns of its table: `-S` prints others.
@@ -105,9 +128,14 @@ fn total<'a>(run: &Run<'a>) -> Vec<(&'a str, f64)> {
 /// `Complete requests` counts all that ended, in whatever way, except failed connects and exceptions. `Failed requests` adds up the
 /// kinds in brackets, and one request may be of several: a refused connection is an exception, a failed read and a response of another
 /// length. `Length` is about the length of the first response, so it alone is no failure. `Non-2xx responses` are among those if their
-/// length differs, and a read that fails behind the head of such a response counts in both. Writes that fail have no response.
+/// length differs, and a read that fails behind the head of such a response counts in both. Writes that fail have no response. Nor has
+/// a connection that the server closes at once, which counts as complete, and as a failure by `Length` if the first response had a body.
 struct Counts {
     complete: u64,
+    /// Failures of all kinds.
+    all: u64,
+    /// Those of kinds that it names.
+    named: u64,
     /// With another status than 2xx.
     refused: u64,
     connect: u64,
@@ -116,48 +144,132 @@ struct Counts {
     write: u64,
     /// Failures of kinds that the report does not name.
     unnamed: u64,
+    /// Complete requests without a response that no other counter has.
+    silent: CountRange,
     /// Whether failed reads may be none of the complete requests: on kept connections, of releases with several workers.
     may_be_apart: bool,
 }
 
 impl Counts {
-    fn of(run: &Run<'_>, complete: u64) -> Self {
-        let count = |name: &str| run.count(name).unwrap_or_default();
-        let kinds = run.after("(Connect:").map(|rest| format!("Connect:{}", rest.trim_end_matches(')')));
-        let kind = |name: &str| {
-            let mut all = kinds.iter().flat_map(|kinds| kinds.split(','));
-            all.find_map(|kind| number(kind.trim().strip_prefix(name)?.trim())).unwrap_or_default() as u64
+    /// # Errors
+    /// What is missing, or cannot be read. Most lines are printed only if there is something to count, so a text must have the rate that
+    /// follows them.
+    fn of(run: &Run<'_>, complete: u64) -> Result<Self, String> {
+        if run.after("Requests per second:").is_none() {
+            return Err(
+                "failures: the text ends before `Requests per second:`, so lines about them may be cut off"
+                    .to_owned(),
+            );
+        }
+        let read = |name: &str, found: Option<u64>| {
+            found.ok_or_else(|| format!("failures: `{name}` has no count that can be read"))
         };
-        Self {
+        let count_of = |name: &str| read(name, run.count_if_any(name));
+        let all = read("Failed requests:", run.count("Failed requests:"))?;
+        let kinds =
+            run.after("(Connect:").map(|rest| format!("Connect:{}", rest.trim_end_matches([')', ','])));
+        let kinds: Vec<(&str, u64)> = kinds
+            .iter()
+            .flat_map(|kinds| kinds.split(','))
+            .map(|kind| {
+                // Without a name, a comma is one between digits.
+                let (name, found) = kind.trim().split_once(':').unwrap_or((kind, ""));
+                Ok((name, read("(Connect:", count(found.trim()))?))
+            })
+            .collect::<Result<_, String>>()?;
+        let kind = |name: &str| sum(kinds.iter().filter(|(one, _)| *one == name).map(|(_, count)| *count));
+        let named = sum(kinds.iter().map(|(_, count)| *count));
+        let counts = Self {
             complete,
-            refused: count("Non-2xx responses:"),
-            connect: kind("Connect:"),
-            receive: kind("Receive:"),
-            exceptions: kind("Exceptions:"),
-            write: count("Write errors:").max(count("Broken pipe errors:")),
-            unnamed: if kinds.is_some() { 0 } else { count("Failed requests:") },
+            all,
+            named,
+            refused: count_of("Non-2xx responses:")?,
+            connect: kind("Connect"),
+            receive: kind("Receive"),
+            exceptions: kind("Exceptions"),
+            write: count_of("Write errors:")?.max(count_of("Broken pipe errors:")?),
+            unnamed: all.saturating_sub(named),
+            silent: CountRange::exactly(0),
             may_be_apart: run.after("Number of workers:").is_some()
                 && run.after("Keep-Alive requests:").is_some(),
+        };
+        Ok(Self { silent: counts.silent(kind("Length"), &Bytes::of(run)), ..counts })
+    }
+
+    /// Complete requests that may have had no response, though none of them is counted as a failure of another kind.
+    fn silent(&self, length: u64, bytes: &Bytes) -> CountRange {
+        let known = self.receive.max(self.exceptions).saturating_add(self.write);
+        // All bytes are enough for so many responses.
+        let responses = bytes.all.map_or(self.complete, |all| (all / SHORTEST_RESPONSE).min(self.complete));
+        let at_least = self.complete.saturating_sub(responses).saturating_sub(known);
+        let unexplained =
+            length.saturating_sub(sum([self.refused, self.receive, self.exceptions, self.write]));
+        let of_length = if bytes.are_those_of_all(self.complete, length) { 0 } else { unexplained };
+        CountRange { at_least, at_most: at_least.max(of_length) }
+    }
+
+    fn sums(&self) -> Vec<Sum> {
+        let mut sums = vec![Sum::some("with another status than 2xx", self.refused, self.complete)];
+        // It prints kinds only if there is a failure.
+        if self.named > 0 {
+            sums.push(Sum::some("failures by kind", self.named, self.all));
         }
+        sums
     }
 
     fn answered(&self) -> CountRange {
         let without =
             |counts: &[u64]| counts.iter().fold(self.complete, |rest, count| rest.saturating_sub(*count));
         let fewest_failed = if self.may_be_apart { self.refused } else { self.refused.max(self.receive) };
+        let most = without(&[fewest_failed, self.write, self.silent.at_least]);
         CountRange {
-            at_least: without(&[self.refused, self.receive, self.write, self.unnamed]),
-            at_most: without(&[fewest_failed, self.write]),
+            at_least: without(&[self.refused, self.receive, self.write, self.unnamed, self.silent.at_most])
+                .min(most),
+            at_most: most,
         }
     }
 
     fn failed(&self) -> CountRange {
-        let same = self.refused.max(self.receive).max(self.exceptions);
-        let different = sum([self.refused, self.receive, self.exceptions, self.unnamed]);
+        let same = self.refused.saturating_add(self.silent.at_least).max(self.receive).max(self.exceptions);
+        let different = sum([self.refused, self.receive, self.exceptions, self.unnamed, self.silent.at_most]);
         CountRange {
             at_least: sum([same, self.connect, self.write]),
             at_most: sum([different, self.connect, self.write]),
         }
+    }
+}
+
+/// The shortest response, `HTTP/1.1 200` and an empty line.
+const SHORTEST_RESPONSE: u64 = 16;
+
+/// What was received.
+struct Bytes {
+    /// Heads and bodies.
+    all: Option<u64>,
+    bodies: Option<u64>,
+    /// The body of the first response, which others are compared with.
+    first: Option<u64>,
+}
+
+impl Bytes {
+    fn of(run: &Run<'_>) -> Self {
+        Self {
+            all: run.count("Total transferred:"),
+            bodies: run.count("HTML transferred:"),
+            first: run.count("Document Length:"),
+        }
+    }
+
+    /// Whether responses of another length than the first one make up for so many bytes that none of them is missing, as far as bytes
+    /// tell: their bodies have half of its length in the mean. Without the length of the first, all have heads.
+    fn are_those_of_all(&self, complete: u64, length: u64) -> bool {
+        let Some(all) = self.all else { return length == 0 };
+        let have_heads = all / SHORTEST_RESPONSE >= complete;
+        let have_bodies = self.bodies.zip(self.first).is_none_or(|(bodies, first)| {
+            let of_others = bodies.saturating_sub(complete.saturating_sub(length).saturating_mul(first));
+            of_others.saturating_mul(2) >= length.saturating_mul(first)
+        });
+        have_heads && have_bodies
     }
 }
 
@@ -169,6 +281,93 @@ mod tests {
     fn output_is_read() {
         let text = include_str!("../../recorded/ab.txt");
         insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+    }
+
+    /// The ranges of answered and failed requests.
+    fn counted(text: &str) -> [Option<(u64, u64)>; 2] {
+        let reported = (TOOL.read)(&Output::of(text)).unwrap();
+        [reported.answered, reported.failed].map(|count| count.map(|range| (range.at_least, range.at_most)))
+    }
+
+    const TEXT: &str = "Document Length: 100 bytes\nTime taken for tests: 2.5 seconds\nComplete requests: 1000\nFailed requests: 0\n\
+                        Total transferred: 300000 bytes\nHTML transferred: 100000 bytes\nRequests per second: 400.00 [#/sec] (mean)\n";
+
+    #[test]
+    fn failures_of_a_text_that_was_cut_off_are_not_known() {
+        assert_eq!(counted(TEXT), [Some((1_000, 1_000)), Some((0, 0))]);
+        for (end, answered) in
+            [("Requests per", Some((0, 1_000))), ("Total", Some((0, 1_000))), ("Failed", None)]
+        {
+            assert_eq!(counted(TEXT.split_once(end).unwrap().0), [answered, None], "{end}");
+        }
+        let none = TEXT.replace("Failed requests: 0\n", "");
+        assert_eq!(counted(&none), [None, None]);
+    }
+
+    #[test]
+    fn failures_without_a_kind_may_be_of_any() {
+        let with =
+            |kinds: &str| TEXT.replace("Failed requests: 0\n", &format!("Failed requests: 700\n{kinds}\n"));
+        let [answered, failed] = counted(&with("   (Connect: 0, Length: 100, Exceptions: 0)"));
+        assert_eq!((answered, failed), (Some((400, 1_000)), Some((0, 600))));
+        assert_eq!(
+            counted(&with("   (Connect: 0, Receive: 700,\n    Length: 0, Exceptions: 0)")),
+            [Some((300, 300)), Some((700, 700))]
+        );
+        let more = (TOOL.read)(&Output::of(&with("   (Connect: 0, Length: 800, Exceptions: 0)"))).unwrap();
+        assert!(more.sums.iter().any(|sum| sum.what == "failures by kind" && sum.parts > sum.whole.at_most));
+    }
+
+    #[test]
+    fn grouped_digits_are_not_read() {
+        let grouped = TEXT.replace("Complete requests: 1000", "Complete requests: 20,000");
+        let problem = (TOOL.read)(&Output::of(&grouped)).unwrap_err();
+        assert!(problem.contains("`Complete requests:`") && problem.contains("`20,000`"), "{problem}");
+        for line in [
+            "15,000",
+            "700\n   (Connect: 0, Receive: 15,000, Length: 0, Exceptions: 0)",
+            "5\nNon-2xx responses: 1,000",
+        ] {
+            let text = TEXT.replace("Failed requests: 0", &format!("Failed requests: {line}"));
+            assert_eq!(counted(&text), [Some((0, 1_000)), None], "{line}");
+        }
+    }
+
+    #[test]
+    fn connections_closed_without_a_response_are_not_answered() {
+        let with = |lengths: u64, all: u64, bodies: u64| {
+            let failed = format!(
+                "Failed requests: {lengths}\n (Connect: 0, Receive: 0, Length: {lengths}, Exceptions: 0)"
+            );
+            let text =
+                TEXT.replace("Failed requests: 0", &failed).replace("300000 bytes", &format!("{all} bytes"));
+            counted(&text.replace("100000 bytes", &format!("{bodies} bytes")))
+        };
+        // Ten responses of 100 bytes and their heads.
+        assert_eq!(with(990, 2_000, 1_000), [Some((10, 125)), Some((875, 990))]);
+        // Bodies of other lengths.
+        assert_eq!(with(990, 298_000, 98_000), [Some((1_000, 1_000)), Some((0, 0))]);
+        // Bytes enough for all, and no bodies of those that differ: empty ones, or none.
+        assert_eq!(with(10, 297_000, 99_000), [Some((990, 1_000)), Some((0, 10))]);
+        // The first had no response, so none differs.
+        let none = TEXT
+            .replace("300000 bytes", "0 bytes")
+            .replace("100000 bytes", "0 bytes")
+            .replace("100 bytes", "0 bytes");
+        assert_eq!(counted(&none), [Some((0, 0)), Some((1_000, 1_000))]);
+    }
+
+    #[test]
+    fn ab_that_gave_up_is_named() {
+        let text = "This is ApacheBench, Version 2.3\nBenchmarking a (be patient)\nCompleted 200 requests\n\
+                    apr_pollset_poll: The timeout specified has expired (70007)\nTotal of 287 requests completed\n";
+        let problem = (TOOL.read)(&Output::of(text)).unwrap_err();
+        assert!(
+            problem.starts_with(
+                "ab itself gave up after 287 requests and printed no report: apr_pollset_poll: The timeout"
+            ),
+            "{problem}"
+        );
     }
 
     #[test]

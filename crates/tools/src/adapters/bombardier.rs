@@ -39,7 +39,7 @@ pub(super) const TOOL: Tool = Tool {
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let is_result = |value: &Value| value.pointer("/result/timeTakenSeconds").is_some();
     let layout = "the JSON is read that bombardier prints with `-o json`";
-    let Document { value: result, notes } =
+    let Document { value: result, notes, .. } =
         json(output.result(), is_result).map_err(|problem| format!("{problem}; {layout}"))?;
     if !is_result(&result) {
         return Err(format!("`result.timeTakenSeconds` is missing; {layout}"));

@@ -41,7 +41,7 @@ pub(super) const TOOL: Tool = Tool {
     },
     script: None,
     read: |output| {
-        let Document { value: result, notes } =
+        let Document { value: result, notes, .. } =
             json(output.result(), is_result).map_err(|problem| format!("{problem}; {LAYOUT}"))?;
         let reported = read(&result)?;
         let buckets = PERCENTILES.iter().filter_map(|p| bucket(&result["DurationHistogram"], *p)).collect();
@@ -112,7 +112,8 @@ pub(super) fn read(result: &Value) -> Result<Reported, String> {
 
 /// Calls by their outcome. `DurationHistogram` has all calls, `RetCodes` their outcomes, and `ErrorsDurationHistogram`, since 1.21, those
 /// of all that were not OK: <https://github.com/fortio/fortio/blob/master/fhttp/httprunner.go> and the runners of gRPC, TCP and UDP.
-/// With gRPC, calls of a given method that fail are in `RetCodes` twice, so failed calls are those that are not OK.
+/// With gRPC, calls of a given method that fail are in `RetCodes` twice, so failed calls are those that are not OK. Before 1.3, the codes
+/// of gRPC are the numbers of `HealthCheckResponse.ServingStatus`, with -1 for an error.
 #[derive(Default)]
 struct Counts {
     answered: Option<CountRange>,
@@ -123,47 +124,55 @@ struct Counts {
 impl Counts {
     fn of(result: &Value, count: u64) -> Self {
         let codes = counts_at(result, "/RetCodes").filter(|codes| !codes.is_empty());
-        let of = |is_counted: fn(&str) -> bool| {
+        let is_grpc =
+            text_at(result, "/RunType").is_some_and(|kind| kind.to_ascii_uppercase().starts_with("GRPC"));
+        let of = |is_counted: &dyn Fn(&str) -> bool| {
             let codes = codes.as_ref()?.iter().filter(|(code, _)| is_counted(code));
             Some(sum(codes.map(|(_, count)| *count)))
         };
         let errors = count_at(result, "/ErrorsDurationHistogram/Count");
-        let (succeeded, all) = (of(is_ok), of(|_| true));
+        let (succeeded, all) = (of(&|code| is_ok(code, is_grpc) == Some(true)), of(&|_| true));
+        let untold = of(&|code| is_ok(code, is_grpc).is_none()).unwrap_or_default();
         let mut sums = Vec::new();
         if let Some(parts) = succeeded {
-            sums.push(Sum { what: "OK by return code", parts, whole: count, is_all: false });
+            sums.push(Sum::some("OK by return code", parts, count));
         }
-        if let Some(parts) = all.filter(|_| codes.iter().flatten().all(|(code, _)| is_status(code))) {
-            sums.push(Sum { what: "with a return code", parts, whole: count, is_all: true });
+        if let Some(all) = all {
+            // Others may be there twice.
+            let is_once = codes.iter().flatten().all(|(code, _)| code.parse::<i32>().is_ok());
+            let whole = CountRange { at_least: count, at_most: if is_once { count } else { u64::MAX } };
+            sums.push(Sum { what: "with a return code", parts: all, whole });
         }
         let by_errors = errors.map(|errors| count.saturating_sub(errors));
-        if let (Some(parts), Some(whole)) = (by_errors, succeeded) {
-            let what = "OK by the histogram of errors, by return code";
-            sums.push(Sum { what, parts, whole, is_all: true });
+        if let (Some(parts), Some(ok)) = (by_errors, succeeded) {
+            let whole = CountRange { at_least: ok, at_most: ok.saturating_add(untold) };
+            sums.push(Sum { what: "OK by the histogram of errors, by return code", parts, whole });
         }
-        let range = |at_least, at_most| Some(CountRange { at_least, at_most });
-        match succeeded.or(by_errors) {
-            Some(answered) => {
-                let failed = count.saturating_sub(answered);
-                Self { answered: range(answered, answered), failed: range(failed, failed), sums }
-            }
-            // The oldest releases count without outcomes.
-            None => Self { answered: range(0, count), failed: range(0, count), sums },
-        }
+        // Without an outcome, a call may have had any: the oldest releases have none of all calls.
+        let by_code =
+            succeeded.map(|ok| CountRange { at_least: ok, at_most: ok.saturating_add(untold).min(count) });
+        let by_errors = by_errors.map(CountRange::exactly);
+        let answered = by_code.filter(|_| untold == 0).or(by_errors).or(by_code);
+        let answered = answered.unwrap_or(CountRange { at_least: 0, at_most: count });
+        let failed = CountRange {
+            at_least: count.saturating_sub(answered.at_most),
+            at_most: count.saturating_sub(answered.at_least),
+        };
+        Self { answered: Some(answered), failed: Some(failed), sums }
     }
 }
 
-/// What Fortio takes for a success: 2xx and 418 of HTTP, `SERVING` of gRPC, `OK` of TCP and UDP.
-fn is_ok(code: &str) -> bool {
+/// Whether Fortio takes a code for a success: 2xx and 418 of HTTP, `SERVING` of gRPC, or its number, and `OK` of TCP and UDP. None if it
+/// is none of a kind that is known.
+fn is_ok(code: &str, is_grpc: bool) -> Option<bool> {
+    const SERVING: i32 = 1;
     match code.parse::<i32>() {
-        Ok(status) => (200..300).contains(&status) || status == 418,
-        Err(_) => code == "SERVING" || code == "OK",
+        Ok(status) if is_grpc => Some(status == SERVING),
+        // Below 1 are errors of its own clients.
+        Ok(1..100 | 1_000..) => None,
+        Ok(status) => Some((200..300).contains(&status) || status == 418),
+        Err(_) => Some(code == "SERVING" || code == "OK"),
     }
-}
-
-/// Whether a code is a status of HTTP, or -1 for none.
-fn is_status(code: &str) -> bool {
-    code.parse::<i32>().is_ok()
 }
 
 /// The reported percentiles.
@@ -188,6 +197,30 @@ fn percentile(histogram: &Value, p: f64) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::Output;
+
+    #[test]
+    fn codes_of_an_unknown_kind_have_any_outcome() {
+        let of = |kind: &str, more: &str| {
+            let text = format!(
+                r#"{{"RunType": "{kind}", "DurationHistogram": {{"Count": 1000}}, "RetCodes": {{"1": 900, "200": 90, "-1": 10}}{more}}}"#
+            );
+            (TOOL.read)(&Output::of(&text)).unwrap()
+        };
+        let range = |at_least, at_most| Some(CountRange { at_least, at_most });
+        let reported = of("HTTP", "");
+        assert_eq!((reported.answered, reported.failed), (range(90, 990), range(10, 910)));
+        let reported = of("", r#", "ErrorsDurationHistogram": {"Count": 100}"#);
+        assert_eq!((reported.answered, reported.failed), (range(900, 900), range(100, 100)));
+        let reported = of("GRPC Ping", "");
+        assert_eq!((reported.answered, reported.failed), (range(900, 900), range(100, 100)));
+    }
+
+    #[test]
+    fn calls_without_a_code_contradict_the_others() {
+        let text = r#"{"DurationHistogram": {"Count": 1000}, "RetCodes": {"SERVING": 90, "ERROR": 20}}"#;
+        let sums = (TOOL.read)(&Output::of(text)).unwrap().sums;
+        assert!(sums.iter().any(|sum| sum.parts < sum.whole.at_least), "{sums:?}");
+    }
 
     #[test]
     fn output_is_read() {

@@ -4,9 +4,9 @@ use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
 
 use super::command_line;
-use crate::document::{Document, json};
+use crate::document::{Document, json, several};
 use crate::run::Run;
-use crate::text::{at, count_at, number, time_us};
+use crate::text::{at, count_at, number, sum, time_us};
 use crate::{Output, Reported, Sum, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -28,15 +28,22 @@ pub(super) const TOOL: Tool = Tool {
     not_reported: &["requests in flight at the end", "intended starts"],
 };
 
+/// A rate and a duration that are rounded to hundredths give at least this share of the requests.
+const MOST_ROUNDING: f64 = 0.98;
 /// Lines that are in each report once.
 const MARKS: [&str; 5] = ["starting benchmark", "finished in ", "requests:", "status codes:", "traffic:"];
 
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let run = Run::only(output.text, &MARKS)?;
-    if let Some(finished) = run.after("finished in ") {
-        return of_text(&run, finished);
-    }
     let is_result = |value: &Value| value.pointer("/measurements/requests").is_some();
+    if let Some((line, finished)) = run.numbered("finished in ") {
+        return match json(output.text, is_result) {
+            Ok(document) if is_result(&document.value) => {
+                Err(several("runs", &[line.min(document.line), line.max(document.line)]))
+            }
+            _ => of_text(&run, finished),
+        };
+    }
     let layouts = "it has neither the line `finished in TIME, N req/s`, which h2load prints at the end, nor the JSON of `--output-file`";
     let document = json(output.text, is_result).map_err(|problem| format!("{layouts}: {problem}"))?;
     if !is_result(&document.value) {
@@ -50,16 +57,17 @@ fn of_text(run: &Run<'_>, finished: &str) -> Result<Reported, String> {
     let (before_rate, _) = finished.split_once(" req/s").ok_or("the rate after `finished in` is missing")?;
     let (time, rate) = before_rate.rsplit_once(", ").ok_or("the time after `finished in` is missing")?;
     let requests = run.after("requests:").ok_or("the line `requests:` is missing")?;
-    let count = |line: &str, word: &str| {
-        let mut parts = line.split(',').map(str::trim);
-        parts.find_map(|part| part.strip_suffix(word)?.trim().parse::<u64>().ok())
-    };
+    let (requests, statuses) = (listed(requests), run.after("status codes:").and_then(listed));
+    let count = |name: &str| of(requests.as_deref(), name);
+    let status = |name: &str| of(statuses.as_deref(), name);
     let counts = Counts {
-        total: count(requests, "total"),
-        done: count(requests, "done"),
-        succeeded: count(requests, "succeeded"),
-        failed: count(requests, "failed"),
-        errored: count(requests, "errored"),
+        total: count("total"),
+        started: count("started"),
+        done: count("done"),
+        succeeded: count("succeeded"),
+        failed: count("failed"),
+        errored: count("errored"),
+        statuses: ["2xx", "3xx", "4xx", "5xx"].map(status),
     };
     // Clients are printed for each thread: `4 total client(s)`, before 1.0 `4 concurrent clients`.
     let threads: Vec<&str> = run
@@ -91,6 +99,21 @@ fn of_text(run: &Run<'_>, finished: &str) -> Result<Reported, String> {
         ..Latency::default()
     };
     Ok(reported)
+}
+
+/// The counts of a line and their names: `5 total, 4 done`. None if it has others: a comma may stand between digits.
+fn listed(line: &str) -> Option<Vec<(&str, u64)>> {
+    let part = |part| {
+        let (count, name) = str::trim(part).split_once(' ')?;
+        Some((name.trim(), count.parse().ok()?))
+    };
+    line.split(',').map(part).collect()
+}
+
+/// The count with this name.
+fn of(counts: Option<&[(&str, u64)]>, name: &str) -> Option<u64> {
+    let (_, count) = counts?.iter().find(|(one, _)| *one == name)?;
+    Some(*count)
 }
 
 /// Numbers and their units, added up: `2 sec, 515 millisec and 123 microsec`, or `2.00s`.
@@ -138,19 +161,28 @@ fn of_json(document: Document) -> Reported {
     let count = |name: &str| count_at(result, &measured(name));
     let counts = Counts {
         total: count("requests/total"),
+        started: count("requests/started"),
         done: count("requests/done"),
         succeeded: count("requests/succeeded"),
         failed: count("requests/failed"),
         errored: count("requests/errored"),
+        statuses: ["2xx", "3xx", "4xx", "5xx"].map(|name| count(&format!("status_codes/{name}"))),
     };
     let us = |name: &str| {
         at(result, &measured(&format!("performance/request/{name}"))).map(|seconds| seconds * 1e6)
     };
     let reported = counts.reported();
+    let rate = at(result, &measured("request_per_second"));
     // In a run of some time, the duration has the warm-up in it, and the rate has not.
+    let has_warm_up = |seconds: &f64| {
+        counts.done.zip(rate).is_some_and(|(done, rate)| done as f64 * MOST_ROUNDING < rate * seconds)
+    };
+    let seconds = at(result, &measured("duration"));
+    let mut unread = document.notes;
+    unread.extend(seconds.filter(has_warm_up).map(|_| "the duration without the warm-up".to_owned()));
     Reported {
-        rate: at(result, &measured("request_per_second")),
-        seconds: at(result, &measured("duration")),
+        rate,
+        seconds: seconds.filter(|seconds| !has_warm_up(seconds)),
         latency: Latency {
             min_us: us("min"),
             mean_us: us("mean"),
@@ -160,30 +192,40 @@ fn of_json(document: Document) -> Reported {
             max_us: us("max"),
             ..Latency::default()
         },
-        unread: document.notes,
+        unread,
         ..reported
     }
 }
 
 /// Its counters: <https://github.com/nghttp2/nghttp2/blob/master/src/h2load.cc>. `succeeded` are complete responses with a status of
 /// 2xx or 3xx; `failed` are all others, with those that were not issued. `errored` are failed ones without a complete response, and
-/// `timeout` some of these. `done` are those that ended with a response or without one.
+/// `timeout` some of these. `done` are those that ended with a response or without one. A status counts once its headers are there, of
+/// streams that break off later, too.
 #[derive(Clone, Copy)]
 struct Counts {
     total: Option<u64>,
+    started: Option<u64>,
     done: Option<u64>,
     succeeded: Option<u64>,
     failed: Option<u64>,
     errored: Option<u64>,
+    /// Of 2xx, 3xx, 4xx and 5xx.
+    statuses: [Option<u64>; 4],
 }
 
 impl Counts {
     fn reported(self) -> Reported {
-        let sum = |what: &'static str, parts: Option<u64>, whole: Option<u64>| {
-            Some(Sum { what, parts: parts?, whole: whole?, is_all: false })
-        };
-        let both = self.succeeded.zip(self.failed).map(|(one, other)| one.saturating_add(other));
-        let sums = [sum("succeeded and failed", both, self.total), sum("errored", self.errored, self.failed)];
+        let some = |what, parts: Option<u64>, whole: Option<u64>| Some(Sum::some(what, parts?, whole?));
+        let of = |counts: &[Option<u64>]| counts.iter().copied().collect::<Option<Vec<u64>>>().map(sum);
+        let [ok, moved, ..] = self.statuses;
+        let both = of(&[self.succeeded, self.failed]);
+        let sums = [
+            some("succeeded and failed", both, self.total),
+            some("done, by success and failure", self.done, both),
+            some("errored", self.errored, self.failed),
+            some("succeeded, by status", self.succeeded, of(&[ok, moved])),
+            some("with a status, by those started", of(&self.statuses), self.started),
+        ];
         // The rate counts complete responses of any status.
         let rated = self.succeeded.zip(self.done);
         Reported {
@@ -205,6 +247,59 @@ mod tests {
     fn output_is_read() {
         let text = include_str!("../../recorded/h2load.txt");
         insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+    }
+
+    #[test]
+    fn counts_with_grouped_digits_are_not_read() {
+        assert_eq!(listed("5 total, 4 done"), Some(vec![("total", 5), ("done", 4)]));
+        for line in ["20,000 total, 20,000 done", "20 000 total, 5", "5 total, 4", ""] {
+            assert_eq!(of(listed(line).as_deref(), "total").filter(|count| *count < 20_000), None, "{line}");
+        }
+        let text = include_str!("../../recorded/h2load.txt").replace("1920", "1,920");
+        let reported = read(&Output::of(&text)).unwrap();
+        assert_eq!((reported.answered, reported.failed), (None, None));
+    }
+
+    #[test]
+    fn statuses_and_successes_are_those_of_the_same_requests() {
+        let broken = |from: &str, to: &str| {
+            let text = include_str!("../../recorded/h2load.txt").replace(from, to);
+            let sums = read(&Output::of(&text)).unwrap().sums;
+            sums.into_iter()
+                .filter(|sum| sum.parts > sum.whole.at_most)
+                .map(|sum| sum.what)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(broken("1920 2xx", "1920 2xx"), [""; 0]);
+        assert_eq!(broken("1920 2xx, 0 3xx, 0 4xx", "0 2xx, 0 3xx, 1920 4xx"), ["succeeded, by status"]);
+        assert_eq!(broken("0 5xx", "900 5xx"), ["with a status, by those started"]);
+        assert_eq!(broken("1920 succeeded", "20 succeeded"), ["done, by success and failure"]);
+    }
+
+    #[test]
+    fn a_text_and_a_file_are_two_runs() {
+        let (text, file) = (
+            include_str!("../../recorded/h2load.txt"),
+            include_str!("../../failures/h2load-1.69-output-file.json"),
+        );
+        for both in [format!("{text}{file}"), format!("{file}\n{text}")] {
+            assert!(
+                read(&Output::of(&both)).unwrap_err().starts_with("it has 2 runs, which begin in lines ")
+            );
+        }
+    }
+
+    #[test]
+    fn the_warm_up_of_a_file_is_not_its_duration() {
+        let text =
+            include_str!("../../failures/h2load-1.69-output-file.json").replace("0.50012,", "10.50012,");
+        let reported = read(&Output::of(&text)).unwrap();
+        assert_eq!((reported.seconds, reported.rate), (None, Some(1_799.57)));
+        assert!(
+            reported.unread.contains(&"the duration without the warm-up".to_owned()),
+            "{:?}",
+            reported.unread
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use hoptax_result::{CountRange, Latency};
 
 use super::{command_line, words};
 use crate::run::Run;
-use crate::text::{number, sum, time_us};
+use crate::text::{count, number, sum, time_us};
 use crate::{Output, Reported, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -42,7 +42,8 @@ const MARKS: [&str; 9] = [
 const KEPT: u64 = 1_000_000;
 
 /// Reads the summary. Each request has a status or an error: <https://github.com/rakyll/hey/blob/master/requester/report.go>. It keeps
-/// the times and statuses of the first million responses, but counts all in its rate, and adds all times up for the mean.
+/// the times and statuses of the first million responses, but counts all in its rate, and adds all times up for the mean. Errors are the
+/// last of all and printed only if there were some, so the rate and the duration tell whether some are lost.
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let run = Run::only(output.text, &MARKS)?;
     if run.find(|line| line.starts_with("response-time,").then_some(())).is_some() {
@@ -50,19 +51,24 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
             "it is the table of `-o csv`; the summary is read that hey prints without `-o`".to_owned()
         );
     }
-    let rate = run
-        .number("Requests/sec:")
-        .ok_or("`Requests/sec:` is missing; the summary is read that hey prints")?;
+    let rate = run.needed("Requests/sec:", number, "the summary is read that hey prints")?;
     let seconds = run.after("Total:").and_then(time_us).map(|us| us / 1e6);
-    let Counts { answered, failed, kept } = Counts::of(&run);
+    let counts = Counts::of(&run);
+    let Counts { answered, failed, kept } = counts.unwrap_or_default();
     let all = seconds.map(|seconds| (rate * seconds).round() as u64);
     let counted = answered.saturating_add(failed);
     // Responses beyond the first million.
     let more = all.map_or(0, |all| all.saturating_sub(counted)).min(if kept >= KEPT { u64::MAX } else { 0 });
-    let has_statuses = run.after("Status code distribution:").is_some() || failed > 0;
+    // Without the duration, it is not known whether these are all.
+    let has_statuses = (run.after("Status code distribution:").is_some() || failed > 0)
+        && counts.is_some()
+        && seconds.is_some();
     let range = |count: u64| CountRange { at_least: count, at_most: count.saturating_add(more) };
     let time = |name: &str| run.after(name).and_then(time_us);
     let mut unread = Vec::new();
+    if counts.is_none() {
+        unread.push("numbers of responses by status, one of which is none that can be read".to_owned());
+    }
     if more > 0 {
         unread
             .push(format!("status and time of about {more} responses: it keeps those of the first million"));
@@ -93,6 +99,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
 }
 
 /// Requests by their outcome.
+#[derive(Clone, Copy, Default)]
 struct Counts {
     answered: u64,
     failed: u64,
@@ -101,7 +108,8 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(run: &Run<'_>) -> Self {
+    /// None if one of the counts cannot be read.
+    fn of(run: &Run<'_>) -> Option<Self> {
         let bracketed = |line: &'_ str| -> Option<(String, String)> {
             let (inner, rest) = line.strip_prefix('[')?.split_once(']')?;
             Some((inner.to_owned(), rest.trim().to_owned()))
@@ -109,15 +117,16 @@ impl Counts {
         let mut counts = Self { answered: 0, failed: 0, kept: 0 };
         // A line has a status and its count, or the count of an error and its text.
         for (status, rest) in run.below("Status code distribution:").map_while(bracketed) {
-            let count = number(&rest).unwrap_or_default() as u64;
+            let count = count(&rest)?;
             counts.kept = counts.kept.saturating_add(count);
             let is_answered = status.parse().is_ok_and(|status: u16| (100..400).contains(&status));
             let total = if is_answered { &mut counts.answered } else { &mut counts.failed };
             *total = total.saturating_add(count);
         }
-        let errors = run.below("Error distribution:").map_while(bracketed);
+        // An error may have several lines, some of them empty.
+        let errors = run.behind("Error distribution:").filter_map(bracketed);
         counts.failed = sum(errors.filter_map(|(count, _)| count.parse().ok()).chain([counts.failed]));
-        counts
+        Some(counts)
     }
 }
 
@@ -142,12 +151,17 @@ mod tests {
 
     #[test]
     fn errors_count_as_failed() {
-        let text = "Summary:\n  Requests/sec:\t956.2871\n\nStatus code distribution:\n  [200]\t1920 responses\n  [503]\t7 responses\n\n\
-                    Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": dial tcp: connect: connection refused\n  \
+        let text = "Summary:\n  Total:\t2.0 secs\n  Requests/sec:\t986\n\nStatus code distribution:\n  [200]\t1920 responses\n  [503]\t7 responses\n\n\
+                    Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": malformed header: X-A\n\nbar\n  \
                     [40]\tGet \"http://127.0.0.1:1\": [200] of 3 responses\n\n";
-        let reported = (TOOL.read)(&Output::of(text)).unwrap();
+        let of =
+            |text: &str| (TOOL.read)(&Output::of(text)).map(|reported| (reported.answered, reported.failed));
         let exactly = |count| Some(CountRange::exactly(count));
-        assert_eq!((reported.answered, reported.failed), (exactly(1_920), exactly(52)));
+        assert_eq!(of(text), Ok((exactly(1_920), exactly(52))));
+        // Nothing tells whether errors are lost, or how many responses there were.
+        assert_eq!(of(&text.replace("  Total:\t2.0 secs\n", "")), Ok((None, None)));
+        assert_eq!(of(&text.replace("1920", "1,920")), Ok((None, None)));
+        assert!(of(&text.replace("986", "1,986")).unwrap_err().contains("but `1,986`"));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) const TOOL: Tool = Tool {
     script: None,
     read: |output| {
         let is_result = |value: &Value| value.get("book").is_some() && value.get("latency").is_some();
-        let Document { value: result, notes } = json(output.result(), is_result)?;
+        let Document { value: result, notes, .. } = json(output.result(), is_result)?;
         if !is_result(&result) {
             return Err(
                 "`book` or `latency` is missing; the result of `hoptax load --json` is read".to_owned()

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::command_line;
 use crate::document::{Document, json};
-use crate::text::{at, count_at};
+use crate::text::{at, count_at, needed_count, part};
 use crate::{Output, RESULT, Reported, SCRIPT, Sum, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -109,11 +109,16 @@ impl<'v> Metrics<'v> {
 
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let is_result = |value: &Value| !Metrics { result: value }.names().is_empty();
-    let Document { value: result, notes } =
+    let Document { value: result, notes, .. } =
         json(output.result(), is_result).map_err(|problem| format!("{problem}; {LAYOUTS}"))?;
     let metrics = Metrics { result: &result };
-    let requests = metrics.count("http_reqs", "count").ok_or_else(|| lacking(&metrics))?;
-    let Counts { answered, failed, sum } = Counts::of(&metrics, requests);
+    let requests = match metrics.values("http_reqs").filter(|values| values.get("count").is_some()) {
+        Some(values) => {
+            needed_count(values, "/count").map_err(|problem| format!("of `http_reqs`, {problem}"))?
+        }
+        None => return Err(lacking(&metrics)),
+    };
+    let Counts { answered, failed, sums } = Counts::of(&metrics, requests);
     let rate = metrics.number("http_reqs", "rate");
     let seconds = at(&result, "/state/testRunDurationMs")
         .map(|ms| ms / 1e3)
@@ -139,18 +144,19 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
             max_us: us("max"),
             ..Latency::default()
         },
-        sums: sum.into_iter().collect(),
+        sums,
         unread: notes,
         ..Reported::default()
     })
 }
 
 /// Requests by their outcome. `http_req_failed` counts as `passes` (`matches`) the requests that failed, and as `fails` the others. k6
-/// before 0.31 does not have it, and `setResponseCallback` ends it: then the outcome of the requests beyond it is not known.
+/// before 0.31 does not have it, and `setResponseCallback` ends it: then the outcome of the requests beyond it is not known. Its share is
+/// that of the requests that failed, whichever way the counts are called.
 struct Counts {
     answered: CountRange,
     failed: CountRange,
-    sum: Option<Sum>,
+    sums: Vec<Sum>,
 }
 
 impl Counts {
@@ -160,20 +166,28 @@ impl Counts {
             let (matches, total) = (count("matches")?, count("total")?);
             Some((total.checked_sub(matches)?, matches))
         };
-        // Some scripts keep only the share.
-        let of_share = || {
-            let share =
-                ["rate", "value"].into_iter().find_map(|name| metrics.number("http_req_failed", name))?;
-            let failed = (requests as f64 * share).round() as u64;
-            Some((requests.checked_sub(failed)?, failed))
+        let share = ["rate", "value"].into_iter().find_map(|name| metrics.number("http_req_failed", name));
+        let Some((answered, failed)) = count("fails").zip(count("passes")).or_else(of_layout) else {
+            // Some scripts keep only the share.
+            let failed = share.and_then(|share| part(requests, share));
+            let failed = failed.unwrap_or(CountRange { at_least: 0, at_most: requests });
+            let answered = CountRange {
+                at_least: requests.saturating_sub(failed.at_most),
+                at_most: requests.saturating_sub(failed.at_least),
+            };
+            return Self { answered, failed, sums: Vec::new() };
         };
-        let by_count = count("fails").zip(count("passes"));
-        let (answered, failed) = by_count.or_else(of_layout).or_else(of_share).unwrap_or_default();
         let known = answered.saturating_add(failed);
         let more = requests.saturating_sub(known);
         let range = |count: u64| CountRange { at_least: count, at_most: count.saturating_add(more) };
-        let sum = Sum { what: "with an outcome", parts: known, whole: requests, is_all: false };
-        Self { answered: range(answered), failed: range(failed), sum: Some(sum) }
+        let by_share = share.filter(|_| known > 0).and_then(|share| part(known, share));
+        let by_share = by_share.map(|whole| Sum {
+            what: "failed by count, by the share of failures",
+            parts: failed,
+            whole,
+        });
+        let sums = [Some(Sum::some("with an outcome", known, requests)), by_share];
+        Self { answered: range(answered), failed: range(failed), sums: sums.into_iter().flatten().collect() }
     }
 }
 
@@ -205,9 +219,33 @@ mod tests {
     #[test]
     fn a_share_of_failures_is_their_number() {
         let text = r#"{"metrics": {"http_reqs": {"values": {"count": 1200}}, "http_req_failed": {"values": {"rate": 0.95}}}}"#;
-        let reported = read(&Output::of(text)).unwrap();
-        let exactly = |count| Some(CountRange::exactly(count));
-        assert_eq!((reported.answered, reported.failed), (exactly(60), exactly(1_140)));
+        let of = |share: &str| {
+            let reported = read(&Output::of(&text.replace("0.95", share))).unwrap();
+            [reported.answered, reported.failed]
+                .map(|range| range.map(|range| (range.at_least, range.at_most)))
+        };
+        // As many as its digits tell.
+        assert_eq!(of("0.95"), [Some((54, 66)), Some((1_134, 1_146))]);
+        assert_eq!(of("0.9508333333333333"), [Some((59, 59)), Some((1_141, 1_141))]);
+        assert_eq!(of("1.5"), [Some((0, 1_200)), Some((0, 1_200))]);
+    }
+
+    #[test]
+    fn a_share_of_failures_that_is_that_of_the_others_contradicts_their_number() {
+        let is_broken = |share: &str| {
+            let text = format!(
+                r#"{{"metrics": {{"http_reqs": {{"count": 1200}}, "http_req_failed": {{"value": {share}, "passes": 60, "fails": 1140}}}}}}"#
+            );
+            let sums = read(&Output::of(&text)).unwrap().sums;
+            sums.iter().any(|sum| sum.parts < sum.whole.at_least || sum.whole.at_most < sum.parts)
+        };
+        assert_eq!((is_broken("0.05"), is_broken("0.95"), is_broken("0.1")), (false, true, false));
+    }
+
+    #[test]
+    fn a_negative_number_of_requests_is_named() {
+        let problem = read(&Output::of(r#"{"metrics": {"http_reqs": {"count": -5}}}"#)).unwrap_err();
+        assert_eq!(problem, "of `http_reqs`, `count` is -5, which is no number of requests");
     }
 
     #[test]

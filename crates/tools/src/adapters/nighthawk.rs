@@ -8,10 +8,10 @@ use hoptax_yaml::Placed;
 use serde_json::{Value, json};
 
 use super::{command_line, fortio};
-use crate::document::{Document, json as parse_json};
+use crate::document::{Document, json as parse_json, several};
 use crate::run::Run;
 use crate::text::{at, count_at, sum, text_at};
-use crate::{Output, Reported, Tool};
+use crate::{Output, Reported, Sum, Tool};
 
 /// Its latency statistic.
 const LATENCY: &str = "benchmark_http_client.request_to_response";
@@ -61,18 +61,32 @@ const LAYOUTS: &str =
 
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let text = output.result();
-    if console::is_console(text) {
-        return console::read(text);
-    }
-    let is_yaml = |line: &&str| line.starts_with("results:");
-    if text.lines().any(|line| is_yaml(&line)) {
-        Run::only(text, &["results:"])?;
-        return read_output(&yaml(text)?, output.statistic);
-    }
     let is_result = |value: &Value| {
         ["DurationHistogram", "results"].iter().any(|name| value.get(name).is_some()) || has_times(value)
     };
-    let Document { value: result, notes } =
+    let yaml_line =
+        (1..).zip(text.lines()).find(|(_, line)| line.starts_with("results:")).map(|(number, _)| number);
+    let (text_line, yaml_line) = (console::line(text), yaml_line);
+    if text_line.is_some() || yaml_line.is_some() {
+        // Each form is that of a run of its own.
+        let json_line = parse_json(text, is_result)
+            .ok()
+            .filter(|document| is_result(&document.value))
+            .map(|one| one.line);
+        let mut lines: Vec<usize> = [text_line, yaml_line, json_line].into_iter().flatten().collect();
+        lines.sort_unstable();
+        if lines.len() > 1 {
+            return Err(several("runs", &lines));
+        }
+    }
+    if text_line.is_some() {
+        return console::read(text);
+    }
+    if yaml_line.is_some() {
+        Run::only(text, &["results:"])?;
+        return read_output(&yaml(text)?, output.statistic);
+    }
+    let Document { value: result, notes, .. } =
         parse_json(text, is_result).map_err(|problem| format!("{problem}; {LAYOUTS}"))?;
     let reported = if result.get("DurationHistogram").is_some() {
         fortio_form(&result)
@@ -95,14 +109,14 @@ fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, Stri
     let latency = statistics
         .and_then(|all| meant(all, statistic))
         .ok_or_else(|| missing(statistics.map_or(&[], Vec::as_slice), statistic))?;
-    let counters = global.get("counters").and_then(Value::as_array);
-    let counter = |name: &str| {
-        let one = counters?.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name))?;
-        count_at(one, "/value")
-    };
+    let counters = global.get("counters").and_then(Value::as_array).into_iter().flatten();
+    let counters: Vec<Counter<'_>> = counters
+        .filter_map(|one| Some(Counter::new(one.get("name")?.as_str()?, count_at(one, "/value"))))
+        .collect();
     let seconds = global.get("execution_duration").and_then(seconds);
     let samples = count_at(latency, "/count");
-    let Counts { answered, failed } = Counts::of(counters.is_some().then_some(counter), samples);
+    let of_responses = samples.filter(|_| latency.get("id").and_then(Value::as_str) == Some(LATENCY));
+    let Counts { answered, failed, sums } = Counts::of(&counters, samples, of_responses);
     let us = |name: &str| latency.get(name).and_then(self::seconds).map(|seconds| seconds * 1e6);
     // Rate and connections are those of each worker.
     let is_worker = |one: &&Value| {
@@ -136,6 +150,7 @@ fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, Stri
             max_us: us("max"),
             ..Latency::default()
         },
+        sums,
         ..Reported::default()
     })
 }
@@ -150,30 +165,65 @@ fn exact(count: Option<CountRange>) -> Option<u64> {
 struct Counts {
     answered: Option<CountRange>,
     failed: Option<CountRange>,
+    sums: Vec<Sum>,
 }
 
 impl Counts {
-    /// From the counters of the benchmark, if there are any, and the number of responses.
-    fn of(counter: Option<impl Fn(&str) -> Option<u64>>, samples: Option<u64>) -> Self {
-        let Some(counter) = counter else {
-            // Without counters, a response may have any status.
+    /// From the counters of the benchmark, if there are any, and the number of samples of the statistic that is read, of which
+    /// `of_responses` are those of the latency of responses.
+    fn of(counters: &[Counter<'_>], samples: Option<u64>, of_responses: Option<u64>) -> Self {
+        let own: Vec<&Counter<'_>> =
+            counters.iter().filter(|counter| counter.of_benchmark().is_some()).collect();
+        // Without counters, or if one cannot be read, a response may have any status.
+        if own.is_empty() || own.iter().any(|counter| counter.count.is_none()) {
             let answered = samples.map(|samples| CountRange { at_least: 0, at_most: samples });
-            return Self { answered, failed: None };
-        };
-        let of = |names: &[&str]| {
-            let counts = names.iter().filter_map(|name| counter(&format!("benchmark.{name}")));
-            CountRange::exactly(sum(counts))
-        };
-        Self {
-            answered: Some(of(&["http_1xx", "http_2xx", "http_3xx"])),
-            failed: Some(of(&[
-                "http_4xx",
-                "http_5xx",
-                "http_xxx",
-                "stream_resets",
-                "pool_connection_failure",
-            ])),
+            return Self { answered, failed: None, sums: Vec::new() };
         }
+        let of = |names: &[&str]| {
+            let counts =
+                own.iter().filter(|counter| counter.of_benchmark().is_some_and(|name| names.contains(&name)));
+            sum(counts.filter_map(|counter| counter.count))
+        };
+        let answered = of(&["http_1xx", "http_2xx", "http_3xx"]);
+        let refused = of(&["http_4xx", "http_5xx", "http_xxx"]);
+        let without = of(&["stream_resets", "pool_connection_failure"]);
+        let (responses, failed) = (answered.saturating_add(refused), refused.saturating_add(without));
+        let samples = of_responses.unwrap_or(responses);
+        // Of the warm-up, responses have no time. Hoptax exports the times of answered requests only.
+        let tolerated = (samples as f64 * WARM_UP).ceil() as u64 + FEWEST_OF_WARM_UP;
+        let timed = if answered.abs_diff(samples) <= tolerated { answered } else { responses };
+        let whole = CountRange { at_least: 0, at_most: samples.saturating_add(tolerated) };
+        // Samples without a status had any.
+        let more = samples.saturating_sub(responses.saturating_add(tolerated));
+        let more = if more > 0 { samples.saturating_sub(responses) } else { 0 };
+        let range = |count: u64| Some(CountRange { at_least: count, at_most: count.saturating_add(more) });
+        Self {
+            answered: range(answered),
+            failed: range(failed),
+            sums: vec![Sum { what: "responses by status, by their times", parts: timed, whole }],
+        }
+    }
+}
+
+/// The share of responses, and the fewest, that may be those of the warm-up.
+const WARM_UP: f64 = 0.01;
+const FEWEST_OF_WARM_UP: u64 = 16;
+
+/// A counter of its output; none where its value is no count.
+struct Counter<'a> {
+    name: &'a str,
+    count: Option<u64>,
+}
+
+impl<'a> Counter<'a> {
+    /// Before 2020, names begin with `client.`.
+    fn new(name: &'a str, count: Option<u64>) -> Self {
+        Self { name: name.strip_prefix("client.").unwrap_or(name), count }
+    }
+
+    /// Its name, if it is one of the benchmark.
+    fn of_benchmark(&self) -> Option<&'a str> {
+        self.name.strip_prefix("benchmark.")
     }
 }
 
@@ -262,6 +312,64 @@ mod tests {
 
     fn read(text: &str) -> Result<Reported, String> {
         (TOOL.read)(&Output::of(text))
+    }
+
+    /// A run with a thousand samples of latency and these counters.
+    fn with(counters: &[(&str, &str)]) -> Reported {
+        let counters =
+            counters.iter().map(|(name, value)| json!({"name": name, "value": value})).collect::<Vec<_>>();
+        let latency = json!({"id": LATENCY, "count": "1000", "mean": "0.002s"});
+        let result = json!({"results": [{"name": "global", "statistics": [latency], "counters": counters}]});
+        read(&result.to_string()).unwrap()
+    }
+
+    #[test]
+    fn counters_of_earlier_releases_are_read_and_without_any_no_status_is_known() {
+        let range = |at_least, at_most| Some(CountRange { at_least, at_most });
+        let counts = |counters: &[(&str, &str)]| {
+            let reported = with(counters);
+            (reported.answered, reported.failed)
+        };
+        let old = [
+            ("client.benchmark.http_2xx", "100"),
+            ("client.benchmark.http_5xx", "900"),
+            ("client.upstream_cx_total", "5"),
+        ];
+        assert_eq!(counts(&old), (range(100, 100), range(900, 900)));
+        let none = (range(0, 1_000), None);
+        for counters in
+            [&[][..], &old[2..], &[("benchmark.http_2xx", "-1")], &[("benchmark.http_2xx", "1,000")]]
+        {
+            assert_eq!(counts(counters), none, "{counters:?}");
+        }
+    }
+
+    #[test]
+    fn statuses_and_samples_are_those_of_the_same_responses() {
+        let is_broken = |of: &Reported| of.sums.iter().any(|sum| sum.whole.at_most < sum.parts);
+        // Two responses of the warm-up.
+        let sound = with(&[("benchmark.http_2xx", "1002")]);
+        assert_eq!((sound.answered, is_broken(&sound)), (Some(CountRange::exactly(1_002)), false));
+        assert!(is_broken(&with(&[("benchmark.http_2xx", "5000")])));
+        let cut = with(&[("benchmark.http_2xx", "100"), ("upstream_rq_total", "1000")]);
+        assert_eq!(cut.answered, Some(CountRange { at_least: 100, at_most: 1_000 }));
+        assert_eq!((cut.failed, is_broken(&cut)), (Some(CountRange { at_least: 0, at_most: 900 }), false));
+    }
+
+    #[test]
+    fn runs_in_two_forms_are_refused() {
+        let forms = [
+            include_str!("../../recorded/nighthawk.json"),
+            include_str!("../../recorded/nighthawk.txt"),
+            include_str!("../../recorded/nighthawk.yaml"),
+        ];
+        for (first, second) in [(0, 1), (1, 0), (0, 2), (1, 2), (2, 1)] {
+            let problem = read(&format!("{}\n{}", forms[first], forms[second])).unwrap_err();
+            assert!(
+                problem.starts_with("it has 2 runs, which begin in lines "),
+                "{first} {second}: {problem}"
+            );
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     let is_result = |value: &Value| value.pointer("/summary/requestsPerSec").is_some();
     let layout =
         "the JSON is read that oha prints with `--output-format json`, in earlier releases with `--json`";
-    let Document { value: result, notes } =
+    let Document { value: result, notes, .. } =
         json(output.result(), is_result).map_err(|problem| format!("{problem}; {layout}"))?;
     if !is_result(&result) {
         return Err(format!("`summary.requestsPerSec` is missing; {layout}"));

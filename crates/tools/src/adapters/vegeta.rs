@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::words;
 use crate::document::{Document, json};
-use crate::text::{at, count_at, counts_at, sum, text_at};
+use crate::text::{at, counts_at, needed_count, part, sum, text_at};
 use crate::{Output, RESULT, Reported, Sum, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -45,10 +45,12 @@ pub(super) const TOOL: Tool = Tool {
 fn read(output: &Output<'_>) -> Result<Reported, String> {
     let is_result = |value: &Value| value.get("requests").is_some() && value.get("latencies").is_some();
     let layout = "the JSON of `vegeta report -type json` is read, and neither its text nor `vegeta encode`";
-    let Document { value: result, notes } =
+    let Document { value: result, notes, .. } =
         json(output.result(), is_result).map_err(|problem| format!("{problem}; {layout}"))?;
-    let requests = count_at(&result, "/requests").filter(|_| is_result(&result));
-    let requests = requests.ok_or_else(|| format!("`requests` or `latencies` is missing; {layout}"))?;
+    if !is_result(&result) {
+        return Err(format!("`requests` or `latencies` is missing; {layout}"));
+    }
+    let requests = needed_count(&result, "/requests")?;
     let us = |name: &str| at(&result, &format!("/latencies/{name}")).map(|ns| ns / 1e3);
     let statuses = counts_at(&result, "/status_codes");
     let share = at(&result, "/success");
@@ -56,23 +58,18 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     let by_status = statuses
         .as_ref()
         .map(|all| sum(all.iter().filter(|(status, _)| is_success(status)).map(|(_, count)| *count)));
-    let by_share = share.map(|share| (requests as f64 * share).round() as u64);
+    let by_share = share.and_then(|share| part(requests, share));
     let mut sums = Vec::new();
     if let Some(all) = &statuses {
         let parts = sum(all.iter().map(|(_, count)| *count));
-        sums.push(Sum { what: "with a status code", parts, whole: requests, is_all: true });
+        sums.push(Sum::all("with a status code", parts, requests));
     }
     if let (Some(parts), Some(whole)) = (by_status, by_share) {
-        sums.push(Sum {
-            what: "successes by status code, by the share of successes",
-            parts,
-            whole,
-            is_all: true,
-        });
+        sums.push(Sum { what: "successes by status code, by the share of successes", parts, whole });
     }
     // Without either, nothing is known of the outcomes.
-    let answered =
-        by_status.or(by_share).map_or(CountRange { at_least: 0, at_most: requests }, CountRange::exactly);
+    let answered = by_status.map(CountRange::exactly).or(by_share);
+    let answered = answered.unwrap_or(CountRange { at_least: 0, at_most: requests });
     let failed = CountRange {
         at_least: requests.saturating_sub(answered.at_most),
         at_most: requests.saturating_sub(answered.at_least),
@@ -106,6 +103,16 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_without_statuses_is_known_by_its_digits_and_a_negative_number_is_none() {
+        let text = r#"{"latencies": {}, "requests": 2000, "success": 0.99}"#;
+        let reported = (TOOL.read)(&Output::of(text)).unwrap();
+        assert_eq!(reported.answered, Some(CountRange { at_least: 1_970, at_most: 1_990 }));
+        assert_eq!(reported.failed, Some(CountRange { at_least: 10, at_most: 30 }));
+        let problem = (TOOL.read)(&Output::of(&text.replace("2000", "-5"))).unwrap_err();
+        assert_eq!(problem, "`requests` is -5, which is no number of requests");
+    }
 
     #[test]
     fn output_is_read() {

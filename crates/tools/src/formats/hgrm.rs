@@ -6,9 +6,9 @@
 use hoptax_result::{CountRange, ImportedRange, Latency, LoadResult};
 
 use super::judgement::Judgement;
-use crate::Reported;
 use crate::document::several;
 use crate::text::number;
+use crate::{Reported, Sum};
 
 /// Percentiles of results.
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
@@ -47,6 +47,11 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
         let value = footers.find_map(|part| part.split_once('=').filter(|(one, _)| one.trim() == name))?.1;
         number(value.trim())
     };
+    let total = footer("Total count").map(|count| count as u64);
+    // The last line of a distribution has all times, so one that was cut off has other quantiles.
+    if total.is_none() && last.quantile < 1.0 {
+        return Err(format!("its end is missing: its last line is that of the quantile {}", last.quantile));
+    }
     let us = |name: &str| footer(name).map(|ms| ms * 1e3);
     let bucket = |percentile: f64| {
         let quantile = percentile / 100.0;
@@ -62,7 +67,11 @@ pub fn import_hgrm(text: &str) -> Result<LoadResult, String> {
     let buckets = PERCENTILES.map(bucket);
     let [p50_us, p90_us, p99_us, p99_9_us] = buckets.map(|bucket| bucket.map(|bucket| bucket.high_us));
     let reported = Reported {
-        answered: Some(CountRange::exactly(footer("Total count").map_or(last.count, |count| count as u64))),
+        answered: Some(CountRange::exactly(last.count)),
+        sums: total
+            .map(|total| Sum::all("times up to its last line", last.count, total))
+            .into_iter()
+            .collect(),
         latency: Latency {
             mean_us: us("Mean"),
             standard_deviation_us: us("StdDeviation"),
@@ -121,6 +130,28 @@ mod tests {
     }
 
     #[test]
+    fn times_of_another_program_may_be_those_of_failed_requests() {
+        let answered = |text: &str| import_hgrm(text).unwrap().imported.unwrap().answered;
+        assert_eq!(answered(TEXT), Some(CountRange { at_least: 0, at_most: 100 }));
+        let own = import_hgrm(&format!("{TEXT}# verdict: sound\n")).unwrap();
+        assert_eq!((own.book.answered, own.imported.unwrap().answered), (100, None));
+    }
+
+    #[test]
+    fn a_distribution_that_was_cut_off_is_refused_or_has_no_count() {
+        let (cut, _) = TEXT.split_once("       0.900 ").unwrap();
+        assert_eq!(
+            import_hgrm(cut).unwrap_err(),
+            "its end is missing: its last line is that of the quantile 0.9875"
+        );
+        let without_footer = TEXT.split_once("#[Mean").unwrap().0;
+        assert_eq!(import_hgrm(without_footer).unwrap().latency.service.count, 100);
+        let contradicting = import_hgrm(&TEXT.replace("          100]", "          200]")).unwrap();
+        assert!(contradicting.findings[0].message.contains("do not add up"), "{:?}", contradicting.findings);
+        assert_eq!(contradicting.imported.unwrap().answered, None);
+    }
+
+    #[test]
     fn a_quantile_at_the_count_of_an_earlier_line_is_its_value() {
         let mut times = histogram();
         times.record(55_801_020_416).unwrap();
@@ -158,7 +189,7 @@ mod tests {
             }
             let load = import_hgrm(&percentile_distribution(&times)).unwrap();
             let service = load.latency.service;
-            prop_assert_eq!(load.book.answered, times_ns.len() as u64);
+            prop_assert_eq!(service.count, times_ns.len() as u64);
             // Values are printed in steps of 1 us.
             let is_near = |us: Option<f64>, ns: f64| us.is_some_and(|us| (us - ns / 1e3).abs() <= 0.51 + 1e-9 * us);
             prop_assert!(is_near(service.mean_us, times.mean()), "{:?}", service);

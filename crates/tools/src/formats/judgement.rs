@@ -1,9 +1,10 @@
 //! The judgement of a load, in files of hoptax that hold more times than the result of the load supports.
 //!
-//! These files hold the times of answered requests. The result behind them withholds quantiles, or knows lower bounds of them because
-//! other requests had no response. An imported result must not state them either.
+//! Files of hoptax hold the times of answered requests, and a verdict. The result behind them withholds quantiles, or knows lower bounds
+//! of them because other requests had no response. An imported result must not state them either. Files of other programs hold times,
+//! and nothing tells which of these are times of failed requests.
 
-use hoptax_result::{Finding, Latency, LoadResult, Measured, Severity, Verdict};
+use hoptax_result::{CountRange, Finding, Latency, LoadResult, Measured, Severity, Verdict};
 
 use crate::import::quantiles;
 use crate::{Reported, imported};
@@ -11,6 +12,8 @@ use crate::{Reported, imported};
 /// What a file says about the result behind it; nothing if hoptax did not write it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Judgement {
+    /// Whether it has a verdict, as all files of hoptax have.
+    is_of_hoptax: bool,
     is_void: bool,
     /// Names of percentiles, such as `p99.9`.
     withheld: Vec<String>,
@@ -22,10 +25,16 @@ impl Judgement {
     /// From a verdict and lists of percentiles, such as `p99, p99.9`.
     pub(super) fn new(verdict: Option<&str>, withheld: Option<&str>, bounded: Option<&str>) -> Self {
         Self {
+            is_of_hoptax: verdict.is_some(),
             is_void: verdict.is_some_and(is_void),
             withheld: names(withheld.unwrap_or_default()),
             bounded: names(bounded.unwrap_or_default()),
         }
+    }
+
+    /// Of a table that hoptax wrote of a study, whose times are sound and complete.
+    pub(super) fn of_study() -> Self {
+        Self { is_of_hoptax: true, ..Self::default() }
     }
 
     /// From the comments of `hoptax load` and `hoptax export`, which begin with `#`. A text that joins the files of several loads has
@@ -34,7 +43,10 @@ impl Judgement {
         let mut judgement = Self::default();
         for (what, value) in text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(':')) {
             match what {
-                "verdict" => judgement.is_void |= is_void(value),
+                "verdict" => {
+                    judgement.is_of_hoptax = true;
+                    judgement.is_void |= is_void(value);
+                }
                 "withheld in the result" => judgement.withheld.extend(names(value)),
                 "lower bounds in the result" => judgement.bounded.extend(names(value)),
                 _ => {}
@@ -46,6 +58,9 @@ impl Judgement {
     /// The load result of what a file reports, without what the result behind it does not state.
     pub(super) fn import(&self, source: &str, mut reported: Reported, not_reported: &[&str]) -> LoadResult {
         let mut not_reported: Vec<String> = not_reported.iter().map(ToString::to_string).collect();
+        if !self.is_of_hoptax {
+            not_reported.extend(of_any_outcome(&mut reported));
+        }
         if self.is_void {
             reported.latency = Latency::default();
             reported.buckets.clear();
@@ -84,6 +99,14 @@ impl Judgement {
     }
 }
 
+/// Makes the number of answered requests a range, since each time may be that of a request that failed; what is not known then.
+fn of_any_outcome(reported: &mut Reported) -> Option<String> {
+    let count = reported.answered?.at_most;
+    reported.answered = Some(CountRange { at_least: 0, at_most: count });
+    reported.latency.count = count;
+    Some(format!("which of its {count} times are those of failed requests"))
+}
+
 /// The finding that explains the verdict.
 fn of_void_load() -> Finding {
     Finding::new(
@@ -106,7 +129,7 @@ fn names(list: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{CountRange, ImportedRange};
+    use hoptax_result::ImportedRange;
 
     use super::*;
 
@@ -144,7 +167,7 @@ mod tests {
             ("p99.9 p99 p99.9", ["p90".to_owned()].as_slice())
         );
         assert_eq!(Judgement::of_comments("# warn: errors: verdict: void\n"), Judgement::default());
-        assert_eq!(Judgement::new(Some("sound"), None, Some("")), Judgement::default());
+        assert_eq!(Judgement::new(Some("sound"), None, Some("")), Judgement::of_study());
     }
 
     #[test]
@@ -166,6 +189,17 @@ mod tests {
             ]
         );
         assert_eq!(result.verdict, Verdict::Caution);
+    }
+
+    #[test]
+    fn times_of_another_program_may_be_those_of_failed_requests() {
+        let result = Judgement::of_comments("# a comment\n").import("a", reported(), &[]);
+        let imported = result.imported.unwrap();
+        assert_eq!(imported.answered, Some(CountRange { at_least: 0, at_most: 7 }));
+        assert_eq!((result.rate.achieved, result.latency.service.count), (None, 7));
+        assert_eq!(imported.unknown[0], "which of its 7 times are those of failed requests");
+        let own = Judgement::of_comments("# verdict: sound\n").import("a", reported(), &[]);
+        assert_eq!((own.book.answered, own.imported.unwrap().answered), (7, None));
     }
 
     #[test]

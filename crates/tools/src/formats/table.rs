@@ -7,8 +7,9 @@ mod parquet;
 
 use hoptax_result::{CountRange, ImportedRange, Latency, LoadResult};
 
+use super::judgement::Judgement;
 use super::named_or_only;
-use crate::{Reported, imported};
+use crate::Reported;
 pub(super) use csv::read as import_table;
 pub use parquet::csv_of_parquet;
 
@@ -18,6 +19,8 @@ const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 const NUMBERS: [&str; 3] = ["from_us", "to_us", "count"];
 /// The columns that name a distribution.
 const NAMES: [&str; 2] = ["arm", "load"];
+/// A column that no reader needs, and each table of a study has.
+const SHARE: &str = "share";
 
 /// What such a table does not hold.
 const NOT_REPORTED: [&str; 2] =
@@ -52,7 +55,12 @@ impl Bin {
 ///
 /// # Errors
 /// When it is not clear which one is meant, or it has no times: the reason.
-fn distribution(format: &str, bins: &[Bin], name: Option<&str>) -> Result<LoadResult, String> {
+fn distribution(
+    format: &str,
+    judgement: &Judgement,
+    bins: &[Bin],
+    name: Option<&str>,
+) -> Result<LoadResult, String> {
     let mut names: Vec<&str> = bins.iter().map(|bin| bin.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -81,7 +89,7 @@ fn distribution(format: &str, bins: &[Bin], name: Option<&str>) -> Result<LoadRe
         buckets: buckets.into_iter().flatten().collect(),
         ..Reported::default()
     };
-    Ok(imported(format, reported, NOT_REPORTED.map(str::to_owned).to_vec()))
+    Ok(judgement.import(format, reported, &NOT_REPORTED))
 }
 
 /// That a table lacks a column, with those that it has.
@@ -110,7 +118,7 @@ mod tests {
             bin("a under open", 900.0, 1_000.0, 1),
             bin("b under open", 10.0, 20.0, 7),
         ];
-        let result = distribution("csv", &bins, Some("a under open")).unwrap();
+        let result = distribution("csv", &Judgement::of_study(), &bins, Some("a under open")).unwrap();
         assert_eq!(result.book.answered, 100);
         let ranges = result.imported.unwrap().ranges;
         let of = |p: f64| {
@@ -120,9 +128,9 @@ mod tests {
         assert_eq!([of(50.0), of(90.0), of(99.0)], [(100.0, 112.0), (112.0, 126.0), (112.0, 126.0)]);
         // A tenth of its end is not wide.
         assert_eq!(result.latency.service.p99_9_us, Some(1_000.0));
-        let error = distribution("csv", &bins, None).unwrap_err();
+        let error = distribution("csv", &Judgement::of_study(), &bins, None).unwrap_err();
         assert_eq!(error, "it has `a under open` and `b under open`: name one with `--statistic`");
-        let empty = distribution("csv", &[bin("", 1.0, 2.0, 0)], None).unwrap_err();
+        let empty = distribution("csv", &Judgement::default(), &[bin("", 1.0, 2.0, 0)], None).unwrap_err();
         assert_eq!(empty, "`` has no times");
     }
 

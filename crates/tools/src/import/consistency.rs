@@ -2,7 +2,7 @@
 //!
 //! Tools print such numbers: wrk a duration of 307,445,734,491 minutes (wrk#327), and latencies of 0 beside requests (wrk#37).
 
-use hoptax_result::Latency;
+use hoptax_result::{CountRange, Latency};
 
 use crate::Reported;
 
@@ -50,17 +50,23 @@ fn length(reported: &mut Reported) -> Option<String> {
 
 /// Parts are at most what they are part of.
 fn counts(reported: &mut Reported) -> Option<String> {
-    let broken = |sum: &&crate::Sum| sum.parts > sum.whole || (sum.is_all && sum.parts != sum.whole);
+    let broken = |sum: &&crate::Sum| sum.parts < sum.whole.at_least || sum.whole.at_most < sum.parts;
     let sum = reported.sums.iter().find(broken)?;
+    let whole = match sum.whole {
+        CountRange { at_least: 0, at_most } => at_most.to_string(),
+        CountRange { at_least, at_most: u64::MAX } => at_least.to_string(),
+        whole => in_words(whole),
+    };
     let problem = format!(
-        "numbers of answered and failed requests, which do not add up: {} {} of {}",
-        sum.parts, sum.what, sum.whole
+        "numbers of answered and failed requests, which do not add up: {} {} of {whole}",
+        sum.parts, sum.what
     );
     (reported.answered, reported.failed, reported.rated) = (None, None, None);
     Some(problem)
 }
 
-/// The rate is the number of requests divided by the duration. Which of them is wrong is not known.
+/// The rate is the number of requests divided by the duration. Which of them is wrong is not known. Requests that the rate has and the
+/// counts have not may be lost from a text that was cut off, so they may have been answered or not; counts above the rate are not stated.
 fn rate(reported: &mut Reported) -> Option<String> {
     let (rate, rated) = (reported.rate?, reported.rated?);
     let (least, most) = (rated.at_least as f64, rated.at_most as f64);
@@ -75,10 +81,25 @@ fn rate(reported: &mut Reported) -> Option<String> {
         return None;
     }
     (reported.rate, reported.seconds) = (None, None);
+    let lost = (requests - most).ceil() as u64;
+    for count in [&mut reported.answered, &mut reported.failed] {
+        *count = count
+            .filter(|_| requests > most)
+            .map(|count| CountRange { at_most: count.at_most.saturating_add(lost), ..count });
+    }
     Some(format!(
-        "its duration of {seconds} s and its rate of {rate}/s, which do not fit its {} requests",
-        if rated.at_least == rated.at_most { least.to_string() } else { format!("{least} to {most}") }
+        "its duration of {seconds} s and its rate of {rate}/s, which do not fit its {} requests, so {}",
+        in_words(rated),
+        if requests > most {
+            format!("up to {lost} more may have been answered or have failed")
+        } else {
+            "neither answered nor failed requests are known".to_owned()
+        }
     ))
+}
+
+fn in_words(CountRange { at_least, at_most }: CountRange) -> String {
+    if at_least == at_most { at_least.to_string() } else { format!("{at_least} to {at_most}") }
 }
 
 /// No request takes no time: a time of 0 is shorter than the step of the tool, or was not measured.
@@ -174,7 +195,7 @@ fn because(removed: &[&str], reason: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{CountRange, ImportedRange};
+    use hoptax_result::ImportedRange;
 
     use super::*;
     use crate::Sum;
@@ -202,7 +223,7 @@ mod tests {
             rated: Some(CountRange::exactly(1_000)),
             seconds: Some(10.0),
             latency,
-            sums: vec![Sum { what: "refused", parts: 100, whole: 1_000, is_all: false }],
+            sums: vec![Sum::some("refused", 100, 1_000)],
             ..Reported::default()
         }
     }
@@ -258,12 +279,29 @@ mod tests {
     }
 
     #[test]
+    fn counts_that_do_not_fit_the_rate_are_bounds_or_not_known() {
+        let (left, said) = after(|one| one.rate = Some(150.0));
+        assert_eq!(left.answered, Some(CountRange { at_least: 900, at_most: 1_400 }));
+        assert_eq!(left.failed, Some(CountRange { at_least: 100, at_most: 600 }));
+        assert!(said.ends_with("up to 500 more may have been answered or have failed"), "{said}");
+        let (left, said) = after(|one| one.rate = Some(50.0));
+        assert_eq!((left.answered, left.failed), (None, None));
+        assert!(said.ends_with("neither answered nor failed requests are known"), "{said}");
+        // What was not known stays so.
+        let (left, _) = after(|one| (one.rate, one.failed) = (Some(150.0), None));
+        assert_eq!(left.failed, None);
+    }
+
+    #[test]
     fn parts_above_their_whole_are_not_stated() {
         let (left, said) = after(|one| one.sums[0].parts = 1_001);
         assert_eq!((left.answered, left.failed), (None, None));
         assert!(said.contains("do not add up: 1001 refused of 1000"), "{said}");
-        let (left, _) = after(|one| one.sums[0].is_all = true);
-        assert_eq!(left.answered, None);
+        let (left, said) = after(|one| one.sums[0] = Sum::all("refused", 100, 1_000));
+        assert_eq!((left.answered, said.contains("100 refused of 1000")), (None, true), "{said}");
+        let whole = CountRange { at_least: 101, at_most: 103 };
+        let (left, said) = after(|one| one.sums[0].whole = whole);
+        assert_eq!((left.failed, said.contains("100 refused of 101 to 103")), (None, true), "{said}");
     }
 
     #[test]

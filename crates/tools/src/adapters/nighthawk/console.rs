@@ -2,7 +2,7 @@
 
 use hoptax_result::{CountRange, Latency};
 
-use super::Counts;
+use super::{Counter, Counts};
 use crate::Reported;
 use crate::run::Run;
 use crate::text::time_us;
@@ -10,35 +10,40 @@ use crate::text::time_us;
 /// The heading of the latency of requests.
 const LATENCY: &str = "Request start to response end";
 
-/// Whether a text is in this form: only this one has a table that begins with this word.
-pub(super) fn is_console(text: &str) -> bool {
-    text.lines().any(|line| line.split_whitespace().next() == Some("Percentile"))
+/// The line of a text that shows that it is in this form: only this one has a table that begins with these words. A log may put others
+/// before them.
+pub(super) fn line(text: &str) -> Option<usize> {
+    let is_header = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.first() == Some(&"Percentile") || words.ends_with(&["Percentile", "Count", "Value"])
+    };
+    (1..).zip(text.lines()).find(|(_, line)| is_header(line)).map(|(number, _)| number)
 }
 
 /// Reads it. It holds neither the target nor the load.
 pub(super) fn read(text: &str) -> Result<Reported, String> {
-    Run::only(text, &["Nighthawk - A layer 7", "Request start to response end", "Counter "])?;
+    let run = Run::only(text, &["Nighthawk - A layer 7", "Request start to response end", "Counter "])?;
     let sections: Vec<Section> = sections(text);
     let section = sections
         .iter()
         .find(|one| one.name == LATENCY)
         .or_else(|| Some(sections.first()?).filter(|_| sections.len() == 1))
         .ok_or_else(|| missing(&sections))?;
-    let counter = |name: &str, column: usize| {
-        let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let row = rows.find(|row| row.first() == Some(&name) && row.len() == 3)?;
-        row.get(column)?.parse::<f64>().ok()
-    };
-    let has_counters = text.lines().any(|line| line.starts_with("Counter "));
-    let count = |name: &str| counter(name, 1).map(|count| count as u64);
-    let Counts { answered, failed } = Counts::of(has_counters.then_some(count), Some(section.samples));
+    let rows: Vec<Vec<&str>> = run.behind("Counter ").map(|line| line.split_whitespace().collect()).collect();
+    let counters: Vec<Counter<'_>> = rows
+        .iter()
+        .filter_map(|row| Some(Counter::new(row.first()?, row.get(1).and_then(|count| count.parse().ok()))))
+        .collect();
+    let of_responses = Some(section.samples).filter(|_| section.name == LATENCY);
+    let Counts { answered, failed, sums } = Counts::of(&counters, Some(section.samples), of_responses);
+    let of_2xx = counters.iter().zip(&rows).find(|(counter, _)| counter.of_benchmark() == Some("http_2xx"));
     let us = |name: &str| section.value(name);
     let percentile = |p: f64| section.percentiles.iter().find(|(one, _)| *one >= p - 1e-9).map(|(_, us)| *us);
     Ok(Reported {
         answered,
         failed,
-        rate: counter("benchmark.http_2xx", 2),
-        rated: count("benchmark.http_2xx").map(CountRange::exactly),
+        rate: of_2xx.and_then(|(_, row)| row.get(2)?.parse().ok()),
+        rated: of_2xx.and_then(|(counter, _)| counter.count).map(CountRange::exactly),
         latency: Latency {
             count: section.samples,
             min_us: us("min"),
@@ -51,6 +56,7 @@ pub(super) fn read(text: &str) -> Result<Reported, String> {
             max_us: us("max"),
             ..Latency::default()
         },
+        sums,
         ..Reported::default()
     })
 }
@@ -131,8 +137,30 @@ mod tests {
     }
 
     #[test]
+    fn counters_of_earlier_releases_and_cut_off_ones_are_read() {
+        let counted = |text: &str| {
+            let reported = read(text).unwrap();
+            [reported.answered, reported.failed]
+                .map(|count| count.map(|range| (range.at_least, range.at_most)))
+        };
+        let refused = TEXT
+            .replace("http_2xx                      4990", "http_2xx                      90  ")
+            .replace("http_5xx                      7   ", "http_5xx                      4900");
+        let old = refused.replace("\nbenchmark.", "\nclient.benchmark.");
+        assert_eq!(counted(&old), [Some((90, 90)), Some((4_900, 4_900))]);
+        assert_eq!(
+            counted(old.split_once("client.benchmark.http_5xx").unwrap().0),
+            [Some((90, 4_990)), Some((0, 4_900))]
+        );
+        assert_eq!(counted(old.split_once("client.benchmark.http_2xx").unwrap().0), [Some((0, 4_990)), None]);
+        assert_eq!(counted(&refused.replace("4900", "4,900")), [Some((0, 4_990)), None]);
+        let prefixed: String = TEXT.lines().map(|line| format!("03:04:05 {line}\n")).collect();
+        assert!(read(&prefixed).unwrap_err().contains("other text stands before its lines"));
+    }
+
+    #[test]
     fn one_statistic_is_read_and_of_several_unknown_ones_none() {
-        assert!(is_console(TEXT) && !is_console("percentile: 1"));
+        assert_eq!((line(TEXT), line("percentile: 1")), (Some(6), None));
         let renamed = TEXT.replace(LATENCY, "other");
         assert!(
             read(&renamed).unwrap_err().ends_with("statistics with times: other, Initiation to completion")

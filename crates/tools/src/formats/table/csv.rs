@@ -3,7 +3,7 @@
 use csv::{ReaderBuilder, StringRecord};
 use hoptax_result::LoadResult;
 
-use super::{Bin, NAMES, NUMBERS, distribution, lacks};
+use super::{Bin, Judgement, NAMES, NUMBERS, SHARE, distribution, lacks};
 
 /// Reads the distribution with this name, or the only one, from a table that had this format.
 ///
@@ -36,11 +36,14 @@ pub(in super::super) fn read(format: &str, text: &str, name: Option<&str>) -> Re
             )
         })?);
     }
-    distribution(format, &bins, name)
+    let is_of_study = NAMES.into_iter().chain([SHARE]).all(|column| place(column).is_some());
+    let judgement = if is_of_study { Judgement::of_study() } else { Judgement::default() };
+    distribution(format, &judgement, &bins, name)
 }
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::CountRange;
     use proptest::prelude::*;
 
     use super::*;
@@ -54,7 +57,13 @@ mod tests {
         let ranges = result.imported.unwrap().ranges;
         assert_eq!((ranges[0].percentile, ranges[0].low_us, ranges[0].high_us), (50.0, 100.0, 112.2));
         assert!(read("csv", TEXT, Some("f{a=1,b=2} under open")).is_ok());
-        assert!(read("csv", "from_us,to_us,count\n1,2,3\n", None).is_ok());
+    }
+
+    #[test]
+    fn times_in_the_table_of_another_program_may_be_those_of_failed_requests() {
+        let result = read("csv", "from_us,to_us,count\n1,2,3\n", None).unwrap();
+        assert_eq!(result.imported.unwrap().answered, Some(CountRange { at_least: 0, at_most: 3 }));
+        assert_eq!(result.latency.service.count, 3);
     }
 
     #[test]
