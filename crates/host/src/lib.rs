@@ -8,7 +8,6 @@ pub mod awake;
 pub mod child;
 pub mod clock;
 pub mod command;
-pub mod delegate;
 pub mod environment;
 pub mod event_loops;
 pub mod firewall;

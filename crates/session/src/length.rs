@@ -295,6 +295,14 @@ mod tests {
     }
 
     #[test]
+    fn a_study_until_decided_gets_the_precision_and_the_budget() {
+        let asked = Asked::until_decided(0.0015, Duration::from_secs(90));
+        let length = length(&asked, 16);
+        assert_eq!((length.rounds, length.budget_s), (MOST_ROUNDS, Some(90.0)));
+        assert_eq!(length.until, Some(until(0.0015, OF_COST, 0)));
+    }
+
+    #[test]
     fn a_length_is_printed_with_units() {
         let of = |asked: Asked| length_text(&length(&asked, 16));
         assert_eq!(of(Asked::default()), "16 rounds");

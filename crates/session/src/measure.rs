@@ -395,3 +395,24 @@ fn resume(
     folder.write(&manifest)?;
     Ok((folder, manifest, rounds))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+
+    /// It comes between two phases of a command, while no other process runs that it could end.
+    #[test]
+    fn no_study_begins_after_an_interrupt() {
+        let folder = tempfile::tempdir().unwrap();
+        let interrupt = Interrupt::default();
+        interrupt.flag().store(true, Ordering::Relaxed);
+        let at = folder.path().join("out");
+        let text = StudyText::named("quick").unwrap();
+        for place in [Place::New { text, folder: Some(&at), force: false }, Place::Resumed(&at)] {
+            let failure = complete(&place, &Options::default(), &interrupt, &|_| ()).err().unwrap();
+            assert!(failure.is_interrupt() && !at.exists(), "{failure}");
+        }
+    }
+}
