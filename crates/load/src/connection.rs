@@ -36,10 +36,12 @@ mod waiting;
 
 use std::collections::VecDeque;
 
+pub use events::Closing;
 pub(crate) use events::{Action, End, Event, State};
 pub(crate) use ids::{ConnectionId, LaneId, Layout, SlotId, StreamId};
+pub(crate) use waiting::MAX_SENT_AGAIN;
 
-use crate::failure::{Cause, Failure};
+use crate::failure::Cause;
 
 /// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,8 @@ struct Entry {
     generation: u32,
     lane: LaneId,
     state: State,
+    /// Why it closes, once that is known.
+    why: Option<Closing>,
 }
 
 /// The connections of a worker.
@@ -236,8 +240,8 @@ impl Connections {
                 self.end_stream(connection, stream, End::Failed(cause));
             }
             Event::HandedBack { connection, stream, cause } => self.hand_back(connection, stream, cause),
-            Event::Drain(connection) => {
-                self.start_drain(connection);
+            Event::Drain { connection, why } => {
+                self.start_drain(connection, why);
                 self.serve(self.lane(connection));
             }
             Event::Failed { connection, cause } => self.fail(connection, cause),
@@ -252,10 +256,10 @@ impl Connections {
         let state = State::Connecting;
         let connection = if let Some(index) = self.free_entries.pop() {
             let entry = &mut self.entries[index as usize];
-            *entry = Entry { generation: entry.generation.wrapping_add(1), lane, state };
+            *entry = Entry { generation: entry.generation.wrapping_add(1), lane, state, why: None };
             ConnectionId::new(index, entry.generation)
         } else {
-            self.entries.push(Entry { generation: 0, lane, state });
+            self.entries.push(Entry { generation: 0, lane, state, why: None });
             ConnectionId::new(self.entries.len() as u32 - 1, 0)
         };
         self.lanes[lane.index()].current = Some(connection);
@@ -300,9 +304,9 @@ impl Connections {
     /// The server has not processed a request: another connection gets it, and this one gets no further request.
     fn hand_back(&mut self, connection: ConnectionId, stream: StreamId, cause: Cause) {
         let Some(slot) = self.in_flight_on(connection, stream) else {
-            return self.fail(connection, Failure::Malformed.into());
+            return self.fail(connection, Cause::UNASKED);
         };
-        self.start_drain(connection);
+        self.start_drain(connection, Closing::Refused);
         self.decrement_in_flight(connection);
         self.send_again(slot, cause);
         self.serve(self.layout.lane(slot));
@@ -322,13 +326,14 @@ impl Connections {
     }
 
     /// The caller lets the lane's waiting requests go to the next connection.
-    fn start_drain(&mut self, connection: ConnectionId) {
+    fn start_drain(&mut self, connection: ConnectionId, why: Closing) {
+        self.closes_for(connection, why);
         match self.state(connection) {
             // It ended before it accepted a request.
             State::Connecting | State::Handshaking => {
                 let waiting = self.close_opening(connection);
                 for slot in waiting {
-                    self.send_again(slot, Failure::Unprocessed.into());
+                    self.send_again(slot, Cause::NEVER_READY);
                 }
             }
             State::Open { in_flight: 0, .. } => {
@@ -352,6 +357,7 @@ impl Connections {
     }
 
     fn fail(&mut self, connection: ConnectionId, cause: Cause) {
+        self.closes_for(connection, Closing::after(cause.failure));
         let lane = self.lane(connection);
         match self.state(connection) {
             State::Closed => {}
@@ -393,7 +399,7 @@ impl Connections {
                     self.actions.push_back(Action::Cancel { connection, stream });
                 } else {
                     // The response may still arrive; only closing the connection discards it.
-                    self.start_drain(connection);
+                    self.start_drain(connection, Closing::TimeOut);
                 }
                 self.decrement_in_flight(connection);
                 self.end(slot, End::TimedOut, false);
@@ -444,6 +450,7 @@ impl Connections {
             self.opening -= 1;
         }
         self.detach(connection);
+        let why = self.entries[connection.index()].why;
         self.set_state(connection, State::Closed);
         self.free_entries.push(connection.index() as u32);
         let (mut unsent, mut was_started) = (Vec::new(), true);
@@ -460,9 +467,17 @@ impl Connections {
             _ => true,
         });
         if was_started {
-            self.actions.push_back(Action::Close { connection, was_open });
+            self.actions.push_back(Action::Close { connection, was_open, why });
         }
         unsent
+    }
+
+    /// Notes why a connection closes. The first reason counts: what follows is its consequence.
+    fn closes_for(&mut self, connection: ConnectionId, why: Closing) {
+        let entry = &mut self.entries[connection.index()];
+        if entry.generation == connection.generation() && entry.state != State::Closed {
+            entry.why.get_or_insert(why);
+        }
     }
 
     /// Removes a connection from its lane, so that the next request opens another one.

@@ -6,6 +6,7 @@ use hoptax_result::EndedBy;
 use hoptax_wire::Response;
 
 use crate::backlog::{Replay, Turn};
+use crate::connection::Closing;
 use crate::failure::Failure;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, Outcome};
@@ -177,6 +178,21 @@ impl<'a> Current<'a> {
         }
     }
 
+    /// Records that an established connection is closed.
+    pub(crate) fn record_close(&mut self, now_ns: u64, why: Closing) {
+        if now_ns >= self.run.record_from_ns {
+            *self.recording(now_ns).closed.entry(why).or_default() += 1;
+        }
+    }
+
+    /// Records what the server sent, against the protocol, on a connection without a request in flight.
+    pub(crate) fn record_unasked(&mut self, now_ns: u64, what: &str) {
+        if now_ns >= self.run.record_from_ns {
+            let what = format!("{what}, while no request was in flight");
+            *self.recording(now_ns).deviations.entry(what).or_default() += 1;
+        }
+    }
+
     /// Advances to the next request of the schedule.
     pub(crate) fn plan_next(&mut self, next: Picked) {
         let is_recorded = self.planned > 0 && self.is_open() && self.next_ns >= self.run.record_from_ns;
@@ -327,6 +343,14 @@ impl<'a> Current<'a> {
         let recording = self.recording(in_flight.intended_ns);
         if let Some(course) = &mut recording.course {
             course.end(in_flight.started_ns, now_ns);
+        }
+        let kind = match outcome {
+            Outcome::TimedOut => Some("timed-out"),
+            Outcome::Unfinished => Some("unfinished"),
+            Outcome::Failed(_) | Outcome::Answered | Outcome::Unsent(_) => None,
+        };
+        if let (Some(kind), Some(reason)) = (kind, reason) {
+            recording.reasons.add(kind, reason, 1);
         }
         match outcome {
             Outcome::Failed(failure) => recording.record_failure(failure, reason, response_ns),

@@ -2,9 +2,10 @@
 
 use hoptax_wire::http1::Malformed;
 use hoptax_wire::http2::STREAM_RESETS;
-use hoptax_wire::{ProtocolError, QuicError};
+use hoptax_wire::{Loss, ProtocolError, QuicError};
 use rustix::io::Errno;
 
+use crate::connection::MAX_SENT_AGAIN;
 use crate::transport::ConnectionError;
 
 /// How a request failed.
@@ -137,6 +138,9 @@ impl From<Failure> for Cause {
 impl Cause {
     /// A response arrived for which no request is in flight.
     pub(crate) const UNASKED: Self = Self { failure: Failure::Malformed, reason: Reason(1) };
+
+    /// Each connection that was opened for a request ended before it was ready, as often as a request is sent again.
+    pub(crate) const NEVER_READY: Self = Self { failure: Failure::Unprocessed, reason: Reason(2) };
 }
 
 /// The reason of a failure, among those that a worker has seen; none by default.
@@ -150,7 +154,11 @@ pub(crate) struct ReasonTexts(Vec<String>);
 
 impl Default for ReasonTexts {
     fn default() -> Self {
-        Self(vec!["a response that nobody asked for".to_owned()])
+        let fixed = [
+            "a response that nobody asked for",
+            "11 connections in turn ended with GOAWAY before they were ready",
+        ];
+        Self(fixed.map(str::to_owned).into())
     }
 }
 
@@ -168,6 +176,21 @@ impl ReasonTexts {
             error => error.to_string(),
         };
         self.with(Failure::of(error), &text)
+    }
+
+    /// The cause of a request to which no response will arrive. One that is handed back fails for it if no connection processes it.
+    pub(crate) fn of_loss(&mut self, loss: Loss, is_handed_back: bool) -> Cause {
+        let (failure, text) = match loss {
+            Loss::Reset { code, stated } => (Failure::reset(code), format!("error code {stated}")),
+            Loss::Unprocessed(code) => (Failure::Unprocessed, format!("GOAWAY with error code {code}")),
+            Loss::Malformed(what) => return self.with(Failure::Malformed, what),
+            Loss::Fields(what) => return self.with(Failure::Malformed, &what.to_string()),
+            Loss::Switched => return self.with(Failure::Switched, &Malformed::Switched.to_string()),
+        };
+        if is_handed_back {
+            return self.with(failure, &format!("{text}, sent {} times", u32::from(MAX_SENT_AGAIN) + 1));
+        }
+        self.with(failure, &text)
     }
 
     /// A failure with its reason. Beyond the number that can be told apart, further reasons count as none.
@@ -240,7 +263,7 @@ mod tests {
         for number in 0..1_000 {
             let text = format!("reason {number}");
             let cause = texts.with(Failure::Reset, &text);
-            let expected = (number < 254).then_some(text.as_str());
+            let expected = (number < 253).then_some(text.as_str());
             assert_eq!(texts.text(cause.reason), expected);
             assert_eq!(texts.with(Failure::Closed, &text).reason, cause.reason);
         }

@@ -50,6 +50,7 @@ pub mod trial;
 mod url;
 mod worker;
 
+pub use connection::Closing;
 pub use course::Course;
 pub use dial::{Dial, Peer, Source, Sources};
 pub use distribution::{Distribution, histogram};

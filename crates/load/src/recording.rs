@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{BodyBytes, Book, LatencySet, Reasons};
-use hoptax_wire::http1::Deviation;
 use hoptax_wire::http2::ERROR_CODES;
 use rustix::io::Errno;
 
+use crate::connection::Closing;
 use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
 use crate::failure::Failure;
@@ -67,12 +67,14 @@ pub struct Recording {
     pub waited_ns: u64,
     /// Failed requests, by kind.
     pub failures: BTreeMap<Failure, u64>,
-    /// Why they failed, where it is known.
+    /// Why they failed, and why others were never sent that timed out or stayed unfinished, where it is known.
     pub reasons: Reasons,
     /// Complete responses, by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Of these, those that violate the protocol although their end is known.
-    pub deviations: BTreeMap<Deviation, u64>,
+    /// Violations of the protocol that fail no request by themselves, by what is violated.
+    pub deviations: BTreeMap<String, u64>,
+    /// Established connections that were closed, from the start of the record on.
+    pub closed: BTreeMap<Closing, u64>,
     /// Sizes of the bodies of complete responses; none before the first.
     pub body_bytes: Option<BodyBytes>,
     /// Response time.
@@ -142,6 +144,7 @@ impl Recording {
             reasons: Reasons::default(),
             statuses: BTreeMap::new(),
             deviations: BTreeMap::new(),
+            closed: BTreeMap::new(),
             body_bytes: None,
             response: Distribution::new(),
             service: Distribution::new(),
@@ -191,8 +194,11 @@ impl Recording {
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }
-        for (&deviation, count) in &other.deviations {
-            *self.deviations.entry(deviation).or_default() += count;
+        for (deviation, count) in &other.deviations {
+            *self.deviations.entry(deviation.clone()).or_default() += count;
+        }
+        for (&why, count) in &other.closed {
+            *self.closed.entry(why).or_default() += count;
         }
         self.add_body_bytes(other.body_bytes);
         for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
@@ -236,6 +242,7 @@ impl Recording {
         self.reasons.clear();
         self.statuses.clear();
         self.deviations.clear();
+        self.closed.clear();
         self.body_bytes = None;
         for distribution in self.distributions_mut() {
             if !distribution.is_empty() {

@@ -51,6 +51,8 @@ pub(crate) struct Transport {
     /// A socket error that was met while sending or while checking for timestamps. What arrived before it is read first: a server that
     /// does not want the rest of a request may respond, close and thereby reset the connection.
     pending_error: Option<Errno>,
+    /// Whether the server closed the connection below TLS without `close_notify`.
+    is_cut: bool,
 }
 
 /// Buffers that a worker reuses for every read and write.
@@ -127,6 +129,7 @@ impl Transport {
             no_stamps: stamping.err(),
             stamps: None,
             pending_error: None,
+            is_cut: false,
         })
     }
 
@@ -334,7 +337,10 @@ impl Transport {
         scratch.read_ns = now_ns();
         let count = match (read, self.pending_error) {
             (Ok(0) | Err(Errno::AGAIN), Some(error)) => return Err(error.into()),
-            (Ok(0), None) => return Ok(Read::End),
+            (Ok(0), None) => {
+                self.is_cut = self.tls.is_some();
+                return Ok(Read::End);
+            }
             (Ok(count), _) => count,
             (Err(Errno::AGAIN), None) => return Ok(Read::WouldBlock),
             (Err(Errno::INTR), _) => return Ok(Read::Bytes(buffer.len())),
@@ -398,7 +404,7 @@ impl Transport {
 
     /// What the last response of the connection violates although its end is known.
     pub(crate) fn deviation(&self) -> Option<Deviation> {
-        self.client.deviation()
+        self.client.deviation().or(self.is_cut.then_some(Deviation::EndOfTls))
     }
 
     /// Closes the socket, which also removes it from epoll. `was_open`: whether the connection was established.

@@ -19,7 +19,7 @@ mod release;
 mod responses;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -73,6 +73,8 @@ pub struct Worker {
     requests: Vec<Option<InFlight>>,
     /// Requests that are corked on the connection whose responses are being handled.
     corked: Vec<SlotId>,
+    /// What the requests waited for that end without a byte of them written.
+    unwritten: BTreeMap<SlotId, &'static str>,
     expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
     picker: Picker,

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use hoptax_load::trial::TrialSpec;
-use hoptax_load::{Protocol, RequestSpec, Target, Traffic};
+use hoptax_load::{Arrivals, Pace, Protocol, RequestSpec, Target, Traffic};
 use hoptax_result::LoadResult;
 
 use crate::secure::{Peer, server_tls, spec_of};
@@ -248,6 +248,62 @@ fn a_response_with_both_lengths_is_answered_and_named() {
     let result = run(&spec);
     assert_eq!((result.book.answered, result.book.failed), (100, 0), "{:?}", result.failures);
     assert_eq!(result.deviations.values().sum::<u64>(), 100);
+}
+
+#[test]
+fn a_response_on_an_idle_connection_is_named_although_it_fails_no_request() {
+    let address = server(|mut stream| {
+        if read_request(&mut stream) && stream.write_all(OK).is_ok() {
+            // The client has read the response, and awaits nothing.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let _ = stream.write_all(OK);
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        }
+    });
+    let mut spec = spec(address);
+    spec.open = Some((Pace::Constant(20.0), Arrivals::Uniform));
+    (spec.requests, spec.duration) = (Some(8), std::time::Duration::from_mins(1));
+    let result = run(&spec);
+    assert_eq!((result.book.answered, result.book.failed), (8, 0), "{:?}", result.failures);
+    let what = "a second response that nobody asked for, while no request was in flight";
+    let count = result.deviations.get(what).copied().unwrap_or(0);
+    assert!(count >= 7, "{:?}", result.deviations);
+    assert_eq!(result.closed, [("violation".to_owned(), count)].into());
+}
+
+#[test]
+fn who_closed_the_connections_is_known() {
+    const BAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nok";
+    const CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
+    const BOTH: &[u8] =
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n";
+    let keeps = |response: &'static [u8]| answering(response);
+    let closes = |response: &'static [u8]| {
+        server(move |mut stream| {
+            if read_request(&mut stream) {
+                let _ = stream.write_all(response);
+            }
+        })
+    };
+    let close = vec![("Connection".to_owned(), "close".to_owned())];
+    for (address, headers, per_connection, expected) in [
+        (keeps(OK), close.clone(), None, "request"),
+        (closes(CLOSE), close, None, "request"),
+        (keeps(CLOSE), Vec::new(), None, "server"),
+        (closes(OK), Vec::new(), None, "server"),
+        (closes(b""), Vec::new(), None, "server"),
+        (keeps(BAD), Vec::new(), None, "violation"),
+        (keeps(BOTH), Vec::new(), None, "violation"),
+        (keeps(OK), Vec::new(), Some("5"), "plan"),
+    ] {
+        let mut spec = spec(address);
+        spec.traffic = Target::new(&format!("http://{address}/"), "GET", headers, Vec::new()).unwrap().into();
+        spec.pooling.lifetime.requests = per_connection.map(|requests: &str| requests.parse().unwrap());
+        (spec.requests, spec.duration) = (Some(100), std::time::Duration::from_mins(1));
+        let result = run(&spec);
+        assert_eq!(result.closed.keys().collect::<Vec<_>>(), [expected], "{:?}", result.failures);
+        assert!(result.closed[expected] >= 10, "{:?}", result.closed);
+    }
 }
 
 #[test]

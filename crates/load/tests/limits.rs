@@ -142,6 +142,40 @@ fn a_limit_that_stays_zero_ends_the_opening_with_its_reason_and_time() {
     let result = run(&spec);
     assert!(result.book.timed_out > 0, "{:?}", result.book);
     assert_eq!(result.book.sent, result.book.timed_out + result.book.unfinished);
+    // None was ever sent, and the reasons say so.
+    let expected =
+        "never sent: the server allowed no request on the connection (its limit on concurrent streams was 0)";
+    assert_eq!(result.reasons.of("timed-out"), [(expected, result.book.timed_out)]);
+    if result.book.unfinished > 0 {
+        assert_eq!(result.reasons.of("unfinished"), [(expected, result.book.unfinished)]);
+    }
+}
+
+#[test]
+fn requests_that_wait_for_a_handshake_or_for_others_until_they_time_out_were_never_sent() {
+    let never_sent = |address: SocketAddr, streams: u32| {
+        let mut spec = http2_spec(address, 1, streams);
+        spec.pooling.lifetime.connect = Connect::OnDemand;
+        (spec.timeout, spec.requests) = (Duration::from_millis(200), Some(2));
+        spec.duration = Duration::from_hours(1);
+        let result = run(&spec);
+        assert_eq!(result.book.timed_out + result.book.unfinished, 2, "{:?}", result.book);
+        let reasons = ["timed-out", "unfinished"].map(|kind| result.reasons.of(kind));
+        let reasons = reasons.concat().into_iter().map(|(reason, count)| (reason.to_owned(), count));
+        reasons.collect::<Vec<_>>()
+    };
+    let silent = server(|mut stream| drop(std::io::copy(&mut stream, &mut std::io::sink())));
+    let expected = "never sent: the handshake of the connection was not complete";
+    let reasons = never_sent(silent, 1);
+    assert!(reasons.iter().all(|(reason, _)| reason == expected), "{reasons:?}");
+    assert_eq!(reasons.iter().map(|(_, count)| count).sum::<u64>(), 2);
+    // The first request is sent, and blocks the second.
+    let busy = server(|stream| {
+        let Some(mut peer) = Http2Peer::accept_allowing(stream, 1) else { return };
+        while peer.request().is_some() {}
+    });
+    let expected = "never sent: the server allowed no further request at once on the connection";
+    assert_eq!(never_sent(busy, 2), [(expected.to_owned(), 1)]);
 }
 
 #[test]

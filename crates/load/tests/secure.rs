@@ -122,6 +122,32 @@ fn a_server_that_closes_with_each_response_causes_no_failures() {
 }
 
 #[test]
+fn a_body_that_ends_with_the_connection_needs_its_end_announced_by_tls() {
+    const UNTIL_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\n\r\nbody";
+    const UNTIL_LENGTH: &[u8] = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\nbody";
+    for (response, announces, is_named) in
+        [(UNTIL_CLOSE, false, true), (UNTIL_CLOSE, true, false), (UNTIL_LENGTH, false, false)]
+    {
+        let tls = server_tls(Vec::new());
+        let address = server(move |stream| {
+            let mut peer = Peer::new(stream, &tls);
+            if peer.read(|request| request.ends_with(b"\r\n\r\n")).is_none() {
+                return;
+            }
+            if announces { peer.close(response) } else { peer.abandon(response) }
+        });
+        let mut spec = spec(address, Protocol::Http1);
+        (spec.requests, spec.duration) = (Some(20), std::time::Duration::from_mins(1));
+        let result = run(&spec);
+        assert_eq!(result.book.answered, 20, "{:?}", result.failures);
+        let what = "a body that ends with the connection, without the close_notify of TLS".to_owned();
+        let expected = if is_named { [(what, 20)].into() } else { std::collections::BTreeMap::new() };
+        assert_eq!(result.deviations, expected);
+        assert_eq!(result.closed.keys().collect::<Vec<_>>(), ["server"]);
+    }
+}
+
+#[test]
 fn a_connection_that_the_server_closes_when_it_is_ready_loses_no_request() {
     let tls = server_tls(vec![b"h2".to_vec()]);
     // SETTINGS without any.

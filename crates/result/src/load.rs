@@ -111,17 +111,25 @@ pub struct LoadResult {
     pub waiting: Waiting,
     /// Failed requests by kind, for example `reset` or `status-5xx`.
     pub failures: BTreeMap<String, u64>,
-    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    /// Of these, by kind, the first reasons with their number of requests, where they are known. Under `timed-out` and `unfinished`, why
+    /// requests were never sent that timed out or stayed unfinished.
     #[serde(default, skip_serializing_if = "Reasons::is_empty")]
     pub reasons: Reasons,
     /// Complete responses by status code.
     pub statuses: BTreeMap<u16, u64>,
-    /// Of these, those that violate the protocol although their end is known, by what they violate.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub deviations: BTreeMap<String, u64>,
     /// Sizes of their bodies; null without a response with a status, and in results of other tools and of earlier versions.
     #[serde(default)]
     pub body_bytes: Option<BodyBytes>,
+    /// Violations of the protocol that by themselves fail no request, by what is violated: responses whose end is known all the same, and
+    /// what arrived while no request was in flight.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deviations: BTreeMap<String, u64>,
+    /// Established connections that were closed, from the start of the record on, by why: `server` if the server closed or drained them, `request` if a
+    /// request asked for it (`Connection: close`), `violation` if the server violated the protocol, `refused` if it refused a single
+    /// request, `early-response` if it responded before it had the whole request, `timed-out` with a request that timed out, `plan` at their
+    /// number of requests or age, `generator` if a resource of this machine was exhausted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub closed: BTreeMap<String, u64>,
     /// Requests per second.
     pub rate: LoadRate,
     /// Requests answered per second from the start of the warm-up to the end of the record, however long before they were due. With a
@@ -224,8 +232,9 @@ impl LoadResult {
             failures: BTreeMap::new(),
             reasons: Reasons::default(),
             statuses: BTreeMap::new(),
-            deviations: BTreeMap::new(),
             body_bytes: None,
+            deviations: BTreeMap::new(),
+            closed: BTreeMap::new(),
             rate: LoadRate::default(),
             sustained_rate: None,
             latency: LatencySet::default(),

@@ -230,14 +230,18 @@ impl Client {
     /// # Errors
     /// When a response had begun and was not complete.
     pub fn end(&mut self, stream: u32) -> Result<Option<Response>, Truncated> {
-        let has_begun = match self {
+        let (has_begun, has_interim) = match self {
             Self::Http1 { reader, .. } => return reader.end(),
-            Self::Http2(client) => client.has_begun(stream),
-            Self::Http3(client) => client.has_begun(stream),
-            Self::Tcp(client) => client.has_begun(),
-            Self::WebSocket(client, _) => client.has_begun(),
+            Self::Http2(client) => (client.has_begun(stream), client.has_interim(stream)),
+            Self::Http3(client) => (client.has_begun(stream), client.has_interim(stream)),
+            Self::Tcp(client) => (client.has_begun(), false),
+            Self::WebSocket(client, _) => (client.has_begun(), false),
         };
-        if has_begun { Err(Truncated::Message) } else { Ok(None) }
+        match (has_begun, has_interim) {
+            (true, _) => Err(Truncated::Message),
+            (false, true) => Err(Truncated::Interim),
+            (false, false) => Ok(None),
+        }
     }
 
     /// Handles a reset of the connection by the server. Returns the response that it nevertheless gave on a stream: its head says that

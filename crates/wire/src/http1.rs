@@ -13,4 +13,5 @@ pub(crate) use head::parse;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES};
 pub use malformed::{Malformed, Truncated};
 pub use request::{Request, RequestError, expects_body};
+pub(crate) use response::same_length;
 pub use response::{Deviation, Progress, ResponseReader};

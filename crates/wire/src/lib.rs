@@ -8,6 +8,7 @@ mod body;
 mod client;
 mod cookies;
 mod encoded;
+mod fields;
 pub mod grpc;
 pub mod http1;
 pub mod http2;

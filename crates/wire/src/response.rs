@@ -89,7 +89,7 @@ impl Loss {
     /// Whether the server states that it has not processed the request, so that it is safe to send it again on another connection (RFC
     /// 9113, section 8.7; RFC 9114, section 4.1.1).
     pub fn is_unprocessed(self) -> bool {
-        matches!(self, Self::Unprocessed | Self::Reset(REFUSED_STREAM))
+        matches!(self, Self::Unprocessed(_) | Self::Reset { code: REFUSED_STREAM, .. })
     }
 }
 
@@ -106,12 +106,19 @@ impl Event {
 /// Why no response will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The server reset the stream, with this HTTP/2 error code.
-    Reset(u32),
-    /// The server went away without processing the request.
-    Unprocessed,
+    /// The server reset the stream.
+    Reset {
+        /// The HTTP/2 error code that it counts as.
+        code: u32,
+        /// The code that the server stated, of its version of HTTP.
+        stated: u64,
+    },
+    /// The server went away without processing the request, with this HTTP/2 error code; 0 with HTTP/3, whose GOAWAY has none.
+    Unprocessed(u32),
     /// The response is inconsistent, in this way.
     Malformed(&'static str),
+    /// The head or the trailers of the response are invalid.
+    Fields(Malformed),
     /// The server switched to another protocol.
     Switched,
 }

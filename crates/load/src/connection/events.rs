@@ -1,7 +1,53 @@
 //! The states, events and actions of the connection state machine.
 
 use super::ids::{ConnectionId, LaneId, SlotId, StreamId};
-use crate::failure::Cause;
+use crate::failure::{Cause, Failure};
+
+/// Why an established connection is closed while the load goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Closing {
+    /// The server closed or reset it, or announced that it will.
+    Server,
+    /// The request asked for it: `Connection: close`, or an upgrade.
+    Request,
+    /// What the server sent violates the protocol.
+    Violation,
+    /// The server refused a single request.
+    Refused,
+    /// The server responded before all of the request was sent.
+    EarlyResponse,
+    /// A request timed out that cannot be cancelled otherwise.
+    TimeOut,
+    /// It had its number of requests or its age, or the name of the server has other addresses.
+    Plan,
+    /// A resource of this machine was exhausted.
+    Generator,
+}
+
+impl Closing {
+    /// Its name in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Request => "request",
+            Self::Violation => "violation",
+            Self::Refused => "refused",
+            Self::EarlyResponse => "early-response",
+            Self::TimeOut => "timed-out",
+            Self::Plan => "plan",
+            Self::Generator => "generator",
+        }
+    }
+
+    /// Why a connection is closed whose requests fail like this.
+    pub(super) fn after(failure: Failure) -> Self {
+        match failure {
+            Failure::Generator => Self::Generator,
+            Failure::Malformed | Failure::Switched | Failure::Tls | Failure::Protocol => Self::Violation,
+            _ => Self::Server,
+        }
+    }
+}
 
 /// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +117,12 @@ pub(crate) enum Event {
         cause: Cause,
     },
     /// A connection must accept no further request.
-    Drain(ConnectionId),
+    Drain {
+        /// The connection.
+        connection: ConnectionId,
+        /// Why it closes at last.
+        why: Closing,
+    },
     /// A connection broke, or could not be opened.
     Failed {
         /// The connection.
@@ -116,6 +167,8 @@ pub(crate) enum Action {
         connection: ConnectionId,
         /// Whether it was established.
         was_open: bool,
+        /// Why it is closed; None at the end of the run, and if it could not be opened in time.
+        why: Option<Closing>,
     },
     /// Record the end of a request.
     End {

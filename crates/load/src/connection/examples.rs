@@ -2,6 +2,7 @@
 
 use super::waiting::MAX_SENT_AGAIN;
 use super::*;
+use crate::failure::Failure;
 
 fn machine(lanes: u32, streams: u32) -> Connections {
     Connections::new(Layout { lanes, streams }, true)
@@ -26,7 +27,7 @@ fn open(machine: &mut Connections, requests: u32) -> ConnectionId {
 fn a_request_opens_another_connection_while_one_drains() {
     let mut machine = machine(1, 2);
     let first = open(&mut machine, 10);
-    machine.handle(Event::Drain(first));
+    machine.handle(Event::Drain { connection: first, why: Closing::Server });
     machine.request(SlotId(1));
     let second = machine.current(LaneId(0)).unwrap();
     assert_eq!(actions(&mut machine), [Action::Open(second)]);
@@ -39,7 +40,7 @@ fn a_draining_connection_closes_when_its_last_request_times_out() {
     let connection = open(&mut machine, 1);
     machine.handle(Event::TimedOut(SlotId(0)));
     let expected = [
-        Action::Close { connection, was_open: true },
+        Action::Close { connection, was_open: true, why: Some(Closing::Plan) },
         Action::End { slot: SlotId(0), end: End::TimedOut, backs_off: false },
     ];
     assert_eq!(actions(&mut machine), expected);
@@ -59,7 +60,7 @@ fn unwritten_requests_of_a_broken_connection_move_to_the_next() {
     machine.handle(Event::Failed { connection: first, cause: Failure::Reset.into() });
     let second = machine.current(LaneId(0)).unwrap();
     let expected = [
-        Action::Close { connection: first, was_open: true },
+        Action::Close { connection: first, was_open: true, why: Some(Closing::Server) },
         Action::End { slot: SlotId(0), end: End::Failed(Failure::Reset.into()), backs_off: false },
         Action::Open(second),
     ];
@@ -99,7 +100,7 @@ fn a_request_that_is_handed_back_goes_to_another_connection_before_younger_ones(
     machine.request(SlotId(1));
     machine.handle(Event::HandedBack { connection: first, stream: StreamId(0), cause });
     // The first connection has no request left.
-    let close = Action::Close { connection: first, was_open: true };
+    let close = Action::Close { connection: first, was_open: true, why: Some(Closing::Refused) };
     assert_eq!(actions(&mut machine), [close, Action::SendAgain(SlotId(0))]);
     let waiting: Vec<SlotId> = machine.waiting_for(second).collect();
     assert_eq!(waiting, [SlotId(0), SlotId(2), SlotId(1)]);
@@ -120,7 +121,7 @@ fn a_request_that_every_connection_hands_back_fails_at_last() {
             let cause = Failure::reset(7).into();
             machine.handle(Event::HandedBack { connection, stream: StreamId(0), cause });
         } else {
-            machine.handle(Event::Drain(connection));
+            machine.handle(Event::Drain { connection, why: Closing::Server });
         }
         let end = actions(&mut machine).into_iter().find(|action| matches!(action, Action::End { .. }));
         if let Some(end) = end {
@@ -128,6 +129,32 @@ fn a_request_that_every_connection_hands_back_fails_at_last() {
         }
     };
     assert_eq!(connections, u32::from(MAX_SENT_AGAIN) + 1);
-    let end = End::Failed(Failure::Unprocessed.into());
+    let end = End::Failed(Cause::NEVER_READY);
     assert_eq!(ended, Action::End { slot: SlotId(0), end, backs_off: true });
+}
+
+#[test]
+fn the_first_reason_to_close_a_connection_counts_and_the_end_of_the_run_is_none() {
+    let why = |machine: &mut Connections| {
+        let close = actions(machine).into_iter().find_map(|action| match action {
+            Action::Close { why, .. } => Some(why),
+            _ => None,
+        });
+        close.unwrap()
+    };
+    let mut one = machine(1, 1);
+    let connection = open(&mut one, 10);
+    one.handle(Event::Drain { connection, why: Closing::Request });
+    one.handle(Event::Failed { connection, cause: Failure::Reset.into() });
+    assert_eq!(why(&mut one), Some(Closing::Request));
+    let connection = open(&mut one, 10);
+    one.handle(Event::Failed { connection, cause: Failure::Malformed.into() });
+    assert_eq!(why(&mut one), Some(Closing::Violation));
+    open(&mut one, 10);
+    one.handle(Event::Stopped);
+    assert_eq!(why(&mut one), None);
+    let mut without_cancel = Connections::new(Layout { lanes: 1, streams: 1 }, false);
+    open(&mut without_cancel, 10);
+    without_cancel.handle(Event::TimedOut(SlotId(0)));
+    assert_eq!(why(&mut without_cancel), Some(Closing::TimeOut));
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::waiting::MAX_SENT_AGAIN;
 use super::*;
+use crate::failure::Failure;
 
 /// One step of a sequence. Numbers select among the candidates.
 #[derive(Clone, Debug)]
@@ -217,7 +218,7 @@ impl World {
             }
             Step::Drain(pick) => {
                 if let Some(id) = self.pick(pick, |socket| socket.is_connected) {
-                    self.machine.handle(Event::Drain(id));
+                    self.machine.handle(Event::Drain { connection: id, why: Closing::Server });
                 }
             }
             Step::Fail(pick) => {
@@ -267,7 +268,7 @@ impl World {
             Event::Limit { connection, streams: 1 },
             Event::HandedBack { connection, stream, cause: Failure::Unprocessed.into() },
             Event::StreamFailed { connection, stream, cause: Failure::Unprocessed.into() },
-            Event::Drain(connection),
+            Event::Drain { connection, why: Closing::Server },
             Event::Failed { connection, cause: Failure::Closed.into() },
             Event::ConnectTimedOut(connection),
         ] {
@@ -319,7 +320,7 @@ impl World {
                     let socket = self.sockets.get_mut(&connection).unwrap();
                     assert!(socket.written.remove(&stream).is_some(), "nothing to cancel");
                 }
-                Action::Close { connection, was_open } => {
+                Action::Close { connection, was_open, .. } => {
                     if let Some(socket) = self.sockets.remove(&connection) {
                         assert_eq!(socket.is_ready, was_open);
                     }

@@ -1,6 +1,6 @@
 //! The requests that wait in a lane: for its connection to open, or for others on it to end.
 
-use super::{Action, ConnectionId, Connections, End, LaneId, Place, SlotId, State};
+use super::{Action, Closing, ConnectionId, Connections, End, LaneId, Place, SlotId, State};
 use crate::failure::Cause;
 
 /// How often a request is sent again at most. A lane's oldest request is written first, so of those that a server hands back together,
@@ -23,7 +23,7 @@ impl Connections {
         self.slots[slot.index()].place = Place::InFlight(connection);
         self.actions.push_back(Action::Write { connection, slot });
         if is_last {
-            self.start_drain(connection);
+            self.start_drain(connection, Closing::Plan);
         }
         true
     }

@@ -54,7 +54,8 @@ pub(super) fn result(
         failures: failures(&all),
         reasons: all.reasons.clone(),
         statuses: all.statuses.clone(),
-        deviations: deviations(&all),
+        deviations: all.deviations.clone(),
+        closed: all.closed.iter().map(|(why, count)| (why.as_str().to_owned(), *count)).collect(),
         body_bytes: all.body_bytes,
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         sustained_rate: sustained_rate(&all, spec.warmup + recorded.time),
@@ -186,11 +187,6 @@ fn kernel_absent(spec: &TrialSpec, recording: &Recording) -> Option<String> {
         }
         None => "no sampled connection carried a request with a response".to_owned(),
     })
-}
-
-fn deviations(recording: &Recording) -> BTreeMap<String, u64> {
-    let named = recording.deviations.iter().map(|(what, count)| (what.as_str().to_owned(), *count));
-    named.collect()
 }
 
 fn drained(recording: &Recording) -> BTreeMap<String, u64> {

@@ -61,7 +61,12 @@ impl Worker {
                         self.read_after_failure(connection);
                     }
                 }
-                Action::Close { connection, was_open } => self.close(connection, was_open),
+                Action::Close { connection, was_open, why } => {
+                    if let Some(why) = why.filter(|_| was_open) {
+                        current.record_close(now, why);
+                    }
+                    self.close(connection, was_open);
+                }
                 Action::End { slot, end, backs_off } => {
                     self.finish_request(current, slot, end, backs_off, now);
                 }
@@ -105,8 +110,8 @@ impl Worker {
             End::Failed(cause) => {
                 ((Outcome::Failed(cause.failure), self.reasons.text(cause.reason)), now_ns())
             }
-            End::TimedOut => ((Outcome::TimedOut, None), now),
-            End::Unfinished => ((Outcome::Unfinished, None), now),
+            End::TimedOut => ((Outcome::TimedOut, self.unwritten.remove(&slot)), now),
+            End::Unfinished => ((Outcome::Unfinished, self.unwritten.remove(&slot)), now),
         };
         if request.recorded {
             current.record_end(request, lane, outcome, ended_ns);

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::connect::ConnectError;
 use super::{MAX_EVENTS, SCAN_NS, Worker};
-use crate::connection::{Action, ConnectionId, Event, LaneId, State};
+use crate::connection::{Action, Closing, ConnectionId, Event, LaneId, State};
 use crate::transport::{ConnectionError, Read};
 
 /// Time between two attempts to connect to a Unix socket whose backlog is full, nanoseconds.
@@ -165,10 +165,10 @@ impl Worker {
     /// Closes a connection on which the server accepts no request. The first request of its lane opens another one, as if the
     /// server had closed it a moment later.
     fn close_early(&mut self, connection: ConnectionId) {
-        self.connections.handle(Event::Drain(connection));
+        self.connections.handle(Event::Drain { connection, why: Closing::Server });
         while let Some(action) = self.connections.next_action() {
             match action {
-                Action::Close { connection, was_open } => self.close(connection, was_open),
+                Action::Close { connection, was_open, .. } => self.close(connection, was_open),
                 action => unreachable!("without requests, a drained connection only closes: {action:?}"),
             }
         }

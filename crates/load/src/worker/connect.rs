@@ -1,6 +1,6 @@
 //! Creates a worker and opens its connections.
 
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use super::lead::Lead;
 use super::{HostPool, Lane, Worker};
-use crate::connection::{ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
+use crate::connection::{Closing, ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
 use crate::dial::{DialTarget, Peer};
 use crate::failure::ReasonTexts;
 use crate::handshakes::Handshakes;
@@ -251,6 +251,7 @@ impl Worker {
             transports: Transports::default(),
             lanes,
             corked: Vec::new(),
+            unwritten: BTreeMap::new(),
             expected,
             hosts,
             picker: Picker::new(seed, spec.number, spec.workers),
@@ -362,7 +363,7 @@ impl Worker {
             && let Some(connection) = self.connections.current(lane)
             && matches!(self.connections.state(connection), State::Open { .. })
         {
-            self.connections.handle(Event::Drain(connection));
+            self.connections.handle(Event::Drain { connection, why: Closing::Plan });
         }
     }
 

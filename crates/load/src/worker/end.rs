@@ -7,7 +7,7 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 
 use super::Worker;
-use crate::connection::{ConnectionId, Event, State};
+use crate::connection::{ConnectionId, Event, SlotId, State};
 use crate::current::Current;
 use crate::recording::Unsent;
 use crate::transport::Transport;
@@ -26,6 +26,7 @@ impl Worker {
             let is_late =
                 |request: &super::InFlight| now.saturating_sub(request.started_ns) >= self.timeout_ns;
             if self.requests[slot.index()].as_ref().is_some_and(is_late) {
+                self.note_if_unwritten(slot);
                 self.feed(current, Event::TimedOut(slot), now);
                 // At once: each search of the actions would otherwise pass those of all before it.
                 self.perform(current, now);
@@ -47,6 +48,29 @@ impl Worker {
             }
         }
         self.perform(current, now);
+    }
+
+    /// Notes what a request waits for of which no byte is written, as it ends now.
+    fn note_if_unwritten(&mut self, slot: SlotId) {
+        if self.requests[slot.index()].as_ref().is_none_or(|request| request.written_ns > 0) {
+            return;
+        }
+        let lane = self.connections.layout().lane(slot);
+        let Some(connection) = self.connections.current(lane) else { return };
+        let waits_for = match self.connections.state(connection) {
+            State::Connecting => "never sent: the connection was not established",
+            State::Handshaking
+                if self.transports.get(connection).is_some_and(Transport::allows_no_request) =>
+            {
+                "never sent: the server allowed no request on the connection (its limit on concurrent streams was 0)"
+            }
+            State::Handshaking => "never sent: the handshake of the connection was not complete",
+            State::Open { .. } | State::Draining { .. } => {
+                "never sent: the server allowed no further request at once on the connection"
+            }
+            State::Closed => return,
+        };
+        self.unwritten.insert(slot, waits_for);
     }
 
     /// Sends the acknowledgements that QUIC delays. A server that is frozen after a slice takes their absence for a broken
@@ -71,6 +95,9 @@ impl Worker {
     /// Records unfinished and unsent requests, and leaves the connections ready for another run.
     pub(super) fn finish(&mut self, current: &mut Current) {
         let now = now_ns();
+        for slot in self.connections.layout().slots() {
+            self.note_if_unwritten(slot);
+        }
         self.feed(current, Event::Stopped, now);
         self.perform(current, now);
         current.first().handshakes.merge(&std::mem::take(&mut self.handshakes));

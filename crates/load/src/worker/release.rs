@@ -6,7 +6,7 @@ use hoptax_host::clock::now_ns;
 
 use super::{InFlight, Worker};
 use crate::backlog::Due;
-use crate::connection::{ConnectionId, Event, SlotId};
+use crate::connection::{Closing, ConnectionId, Event, SlotId};
 use crate::current::Current;
 use crate::pool::{Offer, SKIP_LAG_NS, WhenLate};
 use crate::recording::Unsent;
@@ -203,7 +203,7 @@ impl Worker {
         } else if transport.has_failed() {
             self.read_after_failure(connection);
         } else if transport.is_exhausted() {
-            self.connections.handle(Event::Drain(connection));
+            self.connections.handle(Event::Drain { connection, why: Closing::Plan });
         }
     }
 }

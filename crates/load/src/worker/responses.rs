@@ -1,14 +1,14 @@
 //! Handles epoll events: reads responses and passes what they mean to the connection state machine.
 
 use hoptax_host::clock::now_ns;
-use hoptax_wire::http1::Malformed;
-use hoptax_wire::{Event as ProtocolEvent, Loss, Response};
+use hoptax_wire::http1::Deviation;
+use hoptax_wire::{Event as ProtocolEvent, Response};
 use rustix::event::epoll;
 
 use super::{InFlight, Worker};
-use crate::connection::{ConnectionId, Event, State, StreamId};
+use crate::connection::{Closing, ConnectionId, Event, State, StreamId};
 use crate::current::Current;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::transport::{ConnectionError, Read};
 
 /// Maximum number of reads of a connection in one turn, so that an endless response does not keep the worker from its other
@@ -181,7 +181,7 @@ impl Worker {
                     if !matches!(self.connections.state(connection), State::Draining { .. } | State::Closed) {
                         current.record_goaway(now, code);
                     }
-                    self.connections.handle(Event::Drain(connection));
+                    self.connections.handle(Event::Drain { connection, why: Closing::Server });
                 }
                 // The last one holds: all were acknowledged before this.
                 ProtocolEvent::Limit { streams } => limit = Some(streams),
@@ -250,17 +250,13 @@ impl Worker {
                 self.answered(current, connection, StreamId(stream), response, closing, now);
             }
             ProtocolEvent::Lost { stream, loss } => {
-                let cause = match loss {
-                    Loss::Reset(code) => Failure::reset(code).into(),
-                    Loss::Unprocessed => Failure::Unprocessed.into(),
-                    Loss::Malformed(what) => self.reasons.with(Failure::Malformed, what),
-                    Loss::Switched => self.reasons.with(Failure::Switched, &Malformed::Switched.to_string()),
-                };
                 let stream = StreamId(stream);
                 let slot = self.connections.in_flight_on(connection, stream);
                 // A server that has responded has processed the request, whatever it says.
                 let has_begun = slot.is_some_and(|slot| self.request(slot).first_byte_ns > 0);
-                let event = if loss.is_unprocessed() && !has_begun {
+                let is_handed_back = loss.is_unprocessed() && !has_begun;
+                let cause = self.reasons.of_loss(loss, is_handed_back);
+                let event = if is_handed_back {
                     Event::HandedBack { connection, stream, cause }
                 } else {
                     Event::StreamFailed { connection, stream, cause }
@@ -283,6 +279,7 @@ impl Worker {
     ) {
         let Some(slot) = self.connections.in_flight_on(connection, stream) else {
             // The state machine treats an unexpected response as a protocol error.
+            self.note_unasked(current, connection, Cause::UNASKED, now);
             return self.connections.answer(connection, stream);
         };
         let request = self.request(slot);
@@ -291,7 +288,7 @@ impl Worker {
             request.first_byte_ns = now;
         }
         request.response = Some(response);
-        let InFlight { recorded, intended_ns, .. } = *request;
+        let InFlight { recorded, intended_ns, picked, .. } = *request;
         let transport = &mut self.transports[connection];
         if recorded && let Some(stamped) = transport.stamps.take() {
             let stamps = current.recording(intended_ns).stamps.get_or_insert_default();
@@ -304,10 +301,24 @@ impl Worker {
         // After a response to a partly written request, the state of the connection is unknown.
         let is_desynchronized = self.connections.layout().streams == 1 && !transport.has_sent(stream);
         if closing || !response.keep_alive || is_expired || is_desynchronized {
-            if recorded && let Some(deviation) = transport.deviation() {
-                *current.recording(intended_ns).deviations.entry(deviation).or_default() += 1;
+            let deviation = transport.deviation();
+            if recorded && let Some(deviation) = deviation {
+                let deviations = &mut current.recording(intended_ns).deviations;
+                *deviations.entry(deviation.as_str().to_owned()).or_default() += 1;
             }
-            self.connections.handle(Event::Drain(connection));
+            let asked = self.traffic.targets[picked.target].request.asked;
+            let why = if asked.is_last() || response.status == 101 {
+                Closing::Request
+            } else if deviation.is_some_and(|deviation| deviation != Deviation::EndOfTls) {
+                Closing::Violation
+            } else if closing || !response.keep_alive {
+                Closing::Server
+            } else if is_expired {
+                Closing::Plan
+            } else {
+                Closing::EarlyResponse
+            };
+            self.connections.handle(Event::Drain { connection, why });
         }
         self.sample(current, now);
         self.connections.answer(connection, stream);
@@ -318,7 +329,7 @@ impl Worker {
         if matches!(self.connections.state(connection), State::Handshaking) {
             return self.fail(current, connection, &ConnectionError::Closed);
         }
-        self.connections.handle(Event::Drain(connection));
+        self.closed_by_server(connection);
         for stream in (0..self.connections.layout().streams).map(StreamId) {
             if self.connections.in_flight_on(connection, stream).is_none() {
                 continue;
@@ -336,6 +347,25 @@ impl Worker {
         self.perform(current, now);
     }
 
+    /// The server closed a connection. If a request on it asked for that, it did so for the request.
+    fn closed_by_server(&mut self, connection: ConnectionId) {
+        let slot = self.connections.in_flight_on(connection, StreamId(0));
+        let asked = slot.map(|slot| self.request(slot).picked.target);
+        let is_asked = asked.is_some_and(|target| self.traffic.targets[target].request.asked.is_last());
+        let why = if is_asked { Closing::Request } else { Closing::Server };
+        self.connections.handle(Event::Drain { connection, why });
+    }
+
+    /// Records a violation of the protocol if no request is in flight that fails with it.
+    fn note_unasked(&self, current: &mut Current, connection: ConnectionId, cause: Cause, now: u64) {
+        if cause.failure == Failure::Malformed
+            && matches!(self.connections.state(connection), State::Open { in_flight: 0, .. })
+            && let Some(what) = self.reasons.text(cause.reason)
+        {
+            current.record_unasked(now, what);
+        }
+    }
+
     /// Passes a connection failure to the state machine.
     fn fail(&mut self, current: &mut Current, connection: ConnectionId, error: &ConnectionError) {
         let now = now_ns();
@@ -343,6 +373,7 @@ impl Worker {
             self.answer_before_reset(current, connection, now);
         }
         let cause = self.reasons.cause(error);
+        self.note_unasked(current, connection, cause, now);
         self.feed(current, Event::Failed { connection, cause }, now);
         self.perform(current, now);
     }

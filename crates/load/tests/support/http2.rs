@@ -132,6 +132,11 @@ impl Http2Peer {
         self.put(RST_STREAM, 0, stream, &REFUSED_STREAM.to_be_bytes())
     }
 
+    /// Resets the stream of a request with this error code.
+    pub fn reset(&mut self, stream: u32, code: u32) -> Option<()> {
+        self.put(RST_STREAM, 0, stream, &code.to_be_bytes())
+    }
+
     /// Sends GOAWAY: streams after `last` will not be processed.
     pub fn go_away(&mut self, last: u32) -> Option<()> {
         self.put(GO_AWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())

@@ -93,7 +93,9 @@ impl ChunkedBody {
             (State::Size | State::Extension, b'\r') if self.digits => State::SizeLineFeed,
             (State::Size, b';' | b' ' | b'\t') if self.digits => State::Extension,
             (State::Size, _) => {
-                let digit = (byte as char).to_digit(16).ok_or(Malformed::ChunkSize)?;
+                let is_line = byte == b'\n' && self.digits;
+                let digit = (byte as char).to_digit(16);
+                let digit = digit.ok_or(if is_line { Malformed::ChunkLine } else { Malformed::ChunkSize })?;
                 self.size = self.size.checked_mul(16).ok_or(Malformed::ChunkTooLarge)? + u64::from(digit);
                 self.digits = true;
                 State::Size
@@ -113,6 +115,7 @@ impl ChunkedBody {
             (State::TrailerLineFeed, b'\n') => State::TrailerStart,
             (State::TrailerStart | State::TrailerLine, other) if other != b'\n' => State::TrailerLine,
             (State::EndLineFeed, b'\n') => return Ok(true),
+            (State::DataCarriageReturn, b'\n') => return Err(Malformed::ChunkLine),
             (State::DataCarriageReturn | State::DataLineFeed, _) => return Err(Malformed::ChunkEnd),
             _ => return Err(Malformed::ChunkLine),
         };

@@ -35,6 +35,15 @@ pub enum Malformed {
     /// The value of a field contains a control character.
     #[error("a header value with a control character")]
     FieldValue,
+    /// The name of a field of HTTP/2 or HTTP/3 has upper-case letters (RFC 9113, section 8.2).
+    #[error("a header name in upper case")]
+    UpperCase,
+    /// A field of HTTP/2 or HTTP/3 that concerns the connection alone (RFC 9113, section 8.2.2).
+    #[error("a header that only a connection of HTTP/1.1 has, such as Connection or Transfer-Encoding")]
+    OfConnection,
+    /// A pseudo-header of HTTP/2 or HTTP/3 that is no `:status`, a second one, or one behind other fields (RFC 9113, section 8.3).
+    #[error("a pseudo-header that is not one :status before all headers")]
+    Pseudo,
     /// The head is larger than [`super::MAX_HEAD_BYTES`].
     #[error("a head larger than 300 KiB")]
     HeadTooLarge,
@@ -44,6 +53,9 @@ pub enum Malformed {
     /// `Content-Length` is not a number.
     #[error("a Content-Length that is not a number")]
     Length,
+    /// `Content-Length` is a number that exceeds 64 bits.
+    #[error("a Content-Length above 64 bits")]
+    LengthTooLarge,
     /// `Content-Length` is given more than once, with different values.
     #[error("two different lengths")]
     TwoLengths,
@@ -86,6 +98,9 @@ pub enum Malformed {
 /// The peer closed the connection within a response, at this place.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Truncated {
+    /// After an interim response.
+    #[error("closed after an interim response, before the final one")]
+    Interim,
     /// In its head.
     #[error("closed within the head of the response")]
     Head,

@@ -33,6 +33,8 @@ pub enum Deviation {
     LengthAndChunks,
     /// It is HTTP/1.0 with a `Transfer-Encoding` (RFC 9112, section 6.1).
     CodingOfHttp10,
+    /// Its body ends with the connection, and TLS did not announce that end, so it may be cut (RFC 9112, section 9.8).
+    EndOfTls,
 }
 
 impl Deviation {
@@ -41,6 +43,7 @@ impl Deviation {
         match self {
             Self::LengthAndChunks => "both Content-Length and Transfer-Encoding: chunked",
             Self::CodingOfHttp10 => "Transfer-Encoding in HTTP/1.0",
+            Self::EndOfTls => "a body that ends with the connection, without the close_notify of TLS",
         }
     }
 }
@@ -55,6 +58,10 @@ pub struct ResponseReader {
     head: Vec<u8>,
     /// What the request says about its response and the connection.
     asked: Asked,
+    /// Whether an interim response to the request has arrived.
+    has_interim: bool,
+    /// Whether the last response can have no body, whatever its headers say.
+    is_bodiless: bool,
     /// That of the last response, if its connection carries nothing after it.
     deviation: Option<Deviation>,
     expected: Option<Arc<[ExpectedHeader]>>,
@@ -135,6 +142,7 @@ impl ResponseReader {
         self.head.clear();
         self.kept.begin();
         self.asked = asked;
+        self.has_interim = false;
     }
 
     /// Whether no byte of a response has arrived yet.
@@ -152,7 +160,7 @@ impl ResponseReader {
     /// # Errors
     /// When they are anything else; the connection is then unusable.
     pub fn feed_unasked(&self, bytes: &[u8]) -> Result<(), Malformed> {
-        match excess(bytes, self.asked) {
+        match excess(bytes, self.is_bodiless) {
             None => Ok(()),
             Some(found) => Err(found),
         }
@@ -177,6 +185,7 @@ impl ResponseReader {
                     if head.interim {
                         // 1xx is an interim response; the final one follows.
                         self.begins = !bytes.is_empty();
+                        self.has_interim = true;
                         continue;
                     }
                     match head.body {
@@ -225,6 +234,7 @@ impl ResponseReader {
     /// When a response had begun and was not complete.
     pub fn end(&mut self) -> Result<Option<Response>, Truncated> {
         match std::mem::take(&mut self.state) {
+            State::Head if self.head.is_empty() && self.has_interim => Err(Truncated::Interim),
             State::Head if self.head.is_empty() => Ok(None),
             State::Head => Err(Truncated::Head),
             State::Body { response, body: Body::UntilClose } => Ok(Some(self.judged(response))),
@@ -245,10 +255,11 @@ impl ResponseReader {
 
     fn complete(&mut self, response: Response, rest: &[u8]) -> Result<Progress, Malformed> {
         self.state = State::Head;
+        self.is_bodiless = self.asked.is_head() || matches!(response.status, 204 | 304);
         // What follows a switch of protocols is of another one.
         if !rest.is_empty()
             && response.status != 101
-            && let Some(found) = excess(rest, self.asked)
+            && let Some(found) = excess(rest, self.is_bodiless)
         {
             return Err(found);
         }
@@ -331,12 +342,12 @@ impl ResponseReader {
 
 /// What bytes after the end of a response are; None for blank lines, the last of which may be incomplete.
 #[cold]
-fn excess(bytes: &[u8], asked: Asked) -> Option<Malformed> {
+fn excess(bytes: &[u8], is_bodiless: bool) -> Option<Malformed> {
     const VERSION: &[u8] = b"HTTP/1.";
     match bytes.get(blank_lines(bytes)..).unwrap_or_default() {
         b"" | b"\r" => None,
         rest if rest.starts_with(VERSION) || VERSION.starts_with(rest) => Some(Malformed::SecondResponse),
-        _ if asked.is_head() => Some(Malformed::BodyOfNone),
+        _ if is_bodiless => Some(Malformed::BodyOfNone),
         _ => Some(Malformed::Excess),
     }
 }
@@ -438,9 +449,12 @@ fn is_named(name: &str, lower_case: &str) -> bool {
 }
 
 /// The length after another `Content-Length`. A list of equal values counts as one (RFC 9110, section 8.6).
-fn same_length(earlier: Option<Result<u64, Malformed>>, value: &[u8]) -> Result<u64, Malformed> {
+pub(crate) fn same_length(earlier: Option<Result<u64, Malformed>>, value: &[u8]) -> Result<u64, Malformed> {
     let same = |length: Option<u64>, part: &[u8]| {
-        let number = decimal(part.trim_ascii()).ok_or(Malformed::Length)?;
+        let part = part.trim_ascii();
+        let is_number = !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        let invalid = if is_number { Malformed::LengthTooLarge } else { Malformed::Length };
+        let number = decimal(part).ok_or(invalid)?;
         if length.is_some_and(|earlier| earlier != number) { Err(Malformed::TwoLengths) } else { Ok(number) }
     };
     let earlier = earlier.transpose()?;

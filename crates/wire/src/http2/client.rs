@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fields::{FieldReader, Fields};
+use super::fields::FieldReader;
 use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
 use super::frame::{put_block, put_head, put_number, put_settings};
 use super::request::{FieldTable, put_cookies};
@@ -10,7 +10,9 @@ use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use super::{CANCEL, PREFACE, PROTOCOL_ERROR};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
+use crate::fields::Fields;
 use crate::grpc::{Call, Messages};
+use crate::http1::Malformed;
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
 /// Maximum size of buffered bodies.
@@ -63,6 +65,8 @@ struct State {
 struct Stream {
     id: u32,
     is_head: bool,
+    /// Whether an interim response has arrived.
+    has_interim: bool,
     status: u16,
     grpc_status: Option<u16>,
     length: Option<u64>,
@@ -83,7 +87,7 @@ impl Stream {
     /// Begins the next request with all buffers of the one before; `id` is 0 if there is none.
     fn begin(&mut self, id: u32, is_head: bool, window_bytes: i64, call: Option<Box<Call>>) {
         (self.id, self.is_head, self.window_bytes, self.call) = (id, is_head, window_bytes, call);
-        (self.status, self.grpc_status, self.length) = (0, None, None);
+        (self.has_interim, self.status, self.grpc_status, self.length) = (false, 0, None, None);
         (self.body_bytes, self.matched, self.received_bytes) = (0, 0, 0);
         self.unsent.clear();
         self.body.begin();
@@ -175,6 +179,11 @@ impl Http2 {
         self.state.streams.get(stream as usize).is_some_and(|stream| stream.status > 0)
     }
 
+    /// Whether an interim response on a stream has arrived.
+    pub(crate) fn has_interim(&self, stream: u32) -> bool {
+        self.state.streams.get(stream as usize).is_some_and(|stream| stream.has_interim)
+    }
+
     /// Cancels a request; its stream is free.
     pub fn cancel(&mut self, stream: u32, output: &mut Vec<u8>) {
         if let Some(stream) = self.state.streams.get_mut(stream as usize)
@@ -203,7 +212,8 @@ impl Http2 {
         loop {
             let piece = self.frames.next(&mut bytes);
             let Ok(piece) = piece else {
-                return Err(if self.state.session.settings_received {
+                let is_settings = self.frames.head_kind() == kind::SETTINGS;
+                return Err(if self.state.session.settings_received || is_settings {
                     ProtocolError::Http2("a frame larger than 16 KiB")
                 } else {
                     ProtocolError::NotHttp2
@@ -295,7 +305,7 @@ impl State {
             FrameEvent::Block { stream, block, end } => self.take_block(stream, end, &block, output, events),
             FrameEvent::Reset { stream, code } => {
                 if let Some(slot) = self.known(stream)? {
-                    self.lose(slot, Loss::Reset(code), events);
+                    self.lose(slot, Loss::Reset { code, stated: code.into() }, events);
                 }
                 Ok(())
             }
@@ -328,7 +338,7 @@ impl State {
                 events.push(Event::Draining { code });
                 for slot in 0..self.streams.len() {
                     if self.streams.get(slot).is_some_and(|stream| stream.id > last) {
-                        self.lose(slot, Loss::Unprocessed, events);
+                        self.lose(slot, Loss::Unprocessed(code), events);
                     }
                 }
                 Ok(())
@@ -387,9 +397,13 @@ impl State {
     ) -> Result<(), ProtocolError> {
         let slot = self.known(id)?;
         // Blocks of closed streams are decoded too, since they update the dynamic table.
-        let Fields { status, grpc_status, length, matched } = self.fields.read(block, end)?;
+        let fields = self.fields.read(block, end)?;
         let Some(stream) = slot.and_then(|slot| self.streams.get_mut(slot)) else { return Ok(()) };
         let slot = slot.unwrap_or_default();
+        if let Some(what) = fields.malformed {
+            return self.reject(slot, Loss::Fields(what), output, events);
+        }
+        let Fields { status, grpc_status, matched, .. } = fields;
         if stream.status == 0 {
             if !(100..1000).contains(&status) {
                 return Err(ProtocolError::Http2("a response without a status"));
@@ -399,15 +413,22 @@ impl State {
                 let loss = match status {
                     101 => Loss::Switched,
                     _ if end => Loss::Malformed("an interim response that ends its stream"),
-                    _ => return Ok(()),
+                    _ => {
+                        stream.has_interim = true;
+                        return Ok(());
+                    }
                 };
-                put_number(output, kind::RST_STREAM, id, PROTOCOL_ERROR);
-                self.lose(slot, loss, events);
-                return Ok(());
+                return self.reject(slot, loss, output, events);
             }
+            let length = match fields.body_length(stream.is_head) {
+                Ok(length) => length,
+                Err(what) => return self.reject(slot, Loss::Fields(what), output, events),
+            };
             stream.status = status;
             stream.length = length;
             events.push(Event::FirstByte { stream: slot as u32 });
+        } else if status > 0 {
+            return self.reject(slot, Loss::Fields(Malformed::Pseudo), output, events);
         } else if !end {
             return Err(ProtocolError::Http2("trailers that do not end their stream"));
         }
@@ -450,6 +471,21 @@ impl State {
         } else {
             Event::push_answered(events, stream, response);
         }
+    }
+
+    /// The response on a stream is malformed, which is an error of the stream (RFC 9113, section 8.1.1).
+    fn reject(
+        &mut self,
+        slot: usize,
+        loss: Loss,
+        output: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), ProtocolError> {
+        if let Some(stream) = self.streams.get(slot) {
+            put_number(output, kind::RST_STREAM, stream.id, PROTOCOL_ERROR);
+        }
+        self.lose(slot, loss, events);
+        Ok(())
     }
 
     fn lose(&mut self, slot: usize, loss: Loss, events: &mut Vec<Event>) {

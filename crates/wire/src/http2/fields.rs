@@ -4,21 +4,11 @@ use std::sync::Arc;
 
 use super::hpack::Decoder;
 use crate::cookies::Cookies;
-use crate::response::{ExpectedHeader, ProtocolError, decimal};
+use crate::fields::Fields;
+use crate::response::{ExpectedHeader, ProtocolError};
 
 /// Maximum size of a block that is remembered.
 const MAX_KNOWN_BYTES: usize = 1024;
-
-/// What a header block of a response says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fields {
-    /// The status; 0 if it is missing or not a number.
-    pub(super) status: u16,
-    pub(super) grpc_status: Option<u16>,
-    pub(super) length: Option<u64>,
-    /// Bit set of the expected headers that are present.
-    pub(super) matched: u64,
-}
 
 /// Reads the header blocks of a connection.
 #[derive(Debug)]
@@ -73,25 +63,12 @@ impl FieldReader {
         let expected = self.expected.as_deref().unwrap_or_default();
         let mut cookies = self.cookies.as_deref_mut();
         let each = |name: &[u8], value: &[u8]| {
-            match name {
-                b":status" => {
-                    fields.status = decimal(value).and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
-                }
-                b"grpc-status" => {
-                    let status = decimal(value).and_then(|status| u16::try_from(status).ok());
-                    fields.grpc_status = Some(status.unwrap_or(u16::MAX));
-                }
-                b"content-length" => fields.length = decimal(value),
-                b"set-cookie" => {
-                    if let Some(cookies) = &mut cookies {
-                        cookies.set(value);
-                    }
-                }
-                _ => {}
+            if let Some(cookies) = &mut cookies
+                && name == b"set-cookie"
+            {
+                cookies.set(value);
             }
-            for (bit, header) in expected.iter().enumerate() {
-                fields.matched |= u64::from(header.is(name, value)) << bit.min(63);
-            }
+            fields.take(name, value, expected);
         };
         let decoded = self.decoder.decode(block, each);
         let changes_table = decoded.map_err(|bad| ProtocolError::Http2(bad.as_str()))?;

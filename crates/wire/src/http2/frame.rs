@@ -141,6 +141,11 @@ impl FrameReader {
         self.have == 0 && self.current.is_none()
     }
 
+    /// The type of the last frame whose header was read.
+    pub(crate) fn head_kind(&self) -> u8 {
+        Head::parse(self.head).kind
+    }
+
     /// Returns the next piece and advances `bytes` past it; None if more bytes are needed. DATA frames without padding
     /// are passed on in parts, all others whole.
     pub(crate) fn next<'a, 'b: 'a>(

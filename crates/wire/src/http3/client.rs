@@ -205,6 +205,11 @@ impl Http3 {
         self.streams.get(stream as usize).is_some_and(|stream| stream.response.has_begun())
     }
 
+    /// Whether an interim response on a stream has arrived.
+    pub(crate) fn has_interim(&self, stream: u32) -> bool {
+        self.streams.get(stream as usize).is_some_and(|stream| stream.response.has_interim())
+    }
+
     /// Cancels a request; its stream is free.
     pub fn cancel(&mut self, stream: u32) {
         let Some(one) = self.streams.get_mut(stream as usize) else { return };
@@ -340,7 +345,7 @@ impl Http3 {
             // The server processes neither this request nor later ones (RFC 9114, section 5.2). One without a stream would be later.
             if stream.is_waiting() || stream.id.is_some_and(|id| u64::from(VarInt::from(id)) >= last) {
                 *stream = Stream::default();
-                events.push(Event::Lost { stream: slot, loss: Loss::Unprocessed });
+                events.push(Event::Lost { stream: slot, loss: Loss::Unprocessed(0) });
             }
         }
         Ok(())
@@ -361,8 +366,8 @@ impl Http3 {
                 messages += call.as_mut().map_or(0, |call| call.receive(data));
             })
         })?;
-        if stream.response.is_switched() {
-            events.push(Event::Lost { stream: slot, loss: Loss::Switched });
+        if let Some(loss) = stream.response.loss(stream.is_head) {
+            events.push(Event::Lost { stream: slot, loss });
             self.cancel(slot);
             return Ok(());
         }
@@ -379,14 +384,15 @@ impl Http3 {
                 return Ok(());
             }
             ReadEnd::Reset(code) => {
-                events.push(Event::Lost { stream: slot, loss: Loss::Reset(code_of_http2(code)) });
+                let loss = Loss::Reset { code: code_of_http2(code), stated: code };
+                events.push(Event::Lost { stream: slot, loss });
             }
             ReadEnd::Finished => match stream.response.end(stream.is_head, expected) {
                 Ok(mut response) => {
                     response.is_as_expected &= stream.call.as_ref().is_none_or(|call| call.is_answered());
                     Event::push_answered(events, slot, response);
                 }
-                Err(what) => events.push(Event::Lost { stream: slot, loss: Loss::Malformed(what) }),
+                Err(loss) => events.push(Event::Lost { stream: slot, loss }),
             },
         }
         if !stream.unsent.is_empty() || stream.is_conversation_open() {

@@ -6,20 +6,26 @@ use super::frame::{FramePart, FrameReader, kind};
 use super::qpack;
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
-use crate::response::{ExpectedHeader, ProtocolError, Response, decimal};
+use crate::fields::Fields;
+use crate::http1::Malformed;
+use crate::response::{ExpectedHeader, Loss, ProtocolError, Response};
 
 /// An incremental parser of a response.
 #[derive(Debug, Default)]
 pub struct ResponseReader {
     frames: FrameReader,
-    status: u16,
+    /// The fields of the head; its status is 0 until it has arrived.
+    head: Fields,
     grpc_status: Option<u16>,
-    length: Option<u64>,
     body_bytes: u64,
     /// Bit set of the expected headers that have arrived.
     matched: u64,
     /// Whether the server switched to another protocol, which HTTP/3 does not have (RFC 9114, section 4.5).
     is_switched: bool,
+    /// Whether an interim response has arrived.
+    has_interim: bool,
+    /// What is wrong with a field of the head or of the trailers.
+    malformed: Option<Malformed>,
     body: BodyKeeper,
 }
 
@@ -31,12 +37,20 @@ impl ResponseReader {
 
     /// Whether the response has begun.
     pub fn has_begun(&self) -> bool {
-        self.status > 0
+        self.head.status > 0
     }
 
-    /// Whether the server switched to another protocol.
-    pub(super) fn is_switched(&self) -> bool {
-        self.is_switched
+    /// Whether an interim response has arrived.
+    pub(super) fn has_interim(&self) -> bool {
+        self.has_interim
+    }
+
+    /// Why no valid response will arrive, if what has arrived tells. A response to `HEAD` has no body.
+    pub(super) fn loss(&self, is_head: bool) -> Option<Loss> {
+        if self.is_switched {
+            return Some(Loss::Switched);
+        }
+        self.malformed.or(self.head.body_length(is_head).err()).map(Loss::Fields)
     }
 
     /// Processes bytes of the stream.
@@ -59,9 +73,21 @@ impl ResponseReader {
         mut cookies: Option<&mut Cookies>,
         mut each: impl FnMut(&[u8]),
     ) -> Result<(), ProtocolError> {
-        let Self { frames, status, grpc_status, length, body_bytes, matched, is_switched, body } = self;
+        let Self {
+            frames,
+            head,
+            grpc_status,
+            body_bytes,
+            matched,
+            is_switched,
+            has_interim,
+            malformed,
+            body,
+        } = self;
         frames.feed(bytes, |piece| match piece {
-            FramePart::Data(_) if *status == 0 => Err(ProtocolError::Http3("data before headers")),
+            FramePart::Data(_) if head.status == 0 && malformed.is_none() => {
+                Err(ProtocolError::Http3("data before headers"))
+            }
             FramePart::Data(bytes) => {
                 *body_bytes += bytes.len() as u64;
                 body.take(bytes);
@@ -69,17 +95,26 @@ impl ResponseReader {
                 Ok(())
             }
             FramePart::Frame(kind::HEADERS, block) => {
-                let head = Head::read(block, expected, cookies.as_deref_mut())?;
-                if *status == 0 && !(100..1000).contains(&head.status) {
+                let fields = read_fields(block, expected, cookies.as_deref_mut())?;
+                let is_trailer = head.status > 0;
+                *malformed = malformed.or(fields.malformed);
+                if is_trailer && fields.status > 0 {
+                    *malformed = malformed.or(Some(Malformed::Pseudo));
+                }
+                if malformed.is_some() {
+                    return Ok(());
+                }
+                if !is_trailer && !(100..1000).contains(&fields.status) {
                     return Err(ProtocolError::Http3("a response without a status"));
                 }
-                *is_switched |= *status == 0 && head.status == 101;
+                *is_switched |= !is_trailer && fields.status == 101;
                 // Statuses below 200 are interim responses; the final one follows.
-                if *status == 0 && head.status >= 200 {
-                    (*status, *length) = (head.status, head.length);
+                if !is_trailer && fields.status >= 200 {
+                    *head = fields;
                 }
-                *matched |= head.matched;
-                *grpc_status = head.grpc_status.or(*grpc_status);
+                *has_interim |= head.status == 0;
+                *matched |= fields.matched;
+                *grpc_status = fields.grpc_status.or(*grpc_status);
                 Ok(())
             }
             FramePart::Frame(..) => Err(ProtocolError::Http3("a connection frame on a request stream")),
@@ -90,20 +125,24 @@ impl ResponseReader {
     ///
     /// # Errors
     /// Says what is incomplete or inconsistent.
-    pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Result<Response, &'static str> {
-        let has_body = !is_head && self.status != 304;
+    pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Result<Response, Loss> {
+        let has_body = !is_head && self.head.status != 304;
+        if let Some(loss) = self.loss(is_head) {
+            return Err(loss);
+        }
         if !self.frames.is_at_boundary() {
-            return Err("a frame that its stream ends within");
+            return Err(Loss::Malformed("a frame that its stream ends within"));
         }
-        if self.status == 0 {
-            return Err("a stream that ends before its response");
+        if self.head.status == 0 {
+            return Err(Loss::Malformed("a stream that ends before its response"));
         }
-        if has_body && self.length.is_some_and(|length| length != self.body_bytes) {
-            return Err("a body whose size differs from its content-length");
+        let length = self.head.body_length(is_head).map_err(Loss::Fields)?;
+        if has_body && length.is_some_and(|length| length != self.body_bytes) {
+            return Err(Loss::Malformed("a body whose size differs from its content-length"));
         }
         let all = (1_u64 << expected.len().min(63)) - 1;
         Ok(Response {
-            status: self.status,
+            status: self.head.status,
             grpc_status: self.grpc_status,
             body_bytes: self.body_bytes,
             keep_alive: true,
@@ -112,44 +151,23 @@ impl ResponseReader {
     }
 }
 
-/// The relevant fields of a response.
-#[derive(Debug, Default)]
-struct Head {
-    status: u16,
-    grpc_status: Option<u16>,
-    length: Option<u64>,
-    matched: u64,
-}
-
-impl Head {
-    fn read(
-        block: &[u8],
-        expected: &[ExpectedHeader],
-        mut cookies: Option<&mut Cookies>,
-    ) -> Result<Self, ProtocolError> {
-        let mut head = Self::default();
-        let each = |name: &[u8], value: &[u8]| {
-            match name {
-                b":status" => head.status = decimal(value).map_or(0, |status| status.min(1000) as u16),
-                b"grpc-status" => {
-                    let status = decimal(value).and_then(|status| u16::try_from(status).ok());
-                    head.grpc_status = Some(status.unwrap_or(u16::MAX));
-                }
-                b"content-length" => head.length = decimal(value),
-                b"set-cookie" => {
-                    if let Some(cookies) = &mut cookies {
-                        cookies.set(value);
-                    }
-                }
-                _ => {}
-            }
-            for (bit, header) in expected.iter().enumerate() {
-                head.matched |= u64::from(header.is(name, value)) << bit.min(63);
-            }
-        };
-        qpack::decode(block, each).map_err(|bad| ProtocolError::Http3(bad.as_str()))?;
-        Ok(head)
-    }
+/// The fields of a block. Cookies that they set are added to `cookies`.
+fn read_fields(
+    block: &[u8],
+    expected: &[ExpectedHeader],
+    mut cookies: Option<&mut Cookies>,
+) -> Result<Fields, ProtocolError> {
+    let mut fields = Fields::default();
+    let each = |name: &[u8], value: &[u8]| {
+        if let Some(cookies) = &mut cookies
+            && name == b"set-cookie"
+        {
+            cookies.set(value);
+        }
+        fields.take(name, value, expected);
+    };
+    qpack::decode(block, each).map_err(|bad| ProtocolError::Http3(bad.as_str()))?;
+    Ok(fields)
 }
 
 #[cfg(test)]
@@ -159,7 +177,7 @@ mod tests {
     use super::super::frame::{put_head, put_headers};
     use super::*;
 
-    fn read(heads: &[&[(&str, &str)]], data: &[u8]) -> Result<Result<Response, &'static str>, ProtocolError> {
+    fn read(heads: &[&[(&str, &str)]], data: &[u8]) -> Result<Result<Response, Loss>, ProtocolError> {
         let expected = [ExpectedHeader { name: "X-A".to_owned(), value: Some("1".to_owned()) }];
         let (mut reader, mut bytes) = (ResponseReader::default(), Vec::new());
         for head in heads {
@@ -185,7 +203,8 @@ mod tests {
             let (mut reader, mut bytes) = (ResponseReader::default(), Vec::new());
             put_headers(&mut bytes, [(":status", status)].into_iter());
             reader.feed(&bytes, &[]).unwrap();
-            assert_eq!(reader.is_switched(), expected, "{status}");
+            assert_eq!(reader.loss(false), expected.then_some(Loss::Switched), "{status}");
+            assert!(reader.has_interim());
         }
     }
 
@@ -210,6 +229,19 @@ mod tests {
         assert!(read(&[&[(":status", "200"), ("content-length", "6")]], b"hello").unwrap().is_err());
         assert!(read(&[&[("x-a", "1")]], b"hello").is_err());
         assert!(read(&[], b"hello").is_err());
+        for (name, value, expected) in [
+            ("X-A", "1", Malformed::UpperCase),
+            ("connection", "close", Malformed::OfConnection),
+            ("content-length", "x", Malformed::Length),
+            (":status", "200", Malformed::Pseudo),
+        ] {
+            let found = read(&[&[(":status", "200"), (name, value)]], b"hello").unwrap();
+            assert_eq!(found, Err(Loss::Fields(expected)), "{name}");
+        }
+        let two = [(":status", "200"), ("content-length", "5"), ("content-length", "6")];
+        assert_eq!(read(&[&two], b"hello").unwrap(), Err(Loss::Fields(Malformed::TwoLengths)));
+        let trailers = read(&[&[(":status", "200")], &[(":status", "200")]], b"hello").unwrap();
+        assert_eq!(trailers, Err(Loss::Fields(Malformed::Pseudo)));
         let mut reader = ResponseReader::default();
         assert!(reader.feed(&[4, 0], &[]).is_err(), "settings on the stream of a request");
         assert!(ResponseReader::default().end(false, &[]).is_err());

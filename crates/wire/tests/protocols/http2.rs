@@ -2,6 +2,7 @@
 //! protocol.
 
 use hoptax_wire::grpc::{Messages, framed};
+use hoptax_wire::http1::Malformed;
 use hoptax_wire::http2::{Body, Http2, PREFACE, Server, ServerEvent, Settings};
 use hoptax_wire::{Encoded, Event, Loss, ProtocolError, Response};
 use proptest::prelude::*;
@@ -185,9 +186,9 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
 #[test]
 fn resets_and_goaways_are_reported_by_stream() {
     let reset = client_takes(&frame(3, 0, 3, &[0, 0, 0, 7])).unwrap();
-    assert_eq!(reset, [Event::Lost { stream: 1, loss: Loss::Reset(7) }]);
+    assert_eq!(reset, [Event::Lost { stream: 1, loss: Loss::Reset { code: 7, stated: 7 } }]);
     let away = client_takes(&frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 11])).unwrap();
-    assert_eq!(away, [Event::Draining { code: 11 }, Event::Lost { stream: 1, loss: Loss::Unprocessed }]);
+    assert_eq!(away, [Event::Draining { code: 11 }, Event::Lost { stream: 1, loss: Loss::Unprocessed(11) }]);
     let mut short = frame(1, 4, 1, &[0x88, 0x0f, 0x0d, 1, b'5']);
     short.extend(frame(0, 1, 1, b"abc"));
     let loss = Loss::Malformed("a body whose size differs from its content-length");
@@ -201,6 +202,46 @@ fn resets_and_goaways_are_reported_by_stream() {
     for flags in [4, 5] {
         assert_eq!(interim(b"101", flags), [Event::Lost { stream: 0, loss: Loss::Switched }]);
     }
+}
+
+#[test]
+fn a_response_whose_fields_http2_forbids_is_malformed_and_the_others_go_on() {
+    let field =
+        |name: &[u8], value: &[u8]| [&[0, name.len() as u8], name, &[value.len() as u8], value].concat();
+    let [two, three] = [b"2", b"3"].map(|length| field(b"content-length", length.as_slice()));
+    for (fields, what) in [
+        ([two.clone(), three.clone()].concat(), Malformed::TwoLengths),
+        (field(b"content-length", b"abc"), Malformed::Length),
+        (field(b"connection", b"close"), Malformed::OfConnection),
+        (field(b"X-Foo", b"a"), Malformed::UpperCase),
+        (field(b"x", b"a\r\nb"), Malformed::FieldValue),
+        (field(b":path", b"/"), Malformed::Pseudo),
+    ] {
+        let block = [&[0x88][..], &fields].concat();
+        let answer = frame(1, 5, 3, &[0x88]);
+        let events = client_takes(&[frame(1, 4, 1, &block), frame(0, 1, 1, b"ok"), answer].concat()).unwrap();
+        let lost = Event::Lost { stream: 0, loss: Loss::Fields(what) };
+        assert_eq!(events[0], lost, "{what}");
+        assert!(
+            matches!(
+                events[1..],
+                [_, Event::Answered { stream: 1, .. }] | [Event::Answered { stream: 1, .. }]
+            ),
+            "{events:?}"
+        );
+    }
+    // Trailers have no pseudo-header.
+    let trailers = [frame(1, 4, 1, &[0x88]), frame(1, 5, 1, &[0x88])].concat();
+    let lost = Event::Lost { stream: 0, loss: Loss::Fields(Malformed::Pseudo) };
+    assert_eq!(client_takes(&trailers).unwrap().last(), Some(&lost));
+}
+
+#[test]
+fn settings_that_are_too_large_are_those_of_http2() {
+    let mut client = Http2::new(Settings::of_streams(1), None);
+    let settings = frame(4, 0, 0, &[0; 18_000]);
+    let error = client.feed(&settings, &mut Vec::new(), &mut Vec::new()).unwrap_err();
+    assert_eq!(error, ProtocolError::Http2("a frame larger than 16 KiB"));
 }
 
 #[test]

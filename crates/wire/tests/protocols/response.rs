@@ -127,6 +127,8 @@ fn a_body_without_a_length_ends_with_the_connection() {
 fn a_close_in_the_middle_is_truncation_and_before_it_is_not() {
     for (cut, place) in [
         ("HTTP/1.1 2", Truncated::Head),
+        ("HTTP/1.1 103 Early Hints\r\n\r\n", Truncated::Interim),
+        ("HTTP/1.1 103 Early Hints\r\n\r\nHTTP", Truncated::Head),
         ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel", Truncated::Length),
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n", Truncated::Chunks),
     ] {
@@ -134,7 +136,12 @@ fn a_close_in_the_middle_is_truncation_and_before_it_is_not() {
         assert_eq!(reader.feed(cut.as_bytes()), Ok(Progress::Partial));
         assert_eq!(reader.end(), Err(place));
     }
-    assert_eq!(ResponseReader::default().end(), Ok(None));
+    let mut reader = ResponseReader::default();
+    assert_eq!(reader.end(), Ok(None));
+    // The interim response to the request before is none to this one.
+    reader.feed(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n").unwrap();
+    reader.begin(Asked::default());
+    assert_eq!(reader.end(), Ok(None));
 }
 
 /// Invalid responses, each with what is wrong with it.
@@ -159,7 +166,8 @@ fn illegal() -> Vec<(Vec<u8>, Malformed)> {
         (of("content-length: -1"), Malformed::Length),
         (of("content-length: "), Malformed::Length),
         (of("content-length: 2, x"), Malformed::Length),
-        (of("content-length: 99999999999999999999999"), Malformed::Length),
+        (of("content-length: 99999999999999999999999"), Malformed::LengthTooLarge),
+        (of("content-length: 18446744073709551616, 2"), Malformed::LengthTooLarge),
         (of("content-length: 1\r\ncontent-length: 2"), Malformed::TwoLengths),
         (of("content-length: 1, 2"), Malformed::TwoLengths),
         (of("content-length: 2, 2\r\ncontent-length: 3"), Malformed::TwoLengths),
@@ -177,6 +185,11 @@ fn illegal() -> Vec<(Vec<u8>, Malformed)> {
         (chunks("3\r\nabc\rd"), Malformed::ChunkEnd),
         (chunks("3\rabc"), Malformed::ChunkLine),
         (chunks("3;x\nabc"), Malformed::ChunkLine),
+        (chunks("3\nabc\n0\n\n"), Malformed::ChunkLine),
+        (chunks("3\r\nabc\n"), Malformed::ChunkLine),
+        (chunks("\nabc"), Malformed::ChunkSize),
+        ("HTTP/1.1 204 No Content\r\n\r\nok".to_owned(), Malformed::BodyOfNone),
+        ("HTTP/1.1 304 Not Modified\r\ncontent-length: 2\r\n\r\nok".to_owned(), Malformed::BodyOfNone),
         (chunks(&format!("3;{}", "x".repeat(20_000))), Malformed::ChunkLineTooLong),
         (of(&format!("x: {}", "a".repeat(MAX_HEAD_BYTES))), Malformed::HeadTooLarge),
         (of(&"x: y\r\n".repeat(MAX_FIELDS + 1)), Malformed::TooManyFields),
@@ -209,7 +222,8 @@ fn what_is_wrong_does_not_depend_on_where_a_response_is_split() {
                 Err(error) => Some(error),
             };
             // The bytes after a response are other ones if the first of them arrived with it.
-            let is_excess = |what| matches!(what, Malformed::SecondResponse | Malformed::Excess);
+            let is_excess =
+                |what| matches!(what, Malformed::SecondResponse | Malformed::Excess | Malformed::BodyOfNone);
             let is_found = found == Some(expected) || is_excess(expected) && found.is_none_or(is_excess);
             assert!(is_found, "{found:?}, not {expected:?}, split at {cut}: {}", begin(&bytes));
         }
@@ -251,6 +265,9 @@ fn blank_lines_after_a_response_are_discarded() {
         }
         assert_eq!(reader.end(), Ok(None), "blank lines begin no response");
     }
+    let mut bodiless = ResponseReader::default();
+    assert_eq!(bodiless.feed(b"HTTP/1.1 204 No Content\r\n\r\n"), Ok(response(204, 0, true)));
+    assert_eq!(bodiless.feed_unasked(b"ok"), Err(Malformed::BodyOfNone));
     let reader = ResponseReader::default();
     assert_eq!(reader.feed_unasked(RESPONSE), Err(Malformed::SecondResponse));
     assert_eq!(reader.feed_unasked(b"x"), Err(Malformed::Excess));

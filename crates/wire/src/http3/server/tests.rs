@@ -156,8 +156,9 @@ fn requests_that_a_server_rejects_or_excludes_are_handed_back() {
         });
         lost.collect()
     };
-    assert_eq!(lost(&pair.events), [(0, Loss::Reset(7))]);
-    assert!(Loss::Reset(7).is_unprocessed() && !Loss::Reset(8).is_unprocessed());
+    assert_eq!(lost(&pair.events), [(0, Loss::Reset { code: 7, stated: 0x10b })]);
+    let reset = |code| Loss::Reset { code, stated: 0 };
+    assert!(reset(7).is_unprocessed() && !reset(8).is_unprocessed());
     pair.events.clear();
     // A GOAWAY that excludes all requests, on a control stream.
     let mut goaway = vec![0];
@@ -169,5 +170,5 @@ fn requests_that_a_server_rejects_or_excludes_are_handed_back() {
     while !pair.events.iter().any(|event| matches!(event, Event::Draining { .. })) {
         pair.exchange();
     }
-    assert_eq!(lost(&pair.events), [(1, Loss::Unprocessed), (2, Loss::Unprocessed)]);
+    assert_eq!(lost(&pair.events), [(1, Loss::Unprocessed(0)), (2, Loss::Unprocessed(0))]);
 }
