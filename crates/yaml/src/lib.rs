@@ -1,6 +1,7 @@
 //! A YAML document as a tree with source positions, for errors that name a line.
 
 pub mod envoy;
+pub mod file;
 pub mod template;
 
 use std::fmt;

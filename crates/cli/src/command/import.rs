@@ -1,12 +1,12 @@
 //! `hoptax import`: converts the output of another load generator, or a result in another format, to a result.
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_smp::Restored;
 use hoptax_tools::{ALL, Content, FORMATS, find, import};
+use hoptax_yaml::file;
 
 use super::{load, parquet};
 use crate::arguments::ImportArguments;
@@ -79,9 +79,9 @@ fn from_smp(arguments: &ImportArguments, text: &str) -> Result<Code, Failure> {
 /// Reads a file; `-` is stdin.
 pub(super) fn read(path: &Path) -> io::Result<String> {
     if path == Path::new("-") {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text)?;
-        return Ok(text);
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes)?;
+        return file::text(bytes);
     }
-    fs::read_to_string(path)
+    file::read(path)
 }

@@ -87,3 +87,18 @@ fn two_runs_in_one_text_are_refused_with_their_lines() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("it has 2 runs, which begin in lines 2 and 18: keep one"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_text_in_utf_16_is_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrk.txt").display().to_string();
+    let text = fs::read_to_string(failures("wrk-4-statuses.txt")).unwrap();
+    let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(&file, [&[0xff, 0xfe], utf16.as_slice()].concat()).unwrap();
+    for arguments in [["import", "wrk", &file], ["price", &file, "--dry-run"]] {
+        let refused = run(arguments);
+        let is_named =
+            refused.stderr.contains("it is in UTF-16") && refused.stderr.contains("iconv -f UTF-16 -t UTF-8");
+        assert!(refused.code == Some(2) && is_named, "{}", refused.stderr);
+    }
+}

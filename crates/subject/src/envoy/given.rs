@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::{Adapted, Configuration, Lab, Loaded, Problem, Problems, read};
 use hoptax_certs::CertificateError;
+use hoptax_yaml::file;
 use serde_json::Value;
 
 use crate::lab::Certificates;
@@ -48,13 +49,12 @@ impl Given {
     /// When a file cannot be read, and all problems with their contents.
     pub fn read(path: &Path) -> Result<Self, GivenError> {
         let (path, choice) = chosen(path);
-        let text =
-            fs::read_to_string(path).map_err(|source| GivenError::File { path: path.to_owned(), source })?;
+        let text = file::read(path).map_err(|source| GivenError::File { path: path.to_owned(), source })?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let sources = RefCell::new(BTreeSet::from([path.to_owned()]));
         let load = |named: &str| {
             let path = locate(&folder, named).ok_or_else(|| format!("`{named}` does not exist"))?;
-            let text = fs::read_to_string(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+            let text = file::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
             sources.borrow_mut().insert(path.clone());
             Ok(Loaded { name: path.display().to_string(), text })
         };

@@ -1,0 +1,55 @@
+//! Files of users as text, with an error that says what to do if their encoding is another one.
+
+use std::path::Path;
+use std::{fs, io};
+
+/// The text of a file.
+///
+/// # Errors
+/// When the file cannot be read, or is not in UTF-8.
+pub fn read(path: &Path) -> io::Result<String> {
+    text(fs::read(path)?)
+}
+
+/// The text of a file with these bytes.
+///
+/// # Errors
+/// When it is not in UTF-8.
+pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+    let other = |problem| Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    // With the mark of its order of bytes, or without it and the first characters in ASCII.
+    if matches!(
+        *bytes.as_slice(),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 1..0x80, 0, 1..0x80, ..] | [1..0x80, 0, 1..0x80, 0, ..]
+    ) {
+        return other(
+            "it is in UTF-16, as PowerShell writes it; convert it: `iconv -f UTF-16 -t UTF-8 FILE`",
+        );
+    }
+    String::from_utf8(bytes).or_else(|_| other("it is no text in UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn utf_16_is_named_with_what_to_do() {
+        let big: Vec<u8> = "a: é\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let little: Vec<u8> = "a: é\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let marked = |mark: [u8; 2], bytes: &[u8]| [&mark[..], bytes].concat();
+        for bytes in [marked([0xff, 0xfe], &little), marked([0xfe, 0xff], &big), little, big] {
+            let problem = text(bytes).unwrap_err().to_string();
+            assert!(problem.starts_with("it is in UTF-16") && problem.contains("iconv"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_text_or_no_text() {
+        for expected in ["", "a", "\0\0\0\u{1}", "\u{feff}a: é\n"] {
+            assert_eq!(text(expected.as_bytes().to_vec()).unwrap(), expected);
+        }
+        assert_eq!(text(vec![b'a', 0xe9, b'b']).unwrap_err().to_string(), "it is no text in UTF-8");
+        assert_eq!(read(Path::new("nowhere")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
