@@ -115,6 +115,11 @@ spec: {{selector: {{app: {name}}}}}
         assert!(direct.stderr.contains("hoptax: `"), "what was assumed: {}", direct.stderr);
     }
     fs::write(&topology, "services: [{name: front, isEntrypoint: true, retries: 3}]").unwrap();
+    let rendered = folder.path().join("rendered.yaml");
+    let all = format!("{}---\n{}", workload("front", "'http://back'"), workload("back", ""));
+    fs::write(&rendered, all).unwrap();
+    let of_file = run(["graph", "kubernetes", rendered.to_str().unwrap()]);
+    assert!(of_file.code == Some(0) && of_file.stdout.contains("calls: [{service: back}]"), "{of_file:?}");
     let bad = run(["graph", "isotope", topology.to_str().unwrap()]);
     assert!(bad.code == Some(2) && bad.stderr.contains("unknown key `retries`"), "{}", bad.stderr);
     let missing = run(["graph", "kubernetes", "/nonexistent"]);

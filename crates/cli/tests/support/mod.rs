@@ -92,9 +92,12 @@ impl Guarded {
 
     /// Process ids of its children.
     pub(crate) fn children(&self) -> Vec<u32> {
-        let id = self.0.id();
-        let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
-        text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+        let threads = fs::read_dir(format!("/proc/{}/task", self.0.id())).into_iter().flatten().flatten();
+        // Each thread has its own.
+        let of_thread =
+            |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        let all: Vec<String> = threads.map(of_thread).collect();
+        all.iter().flat_map(|text| text.split_whitespace()).filter_map(|word| word.parse().ok()).collect()
     }
 }
 
