@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::DerivedRequest;
-use super::matching::{header_matches, leave_out, satisfy_header};
+use super::matching::{OF_BODY, header_matches, leave_out, satisfy_header};
 use super::sample::matched_text;
 use crate::adapt::Adapted;
 use crate::tree::{extension_type, message, message_type, text};
@@ -206,6 +206,9 @@ fn words_of_header(matcher: &Value, holds: bool) -> String {
         (":method", Some(value)) => format!("{no}the method {value}"),
         (":path", Some(value)) => format!("{no}the path `{value}`"),
         (":authority" | "host", Some(value)) => format!("{no}the host `{value}`"),
+        (_, Some(value)) if OF_BODY.contains(&name.to_ascii_lowercase().as_str()) => {
+            format!("{no}the header `{name}: {value}` (no derived request has a body)")
+        }
         (_, Some(value)) => format!("{no}the header `{name}: {value}`"),
         (_, None) => format!("{no}the header `{name}`"),
     }

@@ -49,7 +49,7 @@ pub(super) fn satisfy(matching: &Value, request: &mut DerivedRequest) -> Option<
 }
 
 /// Headers that state the body of a request. Derived requests have none, and no header says otherwise.
-const OF_BODY: [&str; 2] = ["content-length", "transfer-encoding"];
+pub(super) const OF_BODY: [&str; 2] = ["content-length", "transfer-encoding"];
 /// Methods of a request that must not have another one, the usual ones first.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 
