@@ -17,8 +17,6 @@ use crate::secrets::Secrets;
 const KEPT: [&str; 8] = ["json", "yaml", "csv", "md", "html", "svg", "txt", "folded"];
 /// Folders that are left out: certificates, the tries of a bill, and files that functions write.
 const LEFT_OUT: [&str; 3] = ["certificates", "tries", "files"];
-/// Files with the study file of a run: of a study, and of a bill.
-const STUDY_FILES: [&str; 2] = [STUDY, "price.yaml"];
 
 /// A file of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,18 +112,12 @@ pub fn write(folder: &Path, documents: &[Document]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The secrets of the study files of a run folder. A study file that cannot be parsed is left out, and the others are taken to
-/// have none of its secrets.
+/// The secrets of the study file of a run folder. One that cannot be parsed is left out, and the other files are taken to have none of
+/// its secrets.
 fn secrets(folder: &Path) -> Result<Secrets, StoreError> {
-    let mut all = Secrets::default();
-    for name in STUDY_FILES {
-        let path = folder.join(name);
-        if path.is_file() {
-            let text = read_text(&path)?.unwrap_or_default();
-            all.extend(Secrets::of_study_file(&text).unwrap_or_default());
-        }
-    }
-    Ok(all)
+    let path = folder.join(STUDY);
+    let text = if path.is_file() { read_text(&path)?.unwrap_or_default() } else { String::new() };
+    Ok(Secrets::of_study_file(&text).unwrap_or_default())
 }
 
 fn add_folder(
@@ -164,7 +156,7 @@ fn add_file(
     }
     let text = read_text(path)?.filter(|text| !has_private_key(text));
     let masked = text.and_then(|text| {
-        if STUDY_FILES.contains(&inside.as_str()) {
+        if inside == STUDY {
             secrets.mask_study_file(&text)
         } else {
             Some(secrets.mask(&text))

@@ -136,11 +136,6 @@ impl Secrets {
         masked
     }
 
-    /// Adds those of another file.
-    pub(crate) fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
     /// A secret may contain another.
     fn longest_first(&self) -> Vec<&String> {
         let mut all: Vec<&String> = self.0.iter().collect();
