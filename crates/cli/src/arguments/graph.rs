@@ -86,10 +86,10 @@ pub(crate) enum GraphSource {
         #[arg(long, value_name = "NAME")]
         entry: Option<String>,
     },
-    /// From the Deployments and Services of a folder, with the labels that inject sidecars
+    /// From the Deployments and Services of a folder or a file, with the labels that inject sidecars
     Kubernetes {
-        /// Folder with manifests, `.yaml` or `.yml`; folders within it are read too
-        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        /// Folder with manifests, `.yaml` or `.yml`, with folders within it, or one file of them
+        #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
         folder: PathBuf,
         /// Workload that requests from outside arrive at. Default: the one behind a public Service, or the one that none calls
         #[arg(long, value_name = "NAME")]

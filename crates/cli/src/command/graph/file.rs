@@ -31,10 +31,14 @@ pub(crate) fn graph_text(path: &Path, entry: Option<&str>) -> Result<String, Fai
     Ok(imported.to_yaml())
 }
 
-/// The graph of a folder with manifests.
+/// The graph of a folder with manifests, or of one file of them, as Helm renders a chart.
 pub(super) fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported, Failure> {
     let mut paths = Vec::new();
-    find(folder, &mut paths)?;
+    if folder.is_file() {
+        paths.push(folder.to_owned());
+    } else {
+        find(folder, &mut paths)?;
+    }
     let named = |path: &PathBuf| Ok((path.display().to_string(), read(path)?));
     let files = paths.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     manifests::read(&name(folder), &files, entry).map_err(Failure::bad_input)
