@@ -36,12 +36,17 @@ install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 	install -D --mode 755 $(HOPTAX) "$(DESTDIR)$(PREFIX)/bin/hoptax"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH";; esac
 
+# Each program of tests says how long it took.
+CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."cfg(all())".runner = "$(CURDIR)/tools/timed"'
+
 .PHONY: test
 test: applications ## Run all checks of CI
 	@tools/packages build tests
+	@rm -rf target/test-times
 	$(CARGO) test --workspace --quiet --no-run
-	@tools/searches-beside-lints $(MAKE)
-	$(CARGO) test --workspace --quiet -- --skip search_of_
+	@tools/tests-beside-lints $(MAKE) $(CARGO_TEST)
+	@$(CARGO_TEST) --test '*' -- --skip search_of_
+	@tools/test-times
 
 .PHONY: lint
 lint: ## Check formatting, lints and documentation
@@ -49,11 +54,12 @@ lint: ## Check formatting, lints and documentation
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features hoptax-fuzz/targets --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+	$(CARGO) test --workspace --doc --quiet
 
 .PHONY: unit
 unit: applications ## Run all tests, including those on real Envoy
 	@tools/packages build tests
-	$(CARGO) test --workspace --quiet
+	$(CARGO_TEST)
 
 .PHONY: deny
 deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
