@@ -59,19 +59,24 @@ impl Reasons {
     /// A number of failures of one kind in words, as `5 malformed: two different lengths (3), a bare CR (2)`. `number` is how numbers
     /// are written.
     pub fn words(&self, kind: &str, failed: u64, number: impl Fn(u64) -> String) -> String {
+        self.words_as(kind, kind, failed, number)
+    }
+
+    /// As [`Self::words`], with another name for the kind.
+    pub fn words_as(&self, kind: &str, name: &str, failed: u64, number: impl Fn(u64) -> String) -> String {
         let known = self.of(kind);
         let named = known.get(..MAX_NAMED).unwrap_or(&known);
         let others = failed.saturating_sub(named.iter().map(|(_, requests)| requests).sum());
         let others = (others > 0).then(|| format!("others ({})", number(others)));
         let words = named.iter().map(|(reason, requests)| format!("{reason} ({})", number(*requests)));
-        let begin = format!("{} {kind}", number(failed));
+        let begin = format!("{} {name}", number(failed));
         if named.is_empty() {
             return begin;
         }
         format!("{begin}: {}", words.chain(others).collect::<Vec<_>>().join(", "))
     }
 
-    /// All failures in words, kind by kind. `others` are words of requests without a response that are no failures.
+    /// All failures in words, kind by kind. `others` are words of requests without a response that are no failures, perhaps with reasons.
     pub fn listed(
         &self,
         failures: &BTreeMap<String, u64>,
@@ -79,9 +84,10 @@ impl Reasons {
         number: impl Fn(u64) -> String,
     ) -> String {
         let words = failures.iter().map(|(kind, failed)| self.words(kind, *failed, &number));
+        let words: Vec<String> = words.chain(others).collect();
         // Reasons are themselves lists.
-        let between = if failures.keys().any(|kind| self.0.contains_key(kind)) { "; " } else { ", " };
-        words.chain(others).collect::<Vec<_>>().join(between)
+        let between = if words.iter().any(|one| one.contains(": ")) { "; " } else { ", " };
+        words.join(between)
     }
 }
 
@@ -105,6 +111,12 @@ mod tests {
         };
         assert_eq!(listed(&reasons), "5.0 malformed: b (3.0), a (2.0); 9.0 reset: c (9.0); 1 unfinished");
         assert_eq!(listed(&Reasons::default()), "5.0 malformed, 9.0 reset, 1 unfinished");
+        reasons.add("timed-out", "never sent", 1);
+        let timed_out = reasons.words_as("timed-out", "timed out", 2, |count| count.to_string());
+        assert_eq!(timed_out, "2 timed out: never sent (1), others (1)");
+        let failures = [("tls".to_owned(), 5)].into();
+        let all = reasons.listed(&failures, vec![timed_out], |count| count.to_string());
+        assert_eq!(all, "5 tls; 2 timed out: never sent (1), others (1)");
         for (number, reason) in ["d", "e"].iter().enumerate() {
             reasons.add("malformed", reason, 10 * (number as u64 + 1));
         }

@@ -19,10 +19,13 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
         else {
             return Vec::new();
         };
-        let others = [(result.book.timed_out, "timed out"), (result.book.unfinished, "unfinished")];
-        let others = others.into_iter().filter(|(count, _)| *count > 0);
-        let others = others.map(|(count, kind)| format!("{count} {kind}")).collect();
-        let kinds = result.reasons.listed(&result.failures, others, |count| count.to_string());
+        let (book, reasons) = (&result.book, &result.reasons);
+        let number = |count: u64| count.to_string();
+        let others =
+            [(book.timed_out, "timed-out", "timed out"), (book.unfinished, "unfinished", "unfinished")];
+        let others = others.into_iter().filter(|(count, ..)| *count > 0);
+        let others = others.map(|(count, kind, name)| reasons.words_as(kind, name, count, number)).collect();
+        let kinds = reasons.listed(&result.failures, others, number);
         let most = result.failures.iter().max_by_key(|(_, count)| **count).map(|(kind, _)| kind.as_str());
         let advice = if severity == Severity::Fail {
             format!("{}; if errors are part of the experiment, raise --max-error-share", first_step(most))
@@ -59,11 +62,11 @@ fn first_step(kind: Option<&str>) -> &'static str {
     }
 }
 
-/// Responses that violate the protocol in a way that clients may read differently.
+/// Violations of the protocol that fail no request by themselves, which clients may read differently.
 pub(super) const DEVIATIONS: Check<LoadResult> = Check {
     id: "deviations",
     protects_from: "responses that this generator reads and another client, or a proxy, rejects or reads differently",
-    source: "RFC 9112, sections 6.1 and 6.3",
+    source: "RFC 9112, sections 6.1, 6.3, 9.2 and 9.8",
     judge: |result, _| {
         let count: u64 = result.deviations.values().sum();
         if count == 0 {
@@ -74,10 +77,10 @@ pub(super) const DEVIATIONS: Check<LoadResult> = Check {
         vec![Finding::new(
             "deviations",
             Severity::Warn,
-            Measured::count(count as f64, 0.0, "responses"),
+            Measured::count(count as f64, 0.0, "violations"),
             format!(
-                "{} counted as answered, and their connections were closed, although they violate HTTP: {}",
-                number_of(count, "response"),
+                "the server violated the protocol {}, which by itself fails no request but ends the connection: {}",
+                if count == 1 { "once".to_owned() } else { format!("{count} times") },
                 each.join(", ")
             ),
             "correct the subject: other clients and proxies may reject such responses, or find another end of them",
@@ -158,12 +161,28 @@ mod tests {
     }
 
     #[test]
+    fn requests_that_were_never_sent_are_named_with_what_they_waited_for() {
+        let (_, result) = fired("errors", |result| {
+            (result.book.answered, result.book.timed_out) = (result.book.answered - 300, 300);
+            result.reasons.add("timed-out", "never sent: the handshake was not complete", 200);
+        });
+        let expected = ": 300 timed out: never sent: the handshake was not complete (200), others (100)";
+        let finding = result.findings.iter().find(|finding| finding.id == "errors").unwrap();
+        assert!(finding.message.ends_with(expected), "{}", finding.message);
+    }
+
+    #[test]
     fn responses_that_deviate_from_the_protocol_are_a_warning() {
         let (severity, result) = fired("deviations", |result| {
             result.deviations.insert("two ends".to_owned(), 3);
         });
         assert_eq!(severity, Some(Severity::Warn));
-        assert!(result.findings[0].message.ends_with("two ends (3)"), "{}", result.findings[0].message);
+        let message = &result.findings[0].message;
+        assert!(
+            message.starts_with("the server violated the protocol 3 times")
+                && message.ends_with("two ends (3)")
+        );
+        assert!(!message.contains("answered"), "such a response may have failed for its status: {message}");
     }
 
     #[test]

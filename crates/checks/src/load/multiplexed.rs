@@ -2,6 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
+use super::number_of;
 use crate::Check;
 use crate::thresholds;
 
@@ -18,18 +19,33 @@ pub(super) const SENT_AGAIN: Check<LoadResult> = Check {
             return Vec::new();
         }
         let drained: u64 = result.drained.values().sum();
+        let refused = result.closed.get("refused").copied().unwrap_or(0);
+        let ended = match (drained, refused) {
+            (0, 0) => String::new(),
+            (drained, 0) => format!(", and drained {}", number_of(drained, "connection")),
+            (0, refused) => format!(", on {} that it did not drain", number_of(refused, "connection")),
+            (drained, refused) => {
+                let drained = number_of(drained, "connection");
+                format!(", and drained {drained}; {refused} others it did not drain")
+            }
+        };
         vec![Finding::new(
             "sent-again",
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "the server handed back {} requests unprocessed, {:.1} % of those sent, and drained {drained} connections: each was sent \
-                 again on another connection, and its response time counts from the first try",
-                book.sent_again,
+                "the server handed back {} unprocessed, {:.1} % of those sent{ended}: each was sent again on another connection, and its \
+                 response time counts from the first try",
+                number_of(book.sent_again, "request"),
                 share * 100.0
             ),
-            "raise the number of requests that the server accepts on a connection (nginx: keepalive_requests), or replace connections \
-             before it does, with --requests-per-connection",
+            if refused > drained {
+                "the server refuses single requests (REFUSED_STREAM): use fewer --streams or a lower rate, or raise the server's limit on \
+                 concurrent requests, or that of its own queue"
+            } else {
+                "raise the number of requests that the server accepts on a connection (nginx: keepalive_requests), or replace connections \
+                 before it does, with --requests-per-connection"
+            },
         )]
     },
     withhold: None,
@@ -72,6 +88,24 @@ mod tests {
         assert_eq!(severity, Some(Severity::Warn));
         assert!(result.rate.achieved.is_some(), "the numbers are kept");
         assert!(result.findings[0].message.contains("handed back 2001 requests"), "{:?}", result.findings);
+    }
+
+    #[test]
+    fn requests_that_a_server_refuses_one_by_one_are_not_those_of_a_connection_that_it_drains() {
+        let finding = |drained: u64, refused: u64| {
+            let (_, mut result) = fired("sent-again", |result| {
+                result.book.sent_again = 9_000;
+                result.drained.insert("no-error".to_owned(), drained);
+                result.closed.insert("refused".to_owned(), refused);
+            });
+            let finding = result.findings.swap_remove(0);
+            (finding.message, finding.advice)
+        };
+        let (message, advice) = finding(9, 0);
+        assert!(message.contains(", and drained 9 connections: ") && advice.contains("keepalive_requests"));
+        let (message, advice) = finding(0, 9);
+        assert!(message.contains(", on 9 connections that it did not drain: "), "{message}");
+        assert!(advice.starts_with("the server refuses single requests"), "{advice}");
     }
 
     #[test]

@@ -111,7 +111,8 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             return Vec::new();
         }
         let max = limits.of(&thresholds::LOAD_DEVIATION);
-        let worst = result
+        // The excess over what chance allows decides; the deviation itself is stated.
+        let (excess, worst) = result
             .windows
             .chunks(result.windows.len().div_ceil(20))
             .map(|part| {
@@ -119,10 +120,10 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
                 let (planned, sent) = (sum(|window| window.planned), sum(|window| window.sent));
                 let deviation = (sent - planned).abs() / planned.max(1.0);
                 // A request or two may fall into the next window.
-                deviation - 2.0 / planned.max(1.0)
+                (deviation - 2.0 / planned.max(1.0), deviation)
             })
-            .fold(0.0, f64::max);
-        if worst <= max {
+            .fold((0.0, 0.0), |worst, part| if part.0 > worst.0 { part } else { worst });
+        if excess <= max {
             return Vec::new();
         }
         let skips = result.plan.when_busy != "wait" || result.plan.when_late == "skip";
@@ -134,16 +135,30 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
         // This holds only if the generator itself handled every request well within a twentieth of the trial.
         let part_us = result.recorded_s * 1e6 / 20.0;
         let is_prompt = result.latency.own_lag.max_us.is_some_and(|us| us < max * part_us);
-        let is_explained = skips || (held_up >= missing && is_prompt);
+        let were_busy = held_up > 0 && held_up >= missing && is_prompt;
+        let is_explained = skips || were_busy;
+        let busy = if were_busy {
+            format!(
+                "; all connections were busy: {} waited for one, or {} not sent",
+                number_of(held_up, "request"),
+                if held_up == 1 { "was" } else { "were" }
+            )
+        } else {
+            String::new()
+        };
         vec![Finding::new(
             "load-constant",
             if is_explained { Severity::Warn } else { Severity::Fail },
             Measured::percent(worst, max),
             format!(
-                "the number of requests sent deviates from the plan by up to {:.1} % in a twentieth of the trial",
+                "the number of requests sent deviates from the plan by up to {:.1} % in a twentieth of the trial{busy}",
                 worst * 100.0
             ),
-            "the generator stalled or all connections were busy: see send-lag and connections-busy",
+            if were_busy {
+                "lower the rate, or raise --connections: see connections-busy"
+            } else {
+                "the generator stalled or all connections were busy: see send-lag and connections-busy"
+            },
         )]
     },
     withhold: None,
@@ -172,16 +187,64 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
             Severity::Warn,
             Measured::percent(share, max),
             format!(
-                "at times, {fewest} of {} {} open, {:.0} % fewer than requested",
+                "at times, {fewest} of {} {} open, {:.0} % fewer than requested{}",
                 number_of(plan.connections.into(), "connection"),
                 if plan.connections == 1 { "was" } else { "were" },
-                share * 100.0
+                share * 100.0,
+                closed(result)
             ),
-            "the server closes connections: raise its limits, or set --requests-per-connection to match them",
+            advice_on_closing(result),
         )]
     },
     withhold: None,
 };
+
+/// Why connections were closed, as the end of a sentence.
+fn closed(result: &LoadResult) -> String {
+    let why = |(why, count): (&String, &u64)| {
+        let why = match why.as_str() {
+            "server" => "by the server",
+            "request" => "as the request asked for it",
+            "violation" => "because the server violated the protocol",
+            "refused" => "because the server refused a request",
+            "early-response" => "because the server responded before it had the whole request",
+            "timed-out" => "with a request that timed out",
+            "generator" => "because a resource of this machine was exhausted",
+            other => other,
+        };
+        format!("{count} {why}")
+    };
+    let all: Vec<String> = result.closed.iter().map(why).collect();
+    if all.is_empty() { String::new() } else { format!("; connections closed: {}", all.join(", ")) }
+}
+
+/// What to do about the most frequent reason for which connections were closed.
+fn advice_on_closing(result: &LoadResult) -> &'static str {
+    let most = result.closed.iter().max_by_key(|(_, count)| **count).map(|(why, _)| why.as_str());
+    match most {
+        Some("request") => {
+            "the requests end their connections (`Connection: close` or an upgrade): remove that header if clients keep connections"
+        }
+        Some("violation") => {
+            "hoptax closes a connection whose state is unknown: correct what the server violates, which the reasons of failures and the check \
+             deviations name"
+        }
+        Some("refused") => {
+            "hoptax replaces a connection on which the server refuses a request: use fewer --streams or a lower rate, or raise the server's \
+             limits"
+        }
+        Some("early-response") => {
+            "the server responds before it has read the request, so its connection cannot be used again: look at a response with curl"
+        }
+        Some("timed-out") => {
+            "hoptax closes a connection on which a response is overdue: lower the rate, or raise --timeout"
+        }
+        Some("generator") => "raise the limits of this machine, which the reasons of failures name",
+        _ => {
+            "the server closes connections: raise its limits, or set --requests-per-connection to match them"
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -270,6 +333,27 @@ mod tests {
     }
 
     #[test]
+    fn the_deviation_is_stated_without_the_tolerance_and_with_its_cause_if_that_is_known() {
+        let message = |blocked: u64| {
+            let (_, result) = fired("load-constant", |result| {
+                for window in &mut result.windows {
+                    (window.planned, window.sent) = (1, 1);
+                }
+                // All five requests of a twentieth.
+                result.windows[40..45].iter_mut().for_each(|window| window.sent = 0);
+                result.book.blocked = blocked;
+            });
+            let found = result.findings.into_iter().find(|finding| finding.id == "load-constant").unwrap();
+            (found.message, found.advice)
+        };
+        let (stalled, _) = message(0);
+        assert!(stalled.ends_with("by up to 100.0 % in a twentieth of the trial"), "{stalled}");
+        let (busy, advice) = message(5);
+        assert!(busy.ends_with("; all connections were busy: 5 requests waited for one, or were not sent"));
+        assert!(advice.starts_with("lower the rate"), "{advice}");
+    }
+
+    #[test]
     fn a_stall_of_the_subject_warns_and_does_not_void() {
         let (severity, _) = fired("load-constant", |result| {
             for window in &mut result.windows[40..45] {
@@ -295,6 +379,25 @@ mod tests {
     fn lost_connections_fire_unless_they_are_to_be_closed() {
         let lose = |result: &mut LoadResult| result.windows[3].connections = Some(13);
         assert_eq!(fired("connections-lost", lose).0, Some(Severity::Warn));
+        // Who closed them decides what to do.
+        let of = |closed: &[(&str, u64)]| {
+            let closed = closed.iter().map(|(why, count)| ((*why).to_owned(), *count)).collect();
+            let (_, result) = fired("connections-lost", |result| {
+                lose(result);
+                result.closed = closed;
+            });
+            let found = result.findings.into_iter().find(|finding| finding.id == "connections-lost").unwrap();
+            (found.message, found.advice)
+        };
+        assert!(of(&[("server", 9)]).1.starts_with("the server closes connections"));
+        let (message, advice) = of(&[("request", 9), ("server", 2)]);
+        let expected = "; connections closed: 9 as the request asked for it, 2 by the server";
+        assert!(message.ends_with(expected) && advice.starts_with("the requests end their"), "{message}");
+        for why in ["violation", "refused", "early-response", "timed-out", "generator"] {
+            let (message, advice) = of(&[(why, 9)]);
+            assert!(!advice.contains("the server closes connections"), "{advice}");
+            assert!(!message.contains(&format!("9 {why}")), "{message}");
+        }
         let all = |result: &mut LoadResult| result.windows[3].connections = Some(0);
         assert_eq!(fired("connections-lost", all).0, Some(Severity::Warn));
         let (severity, _) = fired("connections-lost", |result| {

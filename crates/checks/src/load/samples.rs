@@ -38,7 +38,7 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
             .map(|(quantile, _)| quantile.name)
             .collect();
         let book = &result.book;
-        let open = book.unfinished + book.timed_out + result.unsent.get("end").copied().unwrap_or(0);
+        let open = pending(result);
         if lost.is_empty() {
             return Vec::new();
         }
@@ -61,6 +61,11 @@ pub(super) const UNFINISHED: Check<LoadResult> = Check {
     withhold: None,
 };
 
+/// Requests whose response time is known only to be longer than some time.
+fn pending(result: &LoadResult) -> u64 {
+    result.book.unfinished + result.book.timed_out + result.unsent.get("end").copied().unwrap_or(0)
+}
+
 /// Too few requests above the quantile.
 pub(super) const TOO_FEW: Check<LoadResult> = Check {
     id: "too-few-samples",
@@ -75,6 +80,8 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
         lost.dedup_by(|a, b| a.1 == b.1);
         let Some((nearest, _)) = lost.first() else { return Vec::new() };
         let names: Vec<&str> = lost.iter().map(|(_, name)| name.as_str()).collect();
+        // Requests without a response count with the time that they waited at least.
+        let pending = pending(result).min(count);
         // An unsupported far tail is expected of a short run; an unsupported median is not.
         let severity = if rarer(*nearest) > 0.001_5 { Severity::Warn } else { Severity::Info };
         vec![Finding::new(
@@ -82,8 +89,9 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
             severity,
             Measured::count(count as f64, needed(*nearest, limits), "requests"),
             format!(
-                "{} {} too few for {}, which {} withheld",
-                number_of(count, "response"),
+                "{}{} {} too few for {}, which {} withheld",
+                number_of(count, if pending == 0 { "response" } else { "request" }),
+                if pending == 0 { String::new() } else { format!(", {pending} of them without a response,") },
                 if count == 1 { "is" } else { "are" },
                 names.join(", "),
                 if names.len() == 1 { "is" } else { "are" }
@@ -292,6 +300,18 @@ mod tests {
         let (severity, result) = run(150);
         assert_eq!(severity, Some(Severity::Warn));
         assert_eq!(result.latency.response.p50_us, None);
+        let message = &result.findings.iter().find(|one| one.id == "too-few-samples").unwrap().message;
+        assert!(message.starts_with("150 responses are too few"), "{message}");
+        let (_, result) = fired("too-few-samples", |result| {
+            result.plan.max_error_share = 1.0;
+            result.latency.response.count = 150;
+            (result.book.answered, result.book.timed_out) = (result.book.answered - 140, 140);
+        });
+        let message = &result.findings.iter().find(|one| one.id == "too-few-samples").unwrap().message;
+        assert!(
+            message.starts_with("150 requests, 140 of them without a response, are too few"),
+            "{message}"
+        );
     }
 
     #[test]

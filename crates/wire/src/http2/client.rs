@@ -401,7 +401,8 @@ impl State {
         let Some(stream) = slot.and_then(|slot| self.streams.get_mut(slot)) else { return Ok(()) };
         let slot = slot.unwrap_or_default();
         if let Some(what) = fields.malformed {
-            return self.reject(slot, Loss::Fields(what), output, events);
+            self.reject(slot, Loss::Fields(what), output, events);
+            return Ok(());
         }
         let Fields { status, grpc_status, matched, .. } = fields;
         if stream.status == 0 {
@@ -418,17 +419,22 @@ impl State {
                         return Ok(());
                     }
                 };
-                return self.reject(slot, loss, output, events);
+                self.reject(slot, loss, output, events);
+                return Ok(());
             }
             let length = match fields.body_length(stream.is_head) {
                 Ok(length) => length,
-                Err(what) => return self.reject(slot, Loss::Fields(what), output, events),
+                Err(what) => {
+                    self.reject(slot, Loss::Fields(what), output, events);
+                    return Ok(());
+                }
             };
             stream.status = status;
             stream.length = length;
             events.push(Event::FirstByte { stream: slot as u32 });
         } else if status > 0 {
-            return self.reject(slot, Loss::Fields(Malformed::Pseudo), output, events);
+            self.reject(slot, Loss::Fields(Malformed::Pseudo), output, events);
+            return Ok(());
         } else if !end {
             return Err(ProtocolError::Http2("trailers that do not end their stream"));
         }
@@ -474,18 +480,11 @@ impl State {
     }
 
     /// The response on a stream is malformed, which is an error of the stream (RFC 9113, section 8.1.1).
-    fn reject(
-        &mut self,
-        slot: usize,
-        loss: Loss,
-        output: &mut Vec<u8>,
-        events: &mut Vec<Event>,
-    ) -> Result<(), ProtocolError> {
+    fn reject(&mut self, slot: usize, loss: Loss, output: &mut Vec<u8>, events: &mut Vec<Event>) {
         if let Some(stream) = self.streams.get(slot) {
             put_number(output, kind::RST_STREAM, stream.id, PROTOCOL_ERROR);
         }
         self.lose(slot, loss, events);
-        Ok(())
     }
 
     fn lose(&mut self, slot: usize, loss: Loss, events: &mut Vec<Event>) {
