@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::str::FromStr;
 
-use nix::net::if_::if_nametoindex;
+use nix::net::if_::{if_indextoname, if_nametoindex};
 use thiserror::Error;
 
 /// An IP address, with the number of its interface if it has a zone.
@@ -77,11 +77,10 @@ impl FromStr for ScopedAddress {
         if ip.is_ipv4() {
             return Err(InvalidAddress::Version4(text.to_owned()));
         }
-        // A number may be that of an interface which is not there yet; the kernel then says so.
-        let interface = match zone.parse() {
-            Ok(number) if number > 0 => number,
-            _ => if_nametoindex(zone).map_err(|_| InvalidAddress::Interface(zone.to_owned()))?,
-        };
+        // The kernel would say of a number without an interface that its network is unreachable.
+        let numbered = zone.parse().ok().filter(|number| name_of(*number).is_some());
+        let named = || if_nametoindex(zone).map_err(|_| InvalidAddress::Interface(zone.to_owned()));
+        let interface = numbered.map_or_else(named, Ok)?;
         Ok(Self { ip, interface })
     }
 }
@@ -90,8 +89,35 @@ impl fmt::Display for ScopedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.interface {
             0 => self.ip.fmt(f),
-            interface => write!(f, "{}%{interface}", self.ip),
+            interface => write!(f, "{}%{}", self.ip, Zone(interface)),
         }
+    }
+}
+
+/// An interface by its name, or by its number if it has gone.
+struct Zone(u32);
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match name_of(self.0) {
+            Some(name) => f.write_str(&name),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+/// The name of an interface; None if there is none with this number.
+fn name_of(interface: u32) -> Option<String> {
+    // `nix` 0.31 takes the null pointer of a failure for an empty name.
+    let name = if_indextoname(interface).ok().filter(|name| !name.is_empty())?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+/// An address with its port for messages, with the name of its interface if it has a zone.
+pub fn displayed(address: SocketAddr) -> String {
+    match interface_of(address) {
+        0 => address.to_string(),
+        _ => format!("[{}]:{}", ScopedAddress::from(address), address.port()),
     }
 }
 
@@ -140,15 +166,18 @@ mod tests {
             assert_eq!(address.with_port(80).to_string(), format!("[fe80::1%{lo}]:80"), "{text}");
             assert_eq!(
                 (address.ip(), address.to_string()),
-                ("fe80::1".parse().unwrap(), format!("fe80::1%{lo}"))
+                ("fe80::1".parse().unwrap(), "fe80::1%lo".to_owned())
             );
+            assert_eq!(displayed(address.with_port(80)), "[fe80::1%lo]:80");
         }
         assert_eq!("::1".parse::<ScopedAddress>().unwrap().with_port(1), "[::1]:1".parse().unwrap());
+        assert_eq!(displayed("[::1]:1".parse().unwrap()), "[::1]:1");
         assert_eq!("192.0.2.1".parse::<ScopedAddress>().unwrap().to_string(), "192.0.2.1");
         for (text, expected) in [
             ("fe80::1%no-such-interface", "no network interface `no-such-interface`"),
             ("fe80::1%", "no network interface ``"),
             ("fe80::1%0", "no network interface `0`"),
+            ("fe80::1%4294967295", "no network interface `4294967295`"),
             ("192.0.2.1%lo", "has no zone"),
             ("shop.test%lo", "`shop.test` is not an IP address"),
         ] {
@@ -159,8 +188,9 @@ mod tests {
 
     #[test]
     fn only_a_link_local_address_without_a_zone_takes_that_of_another() {
-        let on = |text: &str| text.parse::<ScopedAddress>().unwrap().or_on(7).to_string();
-        assert_eq!([on("fe80::1"), on("fe80::1%3"), on("::1")], ["fe80::1%7", "fe80::1%3", "::1"]);
+        const GONE: u32 = u32::MAX;
+        let on = |text: &str| text.parse::<ScopedAddress>().unwrap().or_on(GONE).to_string();
+        assert_eq!([on("fe80::1"), on("fe80::1%lo"), on("::1")], ["fe80::1%4294967295", "fe80::1%lo", "::1"]);
     }
 
     #[test]

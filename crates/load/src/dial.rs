@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hoptax_host::scoped::{InvalidAddress, ScopedAddress, interface_of, is_link_local};
+use hoptax_host::scoped::{InvalidAddress, ScopedAddress, displayed, interface_of, is_link_local};
 use hoptax_wire::proxy_protocol::{self, Version};
 use ipnet::IpNet;
 use nix::sys::socket::{setsockopt, sockopt as nix_sockopt};
@@ -63,7 +63,7 @@ impl Peer {
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address(address) => address.fmt(f),
+            Self::Address(address) => f.write_str(&displayed(*address)),
             Self::Unix(path) => write!(f, "`{}`", path.display()),
         }
     }
@@ -296,10 +296,11 @@ mod tests {
 
     #[test]
     fn a_link_local_source_is_on_its_interface_or_on_that_of_the_server() {
-        let sources = sources(&["fe80::2", "fe80::3%5", "2001:db8::1"]);
-        let peer = "[fe80::1%7]:80".parse().unwrap();
+        let sources = sources(&["fe80::2", "fe80::3%lo", "2001:db8::1"]);
+        // An interface that does not exist has no name.
+        let peer = "[fe80::1%4294967295]:80".parse().unwrap();
         let nth = [0, 1, 2].map(|number| sources.nth(peer, number).unwrap().unwrap().to_string());
-        assert_eq!(nth, ["fe80::2%7", "fe80::3%5", "2001:db8::1"]);
+        assert_eq!(nth, ["fe80::2%4294967295", "fe80::3%lo", "2001:db8::1"]);
         assert!("fe80::2%no-such".parse::<Source>().unwrap_err().contains("no network interface"));
     }
 

@@ -331,7 +331,7 @@ mod tests {
         };
         // The loopback interface is the first of every network namespace.
         assert_eq!(interface("fe80::1%lo", 80), ("fe80::1".to_owned(), 1));
-        assert_eq!(interface("fe80::1%7", 80), ("fe80::1".to_owned(), 7));
+        assert_eq!(interface("fe80::1%1", 80), ("fe80::1".to_owned(), 1));
         assert_eq!(interface("shop.test", 80), ("fe80::2".to_owned(), 1));
         assert_eq!(interface("shop.test", 81), ("fe80::3".to_owned(), 1));
         let looked_up = Resolver::default().with_lookup(|_| Ok(vec!["fe80::4%lo".parse().unwrap()]));

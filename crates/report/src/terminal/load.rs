@@ -152,7 +152,12 @@ fn accounts(result: &LoadResult) -> String {
     );
     // What a backlog holds of the requests that were due before the record is not in these rates.
     if let Some(sustained) = result.sustained_rate.filter(|_| result.unsent.contains_key("end")) {
-        text += &format!("           answered {} from the start of the warm-up on\n", rate(sustained));
+        // As the check of the offered load states it: a rate below 10/s has a decimal place.
+        let digits = usize::from(sustained < 10.0);
+        text += &format!(
+            "           answered {}/s from the start of the warm-up on\n",
+            grouped(sustained, digits)
+        );
     }
     let book = &result.book;
     let count = |count: u64| grouped(count as f64, 0);

@@ -65,6 +65,9 @@ fn requests_that_were_sent_again_and_a_rate_that_a_backlog_hides_have_a_line() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+    result.sustained_rate = Some(0.46);
+    let text = load(&result, Style { width: 100, colour: false });
+    assert!(text.contains("           answered 0.5/s from the start of the warm-up on\n"), "{text}");
     result.unsent.clear();
     assert!(!load(&result, Style { width: 100, colour: false }).contains("from the start of the warm-up"));
 }
