@@ -71,7 +71,7 @@ fn what_a_file_does_not_state_is_printed_as_not_known() {
     let ran = run(["import", "hgrm", &file]);
     assert!(ran.stdout.contains("a load that is not known\n"), "{}", ran.stdout);
     assert!(
-        ran.stdout.contains("rate       not known\nrequests   2 answered, failed not known\n"),
+        ran.stdout.contains("rate       not known\nrequests   0 to 2 answered, failed not known\n"),
         "{}",
         ran.stdout
     );
