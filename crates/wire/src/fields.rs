@@ -89,7 +89,9 @@ mod tests {
 
     fn read(fields: &[(&str, &str)]) -> Fields {
         let mut all = Fields::default();
-        fields.iter().for_each(|(name, value)| all.take(name.as_bytes(), value.as_bytes(), &[]));
+        for (name, value) in fields {
+            all.take(name.as_bytes(), value.as_bytes(), &[]);
+        }
         all
     }
 

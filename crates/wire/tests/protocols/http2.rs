@@ -239,7 +239,7 @@ fn a_response_whose_fields_http2_forbids_is_malformed_and_the_others_go_on() {
 #[test]
 fn settings_that_are_too_large_are_those_of_http2() {
     let mut client = Http2::new(Settings::of_streams(1), None);
-    let settings = frame(4, 0, 0, &[0; 18_000]);
+    let settings = frame(4, 0, 0, &vec![0; 18_000]);
     let error = client.feed(&settings, &mut Vec::new(), &mut Vec::new()).unwrap_err();
     assert_eq!(error, ProtocolError::Http2("a frame larger than 16 KiB"));
 }
