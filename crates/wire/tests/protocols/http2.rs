@@ -2,9 +2,9 @@
 //! protocol.
 
 use hoptax_wire::grpc::{Messages, framed};
-use hoptax_wire::http1::Malformed;
+use hoptax_wire::http1::{Malformed, Truncated};
 use hoptax_wire::http2::{Body, Http2, PREFACE, Server, ServerEvent, Settings};
-use hoptax_wire::{Encoded, Event, Loss, ProtocolError, Response};
+use hoptax_wire::{Client, ClientProtocol, Encoded, Event, Loss, ProtocolError, Response};
 use proptest::prelude::*;
 
 fn text(from: u64, most: u64) -> &'static [u8] {
@@ -234,6 +234,23 @@ fn a_response_whose_fields_http2_forbids_is_malformed_and_the_others_go_on() {
     let trailers = [frame(1, 4, 1, &[0x88]), frame(1, 5, 1, &[0x88])].concat();
     let lost = Event::Lost { stream: 0, loss: Loss::Fields(Malformed::Pseudo) };
     assert_eq!(client_takes(&trailers).unwrap().last(), Some(&lost));
+}
+
+#[test]
+fn a_connection_that_ends_after_an_interim_response_ends_within_the_response() {
+    let mut client = Client::new(&ClientProtocol::Http2(Settings::of_streams(2)), &Vec::new().into());
+    let (mut output, request) = (Vec::new(), request(b""));
+    client.open(&mut output);
+    let settings = frame(4, 0, 0, &[]);
+    for stream in [1, 3] {
+        client.send(0, &request, &request.bytes, &mut output);
+        assert_eq!(client.end(0), Ok(None), "nothing has arrived of this one");
+        let interim = frame(1, 4, stream, &[0x08, 3, b'1', b'0', b'3']);
+        let bytes = [if stream == 1 { settings.clone() } else { Vec::new() }, interim].concat();
+        client.feed(&bytes, &mut output, &mut Vec::new()).unwrap();
+        assert_eq!(client.end(0), Err(Truncated::Interim));
+        client.cancel(0, &mut output);
+    }
 }
 
 #[test]
