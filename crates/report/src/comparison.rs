@@ -200,9 +200,9 @@ fn remedy(measure: &ComparedMeasure, result: &ComparisonResult) -> String {
                 format!("{} min", grouped(more_s / 60.0, 0))
             };
             format!(
-                "about {} decide it, after {}: {more} more",
+                "about {} decide it, {} are measured: {more} more",
                 counted(rounds.into(), "round"),
-                counted(result.rounds.into(), "round"),
+                result.rounds,
             )
         }
         None => "more rounds are out of reach: use a quieter machine or a wider margin".to_owned(),
