@@ -5,8 +5,8 @@
 use std::sync::LazyLock;
 
 use hoptax_functions::Catalogue;
-use hoptax_size::graph;
-use hoptax_size::import::{isotope, kubernetes};
+use hoptax_predict::size::graph;
+use hoptax_predict::size::import::{isotope, kubernetes};
 use libfuzzer_sys::fuzz_target;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::load().expect("the catalogue is sound"));

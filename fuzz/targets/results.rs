@@ -5,7 +5,7 @@
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{judge_load, judge_study};
 use hoptax_result::{LoadResult, StudyResult};
-use hoptax_smp::{of_load, of_study};
+use hoptax_tools::smp::{of_load, of_study};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

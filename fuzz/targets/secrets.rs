@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use hoptax_secrets::{has_private_key, is_name, users_of_urls, without_signatures};
+use hoptax_text::secrets::{has_private_key, is_name, users_of_urls, without_signatures};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use hoptax_smp::{plan, read, restore};
+use hoptax_tools::smp::{plan, read, restore};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

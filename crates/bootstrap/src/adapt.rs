@@ -26,8 +26,8 @@ use std::slice;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hoptax_certs::KeyKind;
-use hoptax_nearest::hint;
-use hoptax_secrets::users_of_urls;
+use hoptax_text::nearest::hint;
+use hoptax_text::secrets::users_of_urls;
 use serde_json::{Value, json};
 
 use crate::assemble::{Configuration, Origins};

@@ -1,6 +1,6 @@
 //! One text of a configuration, in YAML or JSON.
 
-use hoptax_yaml::envoy::{self, Tree};
+use hoptax_text::yaml::envoy::{self, Tree};
 use serde_json::Value;
 
 use crate::lines::Lines;

@@ -1,6 +1,6 @@
 //! Says of a file that is no configuration of Envoy what it is, and how to get the dump of the proxy that it configures.
 
-use hoptax_yaml::envoy::{Node, Tree};
+use hoptax_text::yaml::envoy::{Node, Tree};
 use serde_json::Value;
 
 use crate::document::Source;
@@ -198,7 +198,7 @@ pub(crate) fn of_api_v1(source: &Source, document: &Value, line: &dyn Fn(&str) -
 
 #[cfg(test)]
 mod tests {
-    use hoptax_yaml::envoy;
+    use hoptax_text::yaml::envoy;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_yaml::envoy::{self, Tree};
+use hoptax_text::yaml::envoy::{self, Tree};
 use serde_json::Value;
 
 use crate::document::{Document, Source};

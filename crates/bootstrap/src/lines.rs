@@ -1,6 +1,6 @@
 //! The lines of the nodes of a file, by their JSON pointers.
 
-use hoptax_yaml::envoy::{Node, Tree};
+use hoptax_text::yaml::envoy::{Node, Tree};
 
 use crate::names::is_field;
 
@@ -244,8 +244,10 @@ mod tests {
     #[test]
     fn a_field_is_found_in_the_other_spelling_and_where_a_list_is_meant() {
         let yaml = Lines::Yaml(
-            hoptax_yaml::envoy::first("staticResources:\n  listeners:\n    name: a\n    filterChains: []\n")
-                .unwrap(),
+            hoptax_text::yaml::envoy::first(
+                "staticResources:\n  listeners:\n    name: a\n    filterChains: []\n",
+            )
+            .unwrap(),
         );
         let json =
             json("{\"staticResources\": {\n\"listeners\": {\n\"name\": \"a\",\n\"filterChains\": []}}}");
@@ -278,7 +280,7 @@ mod tests {
             let value = serde_json::json!({"texts": texts, "map": map, "numbers": [numbers, [{"a": [], "b": {}}]]});
             let text = serde_json::to_string_pretty(&value).unwrap();
             let lines = json(&text);
-            let yaml = Lines::Yaml(hoptax_yaml::envoy::first(&text).unwrap());
+            let yaml = Lines::Yaml(hoptax_text::yaml::envoy::first(&text).unwrap());
             tree::walk(&value, "", &mut |pointer, _| assert_eq!(lines.line(pointer), yaml.line(pointer), "{pointer}: {text}"));
         }
     }

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hoptax_yaml::envoy::{Node, Style, Tree};
+use hoptax_text::yaml::envoy::{Node, Style, Tree};
 use serde_json::Value;
 
 use crate::document::Source;

@@ -1,9 +1,9 @@
 //! Tells templates from configurations of Envoy: texts from which a tool has yet to make one.
 //!
-//! What a template looks like, [`hoptax_yaml::template`] knows. Here are the fields of Envoy that hold no free text: a sign there is one
+//! What a template looks like, [`hoptax_text::yaml::template`] knows. Here are the fields of Envoy that hold no free text: a sign there is one
 //! of a template.
 
-use hoptax_yaml::template::{self, Template};
+use hoptax_text::yaml::template::{self, Template};
 use serde_json::Value;
 
 use crate::document::Source;
@@ -95,7 +95,7 @@ fn problem(source: &Source, found: &Template) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_yaml::envoy;
+    use hoptax_text::yaml::envoy;
 
     use super::*;
 

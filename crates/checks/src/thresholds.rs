@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_nearest::hint;
 use hoptax_result::Loosened;
+use hoptax_text::nearest::hint;
 
 /// One threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use hoptax_nearest::suggestion;
+use hoptax_text::nearest::suggestion;
 
 use crate::knob::KnobValue;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hoptax_nearest::nearest;
+use hoptax_text::nearest::nearest;
 use include_dir::{Dir, DirEntry, include_dir};
 
 use crate::call::{CallError, FunctionCall};

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hoptax_nearest::nearest;
+use hoptax_text::nearest::nearest;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Deserialize;
 

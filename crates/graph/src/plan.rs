@@ -6,8 +6,8 @@ use std::path::Path;
 use hoptax_functions::{
     Catalogue, Component, Composition, Context, FilterOrder, FunctionCall, REQUEST_PATH, Secured,
 };
-use hoptax_size::graph::{self, CallSection, Graph, GraphFile, ServiceSection};
-use hoptax_size::requests_by_proxy;
+use hoptax_predict::size::graph::{self, CallSection, Graph, GraphFile, ServiceSection};
+use hoptax_predict::size::requests_by_proxy;
 use hoptax_study::file::{Positions, Problem, Problems, Protocol, read_as};
 use hoptax_study::plan::USUAL_BYTES;
 

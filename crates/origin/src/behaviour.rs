@@ -4,7 +4,7 @@ mod values;
 
 use std::time::Duration;
 
-use hoptax_nearest::hint;
+use hoptax_text::nearest::hint;
 use rand::{Rng, RngExt};
 
 use crate::queue::Freeze;

@@ -39,7 +39,7 @@ pub fn read(study: &str) -> Result<(String, String), Failure> {
         let text = STUDIES.get_file(format!("{study}.yaml")).and_then(|file| file.contents_utf8());
         return text.map(|text| (format!("{study}.yaml"), text.to_owned())).ok_or_else(|| {
             let names = names();
-            let hint = hoptax_nearest::hint(study, names.iter().map(String::as_str));
+            let hint = hoptax_text::nearest::hint(study, names.iter().map(String::as_str));
             Failure::bad_input(format!(
                 "unknown study `{study}`{hint}\nbuilt-in studies are `{}`; give the path of your own study file",
                 names.join("`, `")

@@ -10,13 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, RUN_FOLDER_FORMAT};
-use hoptax_secrets::without_signatures;
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
 use hoptax_study::programs::{self, Build};
 use hoptax_study::provenance::{sha256, sha256_of_file};
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::Earlier;
+use hoptax_text::secrets::without_signatures;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 

@@ -75,6 +75,7 @@ mod random_effects;
 mod rank_correlation;
 mod ratio;
 mod scalability;
+pub mod search;
 mod sequential;
 mod share_cost;
 mod simultaneous;

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use hoptax_secrets::has_private_key;
+use hoptax_text::secrets::has_private_key;
 
 use crate::StoreError;
 use crate::describe::{MANIFEST, RESULT, STUDY};
@@ -156,11 +156,7 @@ fn add_file(
     }
     let text = read_text(path)?.filter(|text| !has_private_key(text));
     let masked = text.and_then(|text| {
-        if inside == STUDY {
-            secrets.mask_study_file(&text)
-        } else {
-            Some(secrets.mask(&text))
-        }
+        if inside == STUDY { secrets.mask_study_file(&text) } else { Some(secrets.mask(&text)) }
     });
     match masked {
         Some(masked) => contents.documents.push(Document {

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use hoptax_secrets::{is_name, json, users_of_urls};
-use hoptax_yaml::{Node, Placed};
+use hoptax_text::secrets::{is_name, json, users_of_urls};
+use hoptax_text::yaml::{Node, Placed};
 use serde_json::Value;
 
 /// Length from which a secret is masked wherever it occurs. A shorter one may be part of words and numbers, and is masked
@@ -229,7 +229,7 @@ fn strings(json: &str) -> Vec<(Range<usize>, Option<&str>)> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_secrets::has_private_key;
+    use hoptax_text::secrets::has_private_key;
     use proptest::prelude::*;
 
     use super::*;

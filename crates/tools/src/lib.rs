@@ -10,6 +10,7 @@ pub mod export;
 mod formats;
 mod import;
 mod run;
+pub mod smp;
 mod text;
 
 use std::path::Path;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hoptax_bootstrap::parts::{Form, Part};
 use hoptax_functions::{Catalogue, Context, Function};
-use hoptax_nearest::hint;
+use hoptax_text::nearest::hint;
 
 use crate::variant::short_name;
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use hoptax_secrets::json::{self, Found};
-use hoptax_secrets::{NAMES, WHOLE_NAMES, users_of_urls};
+use hoptax_text::secrets::json::{self, Found};
+use hoptax_text::secrets::{NAMES, WHOLE_NAMES, users_of_urls};
 use regex::Regex;
 
 /// Length from which a secret is masked wherever it occurs, if it has letters and digits: it cannot be a word.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hoptax_secrets::is_name;
+use hoptax_text::secrets::is_name;
 use serde_json::{Map, Value, json};
 
 use super::Context;

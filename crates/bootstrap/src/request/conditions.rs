@@ -198,7 +198,7 @@ fn words_of_header(matcher: &Value, holds: bool) -> String {
         let old = old.iter().find_map(|key| matcher.get(*key).and_then(Value::as_str));
         old.map(str::to_owned)
     });
-    let sample = sample.filter(|_| !hoptax_secrets::is_name(name));
+    let sample = sample.filter(|_| !hoptax_text::secrets::is_name(name));
     let is_absent = matcher.get("present_match").and_then(Value::as_bool) == Some(false)
         || matcher.get("invert_match").and_then(Value::as_bool) == Some(true);
     let no = if holds == is_absent { "not " } else { "" };

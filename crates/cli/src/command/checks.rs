@@ -82,6 +82,6 @@ fn as_json(about: &About) -> serde_json::Value {
 }
 
 fn unknown(id: &str, all: &[About]) -> Failure {
-    let hint = hoptax_nearest::hint(id, all.iter().map(|about| about.id));
+    let hint = hoptax_text::nearest::hint(id, all.iter().map(|about| about.id));
     Failure::bad_input(format!("unknown check `{id}`{hint}\n`hoptax checks` lists them"))
 }

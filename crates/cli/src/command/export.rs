@@ -37,8 +37,8 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
     }
     if to == ExportFormat::Smp && is_study(arguments) {
         let study = results::read(&arguments.file)?;
-        let documents = hoptax_smp::of_study(&study).map_err(|reason| failed(&reason))?;
-        print::result(&hoptax_smp::text(&documents))?;
+        let documents = hoptax_tools::smp::of_study(&study).map_err(|reason| failed(&reason))?;
+        print::result(&hoptax_tools::smp::text(&documents))?;
         return Ok(Code::Success);
     }
     let result = load_file::read(&arguments.file).map_err(|problem| match problem {
@@ -105,7 +105,7 @@ fn text(to: ExportFormat, result: &LoadResult) -> Result<String, &'static str> {
     let buckets = |encoded: Option<&Histogram>| times(encoded).map(|times| hdr::buckets(&times));
     Ok(match to {
         ExportFormat::Parquet => return Err(NO_TABLE),
-        ExportFormat::Smp => hoptax_smp::text(&[hoptax_smp::of_load(result)]),
+        ExportFormat::Smp => hoptax_tools::smp::text(&[hoptax_tools::smp::of_load(result)]),
         ExportFormat::Hgrm => {
             let response = times(histograms()?.response.as_ref())?;
             hdr::percentile_distribution(&response) + &Judgement::of(result).comments

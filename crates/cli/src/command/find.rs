@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_report::terminal;
 use hoptax_result::{FindEnd, FindResult, FindTrial, FoundGoal};
-use hoptax_search::{Ending, Goal, Limits, Planned, Search, Step};
+use hoptax_stats::search::{Ending, Goal, Limits, Planned, Search, Step};
 
 use super::load::{check_account, trial_of};
 use super::never_halt;

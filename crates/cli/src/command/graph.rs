@@ -3,8 +3,8 @@
 pub(super) mod file;
 mod run;
 
-use hoptax_size::graph;
-use hoptax_size::import::{Imported, isotope};
+use hoptax_predict::size::graph;
+use hoptax_predict::size::import::{Imported, isotope};
 
 use crate::arguments::{GraphArguments, GraphSource};
 use crate::exit::{Code, Failure};

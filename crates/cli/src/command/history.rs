@@ -1,11 +1,11 @@
 //! `hoptax history`: finds lasting changes of a number over all runs of the store.
 
-use hoptax_nearest::hint;
 use hoptax_report::terminal;
 use hoptax_result::{HistoryChange, HistoryResult, HistorySeries};
 use hoptax_session::store;
 use hoptax_stats::{change_points, median};
 use hoptax_store::{Series, Store};
+use hoptax_text::nearest::hint;
 
 use crate::arguments::HistoryArguments;
 use crate::exit::{Code, Failure};

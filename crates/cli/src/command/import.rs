@@ -4,9 +4,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use hoptax_report::terminal;
-use hoptax_smp::Restored;
+use hoptax_text::yaml::file;
+use hoptax_tools::smp::Restored;
 use hoptax_tools::{ALL, Content, FORMATS, find, import};
-use hoptax_yaml::file;
 
 use super::{load, parquet};
 use crate::arguments::ImportArguments;
@@ -63,11 +63,12 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
 fn from_smp(arguments: &ImportArguments, text: &str) -> Result<Code, Failure> {
     let (named, json) = (arguments.file.display(), arguments.json.as_deref());
     let bad = |problem: String| Failure::bad_input(format!("`{named}`: {problem}"));
-    let file = hoptax_smp::read(text).map_err(|problems| bad(problems.join(&format!("\n`{named}`: "))))?;
+    let file =
+        hoptax_tools::smp::read(text).map_err(|problems| bad(problems.join(&format!("\n`{named}`: "))))?;
     if !file.unused.is_empty() {
         print::note(&format!("hoptax: `{named}`: not used: {}", file.unused.join(", ")));
     }
-    match hoptax_smp::restore(&file.documents).map_err(bad)? {
+    match hoptax_tools::smp::restore(&file.documents).map_err(bad)? {
         Restored::Load(result) => load::write(json, &result)?,
         Restored::Study(result) => {
             print::table_or_json(json, &*result, || terminal::study(&result, print::style()))?;

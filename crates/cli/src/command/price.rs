@@ -29,11 +29,11 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
 use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{BillResult, StudyResult, Verdict};
-use hoptax_secrets::without_signatures;
 use hoptax_session::Interrupt;
 use hoptax_study::bill::bill;
 use hoptax_study::bill::second_study::is_in_doubt;
 use hoptax_subject::envoy::given::{Given, GivenError};
+use hoptax_text::secrets::without_signatures;
 use hoptax_variants::study_file::{STUDY, Source, StudyOfBill, study_file};
 use hoptax_variants::{Change, Changed, Variant};
 

@@ -1,7 +1,7 @@
 //! `hoptax prices`: prints the cost of functions, from a price list or predicted for this machine.
 
 use crate::progress::StudyOnTerminal;
-use hoptax_prices::{carry, known, listed};
+use hoptax_predict::prices::{carry, known, listed};
 use hoptax_report::{markdown, terminal};
 use hoptax_result::{StudyResult, Verdict};
 use hoptax_session::Interrupt;
@@ -79,7 +79,7 @@ fn measure(arguments: &PricesArguments, interrupt: &Interrupt) -> Result<Option<
 mod tests {
     use std::collections::BTreeSet;
 
-    use hoptax_prices::ANCHORS as MODEL_ANCHORS;
+    use hoptax_predict::prices::ANCHORS as MODEL_ANCHORS;
 
     use hoptax_session::library;
 

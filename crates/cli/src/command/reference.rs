@@ -6,13 +6,13 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use hoptax_predict::size::graph::GraphFile;
 use hoptax_result::{
     BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
     GateResult, GraphRunResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult,
     RunsResult, ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudiesComparison, StudyResult,
     TuneResult,
 };
-use hoptax_size::graph::GraphFile;
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
 use crate::exit::{Code, Failure};

@@ -16,7 +16,7 @@ const RESULT: &str = "result.json";
 /// Runs the command.
 pub(crate) fn run(arguments: &ScaleArguments) -> Result<Code, Failure> {
     let study = study(&arguments.result)?;
-    let result = hoptax_scale::scale(&study, arguments.over.into()).map_err(Failure::bad_input)?;
+    let result = hoptax_predict::scale::scale(&study, arguments.over.into()).map_err(Failure::bad_input)?;
     print::table_or_json(arguments.json.as_deref(), &result, || terminal::scale(&result, print::style()))?;
     Ok(code(&result))
 }

@@ -1,8 +1,8 @@
 //! `hoptax size`: predicts what the proxies of a service graph use, and checks such predictions.
 
+use hoptax_predict::size::{Prices, graph};
 use hoptax_report::terminal;
 use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
-use hoptax_size::{Prices, graph};
 
 use super::graph::file::graph_text;
 use crate::arguments::SizeArguments;
@@ -15,7 +15,7 @@ use hoptax_session::results::read_run;
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let json = arguments.json.as_deref();
     if let Some(path) = &arguments.check {
-        let result = hoptax_size::check(&read_run(path)?).map_err(Failure::bad_input)?;
+        let result = hoptax_predict::size::check(&read_run(path)?).map_err(Failure::bad_input)?;
         print::table_or_json(json, &result, || terminal::size_check(&result, print::style()))?;
         return Ok(code_of_check(&result));
     }
@@ -25,10 +25,10 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let text = graph_text(path, arguments.entry.as_deref())?;
     let graph = graph::read(&path.display().to_string(), &text, &load()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
-    let mut result = hoptax_size::size(&graph, rate, &results).map_err(Failure::bad_input)?;
+    let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(Failure::bad_input)?;
     let prices =
         Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
-    result.money = hoptax_size::money(&result, prices);
+    result.money = hoptax_predict::size::money(&result, prices);
     print::table_or_json(json, &result, || terminal::size(&result, print::style()))?;
     Ok(code(&result))
 }

@@ -8,7 +8,7 @@ use clap::Parser;
 use hoptax_load::{Target, without_user};
 use hoptax_report::terminal;
 use hoptax_result::Verdict;
-use hoptax_smp::{PlannedLoad, meshmark, plan, read};
+use hoptax_tools::smp::{PlannedLoad, meshmark, plan, read};
 
 use super::{import, load};
 use crate::arguments::{Arguments, Command, RunTestArguments, SmpAction, SmpArguments};

@@ -121,7 +121,7 @@ fn scalars_are_read_as_envoy_reads_them() {
     let (_, printed) = said.split_once("\"a\":").unwrap_or_else(|| panic!("{said}"));
     let (list, _) = printed.split_once(']').unwrap();
     let by_envoy: serde_json::Value = serde_json::from_str(&format!("{list}]")).unwrap();
-    let read = hoptax_yaml::envoy::first(&text).unwrap().to_value();
+    let read = hoptax_text::yaml::envoy::first(&text).unwrap().to_value();
     assert_eq!(read["node"]["metadata"]["a"], by_envoy);
 }
 

@@ -69,7 +69,7 @@ fn compare(
 /// Whether the value of a key is secret, or may be.
 fn is_hidden(above: &str, key: &str) -> bool {
     let is_name = NAMED.contains(&above);
-    (key == REPLACE && !is_name) || (is_name && hoptax_secrets::is_name(key))
+    (key == REPLACE && !is_name) || (is_name && hoptax_text::secrets::is_name(key))
 }
 
 /// The value of a key without the secrets in it.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use hoptax_nearest::hint;
 use hoptax_subject::front::{self, Front};
+use hoptax_text::nearest::hint;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 

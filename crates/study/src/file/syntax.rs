@@ -1,8 +1,8 @@
 //! Reads a study file, or another YAML file with a schema: parses YAML, validates it against the schema, and records positions.
 
-use hoptax_nearest::hint;
-use hoptax_yaml::template::{self, Template};
-use hoptax_yaml::{Node, Placed};
+use hoptax_text::nearest::hint;
+use hoptax_text::yaml::template::{self, Template};
+use hoptax_text::yaml::{Node, Placed};
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use schemars::JsonSchema;
@@ -66,7 +66,7 @@ pub fn unparsed(text: &str, error: &serde_saphyr::Error) -> Problem {
         Some(found) => {
             Problem { line: found.line, column: found.column(text), message: found.message(found.line) }
         }
-        None => Problem { line, column, message: format!("not YAML: {}", hoptax_yaml::message(error)) },
+        None => Problem { line, column, message: format!("not YAML: {}", hoptax_text::yaml::message(error)) },
     }
 }
 
@@ -122,13 +122,13 @@ impl Positions {
     /// A problem with the node at `pointer`, a JSON pointer such as `/loads/0/rate`. If there is no such node, the
     /// problem is placed at the nearest enclosing one.
     pub fn problem(&self, pointer: &str, message: String) -> Problem {
-        let place = hoptax_yaml::find(&self.root, pointer).referenced;
+        let place = hoptax_text::yaml::find(&self.root, pointer).referenced;
         Problem { line: place.line(), column: place.column(), message }
     }
 
     /// A problem with the key `key` of the mapping at `pointer`.
     fn problem_with_key(&self, pointer: &str, key: &str, message: String) -> Problem {
-        let mapping = hoptax_yaml::find(&self.root, pointer);
+        let mapping = hoptax_text::yaml::find(&self.root, pointer);
         let place = match &mapping.value {
             Node::Mapping(entries) => {
                 entries.iter().find(|(name, _)| name.value == key).map(|(name, _)| name.referenced)

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hoptax_nearest::hint;
 use hoptax_result::{CostMeasure, GateOutcome, Interval, RoundMeasure};
+use hoptax_text::nearest::hint;
 
 /// The measures of slices that can be limited, with their names.
 const OF_SLICES: [(&str, CostMeasure); 5] = [

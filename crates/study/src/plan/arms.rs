@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_functions::{Catalogue, Component, Composition, Function, FunctionCall, KnobValue};
 use hoptax_host::network::NetworkSpec;
-use hoptax_nearest::hint;
 use hoptax_result::ArmKind;
 use hoptax_subject::application::Application;
+use hoptax_text::nearest::hint;
 
 use super::chain::Chain;
 use super::hops;

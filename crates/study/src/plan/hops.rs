@@ -439,7 +439,7 @@ fn in_words(section: &HopSection, usual: &str) -> String {
     parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));
     parts.extend(section.env.iter().map(|(name, value)| {
         // It is printed in every report.
-        if hoptax_secrets::is_name(name) {
+        if hoptax_text::secrets::is_name(name) {
             format!("`{name}` (not shown)")
         } else {
             format!("`{name}={value}`")

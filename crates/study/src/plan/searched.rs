@@ -27,7 +27,7 @@ impl Plan {
         for id in &ids {
             let Some(arm) = self.arms.iter().find(|arm| arm.id == *id) else {
                 let known: Vec<&str> = self.arms.iter().map(|arm| arm.id.as_str()).collect();
-                let hint = hoptax_nearest::hint(id, known.iter().copied());
+                let hint = hoptax_text::nearest::hint(id, known.iter().copied());
                 return Err(format!(
                     "the study `{}` has no arm `{id}`{hint}\nits arms are `{}`",
                     self.name,

@@ -4,7 +4,7 @@
 mod console;
 
 use hoptax_result::{CountRange, Latency};
-use hoptax_yaml::Placed;
+use hoptax_text::yaml::Placed;
 use serde_json::{Value, json};
 
 use super::{command_line, fortio};
@@ -251,7 +251,7 @@ fn fortio_form(result: &Value) -> Result<Reported, String> {
 
 fn yaml(text: &str) -> Result<Value, String> {
     let root: Placed = serde_saphyr::from_str(text)
-        .map_err(|error| format!("neither JSON nor YAML: {}", hoptax_yaml::message(&error)))?;
+        .map_err(|error| format!("neither JSON nor YAML: {}", hoptax_text::yaml::message(&error)))?;
     Ok(root.value.to_value())
 }
 

@@ -16,14 +16,14 @@ pub(super) const LONGEST: usize = 24;
 pub(super) fn shown(subject: &str) -> String {
     if is_url(subject) {
         let mut shown = subject.to_owned();
-        for user in hoptax_secrets::users_of_urls(subject).into_iter().rev() {
+        for user in hoptax_text::secrets::users_of_urls(subject).into_iter().rev() {
             shown.replace_range(user, HIDDEN);
         }
         return shown;
     }
     let part = |part: &str| {
         let name = part.trim().strip_prefix("env=").and_then(|variable| variable.split_once('='));
-        match name.filter(|(name, _)| hoptax_secrets::is_name(name)) {
+        match name.filter(|(name, _)| hoptax_text::secrets::is_name(name)) {
             Some((name, _)) => format!("env={name}={HIDDEN}"),
             None => part.to_owned(),
         }

@@ -18,7 +18,7 @@ use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
 use hoptax_report::terminal;
 use hoptax_result::{Environment, FindArmsResult, FindEnd, FindState, FoundArm};
-use hoptax_search::{Goal, Limits, Repetition, Search};
+use hoptax_stats::search::{Goal, Limits, Repetition, Search};
 use hoptax_study::file;
 use hoptax_study::plan::{CONFIDENCE, Plan};
 use hoptax_study::runner::{self, Setting};

@@ -7,8 +7,8 @@ use hoptax_checks::objective::Objective;
 use hoptax_load::MAX_RATE;
 use hoptax_load::trial::TrialSpec;
 use hoptax_result::{EndedBy, FindEnd, FindEvidence, FindState, FindTrial, FoundGoal, LoadResult};
-use hoptax_search::{Goal, GoalResult, Limits, Measured, Outcome, Planned, SearchError, State};
 use hoptax_session::Interrupt;
+use hoptax_stats::search::{Goal, GoalResult, Limits, Measured, Outcome, Planned, SearchError, State};
 
 use super::Settings;
 use crate::arguments::{FindArguments, Preset};

@@ -10,8 +10,8 @@ use hoptax_host::clock::{self, now_ns};
 use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_result::{Environment, FindTrial, LoadPlan, LoadResult, TriedObjective};
-use hoptax_search::Planned;
 use hoptax_session::Interrupt;
+use hoptax_stats::search::Planned;
 
 use super::Settings;
 use super::common::{limits_processes, unless_interrupted};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hoptax_size::import::{Imported, isotope, kubernetes as manifests};
+use hoptax_predict::size::import::{Imported, isotope, kubernetes as manifests};
 
 use crate::exit::Failure;
 use crate::print;

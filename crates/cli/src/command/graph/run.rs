@@ -11,9 +11,9 @@ use std::time::Instant;
 use hoptax_graph::plan::{self, RunPlan};
 use hoptax_graph::{CONNECTIONS, Event, RunSpec, Setting, WARMUP, check, summary};
 use hoptax_host::processors::{self, Placement};
+use hoptax_predict::size::Processors;
 use hoptax_report::terminal;
 use hoptax_result::{SizeResult, StudyResult, Verdict, counted};
-use hoptax_size::Processors;
 use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
 
@@ -109,7 +109,9 @@ fn predict(
     }
     let count = placement.proxy.len() as u32;
     let processors = if plan.workers() > count { Processors::Shared(count) } else { Processors::Own };
-    hoptax_size::size_on(&plan.graph, rate, results, processors).map(Some).map_err(Failure::bad_input)
+    hoptax_predict::size::size_on(&plan.graph, rate, results, processors)
+        .map(Some)
+        .map_err(Failure::bad_input)
 }
 
 /// The processors of proxies, and those of services and generator: a processor for each worker if at least half of all are left.
@@ -130,7 +132,7 @@ fn read(graph: &str) -> Result<(String, String), Failure> {
     let text = GRAPHS.get_file(format!("{graph}.yaml")).and_then(|file| file.contents_utf8());
     text.map(|text| (format!("{graph}.yaml"), text.to_owned())).ok_or_else(|| {
         let names = names();
-        let hint = hoptax_nearest::hint(graph, names.iter().map(String::as_str));
+        let hint = hoptax_text::nearest::hint(graph, names.iter().map(String::as_str));
         Failure::bad_input(format!(
             "unknown graph `{graph}`{hint}\ngraphs that come with the program are `{}`; give the path of your own graph file",
             names.join("`, `")

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 use hoptax_load::{Protocol, Target, without_user};
-use hoptax_nearest::hint;
+use hoptax_text::nearest::hint;
 
 use super::requests::{Listed, Request};
 use crate::exit::Failure;

@@ -4,7 +4,7 @@ use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
-use hoptax_secrets::is_name;
+use hoptax_text::secrets::is_name;
 use hoptax_variants::{Answers, activity};
 
 use super::laboratory::Tried;

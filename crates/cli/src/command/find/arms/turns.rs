@@ -7,10 +7,10 @@ use hoptax_load::trial::TrialSpec;
 use hoptax_load::{MAX_RATE, Pace};
 use hoptax_report::terminal;
 use hoptax_result::{ArmTrial, Environment, FindEnd, FindTrial, FoundArm, FoundGoal, LoadResult};
-use hoptax_search::{
+use hoptax_session::Interrupt;
+use hoptax_stats::search::{
     Ending, GoalResult, Limits, Measured, Planned, Repetition, Search, SearchError, State, Step,
 };
-use hoptax_session::Interrupt;
 use hoptax_study::plan::{Draws, Plan};
 use hoptax_study::runner::Live;
 

@@ -1,0 +1,174 @@
+//! How busy proxies are at a rate: on processors of their own, or on processors that they share.
+
+use std::collections::BTreeSet;
+
+use crate::size::proxy::{FunctionOf, NEARLY, Proxy};
+use crate::size::sharing::Sharing;
+use crate::size::sum::Sum;
+
+/// Halvings of the interval that a busy share is in: enough for all digits of a CPU time that people read.
+const HALVINGS: u32 = 50;
+
+/// Nobody asks for so many times the workers or processors that there are.
+const MOST: f64 = 1e9;
+
+/// The processors that proxies run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processors {
+    /// Each worker has one of its own.
+    Own,
+    /// All proxies together have this many.
+    Shared(u32),
+}
+
+/// Where proxies run, and what they cost each other there.
+pub(crate) struct Placement<'a> {
+    pub(crate) processors: Processors,
+    /// What proxies that share processors cost each other; none if no result states it, or if they share none.
+    pub(crate) sharing: Option<Sharing<'a>>,
+}
+
+/// How busy a proxy and its processors are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Busy {
+    /// The share of the time of its workers that a proxy uses, above 1 if it has too few.
+    pub(crate) own: f64,
+    /// The share of the time of its processors that all proxies on them use, above 1 if they have too few.
+    pub(crate) processors: f64,
+    /// The part of that which it uses itself: 1 on processors of its own.
+    pub(crate) part: f64,
+}
+
+impl Busy {
+    /// On processors of its own.
+    pub(crate) fn alone(own: f64) -> Self {
+        Self { own, processors: own, part: 1.0 }
+    }
+}
+
+/// A function that is left out, and the index of its proxy.
+pub(crate) type Without<'a> = Option<(usize, FunctionOf<'a>)>;
+
+impl<'a> Placement<'a> {
+    /// How busy each of `proxies` is at `rate` requests per second to the entry, without one function of one of them if one is given.
+    ///
+    /// **Method.** The busy share `b` of a proxy is that at which CPU time per request and rate agree: `b = cores(b) / workers`, found by
+    /// bisection. On shared processors, this is done for each busy share of the processors, and that at which it agrees with the sum
+    /// of all proxies is found in the same way. There is one where CPU time per request falls while proxies get busier. Busy shares
+    /// are computed from estimates: their own errors are neglected.
+    pub(crate) fn busy(&self, proxies: &[Proxy<'a>], rate: f64, without: Without<'a>) -> Vec<Busy> {
+        match self.processors {
+            Processors::Own => {
+                let alone = |(number, proxy)| self.alone(proxy, rate, left_out(without, number));
+                proxies.iter().enumerate().map(alone).collect()
+            }
+            Processors::Shared(count) => {
+                let used = |processors: f64| -> f64 {
+                    let busy = self.at(proxies, rate, without, (count, processors));
+                    proxies.iter().zip(busy).map(|(proxy, busy)| of_processors(proxy, busy.own, count)).sum()
+                };
+                self.at(proxies, rate, without, (count, agreed(used)))
+            }
+        }
+    }
+
+    /// The same of one proxy, by its number.
+    pub(crate) fn busy_of(
+        &self,
+        (proxies, number): (&[Proxy<'a>], usize),
+        rate: f64,
+        without: Without<'a>,
+    ) -> Option<Busy> {
+        match self.processors {
+            Processors::Own => {
+                let proxy = proxies.get(number)?;
+                Some(self.alone(proxy, rate, left_out(without, number)))
+            }
+            Processors::Shared(_) => self.busy(proxies, rate, without).get(number).copied(),
+        }
+    }
+
+    /// A proxy with processors of its own.
+    fn alone(&self, proxy: &Proxy<'a>, rate: f64, without: Option<FunctionOf<'a>>) -> Busy {
+        Busy::alone(agreed(|own| self.workers(proxy, rate, Busy::alone(own), without)))
+    }
+
+    /// How busy each proxy is while so many processors, which all of them share, are busy for this share of the time.
+    fn at(
+        &self,
+        proxies: &[Proxy<'a>],
+        rate: f64,
+        without: Without<'a>,
+        (count, processors): (u32, f64),
+    ) -> Vec<Busy> {
+        let one = |(number, proxy): (usize, &Proxy<'a>)| {
+            let busy = |own: f64| {
+                let part = of_processors(proxy, own, count) / processors;
+                Busy { own, processors, part: part.clamp(0.0, 1.0) }
+            };
+            busy(agreed(|own| self.workers(proxy, rate, busy(own), left_out(without, number))))
+        };
+        proxies.iter().enumerate().map(one).collect()
+    }
+
+    /// Whether what proxies cost each other is not known at this busy share of the processors.
+    pub(crate) fn is_beyond(&self, busy: &Busy) -> bool {
+        match (&self.sharing, self.processors) {
+            (_, Processors::Own) => false,
+            (None, Processors::Shared(_)) => busy.part < 1.0 - NEARLY,
+            (Some(sharing), Processors::Shared(_)) => {
+                sharing.measured_at().is_beyond(busy.processors.min(1.0))
+            }
+        }
+    }
+
+    /// The indexes of the results that anything about these proxies was learned from.
+    pub(crate) fn sources(&self, proxies: &[Proxy<'_>]) -> BTreeSet<usize> {
+        let sharing = self.sharing.iter().map(|sharing| sharing.plain.source);
+        proxies.iter().flat_map(Proxy::sources).chain(sharing).collect()
+    }
+
+    /// The cores that a proxy uses while it is this busy, without one function if one is given.
+    pub(crate) fn cores<'p>(
+        &'p self,
+        proxy: &'p Proxy<'a>,
+        rate: f64,
+        busy: Busy,
+        without: Option<FunctionOf<'a>>,
+    ) -> Sum<'p> {
+        let mut cores = proxy.cores_alone(rate, busy.own, without);
+        if let Some(sharing) = &self.sharing {
+            let requests = rate * proxy.per_request();
+            cores.add_all(requests * (1.0 - busy.part) / 1e6, &sharing.at(busy.processors));
+        }
+        cores
+    }
+
+    /// The workers that a proxy keeps busy, as a share of those that it has.
+    fn workers(&self, proxy: &Proxy<'a>, rate: f64, busy: Busy, without: Option<FunctionOf<'a>>) -> f64 {
+        self.cores(proxy, rate, busy, without).estimate() / f64::from(proxy.service.workers)
+    }
+}
+
+/// The function that is left out of the proxy with this number.
+fn left_out(without: Without<'_>, number: usize) -> Option<FunctionOf<'_>> {
+    without.filter(|(of, _)| *of == number).map(|(_, function)| function)
+}
+
+/// The share of the time of so many processors that a proxy uses.
+fn of_processors(proxy: &Proxy<'_>, own: f64, count: u32) -> f64 {
+    own * f64::from(proxy.service.workers) / f64::from(count)
+}
+
+/// The busy share `b` with `needed(b) = b`.
+fn agreed(needed: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    while high < MOST && needed(high) > high {
+        (low, high) = (high, 2.0 * high);
+    }
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if needed(middle) > middle { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high)
+}

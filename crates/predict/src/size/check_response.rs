@@ -1,0 +1,152 @@
+//! Compares response times of compositions that a study measured with what its single functions and plain proxies predict.
+
+use hoptax_checks::thresholds::Limits;
+use hoptax_checks::vague::vague_level;
+use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary, Interval};
+
+use crate::size::busy::Placement;
+use crate::size::latency::{intervals, tail};
+use crate::size::proxy::{MeasuredAt, Proxy};
+use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, mean, measured_at};
+
+/// What the response time of a chain consists of.
+pub(crate) struct ChainTimes {
+    /// Of the plain proxy alone, or of the origin and of each proxy.
+    base: TimesCurve,
+    added: Vec<FlowTimes>,
+    /// What sharing processors adds, if the study states it.
+    sharing: Option<FlowTimes>,
+}
+
+/// What the response time of a chain of proxies consists of. The proxies share their processors, so they are one queue: their
+/// quantiles add up like those of the functions of one proxy ([`Formula`]).
+///
+/// # Errors
+/// What the study does not state.
+pub(crate) fn chain_times(
+    (chain, placement): (&[Proxy<'_>], &Placement<'_>),
+    times: &mut AllTimes<'_, '_>,
+) -> Result<ChainTimes, String> {
+    let flows = || chain.iter().filter_map(|proxy| proxy.flows.first());
+    let first = flows().next().ok_or("it has no proxy")?;
+    let mut functions = Vec::new();
+    for (called, priced) in flows().flat_map(|flow| &flow.functions) {
+        functions.push(times.of_function(priced).ok_or_else(|| {
+            format!(
+                "the response times of `{}` alone are withheld at every share of the capacity",
+                called.text
+            )
+        })?);
+    }
+    if let [_] = chain {
+        // No arm without a proxy is needed.
+        let base = times.whole(&first.plain).ok_or_else(|| {
+            format!(
+                "the response times of `{}` are withheld at every share of the capacity",
+                first.plain.arm.id
+            )
+        })?;
+        return Ok(ChainTimes { base, added: vec![FlowTimes::new(functions)], sharing: None });
+    }
+    let mut added = vec![FlowTimes::new(functions)];
+    for flow in flows() {
+        added.push(FlowTimes::new(vec![times.added(&flow.plain)?]));
+    }
+    let sharing = placement.sharing.as_ref().and_then(|sharing| times.sharing(sharing));
+    Ok(ChainTimes { base: times.direct(&first.plain)?, added, sharing })
+}
+
+/// The prediction beside the measurement under one load, at `rate` requests per second.
+///
+/// # Errors
+/// Which number is missing, or too vague.
+pub(crate) fn checked_response<'a>(
+    times: &mut AllTimes<'_, '_>,
+    (arm, load): (&ArmResult, &str),
+    (chain, placement, parts): (&[Proxy<'a>], &Placement<'a>, &ChainTimes),
+    rate: f64,
+) -> Result<CheckedResponse, String> {
+    let measured = times.of(0, arm, load).ok_or("its response times are withheld")?;
+    let of_each = placement.busy(chain, rate, None);
+    // All of them run on the same processors.
+    let busy = of_each.first().map_or(0.0, |busy| busy.processors.min(1.0));
+    let mut predicted = Formula::default();
+    predicted.add_all(1.0, &parts.base.at(busy));
+    parts.added.iter().for_each(|added| predicted.add_all(1.0, &added.at(busy)));
+    if let Some(sharing) = &parts.sharing {
+        let others = of_each.iter().map(|busy| 1.0 - busy.part).sum();
+        predicted.add_all(others, &sharing.at(busy));
+    }
+    let base: MeasuredAt = parts.base.measured_at();
+    let is_unknown = chain.len() > 1 && parts.sharing.is_none();
+    let is_extrapolated = is_unknown
+        || base.is_beyond(busy)
+        || measured_at(parts.added.iter().chain(&parts.sharing)).is_beyond(busy);
+    let numbers = |left_out: LeftOut| {
+        let values = times.table().values([&measured, &predicted].into_iter(), left_out);
+        let [measured, predicted] = [&measured, &predicted].map(|formula| values.of(formula));
+        let pair = |[measured, predicted]: [f64; 2]| [measured, predicted, measured - predicted];
+        let means = pair([mean(&measured), mean(&predicted)]);
+        let tails = pair([measured, predicted].map(tail));
+        [means, tails].concat()
+    };
+    let intervals = intervals(numbers, &times.rounds()).ok_or("its parts have too few rounds in common")?;
+    let time = |from: usize| {
+        let [measured, predicted, difference] = intervals.get(from..from + 3)? else { return None };
+        Some(CheckedTime {
+            measured_us: *measured,
+            predicted_us: *predicted,
+            difference_us: *difference,
+            error_share: -difference.estimate / measured.estimate,
+            is_interaction: !difference.contains(0.0),
+        })
+    };
+    let limits = Limits::default();
+    let is_measured_vague =
+        |at: usize| intervals.get(at).is_some_and(|measured| vague_level(measured, &limits).is_some());
+    // Against what was measured: an error that makes a prediction low would else withhold it, and one that makes it high would not.
+    let is_vague = |from: usize| match intervals.get(from..from + 2) {
+        Some([measured, predicted]) => {
+            let around = measured.estimate - predicted.estimate;
+            let moved = Interval {
+                estimate: measured.estimate,
+                low: predicted.low + around,
+                high: predicted.high + around,
+            };
+            vague_level(&moved, &limits).is_some()
+        }
+        _ => false,
+    };
+    if is_measured_vague(0) {
+        return Err("the interval of the measured mean is wider than half of it".to_owned());
+    }
+    if is_vague(0) {
+        return Err("the interval of the predicted mean is wider than half of the measured one".to_owned());
+    }
+    let has_tail = !is_measured_vague(3)
+        && !is_vague(3)
+        && [&measured, &predicted].iter().all(|formula| times.table().has_tail(formula));
+    Ok(CheckedResponse {
+        arm: arm.id.clone(),
+        load: load.to_owned(),
+        hops: chain.len() as u32,
+        functions: chain.iter().map(|proxy| proxy.functions().len()).sum::<usize>() as u32,
+        mean: time(0).ok_or("its parts have too few rounds in common")?,
+        p99: time(3).filter(|_| has_tail),
+        is_extrapolated,
+    })
+}
+
+/// The errors of times that are not extrapolated; none without any.
+pub(crate) fn errors(
+    checked: &[CheckedResponse],
+    time: impl Fn(&CheckedResponse) -> Option<CheckedTime>,
+) -> Option<ErrorSummary> {
+    let errors: Vec<f64> = checked
+        .iter()
+        .filter(|one| !one.is_extrapolated)
+        .filter_map(|one| Some(time(one)?.error_share.abs()))
+        .collect();
+    let worst = errors.iter().copied().reduce(f64::max)?;
+    Some(ErrorSummary { count: errors.len() as u32, mean_share: mean(&errors), worst_share: worst })
+}

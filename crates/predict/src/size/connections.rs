@@ -1,0 +1,152 @@
+//! What a new connection costs a proxy besides its requests, for plain proxies and for functions such as TLS.
+//!
+//! A request of a closed loop whose connections end after *r* requests costs what one on a connection that is kept costs, and a part of
+//! what a connection costs. That part is on straight lines over *1/r* between the closed loops that a study has: not quite the *r*-th part,
+//! because a busy proxy also reads fewer requests at once where some of them come with a connection. It is known at full load only.
+
+use hoptax_result::ArmResult;
+
+use crate::size::arms::{alone, plain};
+use crate::size::graph::{Called, Traffic};
+use crate::size::interpolation::weighted;
+use crate::size::learn::Source;
+use crate::size::sum::{Measured, Sum};
+
+/// The loads that measure it, as in a study file.
+const LOADS: &str =
+    "loads `{name: kept, loop: closed}` and `{name: new, loop: closed, requests_per_connection: 1}`";
+
+/// The CPU time of a new connection that carries a number of requests, us.
+#[derive(Debug)]
+pub(crate) struct OfConnection<'a> {
+    /// A weighted sum of measured CPU times.
+    terms: Vec<(f64, Measured)>,
+    /// The index of the result that states it.
+    pub(crate) source: usize,
+    /// The arm that it was measured on.
+    pub(crate) arm: &'a ArmResult,
+    /// Whether it was measured with the requests that it was asked for.
+    pub(crate) is_same_traffic: bool,
+}
+
+/// The new connections of requests of one kind.
+#[derive(Debug)]
+pub(crate) struct Connections<'a> {
+    /// For each request.
+    pub(crate) per_request: f64,
+    pub(crate) plain: OfConnection<'a>,
+    /// What the functions add that the results state it for.
+    pub(crate) functions: Vec<(&'a Called, OfConnection<'a>)>,
+    /// The functions that no result states it for.
+    pub(crate) unknown: Vec<&'a str>,
+}
+
+impl<'a> OfConnection<'a> {
+    /// From the CPU times per request under each load of the first of these arms whose numbers count; none if the result has no such
+    /// loads, or if no numbers count. Each arm comes with whether it was measured with the requests that are asked for.
+    fn of_first(
+        arms: Vec<(&'a ArmResult, bool)>,
+        source: &Source<'a>,
+        requests: u32,
+        number: impl Fn(&ArmResult, &str) -> Option<Measured>,
+    ) -> Option<Self> {
+        arms.into_iter().find_map(|(arm, is_same_traffic)| {
+            let terms = Self::terms(source, requests, |load| number(arm, load))?;
+            Some(Self { terms, source: source.number, arm, is_same_traffic })
+        })
+    }
+
+    /// From the CPU time per request under a load; none if the result has no such loads, or if the numbers do not count.
+    ///
+    /// With fewer requests than in all of them, a connection costs what it costs with the fewest.
+    fn terms(
+        source: &Source<'_>,
+        requests: u32,
+        number: impl Fn(&str) -> Option<Measured>,
+    ) -> Option<Vec<(f64, Measured)>> {
+        let kept = number(source.kept()?)?;
+        let mut points: Vec<(f64, Measured)> = source
+            .renewed()
+            .into_iter()
+            .filter_map(|(load, requests)| Some((1.0 / f64::from(requests), number(load)?)))
+            .collect();
+        points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let (most, _) = points.last()?;
+        // For each connection, without what its requests cost on a connection that is kept.
+        let wanted = (1.0 / f64::from(requests)).min(*most);
+        points.insert(0, (0.0, kept.clone()));
+        let part = weighted(&points, |(share, _)| *share, wanted)
+            .map(|(weight, (_, measured))| (weight / wanted, measured.clone()));
+        Some(part.chain([(-1.0 / wanted, kept)]).collect())
+    }
+
+    /// Adds the CPU time of so many connections.
+    pub(crate) fn add<'b>(&'b self, sum: &mut Sum<'b>, connections: f64) {
+        self.terms.iter().for_each(|(weight, measured)| sum.add(connections * weight, measured));
+    }
+}
+
+impl<'a> Connections<'a> {
+    /// What the results state about connections that carry this many requests each. What they lack is reported to `note`, with an arm
+    /// that measures it.
+    pub(crate) fn learn(
+        requests: u32,
+        (traffic, functions): (&Traffic, &'a [Called]),
+        sources: &[Source<'a>],
+        mut note: impl FnMut((String, String)),
+    ) -> Option<Self> {
+        let plain = preferred(sources.iter().filter_map(|source| of_plain(source, requests, traffic)));
+        if plain.is_none() {
+            note((
+                format!("the CPU time of a new connection with {}: the {LOADS}", traffic.protocol),
+                format!("- {{function: baseline, at: {{protocol: {}}}}}", traffic.protocol),
+            ));
+        }
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        for called in functions {
+            let found = sources.iter().filter_map(|source| of_function(source, requests, called, traffic));
+            match preferred(found) {
+                Some(one) => known.push((called, one)),
+                None => unknown.push(called.text.as_str()),
+            }
+        }
+        Some(Self { per_request: 1.0 / f64::from(requests), plain: plain?, functions: known, unknown })
+    }
+
+    /// The indexes of the results that state it.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = usize> {
+        let functions = self.functions.iter().map(|(_, one)| one.source);
+        std::iter::once(self.plain.source).chain(functions)
+    }
+
+    /// Adds the CPU time of the connections of so many requests, with that of the functions that are kept.
+    pub(crate) fn add<'b>(&'b self, sum: &mut Sum<'b>, requests: f64, is_kept: impl Fn(&Called) -> bool) {
+        let connections = requests * self.per_request;
+        self.plain.add(sum, connections);
+        for (_, one) in self.functions.iter().filter(|(called, _)| is_kept(called)) {
+            one.add(sum, connections);
+        }
+    }
+}
+
+/// That of the first result with the same requests, or else of the first.
+fn preferred<'a>(found: impl Iterator<Item = OfConnection<'a>>) -> Option<OfConnection<'a>> {
+    found.min_by_key(|one| !one.is_same_traffic)
+}
+
+/// A connection to a plain proxy: with the same requests, or else with any of the same protocol.
+fn of_plain<'a>(source: &Source<'a>, requests: u32, traffic: &Traffic) -> Option<OfConnection<'a>> {
+    let arms = plain(source.result, traffic);
+    OfConnection::of_first(arms, source, requests, |arm, load| source.level(arm, load))
+}
+
+/// What a function adds to a connection: with the same requests, or else with any of the same protocol.
+fn of_function<'a>(
+    source: &Source<'a>,
+    requests: u32,
+    called: &Called,
+    traffic: &Traffic,
+) -> Option<OfConnection<'a>> {
+    let arms = alone(source.result, |function| called.is(function), traffic);
+    OfConnection::of_first(arms, source, requests, |arm, load| source.cost(arm, load))
+}

@@ -1,0 +1,367 @@
+//! What the proxies of a graph add to the response time of a request: simulated along its calls.
+
+use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
+use hoptax_stats::{jackknife, sum_of_independent};
+
+use crate::size::busy::{Busy, Placement, Processors};
+use crate::size::flow::calls;
+use crate::size::graph::{Graph, Service};
+use crate::size::proxy::{MeasuredAt, NEARLY, Proxy};
+use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, mean, measured_at};
+use crate::size::vague::withhold_vague;
+use crate::size::walk::{Walk, requests_to_simulate};
+
+/// Numbers of all proxies together, and of each: mean and tail, and of each also its part of the slowest way.
+const OF_ALL: usize = 2;
+const OF_EACH: usize = 3;
+
+/// What is added at a rate, and where that is known only from other busy shares.
+pub(crate) struct Latency {
+    pub(crate) size: SizeLatency,
+    pub(crate) extrapolations: Vec<String>,
+}
+
+/// A proxy at the rate of a prediction.
+struct At {
+    busy: f64,
+    /// What its requests wait for: those to its service, then those of each call that passes it, with their number for each
+    /// request to the entry.
+    flows: Vec<(f64, Formula)>,
+    /// How long a pass on its way to a service keeps those of other proxies waiting, us.
+    ahead_us: f64,
+    is_extrapolated: bool,
+}
+
+/// What the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second. `proxies` are those of
+/// the services of the graph that have one, in their order.
+///
+/// **Method.** A request passes proxies and services as its calls lead it: calls of a step at the same time take as long as the
+/// slowest, steps follow each other. Each pass of a proxy takes a time drawn from what the proxy adds at its busy share, independently
+/// of all others. If proxies share processors, calls at the same time reach them at the same time too: each waits for the passes of
+/// those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The time added is
+/// the difference between the request and the same request without the times of proxies. Mean and quantile are those of many such
+/// requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
+///
+/// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out ([`jackknife`]); the
+/// intervals of several results are combined as those of independent numbers.
+///
+/// # Errors
+/// Why there is no number.
+pub(crate) fn latency<'a>(
+    graph: &Graph,
+    (proxies, placement): (&[Proxy<'a>], &Placement<'a>),
+    rate: f64,
+    times: &mut AllTimes<'_, '_>,
+) -> Result<Latency, String> {
+    let (mut at, mut extrapolations) = (Vec::new(), Vec::new());
+    let sharing = placement.sharing.as_ref().map(|sharing| (sharing.arm(), times.sharing(sharing)));
+    if let Some((arm, None)) = &sharing {
+        extrapolations.push(format!(
+            "the results do not state response times of `{}`: what sharing processors adds to them is left out",
+            arm.id
+        ));
+    }
+    let sharing = sharing.and_then(|(_, times)| times);
+    for (proxy, busy) in proxies.iter().zip(placement.busy(proxies, rate, None)) {
+        if let Processors::Shared(count) = placement.processors
+            && busy.processors >= 1.0
+        {
+            let plural = if count == 1 { "" } else { "s" };
+            return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
+        }
+        let ahead_us = ahead_us(proxy, placement, rate, busy);
+        let (mut one, extrapolation) = at_busy_share((proxy, busy, ahead_us), sharing.as_ref(), times)?;
+        let has_others = placement.processors != Processors::Own && busy.part < 1.0 - NEARLY;
+        one.is_extrapolated |= has_others && sharing.is_none();
+        at.push(one);
+        extrapolations.extend(extrapolation);
+    }
+    let has_tail = |one: &At| {
+        one.flows.iter().all(|(per_request, flow)| *per_request <= 0.0 || times.table().has_tail(flow))
+    };
+    let have_tails: Vec<bool> = at.iter().map(has_tail).collect();
+    let passes: f64 = at.iter().flat_map(|one| &one.flows).map(|(per_request, _)| per_request).sum();
+    let requests = requests_to_simulate(passes, calls(graph))?;
+    let numbers = |left_out: LeftOut| simulated(&graph.services, &at, times.table(), left_out, requests);
+    let intervals = intervals(numbers, &times.rounds()).ok_or("the results have too few rounds")?;
+    let added = |from: usize, has_tail: bool| {
+        Some(AddedTime {
+            mean_us: Some(*intervals.get(from)?),
+            p99_us: intervals.get(from + 1).copied().filter(|_| has_tail),
+        })
+    };
+    let of_proxy = |(number, (proxy, one)): (usize, (&Proxy<'_>, &At))| {
+        let from = OF_ALL + number * OF_EACH;
+        Some(ProxyLatency {
+            service: proxy.service.name.clone(),
+            busy_share: one.busy,
+            added: added(from, have_tails.get(number).copied().unwrap_or_default())?,
+            critical_path_us: Some(*intervals.get(from + 2)?),
+            is_extrapolated: one.is_extrapolated,
+        })
+    };
+    let of_proxies = proxies.iter().zip(&at).enumerate().map(of_proxy);
+    let size = || {
+        Some(SizeLatency {
+            added: added(0, have_tails.iter().all(|has_tail| *has_tail))?,
+            is_extrapolated: at.iter().any(|one| one.is_extrapolated),
+            proxies: of_proxies.collect::<Option<_>>()?,
+            withheld: Vec::new(),
+        })
+    };
+    let mut size = size().ok_or("the results have too few rounds")?;
+    withhold_vague(&mut size);
+    Ok(Latency { size, extrapolations })
+}
+
+/// How long a pass of a proxy on its way to a service keeps those of other proxies waiting, us: half of its CPU time.
+fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: Busy) -> f64 {
+    let passes = rate * proxy.per_request();
+    match placement.processors {
+        Processors::Shared(count) if passes > 0.0 => {
+            let cores = placement.cores(proxy, rate, busy, None).estimate();
+            0.5 * 1e6 * cores / passes / f64::from(count)
+        }
+        _ => 0.0,
+    }
+}
+
+/// A proxy at a busy share of the processors that its requests wait for, and in a sentence whether that goes beyond what was measured.
+fn at_busy_share(
+    (proxy, busy, ahead_us): (&Proxy<'_>, Busy, f64),
+    sharing: Option<&FlowTimes>,
+    times: &mut AllTimes<'_, '_>,
+) -> Result<(At, Option<String>), String> {
+    let name = &proxy.service.name;
+    let others = 1.0 - busy.part;
+    // Requests wait for all that processors do. With more processors than they need, a worker may still be busier.
+    let busy = busy.own.max(busy.processors);
+    if busy >= 1.0 {
+        return Err(format!("`{name}` has too few workers for the rate, so its queue grows without limit"));
+    }
+    let flows = proxy.flows.iter().map(|flow| times.flow(flow)).collect::<Result<Vec<FlowTimes>, _>>()?;
+    let MeasuredAt { least, most, only } = measured_at(flows.iter().chain(sharing));
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    if busy > most + NEARLY {
+        return Err(format!(
+            "`{name}` is busy for {} of the time, and response times were measured up to {}: beyond that queues grow fast. Give it more \
+             workers, or measure a study with a load such as `utilisation: 90%`",
+            percent(busy),
+            percent(most)
+        ));
+    }
+    let is_extrapolated = MeasuredAt { least, most, only }.is_beyond(busy);
+    let extrapolation = is_extrapolated.then(|| {
+        format!(
+            "`{name}` is busy for {} of the time, and its response times are those of proxies that are busy for {}",
+            percent(busy),
+            percent(only.unwrap_or(least))
+        )
+    });
+    let per_request = proxy.flows.iter().map(|flow| flow.per_request);
+    let at = |flow: &FlowTimes| {
+        let mut formula = flow.at(busy);
+        if let Some(sharing) = sharing {
+            formula.add_all(others, &sharing.at(busy));
+        }
+        formula
+    };
+    let flows = per_request.zip(flows.iter().map(at)).collect();
+    Ok((At { busy, flows, ahead_us, is_extrapolated }, extrapolation))
+}
+
+/// The numbers of all proxies and of each, us.
+fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, requests: usize) -> Vec<f64> {
+    let formulas = at.iter().flat_map(|one| &one.flows).map(|(_, formula)| formula);
+    let values = table.values(formulas, left_out);
+    let mut proxies = at.iter();
+    let of_service = |service: &Service| service.has_proxy.then(|| proxies.next()).flatten();
+    let of_services: Vec<Option<&At>> = services.iter().map(of_service).collect();
+    let added_by = |one: Option<&At>| -> Vec<Vec<f64>> {
+        let flows = one.iter().flat_map(|one| &one.flows);
+        flows.map(|(_, formula)| values.of(formula)).collect()
+    };
+    let added: Vec<Vec<Vec<f64>>> = of_services.iter().copied().map(added_by).collect();
+    let ahead: Vec<f64> = of_services.iter().map(|one| one.map_or(0.0, |one| one.ahead_us)).collect();
+    let found = Walk::new(services, &added, &ahead).requests(requests);
+    let mut numbers = vec![mean(&found.added), tail(found.added)];
+    let ways = services.iter().zip(&added).zip(&found.critical);
+    let of_proxies = ways.filter(|((service, _), _)| service.has_proxy);
+    for (one, ((_, added), critical)) in at.iter().zip(of_proxies) {
+        let weighted = || one.flows.iter().map(|(per_request, _)| *per_request).zip(added);
+        let all: f64 = weighted().map(|(per_request, _)| per_request).sum();
+        let of_mean: f64 = weighted().map(|(per_request, values)| per_request / all * mean(values)).sum();
+        numbers.extend([of_mean, tail_of_mixture(weighted()), *critical]);
+    }
+    numbers
+}
+
+/// The numbers with their intervals. `rounds` holds the results, their number of rounds and the confidence over these.
+pub(crate) fn intervals(
+    numbers: impl Fn(LeftOut) -> Vec<f64>,
+    rounds: &[(usize, usize, f64)],
+) -> Option<Vec<Interval>> {
+    let of_all = numbers(None);
+    let mut deviations: Vec<Vec<Interval>> = vec![Vec::new(); of_all.len()];
+    for (source, count, confidence) in rounds {
+        let without: Vec<Vec<f64>> = (0..*count).map(|round| numbers(Some((*source, round)))).collect();
+        for (place, deviations) in deviations.iter_mut().enumerate() {
+            let number = |left_out: Option<usize>| {
+                let of = left_out.map_or(Some(&of_all), |round| without.get(round));
+                of.and_then(|numbers| numbers.get(place)).copied().unwrap_or(f64::NAN)
+            };
+            let half_width = jackknife(*count, number, *confidence)?.half_width();
+            deviations.push(Interval { estimate: 0.0, low: -half_width, high: half_width });
+        }
+    }
+    let interval = |(estimate, deviations): (&f64, &Vec<Interval>)| {
+        let around = sum_of_independent(deviations)?;
+        Some(Interval { estimate: *estimate, low: estimate + around.low, high: estimate + around.high })
+    };
+    of_all.iter().zip(&deviations).map(interval).collect()
+}
+
+/// The tail of equally likely values: half-way between the neighbours of the quantile. NaN without values.
+pub(crate) fn tail(mut values: Vec<f64>) -> f64 {
+    let above = (TAIL * values.len() as f64).round() as usize;
+    if above >= values.len() {
+        return values.into_iter().reduce(f64::max).unwrap_or(f64::NAN);
+    }
+    let (below, at, _) = values.select_nth_unstable_by(above, f64::total_cmp);
+    f64::midpoint(below.iter().copied().reduce(f64::max).unwrap_or(*at), *at)
+}
+
+/// The tail of distributions that are mixed with these weights.
+fn tail_of_mixture<'a>(weighted: impl Iterator<Item = (f64, &'a Vec<f64>)>) -> f64 {
+    let mut values: Vec<(f64, f64)> =
+        weighted.flat_map(|(weight, values)| values.iter().map(move |value| (*value, weight))).collect();
+    values.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let all: f64 = values.iter().map(|(_, weight)| weight).sum();
+    let mut below = 0.0;
+    let reaches = |(_, weight): &&(f64, f64)| {
+        below += weight;
+        below >= TAIL * all
+    };
+    values.iter().find(reaches).or(values.last()).map_or(f64::NAN, |(value, _)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rand::SeedableRng;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand_distr::{Distribution, Exp1, StandardNormal};
+
+    use super::*;
+    use crate::size::tests::graph::graph;
+
+    #[test]
+    fn the_tail_has_one_value_of_a_hundred_above_it() {
+        let values: Vec<f64> = (1..=1_000).map(f64::from).collect();
+        assert!((tail(values.iter().rev().copied().collect()) - 990.5).abs() < 1e-9);
+        assert!(tail(Vec::new()).is_nan());
+        assert!((tail(vec![3.0, 1.0]) - 3.0).abs() < 1e-9);
+        let high: Vec<f64> = values.iter().map(|value| value + 1_000.0).collect();
+        // One value of twenty comes from the high distribution, so its upper fifth is the tail of all.
+        let mixed = tail_of_mixture([(19.0, &values), (1.0, &high)].into_iter());
+        assert!((mixed - 1_800.0).abs() <= 1.0, "{mixed}");
+    }
+
+    const ROUNDS: usize = 12;
+    const RESPONSES: usize = 1_200;
+    const STUDIES: usize = 200;
+    const CONFIDENCE: f64 = 0.95;
+
+    /// Response times in a round, us, at two significant digits: as exponential times after a least one, with a level of the round and
+    /// one of the process.
+    fn round(
+        (least, mean): (f64, f64),
+        level: f64,
+        responses: usize,
+        random: &mut Xoshiro256PlusPlus,
+    ) -> Vec<(u64, u64)> {
+        let of_process: f64 = StandardNormal.sample(random);
+        let level = level * (0.02 * of_process).exp();
+        let mut counts = BTreeMap::new();
+        for _ in 0..responses {
+            let beyond: f64 = Exp1.sample(random);
+            let ns = 1e3 * level * (least + mean * beyond);
+            let bucket = 10_f64.powf(ns.log10().floor() - 1.0);
+            *counts.entry((ns / bucket).round() as u64 * bucket as u64).or_insert(0) += 1;
+        }
+        counts.into_iter().collect()
+    }
+
+    /// A study of a plain proxy, one with a function, and none: what each of them adds.
+    fn simulated_study(
+        table: &mut Table,
+        source: usize,
+        (rounds, responses): (usize, usize),
+        random: &mut Xoshiro256PlusPlus,
+    ) -> [Formula; 2] {
+        let mut arms: [Vec<Vec<(u64, u64)>>; 3] = Default::default();
+        for _ in 0..rounds {
+            let of_round: f64 = StandardNormal.sample(random);
+            for (arm, times) in arms.iter_mut().zip([(20.0, 10.0), (90.0, 110.0), (120.0, 170.0)]) {
+                arm.push(round(times, (0.03 * of_round).exp(), responses, random));
+            }
+        }
+        let [direct, plain, function] = arms.map(|rounds| table.simulated(source, rounds));
+        let added = |whole: &Formula| {
+            let mut added = Formula::default();
+            added.add_all(1.0, whole);
+            added.add_all(-1.0, &direct);
+            added
+        };
+        [added(&plain), added(&function)]
+    }
+
+    /// Two proxies of one study that are called at the same time, behind one of another study.
+    fn numbers_of_study(
+        (rounds, responses): (usize, usize),
+        random: &mut Xoshiro256PlusPlus,
+        requests: usize,
+    ) -> (Table, impl Fn(&Table, LeftOut) -> Vec<f64> + use<>) {
+        let graph = graph(
+            "
+name: fan-out
+entry: front
+services:
+  - {name: front, calls: [[{service: one}, {service: other}]]}
+  - {name: one}
+  - {name: other}
+",
+        );
+        let mut table = Table::default();
+        let [front, _] = simulated_study(&mut table, 0, (rounds, responses), random);
+        let [one, other] = simulated_study(&mut table, 1, (rounds, responses), random);
+        let at: Vec<At> = [front, one, other]
+            .into_iter()
+            .map(|flow| At { busy: 0.5, flows: vec![(1.0, flow)], ahead_us: 0.0, is_extrapolated: false })
+            .collect();
+        (table, move |table, left_out| simulated(&graph.services, &at, table, left_out, requests))
+    }
+
+    #[test]
+    fn intervals_cover_the_truth_as_often_as_they_state() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(733);
+        let (table, numbers) = numbers_of_study((2_000, 400), &mut random, 1_000_000);
+        let truth = numbers(&table, None);
+        drop(table);
+        let mut covered = vec![0; truth.len()];
+        for _ in 0..STUDIES {
+            let (table, numbers) = numbers_of_study((ROUNDS, RESPONSES), &mut random, 60_000);
+            let rounds = [(0, ROUNDS, CONFIDENCE), (1, ROUNDS, CONFIDENCE)];
+            let intervals = intervals(|left_out| numbers(&table, left_out), &rounds).unwrap();
+            for (covered, (interval, truth)) in covered.iter_mut().zip(intervals.iter().zip(&truth)) {
+                *covered += u32::from(interval.contains(*truth));
+            }
+        }
+        let shares: Vec<f64> = covered.iter().map(|covered| f64::from(*covered) / STUDIES as f64).collect();
+        // Four standard errors of a share of 95 % in so many studies are 6.2 %.
+        assert!(shares.iter().all(|share| (0.885..=1.0).contains(share)), "{shares:?} {truth:?}");
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        assert!((0.925..=0.985).contains(&mean), "{shares:?}");
+    }
+}

@@ -1,0 +1,272 @@
+//! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for what functions add.
+
+use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
+use hoptax_study::summary::CpuByRound;
+
+use crate::size::arms::{alone, hops, plain_chain, plain_traffic, reference, single_function};
+use crate::size::graph::{Called, Traffic};
+use crate::size::interpolation::weighted;
+use crate::size::sharing::Sharing;
+use crate::size::sum::{Measured, Sum};
+
+/// A result, and the loads of it at which all arms are about equally busy: closed loops, and open loops at a share of the capacity.
+pub(crate) struct Source<'a> {
+    pub(crate) number: usize,
+    pub(crate) result: &'a StudyResult,
+    loads: Vec<LoadRounds<'a>>,
+}
+
+/// A load with the CPU times of its rounds; none if the result has none.
+struct LoadRounds<'a> {
+    load: &'a LoadSpec,
+    by_round: Option<CpuByRound<'a>>,
+}
+
+/// A CPU time per request, us, over the busy share of the processors, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Curve(Vec<Point>);
+
+/// A point of a curve: a weighted sum of measured CPU times.
+#[derive(Clone, Debug, PartialEq)]
+struct Point {
+    busy: f64,
+    terms: Vec<(f64, Measured)>,
+}
+
+/// What a plain proxy uses.
+pub(crate) struct Plain<'a> {
+    pub(crate) curve: Curve,
+    pub(crate) source: usize,
+    pub(crate) arm: &'a ArmResult,
+    /// The arms with smaller and larger bodies, if its CPU time lies between theirs; `arm` is the nearer one.
+    pub(crate) between: Option<[&'a ArmResult; 2]>,
+}
+
+/// What a function adds.
+pub(crate) struct Priced<'a> {
+    pub(crate) curve: Curve,
+    pub(crate) source: usize,
+    pub(crate) arm: &'a ArmResult,
+    /// Whether it was measured with the requests that it was asked for.
+    pub(crate) is_same_traffic: bool,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(number: usize, result: &'a StudyResult) -> Self {
+        let is_equally_busy = |load: &&LoadSpec| load.loop_ == Loop::Closed || load.utilisation.is_some();
+        let loads = result.plan.loads.iter().filter(is_equally_busy);
+        let loads =
+            loads.map(|load| LoadRounds { load, by_round: CpuByRound::new(result, &load.name) }).collect();
+        Self { number, result, loads }
+    }
+
+    /// The plain proxy with these requests; none if the result has none that counts.
+    pub(crate) fn plain(&self, traffic: &Traffic) -> Option<Plain<'a>> {
+        self.plain_of(self.result.arms.iter().find(|arm| plain_traffic(arm).as_ref() == Some(traffic))?)
+    }
+
+    /// The plain proxy of an arm; none if none of its numbers counts.
+    pub(crate) fn plain_of(&self, arm: &'a ArmResult) -> Option<Plain<'a>> {
+        let curve = self.levels(arm, |_| true)?;
+        Some(Plain { curve, source: self.number, arm, between: None })
+    }
+
+    /// A plain proxy whose requests have bodies between those of two that were measured, on a straight line over their size; none if
+    /// the result has none on one side.
+    pub(crate) fn plain_between(&self, traffic: &Traffic) -> Option<Plain<'a>> {
+        let of_request = |traffic: &Traffic| (traffic.request_bytes, traffic.response_bytes);
+        let of_response = |traffic: &Traffic| (traffic.response_bytes, traffic.request_bytes);
+        self.between(traffic, of_response).or_else(|| self.between(traffic, of_request))
+    }
+
+    /// The same over the first of two sizes, with the second as it is.
+    fn between(&self, traffic: &Traffic, sizes: impl Fn(&Traffic) -> (u64, u64)) -> Option<Plain<'a>> {
+        let (wanted, other) = sizes(traffic);
+        let mut measured: Vec<(u64, Plain<'a>)> = Vec::new();
+        for arm in &self.result.arms {
+            let Some(own) = plain_traffic(arm).filter(|own| own.protocol == traffic.protocol) else {
+                continue;
+            };
+            let (bytes, rest) = sizes(&own);
+            measured.extend(self.plain_of(arm).filter(|_| rest == other).map(|plain| (bytes, plain)));
+        }
+        let low = measured.iter().filter(|(bytes, _)| *bytes < wanted).max_by_key(|(bytes, _)| *bytes)?;
+        let high = measured.iter().filter(|(bytes, _)| *bytes > wanted).min_by_key(|(bytes, _)| *bytes)?;
+        let share = (wanted - low.0) as f64 / (high.0 - low.0) as f64;
+        let curve = Curve::between(&low.1.curve, &high.1.curve, share)?;
+        let nearer = if share < 0.5 { low.1.arm } else { high.1.arm };
+        Some(Plain { curve, source: self.number, arm: nearer, between: Some([low.1.arm, high.1.arm]) })
+    }
+
+    /// The CPU time of an arm under some of the loads; none if none of its numbers counts.
+    fn levels(&self, arm: &ArmResult, counts: impl Fn(&str) -> bool) -> Option<Curve> {
+        let point =
+            |load| Some(Point { busy: self.busy(arm, load)?, terms: vec![(1.0, self.level(arm, load)?)] });
+        Curve::new(self.loads().filter(|load| counts(load)).filter_map(point).collect())
+    }
+
+    /// What a function adds to requests of this protocol; none if the result does not state it.
+    pub(crate) fn function(&self, called: &Called, traffic: &Traffic) -> Option<Priced<'a>> {
+        let arms = alone(self.result, |function| called.is(function), traffic);
+        let (arm, is_same_traffic) = arms.first().copied()?;
+        let plain = reference(self.result, arm)?;
+        let in_use = self.levels(plain, |load| !self.is_closed(load));
+        let points = self.loads().filter_map(|load| self.added(arm, (plain, in_use.as_ref()), load));
+        let curve = Curve::new(points.collect())?;
+        Some(Priced { curve, source: self.number, arm, is_same_traffic })
+    }
+
+    /// What a function adds to a plain proxy under one load. The plain proxy comes with its CPU time under all open loops.
+    ///
+    /// Open loops at a share of the capacity do not make both equally busy: the capacity is measured once, and requests cost more than
+    /// at capacity by another factor. So what a plain proxy costs less or more because of that is added to the cost, from its curve. A
+    /// closed loop keeps both always busy. It is no point of that curve: above the busiest open loop, the curve is flat.
+    fn added(
+        &self,
+        arm: &ArmResult,
+        (plain, in_use): (&ArmResult, Option<&Curve>),
+        load: &str,
+    ) -> Option<Point> {
+        let cost = self.cost(arm, load)?;
+        let [own, of_plain] = [self.busy(arm, load)?, self.busy(plain, load)?];
+        if self.is_closed(load) {
+            return Some(Point { busy: of_plain, terms: vec![(1.0, cost)] });
+        }
+        let level = self.level(plain, load)?;
+        let at_own = in_use?.at(own).into_terms().map(|(weight, measured)| (-weight, measured.clone()));
+        Some(Point { busy: own, terms: [(1.0, cost), (1.0, level)].into_iter().chain(at_own).collect() })
+    }
+
+    /// What proxies that share processors cost each other, from each chain of plain proxies that counts. Within a chain there is no TLS, so
+    /// one whose plain proxy accepts TLS does not count.
+    pub(crate) fn chains(&self) -> Vec<Sharing<'a>> {
+        let chain = |arm: &'a ArmResult| {
+            let other = reference(self.result, arm).filter(|other| plain_traffic(other).is_some())?;
+            Sharing::new(self.plain_of(other)?, self.plain_of(arm)?, plain_chain(arm)?)
+        };
+        self.result.arms.iter().filter_map(chain).collect()
+    }
+
+    /// What an arm costs more than the arm that it is compared with, under one load; none if that does not count.
+    pub(crate) fn cost(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
+        let other = arm.compared_with.as_deref()?;
+        let interval = under(arm, load)?.cost.cpu_us_per_request?;
+        Some(self.measured(interval, self.by_round(load).and_then(|by_round| by_round.cost(&arm.id, other))))
+    }
+
+    /// The CPU time of an arm under one load; none if that does not count.
+    pub(crate) fn level(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
+        let interval = under(arm, load)?.cpu_us_per_request?;
+        Some(self.measured(interval, self.by_round(load).map(|by_round| by_round.level(&arm.id))))
+    }
+
+    fn measured(&self, interval: Interval, rounds: Option<Vec<Option<f64>>>) -> Measured {
+        let confidence = self.result.plan.quantile_confidence();
+        Measured { source: self.number, interval, rounds, confidence }
+    }
+
+    /// The rounds of a load; none if the result has none.
+    fn by_round(&self, load: &str) -> Option<&CpuByRound<'a>> {
+        self.loads.iter().find(|one| one.load.name == load)?.by_round.as_ref()
+    }
+
+    /// See [`busy_share`].
+    fn busy(&self, arm: &ArmResult, load: &str) -> Option<f64> {
+        busy_share(self.result, under(arm, load)?)
+    }
+
+    /// The processors that the proxies of an arm can keep busy at once.
+    pub(crate) fn processors(&self, arm: &ArmResult) -> f64 {
+        let all = processors(self.result);
+        let workers = |hop: &PlannedHop| hop.workers.map_or(all, f64::from);
+        hops(arm).map_or(all, |hops| hops.iter().map(workers).sum::<f64>().min(all))
+    }
+
+    fn is_closed(&self, load: &str) -> bool {
+        self.result.plan.loads.iter().any(|one| one.name == load && one.loop_ == Loop::Closed)
+    }
+
+    /// The loads at which all arms are about equally busy, and whose connections are kept.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = &'a str> {
+        let kept = self.loads.iter().filter(|one| one.load.requests_per_connection.is_none());
+        kept.map(|one| one.load.name.as_str())
+    }
+
+    /// A closed loop whose connections are kept.
+    pub(crate) fn kept(&self) -> Option<&'a str> {
+        self.loads().find(|load| self.is_closed(load))
+    }
+
+    /// The closed loops whose connections end after a number of requests, with that number: the first for each number.
+    pub(crate) fn renewed(&self) -> Vec<(&'a str, u32)> {
+        let mut found: Vec<(&'a str, u32)> = Vec::new();
+        for load in self.loads.iter().map(|one| one.load).filter(|load| load.loop_ == Loop::Closed) {
+            let requests = load.requests_per_connection.filter(|requests| *requests > 0);
+            let is_new = |requests: &u32| found.iter().all(|(_, other)| other != requests);
+            if let Some(requests) = requests.filter(is_new) {
+                found.push((&load.name, requests));
+            }
+        }
+        found
+    }
+
+    /// The ids of the arms that have only the function `id`, whatever its knobs and the protocol.
+    pub(crate) fn arms_of(&self, id: &str) -> impl Iterator<Item = &'a str> {
+        let has = move |arm: &&ArmResult| single_function(arm).is_some_and(|function| function.id == id);
+        self.result.arms.iter().filter(has).map(|arm| arm.id.as_str())
+    }
+}
+
+/// The results of an arm under one load.
+pub(crate) fn under<'a>(arm: &'a ArmResult, load: &str) -> Option<&'a ArmLoad> {
+    arm.loads.iter().find(|one| one.load == load)
+}
+
+/// How busy the proxies of an arm were under a load, as a share of what their processors can give: in the same sense as the `b` that
+/// `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the time between
+/// readings of counters would make proxies look idle that were saturated in short slices. Results of earlier versions have only
+/// that.
+pub(crate) fn busy_share(result: &StudyResult, under: &ArmLoad) -> Option<f64> {
+    under.proxy_busy_share.or_else(|| Some(under.proxy_core_share? / processors(result)))
+}
+
+/// The number of processors that proxies may use.
+fn processors(result: &StudyResult) -> f64 {
+    result.environment.proxy_cpus.len().max(1) as f64
+}
+
+impl Curve {
+    /// None without a point.
+    fn new(mut points: Vec<Point>) -> Option<Self> {
+        points.sort_by(|one, other| one.busy.total_cmp(&other.busy));
+        (!points.is_empty()).then_some(Self(points))
+    }
+
+    /// At each busy share of either curve, the number that is this share of the way from the first to the second.
+    fn between(low: &Self, high: &Self, share: f64) -> Option<Self> {
+        let point = |busy: f64| {
+            let of = |curve: &Self, weight: f64| -> Vec<(f64, Measured)> {
+                curve.at(busy).into_terms().map(|(own, measured)| (weight * own, measured.clone())).collect()
+            };
+            Point { busy, terms: [of(low, 1.0 - share), of(high, share)].concat() }
+        };
+        Self::new(low.busy_shares().chain(high.busy_shares()).map(point).collect())
+    }
+
+    /// The busy shares of its points, ascending.
+    pub(crate) fn busy_shares(&self) -> impl Iterator<Item = f64> {
+        self.0.iter().map(|point| point.busy)
+    }
+
+    /// The CPU time at this busy share: on a straight line between the nearest points, and that of the first or last point
+    /// outside of all.
+    pub(crate) fn at(&self, busy: f64) -> Sum<'_> {
+        let mut sum = Sum::default();
+        weighted(&self.0, |point| point.busy, busy)
+            .flat_map(|(weight, point)| {
+                point.terms.iter().map(move |(own, measured)| (weight * own, measured))
+            })
+            .for_each(|(weight, measured)| sum.add(weight, measured));
+        sum
+    }
+}

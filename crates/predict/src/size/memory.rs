@@ -1,0 +1,132 @@
+//! The memory of a proxy: that of a plain one, of its functions, and of the connections, clusters and routes that it has.
+//!
+//! Memory grows by about the same for each item, so what one adds is the cost of the largest number that was measured, divided by it.
+
+use hoptax_result::{ArmResult, Interval, RoundMeasure};
+use hoptax_stats::sum_of_dependent;
+
+use crate::size::arms::single_function;
+use crate::size::learn::{Plain, Source};
+use crate::size::proxy::Proxy;
+
+/// Numbers of items of a proxy that take memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Items {
+    pub(crate) connections: Option<u64>,
+    pub(crate) clusters: Option<u64>,
+    pub(crate) routes: Option<u64>,
+}
+
+/// What one item adds, and the largest number of them that a result has.
+#[derive(Clone, Copy, Debug)]
+struct Each {
+    bytes: Interval,
+    most: f64,
+    /// How many of them the plain proxy has.
+    included: f64,
+    /// The index of the result that states it.
+    source: usize,
+}
+
+/// Functions that add items of a kind: the name of one, the id of the function and its knob.
+const OF_FUNCTIONS: [(&str, &str, &str); 2] =
+    [("cluster", "configuration/clusters", "clusters"), ("route", "route/path", "routes")];
+
+/// What the items of a proxy add.
+#[derive(Debug, Default)]
+pub(crate) struct LearnedItems {
+    /// The kind, the number, and what each of them adds.
+    learned: Vec<(&'static str, u64, Each)>,
+}
+
+impl LearnedItems {
+    /// What the results state about the items of a proxy whose requests are like those of `plain`. What they lack is reported to
+    /// `note`, with an arm that measures it.
+    pub(crate) fn learn(
+        items: &Items,
+        plain: Option<&Plain<'_>>,
+        sources: &[Source<'_>],
+        mut note: impl FnMut((String, String)),
+    ) -> Self {
+        let mut learned = Vec::new();
+        if let Some(count) = items.connections {
+            match plain.and_then(|plain| per_connection(plain, sources)) {
+                Some(each) => learned.push(("connection", count, each)),
+                None => note(("memory per connection".to_owned(), "- baseline".to_owned())),
+            }
+        }
+        for ((kind, id, knob), count) in OF_FUNCTIONS.into_iter().zip([items.clusters, items.routes]) {
+            let Some(count) = count else { continue };
+            match sources.iter().find_map(|source| per_item(source, id, knob)) {
+                Some(each) => learned.push((kind, count, each)),
+                None => note((format!("memory per {kind}"), format!("- \"{id}{{{knob}=1000}}\""))),
+            }
+        }
+        Self { learned }
+    }
+
+    /// The indexes of the results that state it.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = usize> {
+        self.learned.iter().map(|(_, _, each)| each.source)
+    }
+
+    /// Where there are more items than were measured.
+    pub(crate) fn extrapolations(&self, service: &str) -> Vec<String> {
+        let is_beyond = |(_, count, each): &&(&str, u64, Each)| *count as f64 > each.most;
+        let sentence = |(kind, count, each): &(&str, u64, Each)| {
+            format!(
+                "the memory of {count} {kind}s of the proxy of `{service}` is taken from {} {kind}s, for each the same",
+                each.most
+            )
+        };
+        self.learned.iter().filter(is_beyond).map(sentence).collect()
+    }
+}
+
+/// What a connection adds, from the connections of an arm.
+fn per_connection(plain: &Plain<'_>, sources: &[Source<'_>]) -> Option<Each> {
+    let bytes = plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY_PER_CONNECTION)?;
+    let source = sources.iter().find(|source| source.number == plain.source)?;
+    // Results without rounds do not say how many were opened.
+    let rounds = source.result.rounds.first();
+    let opened = rounds
+        .and_then(|round| round.arms.get(&plain.arm.id)?.opened)
+        .map(|opened| opened.connections as f64);
+    Some(Each {
+        bytes,
+        most: opened.unwrap_or(f64::INFINITY),
+        included: opened.unwrap_or_default(),
+        source: plain.source,
+    })
+}
+
+/// What an item of a function adds, from the arm with most of them.
+fn per_item(source: &Source<'_>, id: &str, knob: &str) -> Option<Each> {
+    let of = |arm: &ArmResult| {
+        let function = single_function(arm).filter(|function| function.id == id)?;
+        let most: f64 = function.knobs.get(knob)?.parse().ok().filter(|count| *count > 0.0)?;
+        Some(Each {
+            bytes: arm.cost.of_rounds.get(RoundMeasure::MEMORY)?.times(1.0 / most),
+            most,
+            included: 0.0,
+            source: source.number,
+        })
+    };
+    source.result.arms.iter().filter_map(of).max_by(|one, other| one.most.total_cmp(&other.most))
+}
+
+/// The memory of a plain proxy and what its functions and items add. What the numbers of a study share is unknown, so the interval
+/// is the widest possible.
+pub(crate) fn memory(proxy: &Proxy<'_>) -> Option<Interval> {
+    let plain = proxy.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
+    let mut numbers = vec![plain];
+    for (side, called) in proxy.functions() {
+        let flow = proxy.flows.iter().find(|flow| flow.side == side)?;
+        let (_, priced) = flow.functions.iter().find(|(other, _)| *other == called)?;
+        numbers.push(priced.arm.cost.of_rounds.get(RoundMeasure::MEMORY)?);
+    }
+    numbers.extend(
+        proxy.items.learned.iter().map(|(_, count, each)| each.bytes.times(*count as f64 - each.included)),
+    );
+    sum_of_dependent(&numbers)
+}

@@ -1,0 +1,350 @@
+//! Response times as results state them, and sums of them that are taken quantile by quantile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_result::{ArmKind, ArmResult, LoadSpec, Loop, StudyResult};
+use hoptax_stats::{pooled_values, quantile_level};
+use hoptax_study::summary::response_times_by_round;
+
+use crate::size::arms::reference;
+use crate::size::interpolation::weighted;
+use crate::size::learn::{Plain, Priced, Source, busy_share, under};
+use crate::size::proxy::{LearnedFlow, MeasuredAt};
+use crate::size::sharing::Sharing;
+
+/// Equally likely values that stand for a distribution of times.
+pub(crate) const VALUES: usize = 2_000;
+
+/// The quantile that is reported besides the mean.
+pub(crate) const TAIL: f64 = 0.99;
+
+/// Weight below which a term is a minor part of a sum.
+const MINOR: f64 = 0.2;
+
+/// A round that is left out, by the index of its result and its own.
+pub(crate) type LeftOut = Option<(usize, usize)>;
+
+/// Response times of an arm under a load, nanoseconds with their counts, by round.
+struct Times {
+    source: usize,
+    arm: String,
+    load: String,
+    rounds: Vec<Vec<(u64, u64)>>,
+    /// Whether they are enough for the tail.
+    has_tail: bool,
+}
+
+/// A weighted sum of response times, whose quantiles are the sums of the quantiles: weights, and indexes in a [`Table`].
+///
+/// **Why quantiles add up within a proxy.** What a request waits for and what it is charged for is the work of one proxy. At the same
+/// busy share, a proxy whose requests take longer has waits that are longer by the same factor (the formula of Pollaczek and Khinchine
+/// scales with the service time; L. Kleinrock, *Queueing Systems* 1, 1975, chapter 5). So the whole distribution is stretched, and
+/// differences of quantiles at equal busy shares are what functions add.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Formula(Vec<(f64, usize)>);
+
+impl Formula {
+    pub(crate) fn add_all(&mut self, weight: f64, other: &Self) {
+        self.0.extend(other.0.iter().map(|(own, index)| (weight * own, *index)));
+    }
+}
+
+/// Sums of response times over the busy share of the processors, ascending.
+pub(crate) struct TimesCurve(Vec<(f64, Formula)>);
+
+impl TimesCurve {
+    /// The busy shares of its points, ascending.
+    fn busy_shares(&self) -> Vec<f64> {
+        self.0.iter().map(|(busy, _)| *busy).collect()
+    }
+
+    /// What it was measured at.
+    pub(crate) fn measured_at(&self) -> MeasuredAt {
+        MeasuredAt::new(&[self.busy_shares()])
+    }
+
+    /// The sum at this busy share: between the nearest points on a straight line over the mean number of requests in a simple queue,
+    /// and that of the first or last point outside of all.
+    pub(crate) fn at(&self, busy: f64) -> Formula {
+        let mut formula = Formula::default();
+        weighted(&self.0, |point| in_queue(point.0), in_queue(busy))
+            .for_each(|(weight, (_, sum))| formula.add_all(weight, sum));
+        formula
+    }
+}
+
+/// The mean number of requests in a queue that is busy for this share of the time, *b / (1 - b)* with independent arrivals and
+/// exponential service times (L. Kleinrock, *Queueing Systems* 1, 1975, chapter 3). Waits grow with it, not with *b*.
+fn in_queue(busy: f64) -> f64 {
+    /// Nothing is measured above that: the queue would not end.
+    const MOST: f64 = 0.999;
+    let busy = busy.clamp(0.0, MOST);
+    busy / (1.0 - busy)
+}
+
+/// What a proxy adds to the response time of the requests of a flow, at each busy share.
+pub(crate) struct FlowTimes {
+    /// Their sum is what is added.
+    curves: Vec<TimesCurve>,
+}
+
+impl FlowTimes {
+    pub(crate) fn new(curves: Vec<TimesCurve>) -> Self {
+        Self { curves }
+    }
+
+    pub(crate) fn at(&self, busy: f64) -> Formula {
+        let mut formula = Formula::default();
+        self.curves.iter().for_each(|curve| formula.add_all(1.0, &curve.at(busy)));
+        formula
+    }
+}
+
+/// The busy shares that all response times of these flows were measured at; any if they have none.
+pub(crate) fn measured_at<'a>(flows: impl Iterator<Item = &'a FlowTimes>) -> MeasuredAt {
+    MeasuredAt::new(&flows.flat_map(|flow| &flow.curves).map(TimesCurve::busy_shares).collect::<Vec<_>>())
+}
+
+/// All response times that predictions are made of, each decoded once.
+pub(crate) struct AllTimes<'s, 'a> {
+    sources: &'s [Source<'a>],
+    table: Table,
+}
+
+/// Response times, by the index that formulas have.
+#[derive(Default)]
+pub(crate) struct Table(Vec<Times>);
+
+impl<'s, 'a> AllTimes<'s, 'a> {
+    pub(crate) fn new(sources: &'s [Source<'a>]) -> Self {
+        Self { sources, table: Table::default() }
+    }
+
+    /// What a proxy adds to the requests of a flow.
+    ///
+    /// # Errors
+    /// What the results do not state, and what to measure.
+    pub(crate) fn flow(&mut self, flow: &LearnedFlow<'_>) -> Result<FlowTimes, String> {
+        let mut curves = vec![self.added(&flow.plain)?];
+        for (called, priced) in &flow.functions {
+            curves.push(self.of_function(priced).ok_or_else(|| {
+                let study = self.study(priced.source);
+                format!(
+                    "`{study}` does not state response times of `{}` at shares of the capacity",
+                    called.text
+                )
+            })?);
+        }
+        Ok(FlowTimes::new(curves))
+    }
+
+    /// What a function adds to the response times of a plain proxy that is as busy as the proxy with the function.
+    pub(crate) fn of_function(&mut self, priced: &Priced<'_>) -> Option<TimesCurve> {
+        let other = reference(self.result(priced.source)?, priced.arm)?;
+        let own = self.curve(priced.source, priced.arm, &[(1.0, priced.arm)])?;
+        let plain = self.curve(priced.source, other, &[(1.0, other)])?;
+        let point = |(busy, mut times): (f64, Formula)| {
+            times.add_all(-1.0, &plain.at(busy));
+            (busy, times)
+        };
+        Some(TimesCurve(own.0.into_iter().map(point).collect()))
+    }
+
+    /// What a plain proxy adds to the response times of its origin.
+    ///
+    /// # Errors
+    /// What the results do not state, and what to measure.
+    pub(crate) fn added(&mut self, plain: &Plain<'_>) -> Result<TimesCurve, String> {
+        let direct = self.direct_arm(plain)?;
+        self.curve(plain.source, plain.arm, &[(1.0, plain.arm), (-1.0, direct)])
+            .ok_or_else(|| self.no_times(plain, direct))
+    }
+
+    /// The response times of the origin without a proxy, at the rates of a plain proxy.
+    ///
+    /// # Errors
+    /// What the results do not state, and what to measure.
+    pub(crate) fn direct(&mut self, plain: &Plain<'_>) -> Result<TimesCurve, String> {
+        let direct = self.direct_arm(plain)?;
+        self.curve(plain.source, plain.arm, &[(1.0, direct)]).ok_or_else(|| self.no_times(plain, direct))
+    }
+
+    /// The response times of a plain proxy and its origin.
+    pub(crate) fn whole(&mut self, plain: &Plain<'_>) -> Option<TimesCurve> {
+        self.curve(plain.source, plain.arm, &[(1.0, plain.arm)])
+    }
+
+    /// What other proxies on the same processors add to the response times of a plain proxy, at the busy shares of the chain; none if
+    /// its response times do not count.
+    pub(crate) fn sharing(&mut self, sharing: &Sharing<'_>) -> Option<FlowTimes> {
+        let [of_chain, of_direct, of_plain] = sharing.of_times();
+        let chain = self.whole(&sharing.chain)?;
+        let direct = self.direct(&sharing.plain).ok()?;
+        let plain = self.whole(&sharing.plain)?;
+        let point = |(busy, times): (f64, Formula)| {
+            let mut added = Formula::default();
+            added.add_all(of_chain, &times);
+            added.add_all(of_direct, &direct.at(busy));
+            added.add_all(of_plain, &plain.at(busy));
+            (busy, added)
+        };
+        Some(FlowTimes::new(vec![TimesCurve(chain.0.into_iter().map(point).collect())]))
+    }
+
+    /// The response times of an arm under one load; none if they do not count.
+    pub(crate) fn of(&mut self, source: usize, arm: &ArmResult, load: &str) -> Option<Formula> {
+        Some(Formula(vec![(1.0, self.index(source, arm, load)?)]))
+    }
+
+    fn direct_arm(&self, plain: &Plain<'_>) -> Result<&'a ArmResult, String> {
+        let is_direct = |arm: &&ArmResult| {
+            arm.kind == ArmKind::Direct && arm.compared_with.as_ref() == Some(&plain.arm.id)
+        };
+        let result = self.result(plain.source);
+        result.and_then(|result| result.arms.iter().find(is_direct)).ok_or_else(|| {
+            format!(
+                "`{}` has no arm without a proxy beside `{}`: add `direct` under the same conditions, and measure again",
+                self.study(plain.source),
+                plain.arm.id
+            )
+        })
+    }
+
+    fn no_times(&self, plain: &Plain<'_>, direct: &ArmResult) -> String {
+        let study = self.study(plain.source);
+        if self.result(plain.source).is_some_and(|result| result.rounds.is_empty()) {
+            return format!(
+                "`{study}` has no rounds, as the result of several sittings, and so no histograms: use that of a single sitting"
+            );
+        }
+        format!(
+            "`{study}` does not state response times of `{}` and `{}` at shares of the capacity: it needs loads with `utilisation` and \
+             `arrivals: poisson`, whose response times count",
+            plain.arm.id, direct.id
+        )
+    }
+
+    fn result(&self, source: usize) -> Option<&'a StudyResult> {
+        self.sources.get(source).map(|source| source.result)
+    }
+
+    fn study(&self, source: usize) -> &'a str {
+        self.result(source).map_or("", |result| result.name.as_str())
+    }
+
+    /// A sum of arms at the busy shares of a plain proxy; none without a load that has all of them.
+    fn curve(&mut self, source: usize, plain: &ArmResult, arms: &[(f64, &ArmResult)]) -> Option<TimesCurve> {
+        let result = self.result(source)?;
+        let mut points: Vec<(f64, Formula)> = Vec::new();
+        for load in result.plan.loads.iter().filter(|load| states_response_times(load)) {
+            let busy = under(plain, &load.name).and_then(|load| busy_share(result, load));
+            let terms =
+                arms.iter().map(|(weight, arm)| Some((*weight, self.index(source, arm, &load.name)?)));
+            if let (Some(busy), Some(terms)) = (busy, terms.collect::<Option<Vec<_>>>()) {
+                points.push((busy, Formula(terms)));
+            }
+        }
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        (!points.is_empty()).then_some(TimesCurve(points))
+    }
+
+    /// The place of the response times of an arm under a load; none if they do not count, or no round has any.
+    fn index(&mut self, source: usize, arm: &ArmResult, load: &str) -> Option<usize> {
+        let is_it = |times: &Times| times.source == source && times.arm == arm.id && times.load == load;
+        if let Some(found) = self.table.0.iter().position(is_it) {
+            return Some(found);
+        }
+        // What withholds response times withholds their median too.
+        under(arm, load)?.response_us.p50.as_ref()?;
+        let result = self.result(source)?;
+        let rounds = response_times_by_round(result, &arm.id, load);
+        let slices: Vec<&[(u64, u64)]> = rounds.iter().map(Vec::as_slice).collect();
+        pooled_values(&slices, None, 1)?;
+        let has_tail = quantile_level(&slices, TAIL, result.plan.quantile_confidence()).is_some();
+        let (arm, load) = (arm.id.clone(), load.to_owned());
+        self.table.0.push(Times { source, arm, load, rounds, has_tail });
+        Some(self.table.0.len() - 1)
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The results that are used, with the number of their rounds and the confidence of quantiles over these.
+    pub(crate) fn rounds(&self) -> Vec<(usize, usize, f64)> {
+        let is_used = |source: &&Source<'_>| self.table.0.iter().any(|times| times.source == source.number);
+        let used = self.sources.iter().filter(is_used);
+        used.map(|source| {
+            (source.number, source.result.rounds.len(), source.result.plan.quantile_confidence())
+        })
+        .collect()
+    }
+}
+
+impl Table {
+    /// Whether the results of a formula have enough responses for its tail. Terms that make up little of it need not: their errors
+    /// count by their weights, and the interval contains them.
+    pub(crate) fn has_tail(&self, formula: &Formula) -> bool {
+        let has_tail = |index: usize| self.0.get(index).is_some_and(|times| times.has_tail);
+        let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
+        formula.0.iter().for_each(|(weight, index)| *weights.entry(*index).or_default() += weight);
+        weights.into_iter().all(|(index, weight)| weight.abs() < MINOR || has_tail(index))
+    }
+
+    /// Equally likely values of the times in these sums, us, without a round.
+    pub(crate) fn values<'f>(
+        &self,
+        formulas: impl Iterator<Item = &'f Formula>,
+        left_out: LeftOut,
+    ) -> Values {
+        let used: BTreeSet<usize> =
+            formulas.flat_map(|formula| &formula.0).map(|(_, index)| *index).collect();
+        let of = |index: usize| {
+            let times = self.0.get(index)?;
+            let rounds: Vec<&[(u64, u64)]> = times.rounds.iter().map(Vec::as_slice).collect();
+            let round = left_out.filter(|(source, _)| *source == times.source).map(|(_, round)| round);
+            let values = pooled_values(&rounds, round, VALUES).unwrap_or_else(|| vec![f64::NAN; VALUES]);
+            Some((index, values.into_iter().map(|ns| ns / 1e3).collect()))
+        };
+        Values(used.into_iter().filter_map(of).collect())
+    }
+}
+
+/// Equally likely values of the response times of a [`Table`], us.
+pub(crate) struct Values(BTreeMap<usize, Vec<f64>>);
+
+impl Values {
+    /// Equally likely values of a sum, ascending. Quantiles of differences may cross; sorting them restores a distribution with the
+    /// same mean (V. Chernozhukov, I. Fernandez-Val and A. Galichon, "Quantile and Probability Curves Without Crossing",
+    /// *Econometrica* 78, 2010).
+    pub(crate) fn of(&self, formula: &Formula) -> Vec<f64> {
+        let mut sums = vec![0.0; VALUES];
+        for (weight, index) in &formula.0 {
+            for (sum, value) in sums.iter_mut().zip(self.0.get(index).into_iter().flatten()) {
+                *sum += weight * value;
+            }
+        }
+        sums.sort_by(f64::total_cmp);
+        sums
+    }
+}
+
+/// The mean of values; NaN without any.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Whether response times under a load show how they grow with the busy share: requests arrive as those of independent users, and
+/// all arms are about equally busy.
+pub(crate) fn states_response_times(load: &LoadSpec) -> bool {
+    load.loop_ == Loop::Open && load.utilisation.is_some() && load.arrivals.as_deref() == Some("poisson")
+}
+
+#[cfg(test)]
+impl Table {
+    /// Adds response times in us of one result by round, and returns their formula.
+    pub(crate) fn simulated(&mut self, source: usize, rounds: Vec<Vec<(u64, u64)>>) -> Formula {
+        self.0.push(Times { source, arm: String::new(), load: String::new(), rounds, has_tail: true });
+        Formula(vec![(1.0, self.0.len() - 1)])
+    }
+}

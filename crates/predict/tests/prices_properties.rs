@@ -1,0 +1,110 @@
+//! Properties of carried lists that hold for every machine.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use hoptax_predict::prices::{ANCHORS, carry, known};
+use hoptax_result::{ArmKind, Interval, PriceMade, PricesResult, StudyResult};
+use proptest::prelude::*;
+
+/// The published list.
+fn list() -> StudyResult {
+    serde_json::from_str(include_str!("../../../docs/price-list/result.json")).unwrap()
+}
+
+/// A study of the anchors on a machine on which every cost is `factor` times that of the list.
+fn anchors(list: &StudyResult, factor: f64) -> StudyResult {
+    let times = |one: Option<Interval>| {
+        one.map(|one| Interval {
+            estimate: one.estimate * factor,
+            low: one.low * factor,
+            high: one.high * factor,
+        })
+    };
+    let mut here = list.clone();
+    here.arms.retain(|arm| arm.kind != ArmKind::Function || ANCHORS.contains(&arm.id.as_str()));
+    for arm in &mut here.arms {
+        arm.cpu_us_per_request = times(arm.cpu_us_per_request);
+        arm.cost.cpu_us_per_request = times(arm.cost.cpu_us_per_request);
+    }
+    here
+}
+
+fn carried(factor: f64) -> PricesResult {
+    let list = list();
+    carry(&list, &anchors(&list, factor), &known::machines()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    #[test]
+    fn on_a_uniformly_slower_machine_every_price_grows_by_the_factor(factor in 0.2_f64..5.0) {
+        let prices = carried(factor);
+        let made = |made| prices.prices.iter().filter(move |price| price.made == made);
+        prop_assert_eq!(made(PriceMade::Measured).count(), ANCHORS.len());
+        prop_assert!(made(PriceMade::Carried).count() > 10);
+        for price in made(PriceMade::Carried) {
+            let (listed, here) = (price.listed_us.unwrap(), price.here_us.unwrap());
+            prop_assert!((here.estimate / listed.estimate / factor - 1.0).abs() < 1e-9, "{:?}", price);
+            prop_assert!(here.low < here.estimate && here.estimate < here.high && here.low > 0.0, "{:?}", price);
+        }
+        prop_assert!(prices.here.unwrap().slope.abs() < 1e-9);
+    }
+}
+
+#[test]
+fn an_equally_fast_machine_gets_the_same_list() {
+    for price in carried(1.0).prices {
+        match price.here_us {
+            Some(here) => {
+                assert!((here.estimate - price.listed_us.unwrap().estimate).abs() < 1e-9, "{price:?}");
+            }
+            None => assert!(price.made == PriceMade::NotCarried && price.reason.is_some(), "{price:?}"),
+        }
+    }
+}
+
+#[test]
+fn measured_prices_are_kept() {
+    let list = list();
+    let mut here = anchors(&list, 2.0);
+    let jwt = here.arms.iter_mut().find(|arm| arm.id == "jwt").unwrap();
+    let measured = Interval { estimate: 77.0, low: 76.0, high: 78.0 };
+    jwt.cost.cpu_us_per_request = Some(measured);
+    let prices = carry(&list, &here, &known::machines()).unwrap();
+    let price = prices.prices.iter().find(|price| price.id == "jwt").unwrap();
+    assert_eq!((price.here_us, price.made), (Some(measured), PriceMade::Measured));
+}
+
+#[test]
+fn prices_are_in_descending_order() {
+    let prices = carried(2.0);
+    let us: Vec<f64> = prices.prices.iter().map_while(|price| Some(price.here_us?.estimate)).collect();
+    assert!(us.windows(2).all(|pair| pair[0] >= pair[1]), "{us:?}");
+}
+
+#[test]
+fn a_study_without_common_functions_carries_nothing() {
+    let list = list();
+    let mut here = list.clone();
+    here.arms.clear();
+    assert!(carry(&list, &here, &known::machines()).is_none());
+}
+
+#[test]
+fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
+    let list = list();
+    let prices = |functions: &[&str]| {
+        let mut here = anchors(&list, 2.0);
+        here.arms.retain(|arm| arm.kind != ArmKind::Function || functions.contains(&arm.id.as_str()));
+        carry(&list, &here, &known::machines()).unwrap().prices
+    };
+    let count = |functions: &[&str], made: PriceMade| {
+        prices(functions).iter().filter(|price| price.made == made).count()
+    };
+    assert!(count(&ANCHORS[..3], PriceMade::Carried) > 0);
+    assert_eq!((count(&["jwt"], PriceMade::Carried), count(&["jwt"], PriceMade::Measured)), (0, 1));
+    for price in prices(&["jwt"]).iter().filter(|price| price.id != "jwt") {
+        assert!(price.reason.as_ref().is_some_and(|reason| reason.contains("1 of")), "{price:?}");
+    }
+}

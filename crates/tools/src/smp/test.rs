@@ -1,0 +1,322 @@
+//! A test configuration as the command lines of `hoptax load`.
+
+use crate::smp::document::{Client, Protocol, TestConfig};
+use crate::smp::duration;
+
+/// The highest rate of `hoptax load`, requests per second.
+const MAX_RATE: i64 = 10_000_000;
+/// Texts that `hoptax load` replaces, and SMP does not.
+const PLACEHOLDERS: [&str; 2] = ["{counter}", "{random}"];
+
+/// The load of one client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedLoad {
+    /// What is requested, in turn.
+    pub urls: Vec<String>,
+    /// The load in words, for example `10 requests/s, 2 connections, 30m`.
+    pub summary: String,
+    /// Arguments of `hoptax load` without URLs. No value is read as the name of a file.
+    pub arguments: Vec<String>,
+    /// What of the configuration has no effect, and why.
+    pub ignored: Vec<String>,
+}
+
+/// The loads of a test, one for each client.
+///
+/// # Errors
+/// All problems.
+pub fn plan(test: &TestConfig) -> Result<Vec<PlannedLoad>, Vec<String>> {
+    let mut problems = Vec::new();
+    let length = duration::parse(&test.duration);
+    if length.is_none() {
+        problems.push(if test.duration.is_empty() {
+            "`duration` is missing: write it as `30s` or `1h30m`".to_owned()
+        } else {
+            format!("`duration: {}` is not a duration above 0: write it as `30s` or `1h30m`", test.duration)
+        });
+    }
+    if test.clients.is_empty() {
+        problems.push("`clients` is empty: nothing sends a load".to_owned());
+    }
+    let mut loads = Vec::new();
+    for (index, client) in test.clients.iter().enumerate() {
+        match of_client(client) {
+            Ok(mut load) => {
+                let nanoseconds = length.unwrap_or_default().as_nanos();
+                load.arguments.push(format!("--duration={nanoseconds}ns"));
+                load.summary += &format!(", {}", test.duration);
+                loads.push(load);
+            }
+            Err(more) => {
+                let placed = |problem: String| format!("`clients[{index}]`: {problem}");
+                problems.extend(more.into_iter().map(placed));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(loads) } else { Err(problems) }
+}
+
+fn of_client(client: &Client) -> Result<PlannedLoad, Vec<String>> {
+    let mut problems = Vec::new();
+    let urls: Vec<String> =
+        client.endpoint_urls.iter().map(|url| with_scheme(url, client.protocol)).collect();
+    if urls.is_empty() {
+        problems.push("`endpoint_urls` is empty: there is no target".to_owned());
+    }
+    if client.protocol == Protocol::Udp {
+        problems.push("`protocol` is UDP, which hoptax does not send".to_owned());
+    }
+    if !(0..=MAX_RATE).contains(&client.rps) {
+        problems.push(format!("`rps: {}` is not between 0 and {MAX_RATE}", client.rps));
+    }
+    let connections = u32::try_from(client.connections).ok();
+    if connections.is_none() {
+        problems.push(format!("`connections: {}` is not a number of connections", client.connections));
+    }
+    let headers = headers(client);
+    for (name, value) in &headers {
+        if !is_header_name(name) {
+            problems.push(format!("`{name}` is not the name of a header"));
+        } else if value.chars().any(char::is_control) {
+            problems.push(format!(
+                "the value of the header `{name}` has a line break or another control character"
+            ));
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    // 0 is the value of an absent field.
+    let connections = connections.unwrap_or_default().max(1);
+    let mut arguments = vec![format!("--connections={connections}")];
+    let rate = match client.rps {
+        0 => "as fast as possible (closed loop)".to_owned(),
+        rps => {
+            arguments.push(format!("--rate={rps}"));
+            format!("{rps} requests/s (open loop)")
+        }
+    };
+    arguments.extend(headers.iter().map(|(name, value)| format!("--header={name}: {value}")));
+    if !client.body.is_empty() {
+        arguments.push(format!("--body={}", client.body));
+        if client.protocol != Protocol::Tcp {
+            arguments.push("--method=POST".to_owned());
+        }
+    }
+    if client.protocol == Protocol::Grpc && urls.iter().all(|url| url.starts_with("http")) {
+        arguments.push("--protocol=grpc".to_owned());
+    }
+    let plural = if connections == 1 { "" } else { "s" };
+    let summary = format!("{rate}, {connections} connection{plural}");
+    Ok(PlannedLoad { urls, summary, arguments, ignored: ignored(client) })
+}
+
+/// A URL; one without a scheme gets that of the protocol.
+fn with_scheme(url: &str, protocol: Protocol) -> String {
+    if url.contains("://") {
+        return url.to_owned();
+    }
+    let scheme = match protocol {
+        Protocol::Tcp => "tcp",
+        Protocol::Grpc => "grpc",
+        Protocol::Unstated | Protocol::Http | Protocol::Udp => "http",
+    };
+    format!("{scheme}://{url}")
+}
+
+/// All headers, with those that SMP has fields for.
+fn headers(client: &Client) -> Vec<(String, String)> {
+    let mut headers: Vec<(String, String)> =
+        client.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    if !client.cookies.is_empty() {
+        let pairs: Vec<String> =
+            client.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        headers.push(("Cookie".to_owned(), pairs.join("; ")));
+    }
+    if !client.content_type.is_empty() {
+        headers.push(("Content-Type".to_owned(), client.content_type.clone()));
+    }
+    headers
+}
+
+/// A token of RFC 9110, section 5.6.2. It cannot begin with `@`, so `--header` never reads a file.
+fn is_header_name(name: &str) -> bool {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    !name.is_empty() && name.chars().all(is_token)
+}
+
+fn ignored(client: &Client) -> Vec<String> {
+    let mut ignored = Vec::new();
+    let mut note = |applies: bool, text: String| {
+        if applies {
+            ignored.push(text);
+        }
+    };
+    let generator = client.load_generator.as_str();
+    note(
+        !generator.is_empty() && generator != "hoptax",
+        format!(
+            "`load_generator: {generator}`: hoptax sends the load, and times requests from their intended start"
+        ),
+    );
+    note(client.internal, "`internal`: the load comes from this machine".to_owned());
+    note(client.connections == 0, "`connections` is 0 or missing: one connection is used".to_owned());
+    note(
+        !client.ssl_certificate.is_empty(),
+        "`ssl_certificate`: SMP does not say whose it is; servers are verified with the authorities of this \
+         machine"
+            .to_owned(),
+    );
+    note(
+        !client.additional_options.is_empty(),
+        "`additional_options`: they are those of another load generator".to_owned(),
+    );
+    let mut texts = client.endpoint_urls.iter().chain(client.headers.values()).chain([&client.body]);
+    let has_placeholder = texts.any(|text| PLACEHOLDERS.iter().any(|one| text.contains(one)));
+    note(has_placeholder, "`{counter}` and `{random}` in a text are replaced for each request".to_owned());
+    ignored
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn client() -> Client {
+        Client {
+            load_generator: "hoptax".to_owned(),
+            protocol: Protocol::Http,
+            connections: 2,
+            rps: 10,
+            endpoint_urls: vec!["http://127.0.0.1:8080/a".to_owned(), "127.0.0.1:8080/b".to_owned()],
+            ..Client::default()
+        }
+    }
+
+    fn test_of(client: Client) -> TestConfig {
+        TestConfig { clients: vec![client], duration: "1m30s".to_owned(), ..TestConfig::default() }
+    }
+
+    fn planned(client: Client) -> PlannedLoad {
+        plan(&test_of(client)).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_client_becomes_arguments_of_a_load() {
+        let load = planned(client());
+        assert_eq!(load.urls, ["http://127.0.0.1:8080/a", "http://127.0.0.1:8080/b"]);
+        assert_eq!(load.arguments, ["--connections=2", "--rate=10", "--duration=90000000000ns"]);
+        assert_eq!(load.summary, "10 requests/s (open loop), 2 connections, 1m30s");
+        assert!(load.ignored.is_empty());
+        let headers = [("X-A".to_owned(), "b: c".to_owned())].into();
+        let cookies = [("k".to_owned(), "v".to_owned()), ("l".to_owned(), "w".to_owned())].into();
+        let (body, content_type) = ("{}".to_owned(), "application/json".to_owned());
+        let load = planned(Client { rps: 0, headers, cookies, body, content_type, ..client() });
+        assert_eq!(
+            load.arguments,
+            [
+                "--connections=2",
+                "--header=X-A: b: c",
+                "--header=Cookie: k=v; l=w",
+                "--header=Content-Type: application/json",
+                "--body={}",
+                "--method=POST",
+                "--duration=90000000000ns",
+            ]
+        );
+        assert!(load.summary.starts_with("as fast as possible (closed loop)"), "{}", load.summary);
+    }
+
+    #[test]
+    fn the_protocol_chooses_the_scheme() {
+        let load = |protocol| {
+            let endpoint_urls = vec!["127.0.0.1:1".to_owned()];
+            planned(Client { protocol, endpoint_urls, body: "x".to_owned(), ..client() })
+        };
+        assert_eq!(load(Protocol::Tcp).urls, ["tcp://127.0.0.1:1"]);
+        assert!(!load(Protocol::Tcp).arguments.contains(&"--method=POST".to_owned()));
+        assert_eq!(load(Protocol::Grpc).urls, ["grpc://127.0.0.1:1"]);
+        assert_eq!(load(Protocol::Unstated).urls, ["http://127.0.0.1:1"]);
+        let grpc = planned(Client {
+            protocol: Protocol::Grpc,
+            endpoint_urls: vec!["http://a/S/M".to_owned()],
+            ..client()
+        });
+        assert!(grpc.arguments.contains(&"--protocol=grpc".to_owned()));
+    }
+
+    #[test]
+    fn what_has_no_effect_is_named() {
+        let load = planned(Client {
+            internal: true,
+            load_generator: "fortio".to_owned(),
+            connections: 0,
+            ssl_certificate: "x".to_owned(),
+            additional_options: "-stdclient".to_owned(),
+            body: "{counter}".to_owned(),
+            ..client()
+        });
+        let named = [
+            "load_generator: fortio",
+            "internal",
+            "connections",
+            "ssl_certificate",
+            "additional_options",
+            "{counter}",
+        ];
+        assert_eq!(load.ignored.len(), named.len(), "{:?}", load.ignored);
+        for (line, name) in load.ignored.iter().zip(named) {
+            assert!(line.starts_with(&format!("`{name}`")), "{line}");
+        }
+        assert_eq!(load.arguments.first().map(String::as_str), Some("--connections=1"));
+    }
+
+    #[test]
+    fn all_problems_are_reported_together() {
+        let bad = Client {
+            protocol: Protocol::Udp,
+            connections: -1,
+            rps: MAX_RATE + 1,
+            endpoint_urls: Vec::new(),
+            headers: [("@/etc/passwd".to_owned(), "x".to_owned()), ("X".to_owned(), "a\r\nY: b".to_owned())]
+                .into(),
+            ..client()
+        };
+        let test =
+            TestConfig { clients: vec![client(), bad], duration: "30".to_owned(), ..TestConfig::default() };
+        let problems = plan(&test).unwrap_err();
+        for (problem, words) in problems.iter().zip([
+            "`duration: 30`",
+            "`clients[1]`: `endpoint_urls` is empty",
+            "UDP",
+            "`rps: 10000001`",
+            "`connections: -1`",
+            "`@/etc/passwd` is not the name of a header",
+            "the value of the header `X` has a line break",
+        ]) {
+            assert!(problem.contains(words), "{problem}");
+        }
+        assert_eq!(problems.len(), 7, "{problems:?}");
+        let empty = plan(&TestConfig::default()).unwrap_err();
+        assert!(
+            empty[0].contains("`duration` is missing") && empty[1].contains("`clients` is empty"),
+            "{empty:?}"
+        );
+    }
+
+    proptest! {
+        /// The name of a file never gets to the command line as such, whatever a stranger writes.
+        #[test]
+        fn no_argument_names_a_file(
+            name in "[@A-Za-z -]{1,6}", value in "[@/a-z]{0,8}", body in "[@/a-z-]{0,8}", content_type in "[@/a-z]{0,8}",
+        ) {
+            let headers = [(name, value)].into();
+            if let Ok(loads) = plan(&test_of(Client { headers, body, content_type, ..client() })) {
+                for argument in &loads[0].arguments {
+                    prop_assert!(!argument.starts_with("--header=@") && argument.starts_with("--"), "{}", argument);
+                }
+            }
+        }
+    }
+}
