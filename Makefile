@@ -48,6 +48,10 @@ test: applications ## Run all checks of CI
 	@$(CARGO_TEST) --test '*' -- --skip search_of_
 	@tools/test-times
 
+.PHONY: test-long
+test-long: ## Run the tests that take minutes each
+	$(CARGO_TEST) --test '*' -- --ignored long::
+
 .PHONY: lint
 lint: ## Check formatting, lints and documentation
 	@tools/packages build

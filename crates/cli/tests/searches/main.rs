@@ -9,6 +9,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod long;
 mod search_of_arms;
 mod search_of_server;
 
