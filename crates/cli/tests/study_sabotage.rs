@@ -335,11 +335,14 @@ fn timers_that_fire_at_ticks_withhold_times_of_the_open_loop() {
     let mut running = study.start();
     // Simulates a kernel whose timers fire at its tick of 250 Hz: this kernel may be that late with the timers of the
     // generator's thread.
-    let slack = format!("/proc/{}/timerslack_ns", running.0.id());
+    let threads = format!("/proc/{}/task", running.0.id());
     let mut was_set = false;
     while running.0.try_wait().unwrap().is_none() {
-        let file = fs::OpenOptions::new().write(true).open(&slack);
-        was_set |= file.and_then(|mut file| file.write_all(b"4000000")).is_ok();
+        for thread in fs::read_dir(&threads).into_iter().flatten().flatten() {
+            let slack = Path::new("/proc").join(thread.file_name()).join("timerslack_ns");
+            let file = fs::OpenOptions::new().write(true).open(slack);
+            was_set |= file.and_then(|mut file| file.write_all(b"4000000")).is_ok();
+        }
         thread::sleep(Duration::from_millis(20));
     }
     // Setting the timer slack of another process requires the privilege to change its priority.
