@@ -1,5 +1,5 @@
 //! Measures a study, and whatever else is measured as one: the run folder, the length, the choice of what is left to the machine, the
-//! files of the result, and the store. Commands call [`measure`] with a [`StudyText`]; nothing here prints or reads arguments.
+//! files of the result, and the store. Commands call [`measure()`] with a [`StudyText`]; nothing here prints or reads arguments.
 
 pub mod awake;
 pub mod environment;

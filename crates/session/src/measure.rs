@@ -175,7 +175,7 @@ pub fn measure(
     })
 }
 
-/// Measures a study for a command that only wants its result: [`measure`], and [`Measured::complete`]. Says which thresholds were
+/// Measures a study for a command that only wants its result: [`measure()`], and [`Measured::complete`]. Says which thresholds were
 /// loosened, which the outputs of the commands do not state.
 ///
 /// # Errors

@@ -5,11 +5,11 @@
 //! or an upper bound only when trials of a given total duration agree by a given majority, and the result is a pair of such
 //! bounds. Short trials come first and find the region; only loads near the result are measured for the whole duration.
 //!
-//! The crate has no clock and no I/O. [`Search::next`] is a function of the recorded trials, whatever their order, and states
+//! The module has no clock and no I/O. [`Search::next`] is a function of the recorded trials, whatever their order, and states
 //! the next trial or the end. The caller runs the trial and records it:
 //!
 //! ```
-//! use crate::search::{Goal, Limits, Measured, Outcome, Search, Step};
+//! use hoptax_stats::search::{Goal, Limits, Measured, Outcome, Search, Step};
 //!
 //! let mut search = Search::new(&[Goal::QUICK], Limits::new(10.0, 10_000.0)).unwrap();
 //! while let Step::Trial(planned) = search.next() {

@@ -7,7 +7,7 @@ use hoptax_host::machine::judgement::{advice, should_never_halt};
 use hoptax_host::machine::probe_briefly;
 use hoptax_host::processors::{self, Placement};
 
-use hoptax_session::awake;
+use hoptax_session::awake::start;
 
 use crate::arguments::NeverHalt;
 use crate::exit::Failure;
@@ -29,7 +29,7 @@ pub(crate) fn awake(placement: &Placement, when: NeverHalt) -> Result<Option<Awa
             wanted
         }
     };
-    wanted.then(|| awake::start(placement)).transpose()
+    wanted.then(|| start(placement)).transpose()
 }
 
 /// Like [`awake`], for a load on these servers. A server on this machine would be measured under a setting that it does not have
