@@ -45,20 +45,34 @@ impl Folded {
         self.0.values().fold(0, |sum, cpu_ns| sum.saturating_add(*cpu_ns))
     }
 
+    /// The stacks as lines to draw.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(stack, cpu_ns)| format!("{stack} {cpu_ns}"))
+        self.0.iter().map(|(stack, cpu_ns)| format!("{} {}", drawable(stack), cpu_ns.min(&LONGEST_NS)))
     }
 
     /// Each stack with its CPU time here and in `other`: the format of differential flame graphs.
     pub(crate) fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = String> {
         let of = |stacks: &Self, stack: &str| stacks.0.get(stack).copied().unwrap_or(0);
         let all: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
-        all.into_iter().map(move |stack| format!("{stack} {} {}", of(other, stack), of(self, stack)))
+        let drawn = move |stacks: &Self, stack: &str| of(stacks, stack).min(LONGEST_NS);
+        all.into_iter()
+            .map(move |stack| format!("{} {} {}", drawable(stack), drawn(other, stack), drawn(self, stack)))
     }
 
     fn add(&mut self, stack: String, cpu_ns: u64) {
         let sum = self.0.entry(stack).or_default();
         *sum = sum.saturating_add(cpu_ns);
+    }
+}
+
+/// Longest CPU time of a stack that is drawn, nanoseconds: 104 days. The drawing multiplies it by shades of colour.
+const LONGEST_NS: u64 = 1 << 53;
+
+/// A stack whose last word is not taken for a CPU time before the real one.
+fn drawable(stack: &str) -> String {
+    match stack.rsplit_once(' ') {
+        Some((start, last)) if last.parse::<f64>().is_ok() => format!("{start}_{last}"),
+        _ => stack.to_owned(),
     }
 }
 
@@ -74,6 +88,18 @@ mod tests {
         let half = format!("a {0}\na {0}\nb 5\n", u64::MAX / 2 + 1);
         let stacks = Folded::read(&half);
         assert_eq!((stacks.text().as_str(), stacks.cpu_ns()), ("a 18446744073709551615\nb 5\n", u64::MAX));
+    }
+
+    #[test]
+    fn a_frame_that_ends_in_a_number_is_not_drawn_as_a_cpu_time() {
+        let stacks = Folded::read("main;page 7 5\nmain 18446744073709551615\n");
+        let lines: Vec<String> = stacks.lines().collect();
+        assert_eq!(lines, ["main 9007199254740992", "main;page_7 5"]);
+        let lines: Vec<String> = stacks.differences(&Folded::default()).collect();
+        assert_eq!(lines, ["main 0 9007199254740992", "main;page_7 0 5"]);
+        // The input with which the drawing overflowed.
+        let text = "8 11  811111111111111111 8\n<  111111111111 8\n1  8";
+        assert!(crate::flame::graph("overflow", &Folded::read(text)).is_ok());
     }
 
     proptest! {
