@@ -65,6 +65,9 @@ struct Refusal {
     message: String,
 }
 
+/// The syntaxes of files that are read. A file without one has the first.
+const SYNTAXES: [&str; 2] = ["proto2", "proto3"];
+
 /// A reflection session with a server about the services of some calls.
 #[derive(Debug)]
 pub struct Reflection {
@@ -123,6 +126,15 @@ impl Reflection {
         for descriptor in response.files.ok_or_else(|| self.bad("an empty response"))?.descriptors {
             let file =
                 FileDescriptorProto::decode(&*descriptor).map_err(|error| self.bad(&error.to_string()))?;
+            // The library panics on any other.
+            if !SYNTAXES.contains(&file.syntax.as_deref().unwrap_or(SYNTAXES[0])) {
+                let reason = format!(
+                    "`{}` has the syntax `{}`, and only proto2 and proto3 are read: give a proto file with --proto",
+                    file.name(),
+                    file.syntax()
+                );
+                return Err(self.bad(&reason));
+            }
             if self.files.iter().all(|known| known.name() != file.name()) {
                 self.wanted.insert(file.name().to_owned());
                 self.files.push(file);
@@ -205,6 +217,19 @@ mod tests {
     fn files_are_requested_until_all_are_present() {
         let call = talk("/a.Shop/Buy").unwrap().call("/a.Shop/Buy").unwrap();
         assert_eq!(call.encode("{\"kind\": \"FINE\"}").unwrap(), [8, 2]);
+    }
+
+    #[test]
+    fn a_file_of_an_edition_is_refused_with_its_name() {
+        for syntax in ["editions", ""] {
+            let file = FileDescriptorProto { syntax: Some(syntax.to_owned()), ..descriptors().remove(0) };
+            let files = Some(Files { descriptors: vec![file.encode_to_vec()] });
+            let mut reflection = Reflection::new("shop:1", ["/a.Shop/Buy"]);
+            reflection.next_request();
+            let response = Response { files, ..Response::default() }.encode_to_vec();
+            let error = reflection.take(&response).unwrap_err().to_string();
+            assert!(error.contains(&format!("the syntax `{syntax}`")), "{error}");
+        }
     }
 
     #[test]
