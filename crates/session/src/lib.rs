@@ -27,5 +27,6 @@ mod update;
 
 pub use failure::{Failure, Kind};
 pub use interrupt::Interrupt;
+pub use length::Asked;
 pub use measure::{Measured, Options, Place, StudyText, complete, measure, outline, plan, run_folder_path};
 pub use update::{Say, Update};

@@ -94,8 +94,8 @@ pub struct Options<'a> {
     pub smoke: bool,
     /// Whether the speeds of the machine are measured first.
     pub with_speeds: bool,
-    /// Decides about a study that probably needs more memory than is available, given the problem.
-    pub accepts_memory: &'a (dyn Fn(&str) -> bool + Sync),
+    /// Decides about a study that probably needs more memory than is available, given the problem; none refuses it.
+    pub accepts_memory: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
 }
 
 impl Default for Options<'_> {
@@ -109,7 +109,7 @@ impl Default for Options<'_> {
             store: None,
             smoke: false,
             with_speeds: false,
-            accepts_memory: &|_| false,
+            accepts_memory: None,
         }
     }
 }
@@ -146,9 +146,11 @@ impl Measured {
                 let of = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
                 Err(of(message))
             }
-            Ending::Complete if !self.problems.is_empty() => {
-                Err(Failure::environment(self.problems.join("\n")))
-            }
+            // Each problem has been said.
+            Ending::Complete if !self.problems.is_empty() => Err(Failure::environment(format!(
+                "files of the result are missing in `{}`: free space there, or choose another folder with --out",
+                self.folder.display()
+            ))),
             Ending::Complete => Ok(self.result),
         }
     }
@@ -186,7 +188,10 @@ pub fn complete(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<StudyResult, Failure> {
-    let result = measure(place, options, interrupt, say)?.complete()?;
+    let measured = measure(place, options, interrupt, say);
+    // An error after an interrupt is a consequence of it.
+    interrupt.check()?;
+    let result = measured?.complete()?;
     for Loosened { name, value, default } in &result.loosened {
         let text = format!("the study has a loosened threshold: {name} {value} instead of {default}");
         say(Update::Note(&text));
@@ -220,8 +225,12 @@ fn here(
     let envoy = envoys.usual();
     let directory = directory(place, &plan.name)?;
     let estimate = Estimate::of(&plan);
-    let remedy = "reduce the number of arms, or give `--yes` to start anyway";
-    check_memory(&estimate, options.accepts_memory, remedy)?;
+    match options.accepts_memory {
+        Some(accepts) => {
+            check_memory(&estimate, accepts, "reduce the number of arms, or give `--yes` to start anyway")?;
+        }
+        None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
+    }
     allow_connections_of_plan(&plan, say)?;
     let directory = run_folder::create(&directory)?;
     let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;

@@ -1,11 +1,9 @@
 //! `hoptax calibrate`: measures the errors of the load generator on this machine.
 
-use hoptax_session::awake;
-use hoptax_session::environment;
-
 use hoptax_calibrate::{CalibrateError, Options};
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
+use hoptax_session::{awake, environment};
 
 use super::never_halt;
 use crate::arguments::CalibrateArguments;

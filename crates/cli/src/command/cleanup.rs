@@ -3,10 +3,10 @@
 //! The kernel ends the processes and networks of a study with it, even after a kill. What remains are files that functions
 //! wrote in a round, such as access logs, and the shared memory of proxies that were replaced by hot restart.
 
-use hoptax_session::run_folder;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hoptax_session::run_folder;
 use hoptax_study::runner::FILES;
 use hoptax_subject::envoy::process::shared_memory;
 

@@ -4,20 +4,13 @@ mod names;
 mod studies;
 mod subject;
 
-use crate::progress::StudyOnTerminal;
-use hoptax_session::Options;
-use hoptax_session::Place;
-use hoptax_session::StudyText;
-use hoptax_session::complete;
-use hoptax_session::length::Asked;
-use hoptax_session::run_folder_path;
 use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_result::{
     ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, StudyResult, Verdict,
 };
-use hoptax_session::Interrupt;
+use hoptax_session::{Asked, Interrupt, Options, Place, StudyText, complete, run_folder_path};
 use hoptax_stats::DECISIVE;
 use hoptax_study::comparison::{ArmIn, compare, configuration_differences, key_differences};
 use hoptax_study::file::ArmEntry;
@@ -29,6 +22,7 @@ use crate::arguments::CompareArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
+use crate::progress::StudyOnTerminal;
 
 /// The comparison in a run folder.
 const FILE: &str = "comparison.json";

@@ -1,6 +1,5 @@
 //! `hoptax crosscheck`: compares the reports of load generators with the server's record.
 
-use hoptax_session::environment;
 use std::env;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +8,7 @@ use std::path::{Path, PathBuf};
 use hoptax_crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, scenario};
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::terminal;
+use hoptax_session::environment;
 use hoptax_tools::{ALL, Tool};
 
 use super::never_halt;

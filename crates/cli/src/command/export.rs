@@ -1,12 +1,11 @@
 //! `hoptax export`: converts a result to the format of another tool, or a table of a study to Parquet.
 
-use hoptax_session::results;
-use hoptax_session::tables::StudyTable;
 use std::fs;
 use std::time::Duration;
 
 use hoptax_load::{encoded, hdr, without_user};
 use hoptax_result::{Histogram, LoadHistograms, LoadResult, StudyResult, Verdict};
+use hoptax_session::{results, tables::StudyTable};
 use hoptax_tools::export::{fortio, k6, nighthawk, openmetrics, otlp};
 use serde_json::Value;
 

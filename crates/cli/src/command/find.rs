@@ -5,13 +5,13 @@ mod common;
 mod sweep;
 mod trials;
 
-use hoptax_session::environment;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hoptax_report::terminal;
 use hoptax_result::{FindEnd, FindResult, FindTrial, FoundGoal};
+use hoptax_session::{environment, thresholds};
 use hoptax_stats::search::{Ending, Goal, Limits, Planned, Search, Step};
 
 use super::load::{check_account, trial_of};
@@ -21,7 +21,6 @@ use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
 use common::{LOWEST_RATE, code, evidence, found, limits_processes, measured, range_of, recording, refusal};
-use hoptax_session::thresholds;
 use trials::Trials;
 
 /// The trials of a search, in order.

@@ -1,11 +1,11 @@
 //! `hoptax functions`: lists the functions of the catalogue, with their listed prices.
 
-use hoptax_session::library;
 use std::fmt::Write as _;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall};
 use hoptax_report::numbers::{difference, percent_difference};
 use hoptax_result::{ArmResult, StudyResult};
+use hoptax_session::library;
 use serde_json::json;
 
 use crate::arguments::{FunctionsAction, FunctionsArguments};

@@ -2,21 +2,13 @@
 
 mod stored;
 
-use crate::progress::StudyOnTerminal;
-use hoptax_session::Options;
-use hoptax_session::Place;
-use hoptax_session::StudyText;
-use hoptax_session::complete;
-use hoptax_session::length::Asked;
-use hoptax_session::library;
-use hoptax_session::run_folder_path;
 use std::env;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
 use hoptax_report::{junit, markdown, sarif, terminal};
 use hoptax_result::{CostMeasure, GateResult, Verdict};
-use hoptax_session::Interrupt;
+use hoptax_session::{Asked, Interrupt, Options, Place, StudyText, complete, library, run_folder_path};
 use hoptax_stats::half_width_for_limit;
 use hoptax_study::file;
 use hoptax_study::gate::{Candidate, judge, side_by_side};
@@ -25,6 +17,7 @@ use crate::arguments::GateArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
+use crate::progress::StudyOnTerminal;
 
 /// Rounds if neither the arguments nor the study file state them.
 const ROUNDS: u32 = 12;

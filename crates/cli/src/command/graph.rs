@@ -5,11 +5,11 @@ mod run;
 
 use hoptax_predict::size::graph;
 use hoptax_predict::size::import::{Imported, isotope};
+use hoptax_session::library::catalogue as load;
 
 use crate::arguments::{GraphArguments, GraphSource};
 use crate::exit::{Code, Failure};
 use crate::print;
-use hoptax_session::library::catalogue as load;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {

@@ -7,7 +7,6 @@ mod reflection;
 mod requests;
 mod traffic;
 
-use hoptax_session::{environment, machine};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::{openmetrics, terminal};
 use hoptax_result::{LoadResult, counted};
+use hoptax_session::{environment, machine};
 
 use super::never_halt;
 use crate::arguments::{ArrivalsChoice, LoadArguments, TrafficArguments};

@@ -6,7 +6,6 @@ use hoptax_host::awake::Awake;
 use hoptax_host::machine::judgement::{advice, should_never_halt};
 use hoptax_host::machine::probe_briefly;
 use hoptax_host::processors::{self, Placement};
-
 use hoptax_session::awake::start;
 
 use crate::arguments::NeverHalt;

@@ -12,16 +12,6 @@ mod second_study;
 mod text;
 mod tries;
 
-use crate::progress::StudyOnTerminal;
-use hoptax_session::Options;
-use hoptax_session::Place;
-use hoptax_session::StudyText;
-use hoptax_session::complete;
-use hoptax_session::length::Asked;
-use hoptax_session::library;
-use hoptax_session::run_folder;
-use hoptax_session::run_folder_path;
-use hoptax_session::thresholds;
 use std::fs;
 use std::path::Path;
 
@@ -29,7 +19,9 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
 use hoptax_report::{html, markdown, terminal};
 use hoptax_result::{BillResult, StudyResult, Verdict};
-use hoptax_session::Interrupt;
+use hoptax_session::{
+    Asked, Interrupt, Options, Place, StudyText, complete, library, run_folder, run_folder_path, thresholds,
+};
 use hoptax_study::bill::bill;
 use hoptax_study::bill::second_study::is_in_doubt;
 use hoptax_subject::envoy::given::{Given, GivenError};
@@ -44,6 +36,7 @@ use crate::arguments::PriceArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
+use crate::progress::StudyOnTerminal;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;

@@ -1,21 +1,19 @@
 //! `hoptax prices`: prints the cost of functions, from a price list or predicted for this machine.
 
-use crate::progress::StudyOnTerminal;
 use hoptax_predict::prices::{carry, known, listed};
 use hoptax_report::{markdown, terminal};
 use hoptax_result::{StudyResult, Verdict};
-use hoptax_session::Interrupt;
-use hoptax_session::Options;
-use hoptax_session::Place;
-use hoptax_session::StudyText;
-use hoptax_session::complete;
+use hoptax_session::{
+    Interrupt, Options, Place, StudyText, complete,
+    results::{parse, read},
+};
 
 use super::functions::PRICE_LIST;
 use crate::arguments::PricesArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
-use hoptax_session::results::{parse, read};
+use crate::progress::StudyOnTerminal;
 
 /// The study of the anchor functions.
 const ANCHORS: &str = "anchors";

@@ -1,11 +1,10 @@
 //! `hoptax runs`: lists, prints, labels, removes, exports and imports the runs of the store.
 
-use hoptax_session::results;
-use hoptax_session::store;
 use std::path::{Path, PathBuf};
 
 use hoptax_report::terminal;
 use hoptax_result::{LoadResult, RunKind, RunsResult, StoredRun};
+use hoptax_session::{results, store};
 use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
 
 use crate::arguments::{RunsAction, RunsArguments};

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use hoptax_report::terminal;
 use hoptax_result::{ScaleResult, StudyResult, Verdict};
+use hoptax_session::results::read;
 
 use crate::arguments::ScaleArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
-use hoptax_session::results::read;
 
 /// The result in a run folder.
 const RESULT: &str = "result.json";

@@ -3,13 +3,12 @@
 use hoptax_predict::size::{Prices, graph};
 use hoptax_report::terminal;
 use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
+use hoptax_session::{library::catalogue as load, results::read_run};
 
 use super::graph::file::graph_text;
 use crate::arguments::SizeArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
-use hoptax_session::library::catalogue as load;
-use hoptax_session::results::read_run;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {

@@ -1,6 +1,5 @@
 //! `hoptax smp`: sends the load of a test configuration of Service Mesh Performance, and prints its index `MeshMark`.
 
-use hoptax_session::results;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use clap::Parser;
 use hoptax_load::{Target, without_user};
 use hoptax_report::terminal;
 use hoptax_result::Verdict;
+use hoptax_session::results;
 use hoptax_tools::smp::{PlannedLoad, meshmark, plan, read};
 
 use super::{import, load};

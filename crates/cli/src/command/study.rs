@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use hoptax_report::terminal;
 use hoptax_result::StudyResult;
-use hoptax_session::length::Asked;
-use hoptax_session::sittings::{self, Combined};
+use hoptax_session::{
+    Asked,
+    sittings::{self, Combined},
+};
 use hoptax_session::{
     Measured, Options, Place, StudyText, library, measure, outline, plan, run_folder, store,
 };
@@ -39,7 +41,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         store: store.as_deref(),
         smoke: arguments.smoke,
         with_speeds: arguments.with_speeds,
-        accepts_memory: &accepts,
+        accepts_memory: Some(&accepts),
     };
     if arguments.dry_run {
         return dry_run(arguments, &options);

@@ -6,13 +6,12 @@ use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
 use hoptax_report::terminal;
 use hoptax_result::TuneResult;
-use hoptax_session::environment;
+use hoptax_session::{environment, machine::allow_connections};
 
 use crate::arguments::TuneArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::{print, progress, security};
-use hoptax_session::machine::allow_connections;
 use search::{WANTED_SHARE, tune};
 
 /// Runs the command.

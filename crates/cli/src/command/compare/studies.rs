@@ -1,8 +1,5 @@
 //! Study files as subjects: their arms are compared, each with that of the same name in the first study.
 
-use hoptax_session::StudyText;
-use hoptax_session::library;
-use hoptax_session::run_folder_path;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +7,7 @@ use hoptax_report::terminal;
 use hoptax_result::{
     ArmLeftOut, ComparedArms, ComparedSubject, ComparisonResult, StudiesComparison, StudyResult, SubjectName,
 };
-use hoptax_session::Interrupt;
+use hoptax_session::{Interrupt, StudyText, library, run_folder_path};
 use hoptax_study::comparison::{
     ArmIn, ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
 };

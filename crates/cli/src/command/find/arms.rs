@@ -3,12 +3,6 @@
 mod ratio;
 mod turns;
 
-use hoptax_session::environment;
-use hoptax_session::estimate;
-use hoptax_session::library;
-use hoptax_session::machine;
-use hoptax_session::requirements;
-use hoptax_session::thresholds;
 use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,6 +12,7 @@ use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
 use hoptax_report::terminal;
 use hoptax_result::{Environment, FindArmsResult, FindEnd, FindState, FoundArm};
+use hoptax_session::{environment, estimate, library, machine, requirements, thresholds};
 use hoptax_stats::search::{Goal, Limits, Repetition, Search};
 use hoptax_study::file;
 use hoptax_study::plan::{CONFIDENCE, Plan};

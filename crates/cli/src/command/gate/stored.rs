@@ -1,20 +1,12 @@
 //! A gate against stored runs.
 
-use crate::progress::StudyOnTerminal;
-use hoptax_session::Options;
-use hoptax_session::Place;
-use hoptax_session::StudyText;
-use hoptax_session::complete;
-use hoptax_session::environment;
-use hoptax_session::length::Asked;
-use hoptax_session::library;
-use hoptax_session::results;
-use hoptax_session::run_folder_path;
-use hoptax_session::store;
 use std::path::{Path, PathBuf};
 
 use hoptax_result::{GateResult, Verdict};
-use hoptax_session::Interrupt;
+use hoptax_session::{
+    Asked, Interrupt, Options, Place, StudyText, complete, environment, library, results, run_folder_path,
+    store,
+};
 use hoptax_store::{Filter, RESULT};
 use hoptax_study::file::{self, Observe};
 use hoptax_study::gate::{Earlier, judge_by_stored};
@@ -23,6 +15,7 @@ use hoptax_study::sittings::machine_differences;
 use crate::arguments::GateArguments;
 use crate::exit::Failure;
 use crate::print;
+use crate::progress::StudyOnTerminal;
 
 /// Measures the study as it is, and compares it with the stored runs of `label`. Returns the run folder and the gate.
 pub(super) fn by_reference(

@@ -1,9 +1,5 @@
 //! `hoptax graph run`: runs a graph as processes, and compares what its proxies use with the prediction.
 
-use hoptax_session::environment;
-use hoptax_session::library;
-use hoptax_session::machine;
-use hoptax_session::thresholds;
 use std::env;
 use std::path::Path;
 use std::time::Instant;
@@ -14,6 +10,7 @@ use hoptax_host::processors::{self, Placement};
 use hoptax_predict::size::Processors;
 use hoptax_report::terminal;
 use hoptax_result::{SizeResult, StudyResult, Verdict, counted};
+use hoptax_session::{environment, library, machine, results::read_run, thresholds};
 use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
 
@@ -22,7 +19,6 @@ use crate::command::never_halt;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
-use hoptax_session::results::read_run;
 
 static GRAPHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies/graphs");
 
