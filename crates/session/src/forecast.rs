@@ -6,7 +6,7 @@ use hoptax_result::{MachineProbe, counted};
 use hoptax_study::plan::Plan;
 use hoptax_study::suit;
 
-use crate::run_folder::Manifest;
+use crate::manifest::Manifest;
 use crate::{length, sittings};
 
 /// How narrow the intervals will be after `rounds` rounds, according to the last sitting of the study beside `directory`, or else to

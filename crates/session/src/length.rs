@@ -13,7 +13,8 @@ use hoptax_study::summary::{self, Conditions};
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::run_folder::{CompleteRounds, Manifest};
+use crate::manifest::Manifest;
+use crate::run_folder::CompleteRounds;
 
 /// Relative error of the estimated first round above which a corrected duration is printed.
 const DURATION_TOLERANCE: f64 = 0.2;

@@ -13,7 +13,7 @@ use hoptax_study::suit;
 
 use crate::awake;
 use crate::failure::Failure;
-use crate::run_folder::Manifest;
+use crate::manifest::Manifest;
 use crate::update::{Say, Update};
 
 /// Number of processors reserved for the proxy.

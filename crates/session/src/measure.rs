@@ -20,9 +20,10 @@ use crate::length::{Asked, Schedule, length, length_of_more, length_text};
 use crate::machine::{
     NeverHalt, adapt, allow_connections_of_plan, is_wanted, machine, placement, probe, speeds,
 };
+use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
 use crate::recorder::Recorder;
-use crate::run_folder::{self, CompleteRounds, Manifest, Programs, RunFolder};
+use crate::run_folder::{self, CompleteRounds, RunFolder};
 use crate::trials::{Written, judged_result, note_precision, trials};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, requirements, thresholds};

@@ -3,24 +3,18 @@
 //! `study.yaml` is the study file, `run.json` holds everything else that the rounds depend on, and `rounds/N.json` is a complete
 //! round. A `result.json` is about all of them. A running study holds a lock on the folder.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_result::{Environment, MachineProbe, MachineSpeeds, RUN_FOLDER_FORMAT};
-use hoptax_study::length::{Length, Until};
-use hoptax_study::plan::Plan;
-use hoptax_study::programs::{self, Build};
-use hoptax_study::provenance::{sha256, sha256_of_file};
+use hoptax_result::RUN_FOLDER_FORMAT;
 use hoptax_study::record::RoundRecord;
 use hoptax_study::runner::Earlier;
-use hoptax_text::secrets::without_signatures;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::manifest::Manifest;
 use crate::replaced::{replace, write_study};
 
 /// The result, which is written when the study ends.
@@ -28,66 +22,6 @@ pub const RESULT: &str = "result.json";
 const RUN: &str = "run.json";
 const STUDY: &str = "study.yaml";
 const ROUNDS: &str = "rounds";
-
-/// Everything that the rounds of a study depend on besides its file: the content of `run.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
-    format: String,
-    /// The name of the study file, for messages.
-    pub(crate) file_name: String,
-    /// The folder of the study file, at which relative paths in it start.
-    #[serde(default)]
-    pub(crate) folder_of_file: String,
-    pub(crate) hoptax_version: String,
-    pub(crate) envoy_version: String,
-    /// Maximum number of rounds.
-    pub(crate) rounds: u32,
-    /// Time limit for all rounds, seconds.
-    budget_s: Option<f64>,
-    /// Precision at which the study ends.
-    until: Option<Until>,
-    pub(crate) seed: u64,
-    /// The name of the study.
-    pub(crate) study: String,
-    /// Hash of the plan: arms with their fragments, and loads, without seed and number of rounds.
-    plan_hash: String,
-    /// Hashes of the hoptax and Envoy binaries.
-    hoptax_hash: String,
-    pub(crate) envoy_hash: String,
-    /// Builds of the other programs that the study starts, by name.
-    #[serde(default)]
-    pub(crate) programs: BTreeMap<String, Build>,
-    /// SHA-256 of the files of the configurations of the user that proxies run, by the path of the configuration and that of the file.
-    #[serde(default)]
-    configurations: BTreeMap<String, BTreeMap<String, String>>,
-    /// The machine.
-    cpu_model: String,
-    cpus: u32,
-    memory_bytes: u64,
-    kernel: String,
-    /// The processors of the proxies, and those of generator and origins.
-    #[serde(default)]
-    proxy_cpus: Vec<u32>,
-    #[serde(default)]
-    generator_cpus: Vec<u32>,
-    /// Probe of the machine before the first round.
-    pub(crate) machine: MachineProbe,
-    /// Speeds of the machine, if measured.
-    #[serde(default)]
-    pub(crate) speeds: Option<MachineSpeeds>,
-    /// Whether the processors are kept from halting.
-    pub(crate) never_halted: bool,
-    /// Start of the first round, RFC 3339 in UTC.
-    pub(crate) started_at: String,
-    /// Number of complete rounds each time the study was resumed.
-    pub(crate) resumed_after_rounds: Vec<u32>,
-    /// Numbers of rounds after which it looked whether its intervals are narrow enough. Those of a session that was killed are missing.
-    #[serde(default)]
-    pub(crate) looks: Vec<u32>,
-    /// Values of the thresholds that were set, by name.
-    #[serde(default)]
-    pub(crate) thresholds: BTreeMap<String, f64>,
-}
 
 /// The content of `rounds/N.json`.
 #[derive(Serialize, Deserialize)]
@@ -105,139 +39,12 @@ pub(crate) struct RunFolder {
     _lock: File,
 }
 
-/// A study's programs: paths of those that every study has, and builds of the others.
-#[derive(Clone, Debug)]
-pub(crate) struct Programs<'a> {
-    pub(crate) hoptax: &'a Path,
-    pub(crate) envoy: &'a Path,
-    pub(crate) others: BTreeMap<String, Build>,
-}
-
 /// The complete rounds of earlier sessions, the end of each, seconds since the start of the study, and the looks at them.
 #[derive(Debug, Default)]
 pub(crate) struct CompleteRounds {
     pub(crate) earlier: Earlier,
     pub(crate) ended_s: Vec<f64>,
     pub(crate) looks: Vec<u32>,
-}
-
-impl Manifest {
-    pub(crate) fn new(
-        (file_name, folder_of_file): (String, &Path),
-        environment: &Environment,
-        programs: Programs<'_>,
-        (machine, never_halted): (MachineProbe, bool),
-        plan: &Plan,
-    ) -> Result<Self, Failure> {
-        Ok(Self {
-            format: RUN_FOLDER_FORMAT.to_owned(),
-            file_name,
-            folder_of_file: folder_of_file.to_string_lossy().into_owned(),
-            hoptax_version: environment.hoptax_version.clone(),
-            envoy_version: environment.proxy_version.clone().unwrap_or_default(),
-            rounds: plan.rounds,
-            budget_s: None,
-            until: None,
-            seed: plan.seed,
-            study: plan.name.clone(),
-            plan_hash: plan_hash(plan),
-            hoptax_hash: file_hash(programs.hoptax)?,
-            envoy_hash: file_hash(programs.envoy)?,
-            programs: programs.others,
-            configurations: plan.configurations.hashes_of_files(),
-            cpu_model: environment.cpu_model.clone(),
-            cpus: environment.cpus,
-            memory_bytes: environment.memory_bytes,
-            kernel: environment.kernel.clone(),
-            proxy_cpus: environment.proxy_cpus.clone(),
-            generator_cpus: environment.generator_cpus.clone(),
-            machine,
-            speeds: None,
-            never_halted,
-            started_at: environment.started_at.clone(),
-            resumed_after_rounds: Vec::new(),
-            looks: Vec::new(),
-            thresholds: BTreeMap::new(),
-        })
-    }
-
-    /// The condition that ends the study.
-    pub(crate) fn length(&self) -> Length {
-        Length { rounds: self.rounds, budget_s: self.budget_s, until: self.until }
-    }
-
-    /// Changes the length of the study.
-    pub(crate) fn set_length(&mut self, length: &Length) {
-        self.rounds = length.rounds;
-        self.budget_s = length.budget_s;
-        self.until = length.until;
-    }
-
-    /// Reasons why `other` is not another sitting of the same study on this machine; empty if it is one.
-    pub(crate) fn sitting_differences(&self, other: &Self) -> Vec<String> {
-        let mut all = self.differences(other);
-        if self.never_halted != other.never_halted {
-            all.push("processors kept from halting in one of them only".to_owned());
-        }
-        all
-    }
-
-    /// Differences in plan and programs, as text.
-    pub(crate) fn program_differences(&self, other: &Self) -> Vec<String> {
-        let pairs = [
-            ("the study or the catalogue has changed", &self.plan_hash, &other.plan_hash),
-            ("a different build of hoptax", &self.hoptax_hash, &other.hoptax_hash),
-            ("a different build of Envoy", &self.envoy_hash, &other.envoy_hash),
-        ];
-        let differ = pairs.into_iter().filter(|(_, one, other)| one != other);
-        let mut all: Vec<String> = differ.map(|(words, ..)| words.to_owned()).collect();
-        all.extend(programs::differences(&self.programs, &other.programs));
-        // A plan that names another configuration differs itself.
-        let both = self
-            .configurations
-            .iter()
-            .filter_map(|(path, one)| Some((path, one, other.configurations.get(path)?)));
-        for (path, one, other) in both {
-            let files: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-            let changed = files.into_iter().filter(|file| one.get(*file) != other.get(*file));
-            all.extend(changed.map(|file| {
-                if Path::new(path).file_name() == Some(OsStr::new(file)) {
-                    format!("the configuration `{path}` has changed")
-                } else {
-                    format!("the file `{file}` of the configuration `{path}` has changed")
-                }
-            }));
-        }
-        all
-    }
-
-    /// Differences from `now`, as text.
-    fn differences(&self, now: &Self) -> Vec<String> {
-        let pairs = [
-            ("hoptax", &self.hoptax_version, &now.hoptax_version),
-            ("Envoy", &self.envoy_version, &now.envoy_version),
-            ("processor", &self.cpu_model, &now.cpu_model),
-            ("kernel", &self.kernel, &now.kernel),
-        ];
-        let mut all: Vec<String> = pairs
-            .into_iter()
-            .filter(|(_, then, now)| then != now)
-            .map(|(what, then, now)| format!("{what} {then} then, {now} now"))
-            .collect();
-        all.extend(self.program_differences(now));
-        if (self.cpus, self.memory_bytes) != (now.cpus, now.memory_bytes) {
-            all.push("a different number of processors or memory size".to_owned());
-        }
-        let processors = [
-            ("proxies", &self.proxy_cpus, &now.proxy_cpus),
-            ("generator and origins", &self.generator_cpus, &now.generator_cpus),
-        ];
-        let differ = processors.into_iter().filter(|(_, then, now)| then != now);
-        all.extend(
-            differ.map(|(whose, then, now)| format!("processors of {whose} {then:?} then, {now:?} now")),
-        );
-        all
-    }
 }
 
 /// Reads the study file and `run.json` of a run folder.
@@ -256,20 +63,6 @@ pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
     } else {
         Err(of(&format!("unsupported format `{}`", manifest.format)))
     }
-}
-
-/// Hash of a plan without its seed and number of rounds.
-fn plan_hash(plan: &Plan) -> String {
-    let mut plan = Plan { seed: 0, rounds: 0, ..plan.clone() };
-    if let Some(link) = &mut plan.link {
-        link.seed = 0;
-    }
-    // Tokens of the lab are signed again each time that a request is derived.
-    sha256(without_signatures(&format!("{plan:?}")).as_bytes())
-}
-
-fn file_hash(path: &Path) -> Result<String, Failure> {
-    sha256_of_file(path).map_err(|error| Failure::environment(error.to_string()))
 }
 
 /// Whether a study is running in a folder.
@@ -411,7 +204,9 @@ impl RunFolder {
         if manifest.looks == looks {
             return Ok(());
         }
-        self.write(&Manifest { looks: looks.to_vec(), ..manifest.clone() })
+        let mut manifest = manifest.clone();
+        manifest.looks = looks.to_vec();
+        self.write(&manifest)
     }
 
     /// Stores a complete round, and removes the result of a resumed study, which is not about this round. Until then it is about
@@ -442,17 +237,7 @@ fn round_file(path: &Path, round: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A manifest as it was written before studies recorded their looks.
-    fn manifest() -> Manifest {
-        serde_json::from_value(serde_json::json!({
-            "format": RUN_FOLDER_FORMAT, "file_name": "", "hoptax_version": "", "envoy_version": "", "rounds": 2,
-            "seed": 1, "study": "", "plan_hash": "", "hoptax_hash": "", "envoy_hash": "", "cpu_model": "",
-            "cpus": 1, "memory_bytes": 1, "kernel": "", "machine": MachineProbe::default(),
-            "never_halted": false, "started_at": "", "resumed_after_rounds": [],
-        }))
-        .unwrap()
-    }
+    use crate::manifest::tests::manifest;
 
     #[test]
     fn the_looks_of_a_session_are_known_when_the_study_is_resumed() {
@@ -465,22 +250,6 @@ mod tests {
         let (_, then) = read(at).unwrap();
         let (_resumed, complete) = RunFolder::resume(at, &then, &manifest()).unwrap();
         assert_eq!((then.looks.as_slice(), complete.looks.as_slice()), (&[1][..], &[1][..]));
-    }
-
-    #[test]
-    fn each_file_of_a_configuration_that_has_changed_is_named() {
-        let of = |hashes: [&str; 3]| {
-            let files = ["envoy.yaml", "lua/envoy.yaml", "ca.pem"].map(str::to_owned);
-            let files = files.into_iter().zip(hashes.map(str::to_owned)).collect();
-            Manifest { configurations: [("conf/envoy.yaml".to_owned(), files)].into(), ..manifest() }
-        };
-        let then = of(["a", "b", "c"]);
-        assert_eq!(then.program_differences(&then), [""; 0]);
-        let others = ["the file `ca.pem`", "the file `lua/envoy.yaml`"];
-        let others = others.map(|file| format!("{file} of the configuration `conf/envoy.yaml` has changed"));
-        assert_eq!(then.program_differences(&of(["a", "x", "x"])), others);
-        let own = ["the configuration `conf/envoy.yaml` has changed"];
-        assert_eq!(then.program_differences(&of(["x", "b", "c"])), own);
     }
 
     #[test]

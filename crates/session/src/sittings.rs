@@ -11,9 +11,10 @@ use hoptax_study::sittings::{Part, as_one, combine, differences, in_order, withh
 use hoptax_study::summary;
 
 use crate::failure::Failure;
+use crate::manifest::Manifest;
 use crate::measure::Measured;
 use crate::results;
-use crate::run_folder::{self, Manifest};
+use crate::run_folder;
 use crate::thresholds;
 use crate::update::{Say, Update};
 

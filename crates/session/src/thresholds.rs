@@ -3,7 +3,7 @@
 use hoptax_checks::thresholds::Limits;
 
 use crate::failure::Failure;
-use crate::run_folder::Manifest;
+use crate::manifest::Manifest;
 
 /// The thresholds that a study sets: those of its run folder, overridden by those that are given.
 pub(crate) fn set(stored: Option<&Manifest>, given: &[(String, f64)]) -> Vec<(String, f64)> {

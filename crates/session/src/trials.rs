@@ -16,8 +16,9 @@ use hoptax_study::summary::{self, Conditions};
 
 use crate::interrupt::Interrupt;
 use crate::length::{Schedule, percent, precision_text};
+use crate::manifest::Manifest;
 use crate::recorder::Recorder;
-use crate::run_folder::{Manifest, RunFolder};
+use crate::run_folder::RunFolder;
 use crate::update::{Say, Update};
 
 /// Where complete rounds are written.
