@@ -261,7 +261,7 @@ mod tests {
             crates.join("result/src/study/measures.rs"),
             crates.join("result/src/study/measures/memory_per_connection.rs"),
             // A graph states connections, and this measure is what each of them takes.
-            crates.join("size/src/memory.rs"),
+            crates.join("predict/src/size/memory.rs"),
         ];
         expected.sort();
         assert_eq!(found, expected, "other code loops over `RoundMeasure::ALL`");
