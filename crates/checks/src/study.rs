@@ -101,7 +101,7 @@ pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use hoptax_result::{
-        ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
+        ArmKind, ArmLoad, ArmResult, Book, Bounds, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
         Interval, LoadSpec, Loop, Loosened, Measure, Measured, ProxyUse, ResponseCost, Severity,
         SittingRecord, Slices, StudyPlan, StudyResult, Verdict, sample,
     };
@@ -159,6 +159,7 @@ pub(crate) mod tests {
             unproven: Vec::new(),
             response_us: response(100.0),
             cost,
+            bounds: Bounds::default(),
             responses: 40_000,
             known_answer: None,
             hops: vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }],

@@ -5,7 +5,7 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Calibrated, CheckedTime, Cost, Disturbance, Environment,
+    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, Disturbance, Environment,
     Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet,
     Lateness, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Measured, Mode,
     ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage, StudyPlan,
@@ -79,6 +79,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         } else {
             Cost::default()
         },
+        bounds: Bounds::default(),
         responses: 32_000,
         known_answer: None,
         hops: if has_proxy {

@@ -87,13 +87,13 @@ pub use stored::{
     StoredRun,
 };
 pub use study::{
-    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Capacity, ConnectionTls, ConnectionsP99,
-    Cost, Course, CourseInterval, Disturbance, GeneratorUse, Happened, Histogram, HopProcessors, HopUse,
-    HostUse, Interval, KnownAnswer, LayerUse, LinkPlan, LoadSpec, Measure, MeasureDefinition, NamedNumber,
-    Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig, PlannedFirewall, PlannedFunction,
-    PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest, PlannedSubject, ProxyTraffic, ProxyUse,
-    ResponseCost, ResponseHistogram, RoundMeasure, RoundNumbers, RoundProfile, RuleCost, Sample,
-    SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan, StudyResult, StudyRound, Timeline,
-    TimelinePlan, TimelinePoint, TopDownPart, WorkerConnections,
+    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Bound, BoundOf, Bounds, Capacity,
+    ConnectionTls, ConnectionsP99, Cost, Course, CourseInterval, Disturbance, GeneratorUse, Happened,
+    Histogram, HopProcessors, HopUse, HostUse, Interval, KnownAnswer, LayerUse, LinkPlan, LoadSpec, Measure,
+    MeasureDefinition, NamedNumber, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
+    PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest,
+    PlannedSubject, ProxyTraffic, ProxyUse, ResponseCost, ResponseHistogram, RoundMeasure, RoundNumbers,
+    RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan,
+    StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart, WorkerConnections,
 };
 pub use tune::{TuneResult, TuneStep};

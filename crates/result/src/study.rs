@@ -5,6 +5,7 @@
 
 mod answer;
 mod arm;
+mod bound;
 mod histogram;
 mod machine;
 pub(crate) mod measures;
@@ -28,6 +29,7 @@ pub use arm::{
     ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse, ResponseCost,
     Slices, StatusResult, TopDownPart,
 };
+pub use bound::{Bound, BoundOf, Bounds};
 pub use histogram::ResponseHistogram;
 pub use machine::{GeneratorUse, HostUse};
 pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Book, Reasons};
 
 use super::{
-    Answer, Capacity, Disturbance, GeneratorUse, Parts, PlannedNetwork, PlannedSubject, RoundNumbers,
+    Answer, Bounds, Capacity, Disturbance, GeneratorUse, Parts, PlannedNetwork, PlannedSubject, RoundNumbers,
 };
 
 /// The results of one arm.
@@ -55,6 +55,10 @@ pub struct ArmResult {
     pub response_us: ResponseCost,
     /// Difference from `compared_with`.
     pub cost: Cost,
+    /// What is known of numbers above that are null, of those under the usual load of their measure: a level of `cpu_us_per_request`,
+    /// `max_rate` or `response_us`, or a cost. A number that is stated has no bound.
+    #[serde(default, skip_serializing_if = "Bounds::is_empty")]
+    pub bounds: Bounds,
     /// Requests answered under the first open loop, which the quantiles of response time are based on.
     pub responses: u64,
     /// Its cost, if known in advance.
@@ -229,6 +233,10 @@ pub struct ArmLoad {
     /// Difference from `compared_with` under this load.
     #[serde(default)]
     pub cost: Cost,
+    /// What is known of numbers of this load that are null: a level of `cpu_us_per_request` or `response_us`, or a cost. A number that
+    /// is stated has no bound.
+    #[serde(default, skip_serializing_if = "Bounds::is_empty")]
+    pub bounds: Bounds,
     /// Responses by status, if the load expects several.
     #[serde(default)]
     pub statuses: Vec<StatusResult>,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Cost, GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, Reasons,
+    ArmLoad, ArmResult, Book, Bounds, Cost, GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, Reasons,
     ResponseCost, Sample, Slices, StudyResult,
 };
 use hoptax_stats::{median, quantile_supported};
@@ -188,6 +188,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
                 .flatten(),
             ..Cost::default()
         },
+        bounds: Bounds::default(),
         statuses: statuses::statuses(rounds, id, name),
         admitted_ratio: level(&measure::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),

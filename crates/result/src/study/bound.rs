@@ -1,0 +1,117 @@
+//! Bounds: what is still known of a number that a check withholds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Interval;
+use crate::CostMeasure;
+
+/// A range that holds a number which was not measured well enough to be stated.
+///
+/// A bound is no measurement: it has no estimate, and its middle means nothing. Decisions take the number for unknown. Outputs show it
+/// in grey, as `-20 to +300`, `at least 12,000` or `at most 40`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// The measure of the number, with its unit.
+    pub measure: CostMeasure,
+    /// Whether the number is the arm's own level or its difference from the arm that it is compared with.
+    pub of: BoundOf,
+    /// The number is at least this; null if nothing bounds it below.
+    pub low: Option<f64>,
+    /// The number is at most this; null if nothing bounds it above. `low`, `high` or both are stated.
+    pub high: Option<f64>,
+    /// Ids of the checks that left only a bound, each once. Empty if no check did, but there are too few responses for an interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<String>,
+}
+
+/// The number of an arm that a bound is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundOf {
+    /// Its own level.
+    Level,
+    /// Its difference from the arm that it is compared with.
+    Cost,
+}
+
+/// The bounds of an arm: over all, or under one load. A number that is stated with an interval has none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Bounds(pub Vec<Bound>);
+
+impl Bounds {
+    /// The bound of the arm's difference from the arm that it is compared with.
+    pub fn cost(&self, measure: CostMeasure) -> Option<&Bound> {
+        self.get(BoundOf::Cost, measure)
+    }
+
+    /// The bound of the arm's own level.
+    pub fn level(&self, measure: CostMeasure) -> Option<&Bound> {
+        self.get(BoundOf::Level, measure)
+    }
+
+    /// The bound of a number.
+    pub fn get(&self, of: BoundOf, measure: CostMeasure) -> Option<&Bound> {
+        self.0.iter().find(|bound| bound.of == of && bound.measure == measure)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Bound {
+    /// The bound with these ends. None if neither is a finite number.
+    pub fn new(of: BoundOf, measure: CostMeasure, low: Option<f64>, high: Option<f64>) -> Option<Self> {
+        let [low, high] = [low, high].map(|end| end.filter(|end| end.is_finite()));
+        (low.is_some() || high.is_some()).then(|| Self { measure, of, low, high, by: Vec::new() })
+    }
+
+    /// Whether `value` may be the number.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
+    }
+
+    /// The least bound that holds everything that this one and `interval` hold.
+    #[must_use]
+    pub fn extended_to(self, interval: &Interval) -> Self {
+        Self {
+            low: self.low.map(|low| low.min(interval.low)),
+            high: self.high.map(|high| high.max(interval.high)),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_holds_what_lies_between_its_ends() {
+        let bound = |low, high| Bound::new(BoundOf::Cost, CostMeasure::CpuUs, low, high);
+        let both = bound(Some(-20.0), Some(300.0)).unwrap();
+        assert_eq!([-21.0, -20.0, 300.0, 301.0].map(|us| both.contains(us)), [false, true, true, false]);
+        let least = bound(Some(5.0), None).unwrap();
+        assert_eq!([4.0, 5.0, 1e9].map(|us| least.contains(us)), [false, true, true]);
+        assert_eq!((bound(None, None), bound(Some(f64::NAN), Some(f64::INFINITY))), (None, None));
+        let wider = Interval { estimate: 0.0, low: -50.0, high: 10.0 };
+        assert_eq!(both.extended_to(&wider), bound(Some(-50.0), Some(300.0)).unwrap());
+        assert_eq!(least.extended_to(&wider), bound(Some(-50.0), None).unwrap());
+    }
+
+    #[test]
+    fn a_bound_is_found_by_its_number() {
+        let of = |of, measure, low| Bound::new(of, measure, Some(low), None).unwrap();
+        let bounds = Bounds(vec![
+            of(BoundOf::Level, CostMeasure::MaxRate, 1.0),
+            of(BoundOf::Cost, CostMeasure::MaxRate, 2.0),
+        ]);
+        assert_eq!(bounds.level(CostMeasure::MaxRate).unwrap().low, Some(1.0));
+        assert_eq!(bounds.cost(CostMeasure::MaxRate).unwrap().low, Some(2.0));
+        assert_eq!(bounds.cost(CostMeasure::CpuUs), None);
+    }
+}
