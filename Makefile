@@ -133,7 +133,7 @@ filters-check: filters ## Rebuild the WebAssembly filters and run their tests
 	$(CARGO) test --package image-registry --test plans
 
 .PHONY: price-list
-price-list: build ## Measure the price list in three sittings and write docs/price-list (1 to 2 hours)
+price-list: build ## Measure the price list in three sittings and write docs/results/price-list (1 to 2 hours)
 	tools/price-list
 
 .PHONY: crosscheck-tools

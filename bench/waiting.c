@@ -1,5 +1,5 @@
 /* Waits in several ways for times at a fixed interval, and prints the lateness and the CPU time of each way. See
- * docs/pacing.md for the conclusions.
+ * docs/design/pacing.md for the conclusions.
  *
  * waiting INTERVAL_US COUNT */
 

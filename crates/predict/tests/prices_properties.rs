@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// The published list.
 fn list() -> StudyResult {
-    serde_json::from_str(include_str!("../../../docs/price-list/result.json")).unwrap()
+    serde_json::from_str(include_str!("../../../docs/results/price-list/result.json")).unwrap()
 }
 
 /// A study of the anchors on a machine on which every cost is `factor` times that of the list.

@@ -15,7 +15,7 @@ fn written(name: &str, text: &str) {
 }
 
 fn published(name: &str) -> String {
-    format!("{}/../../docs/price-list/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../../docs/results/price-list/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 fn read<T: DeserializeOwned>(path: &str) -> T {

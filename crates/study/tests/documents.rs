@@ -1,4 +1,4 @@
-//! What the pages of this repository write as a study or as a call of a function must be one.
+//! Studies, calls of functions, links and paths that the pages of this repository write must be such.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -47,17 +47,39 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The pages with their names.
+/// The files below a folder, without those that a build or a run leaves there.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with('.') || ["target", "runs", "corpus"].contains(&name.as_str()) {
+            continue;
+        }
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            files.extend(files_below(&entry.path()));
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    files
+}
+
+fn name_of(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_string_lossy().into_owned()
+}
+
+/// The Markdown files of the repository with their paths.
 fn pages() -> Vec<(String, String)> {
-    let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let docs = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    let mut paths: Vec<PathBuf> =
-        ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into_iter().chain(docs).collect();
-    paths.sort();
-    let page = |path: PathBuf| {
-        (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap())
-    };
-    paths.into_iter().map(page).collect()
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let page = |path: PathBuf| (name_of(&path), fs::read_to_string(&path).unwrap());
+    files_below(&root()).into_iter().filter(is_page).map(page).collect()
+}
+
+/// The pages on which people read of studies and functions. Recorded outputs of other programs are none.
+fn pages_of_people() -> Vec<(String, String)> {
+    pages().into_iter().filter(|(name, _)| !name.starts_with("crates/")).collect()
 }
 
 /// The blocks of YAML of a page, each with the number of its first line.
@@ -88,7 +110,7 @@ fn every_study_of_the_pages_can_be_planned() {
     fs::write(folder.path().join("envoy.yaml"), ENVOY).unwrap();
     let catalogue = Catalogue::load().unwrap();
     let mut found = 0;
-    for (name, page) in pages() {
+    for (name, page) in pages_of_people() {
         for (line, block) in blocks(&page).into_iter().filter(|(_, block)| has_key(block, "arms")) {
             found += 1;
             let mut text = block.clone();
@@ -123,7 +145,7 @@ fn calls(text: &str) -> Vec<&str> {
 fn every_call_of_a_function_on_the_pages_is_one() {
     let catalogue = Catalogue::load().unwrap();
     let mut found = 0;
-    for (name, page) in pages() {
+    for (name, page) in pages_of_people() {
         for text in calls(&page).into_iter().filter(|call| !ARMS.contains(&call.split('{').next().unwrap())) {
             found += 1;
             let call = FunctionCall::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -132,4 +154,113 @@ fn every_call_of_a_function_on_the_pages_is_one() {
     }
     assert!(found > 10, "{found} calls: the pages have more");
     assert_eq!(calls("`a/b{c=1}` {d=2} e{f}\n"), ["a/b{c=1}"]);
+}
+
+/// A page without its code, in which nothing is a link or a heading.
+fn without_code(page: &str) -> String {
+    let mut in_block = false;
+    let mut text = String::new();
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block && !line.starts_with("    ") {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The targets of the links of a page, as they are written.
+fn links(page: &str) -> Vec<&str> {
+    let target = |(start, _): (usize, &str)| page[start + 2..].split_once(')').map(|(target, _)| target);
+    page.match_indices("](").filter_map(target).collect()
+}
+
+/// The names under which the headings of a page can be linked.
+fn anchors(page: &str) -> Vec<String> {
+    let heading = |line: &str| {
+        let title = line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))?;
+        let letter = |c: char| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
+            _ => None,
+        };
+        Some(title.to_lowercase().chars().filter_map(letter).collect())
+    };
+    page.lines().filter_map(heading).collect()
+}
+
+/// Why a link of a page leads nowhere, if so. Addresses on the network are not tried.
+fn fault_of_link(page: &Path, target: &str) -> Option<String> {
+    if target.contains("://") {
+        return None;
+    }
+    let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+    let linked = if path.is_empty() { page.to_owned() } else { page.parent().unwrap().join(path) };
+    if !linked.exists() {
+        return Some(format!("`{target}` leads to no file"));
+    }
+    let anchor = anchor.filter(|_| linked.extension().is_some_and(|extension| extension == "md"))?;
+    let anchors = anchors(&without_code(&fs::read_to_string(&linked).unwrap()));
+    (!anchors.iter().any(|other| other == anchor)).then(|| format!("`{target}` leads to no heading"))
+}
+
+#[test]
+fn every_link_between_files_leads_to_a_file_and_a_heading() {
+    let mut found = 0;
+    let mut faults = Vec::new();
+    for (name, page) in pages() {
+        let page = without_code(&page);
+        for target in links(&page) {
+            found += 1;
+            faults.extend(fault_of_link(&root().join(&name), target).map(|fault| format!("{name}: {fault}")));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(found > 50, "{found} links: the pages have more");
+}
+
+#[test]
+fn links_that_lead_nowhere_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.md");
+    let text = "# Two words, `one` more\n[a](b.md) ![c](#two-words-one-more) [d](#none) [e](https://f.example/)\n```\n[g](h)\n```\n";
+    fs::write(&page, text).unwrap();
+    let text = without_code(text);
+    let faults: Vec<String> =
+        links(&text).into_iter().filter_map(|target| fault_of_link(&page, target)).collect();
+    assert_eq!(faults, ["`b.md` leads to no file", "`#none` leads to no heading"]);
+}
+
+/// The paths in a text that begin at `docs/` of this repository; those within addresses and longer paths are not.
+fn paths_of_documents(text: &str) -> Vec<&str> {
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let path = |(start, _): (usize, &str)| {
+        let before = text[..start].chars().next_back();
+        let end = text[start..].find(|c| !is_of_path(c)).map_or(text.len(), |length| start + length);
+        (!before.is_some_and(is_of_path)).then(|| text[start..end].trim_end_matches(['.', '/']))
+    };
+    text.match_indices("docs/").filter_map(path).collect()
+}
+
+#[test]
+fn every_document_that_a_file_names_exists() {
+    let mut found = 0;
+    let mut faults = Vec::new();
+    for path in files_below(&root()) {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for document in paths_of_documents(&text) {
+            found += 1;
+            if !root().join(document).exists() {
+                faults.push(format!("{}: {document}", name_of(&path)));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(found > 20, "{found} names: the files have more");
+    assert_eq!(
+        paths_of_documents("see docs/guide. https://a.example/docs/none (docs/README.md)"),
+        ["docs/guide", "docs/README.md"]
+    );
 }

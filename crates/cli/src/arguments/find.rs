@@ -39,7 +39,7 @@ Exit codes:
   4    no result: the generator was the limit, the time was too short, or a ratio is not known
   130  interrupted
 
-docs/find.md describes the method, the presets and the objectives.")]
+docs/guide/find.md describes the method, the presets and the objectives.")]
 pub(crate) struct FindArguments {
     /// Objective that must hold, for example `p99<5ms`; repeatable
     ///

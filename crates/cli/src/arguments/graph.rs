@@ -22,7 +22,7 @@ Examples:
   hoptax graph isotope topology.yaml > graph.yaml
   hoptax graph kubernetes manifests --entry frontend > graph.yaml
 
-docs/size.md describes the graph file, and what is measured.
+docs/guide/size.md describes the graph file, and what is measured.
 
 Exit codes:
   0    the graph, or what was measured

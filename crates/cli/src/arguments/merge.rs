@@ -36,8 +36,8 @@ Examples:
   hoptax export result.json --to otlp --send-to http://127.0.0.1:4318/v1/metrics
   hoptax export runs/quick-1/result.json --to parquet --table slices > slices.parquet
 
-docs/merge.md describes the formats, docs/smp.md that of Service Mesh Performance, and
-docs/tables.md the tables of studies.
+docs/reference/formats.md describes the formats, docs/reference/smp.md that of Service Mesh Performance, and
+docs/reference/tables.md the tables of studies.
 
 Exit codes:
   0    converted, and received if --send-to is given

@@ -14,7 +14,7 @@ Examples:
   hoptax prices --here --measured runs/quick-1/result.json
 
 With --here, every price states its origin: `measured here`, `carried` from the list, with an
-interval that includes the model's error, or `not carried`. docs/prices.md describes the model and
+interval that includes the model's error, or `not carried`. docs/guide/prices.md describes the model and
 its limits.
 
 Exit codes:

@@ -100,7 +100,7 @@ Examples:
   hoptax history max_rate --json history.json
 
 Runs are compared on one machine, by study, arm and load. A change is a lasting one, of at least
-three runs: a single spike is none. docs/store.md describes the method. The numbers have the
+three runs: a single spike is none. docs/guide/store.md describes the method. The numbers have the
 names of numbers.csv; `hoptax history list` prints those of the store.
 
 Exit codes:

@@ -17,7 +17,7 @@ Examples:
   hoptax scale runs/growth-1 --over connections
   hoptax scale runs/front-proxy-clones-1/result.json --over clones --json scale.json
 
-docs/scale.md describes the method and its limits.
+docs/guide/scale.md describes the method and its limits.
 
 Exit codes:
   0    at least one series of the study has a fit

@@ -19,7 +19,7 @@ Examples:
   hoptax size manifests --entry frontend --rate 500 --from runs/in-use-1
   hoptax size --check runs/prediction-1
 
-docs/size.md describes the graph file, the method and its limits.
+docs/guide/size.md describes the graph file, the method and its limits.
 
 Exit codes:
   0    the prediction, or the comparison

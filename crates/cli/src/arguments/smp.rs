@@ -12,7 +12,7 @@ Examples:
   hoptax smp meshmark runs/quick-1
 
 `hoptax export RESULT --to smp` writes results in the format of SMP, and `hoptax import smp FILE`
-reads them. docs/smp.md describes the fields, the formula of MeshMark and its defects.")]
+reads them. docs/reference/smp.md describes the fields, the formula of MeshMark and its defects.")]
 pub(crate) struct SmpArguments {
     #[command(subcommand)]
     pub(crate) action: SmpAction,

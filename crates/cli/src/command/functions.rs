@@ -13,7 +13,7 @@ use crate::exit::{Code, Failure};
 use crate::print;
 
 /// The study result behind the built-in price list.
-pub(super) const PRICE_LIST: &str = include_str!("../../../../docs/price-list/result.json");
+pub(super) const PRICE_LIST: &str = include_str!("../../../../docs/results/price-list/result.json");
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
@@ -108,7 +108,7 @@ fn price(id: &str) -> Result<String, Failure> {
         return Ok("\nno price is listed\n".to_owned());
     }
     let mut text = format!(
-        "\nlisted price (docs/price-list: Envoy {}, {}, {}), added to each request, as a share of plain proxying and in us:\n\n",
+        "\nlisted price (docs/results/price-list: Envoy {}, {}, {}), added to each request, as a share of plain proxying and in us:\n\n",
         list.environment.proxy_version.as_deref().unwrap_or("?"),
         list.environment.cpu_model,
         list.environment.started_at

@@ -271,7 +271,7 @@ fn a_file_does_not_aim_a_load_at_another_machine() {
 
 #[test]
 fn marks_are_printed_for_a_published_study() {
-    let list = root().join("docs/price-list");
+    let list = root().join("docs/results/price-list");
     let list = list.to_str().unwrap();
     let ran = run(["smp", "meshmark", list]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -17,7 +17,7 @@ fn a_graph_is_predicted_from_the_published_price_list() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.yaml");
     fs::write(&file, GRAPH).unwrap();
-    let list = root().join("docs/price-list");
+    let list = root().join("docs/results/price-list");
     let arguments = ["size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
     let ran = run(arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -43,7 +43,7 @@ fn prices_make_money_of_cores_and_memory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.yaml");
     fs::write(&file, GRAPH).unwrap();
-    let list = root().join("docs/price-list");
+    let list = root().join("docs/results/price-list");
     let arguments = ["size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
     let money = |prices: &[&str]| {
         let ran = run(arguments.into_iter().chain(prices.iter().copied()).chain(["--json", "-"]));
@@ -94,7 +94,7 @@ spec: {{selector: {{app: {name}}}}}
     };
     fs::write(manifests.join("front.yaml"), workload("front", "'http://back'")).unwrap();
     fs::write(manifests.join("more/back.yml"), workload("back", "")).unwrap();
-    let list = root().join("docs/price-list");
+    let list = root().join("docs/results/price-list");
     for (arguments, services) in [
         (["graph", "isotope", topology.to_str().unwrap()], 3),
         (["graph", "kubernetes", manifests.to_str().unwrap()], 2),
@@ -134,7 +134,7 @@ spec: {{selector: {{app: {name}}}}}
 fn what_is_wrong_with_graph_or_results_has_its_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.yaml");
-    let list = root().join("docs/price-list");
+    let list = root().join("docs/results/price-list");
     let size = |graph: &str| {
         fs::write(&file, graph).unwrap();
         run(["size", file.to_str().unwrap(), "--rate", "100", "--from", list.to_str().unwrap()])

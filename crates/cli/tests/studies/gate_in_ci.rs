@@ -91,7 +91,7 @@ fn the_action_summarises_the_gate_and_fails_with_it() {
 #[test]
 fn the_job_for_gitlab_reports_its_limits() {
     let folder = project();
-    let job = &yaml("docs/gate/gitlab-ci.yml")["gate"];
+    let job = &yaml("docs/guide/gitlab-ci.yml")["gate"];
     let script: Vec<&str> =
         job["script"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     // A change as large as this one ends the gate long before its 15 minutes.

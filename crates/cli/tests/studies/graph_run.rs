@@ -107,7 +107,7 @@ fn sockets(process_id: u32) -> usize {
 fn what_cannot_be_run_or_predicted_is_refused_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.yaml");
-    let list = root().join("docs/price-list");
+    let list = root().join("docs/results/price-list");
     let refused = |graph: &str, more: &[&str]| {
         fs::write(&file, graph).unwrap();
         let arguments = ["graph", "run", file.to_str().unwrap(), "--rate", "100"];

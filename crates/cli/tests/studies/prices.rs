@@ -34,7 +34,7 @@ fn the_built_in_list_is_printed_in_every_format() {
 
 #[test]
 fn a_list_carries_to_its_own_machine_unchanged() {
-    let list = root().join("docs/price-list/result.json");
+    let list = root().join("docs/results/price-list/result.json");
     let list = list.to_str().unwrap();
     let carried = prices(&["--here", "--list", list, "--measured", list, "--json", "-"]);
     let json = checked("prices", &carried.stdout);

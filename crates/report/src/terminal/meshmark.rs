@@ -28,7 +28,7 @@ pub fn meshmark(result: &MeshMarkResult, style: Style) -> String {
     for line in [
         "MeshMark: 100 times the mean share of CPU and memory that is left, with a weight of 0 % as the factor 1; `as printed` \
          multiplies by weights of +50 %. It has no interval. An idle proxy scores best, and what it does is in no term: \
-         docs/smp.md lists the defects.",
+         docs/reference/smp.md lists the defects.",
         &format!(
             "value for cost: requests for each second of CPU time that the arm adds to the one that it is compared with, \
              1,000,000 / (added us per request), with its interval of {:.0} %.",

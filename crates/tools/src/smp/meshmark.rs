@@ -2,7 +2,7 @@
 //!
 //! `MeshMark` is the mean over classes of resources of the mean over the resources of a class of efficiency times weight, with
 //! weights from -50 % to +50 %. The efficiency of a resource is the share of it that is left (<https://smp-spec.io/meshmark>).
-//! Neither classes nor weights are published; here, all resources are one class. docs/smp.md lists the defects of the formula.
+//! Neither classes nor weights are published; here, all resources are one class. docs/reference/smp.md lists the defects of the formula.
 //!
 //! Value for cost: requests handled per second of CPU time that an arm adds to the arm that it is compared with, under one load:
 //! `1,000,000 / (difference of CPU time per request, us)`. Its interval is that of the difference, inverted end by end, which
@@ -120,7 +120,7 @@ mod tests {
         let mut study = study();
         study.arms[1].loads[0].proxy_core_share = Some(0.0);
         let result = meshmark(&study).unwrap();
-        assert!(result.arms[1].mean > result.arms[0].mean, "the defect that docs/smp.md names");
+        assert!(result.arms[1].mean > result.arms[0].mean, "the defect that docs/reference/smp.md names");
     }
 
     #[test]
