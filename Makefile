@@ -101,11 +101,11 @@ collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs
 	tools/go-program collector
 
 .PHONY: collector-check
-collector-check: collector ## Have the collector read results of `hoptax export --to otlp`
+collector-check: collector ## Have the collector read results of `hoptax convert export --to otlp`
 	$(CARGO) test --package hoptax --test program -- --include-ignored collector::
 
 .PHONY: fortio-check
-fortio-check: $(TOOLS)/bin/fortio ## Have the report page of Fortio open a result of `hoptax export --to fortio`; needs Go
+fortio-check: $(TOOLS)/bin/fortio ## Have the report page of Fortio open a result of `hoptax convert export --to fortio`; needs Go
 	$(CARGO) test --package hoptax --test program -- --include-ignored fortio::
 
 $(TOOLS)/bin/fortio:
@@ -137,7 +137,7 @@ price-list: build ## Measure the price list in three sittings and write docs/res
 	tools/price-list
 
 .PHONY: crosscheck-tools
-crosscheck-tools: ## Install the load generators for `hoptax crosscheck`
+crosscheck-tools: ## Install the load generators for `hoptax trust crosscheck`
 	tools/crosscheck-tools
 
 .PHONY: fuzz

@@ -52,7 +52,7 @@ def processors():
 def origin(processor, *more):
     """Runs an origin with these arguments and yields its URL."""
     process = subprocess.Popen(
-        [HOPTAX, "origin", "--listen", "127.0.0.1:0", *more],
+        [HOPTAX, "lab", "origin", "--listen", "127.0.0.1:0", *more],
         stdout=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: os.sched_setaffinity(0, {processor}),

@@ -1,4 +1,4 @@
-// An OpenTelemetry Collector with the parts that the test of `hoptax export --to otlp` needs: it receives OTLP, prints it and
+// An OpenTelemetry Collector with the parts that the test of `hoptax convert export --to otlp` needs: it receives OTLP, prints it and
 // passes it on. Built by `make collector`.
 package main
 

@@ -1,33 +1,72 @@
 //! The commands, one file each; each has a `run` function from arguments to an exit code.
 
-pub(crate) mod calibrate;
-pub(crate) mod certs;
-pub(crate) mod checks;
-pub(crate) mod cleanup;
-pub(crate) mod compare;
-pub(crate) mod crosscheck;
-pub(crate) mod envoy;
-pub(crate) mod export;
-pub(crate) mod find;
-pub(crate) mod functions;
-pub(crate) mod gate;
-pub(crate) mod graph;
-pub(crate) mod history;
-pub(crate) mod import;
+mod calibrate;
+mod certs;
+mod checks;
+mod cleanup;
+mod compare;
+mod crosscheck;
+mod envoy;
+mod export;
+mod find;
+mod functions;
+mod gate;
+mod graph;
+mod history;
+mod import;
 mod judgement;
-pub(crate) mod load;
+mod load;
 mod load_file;
-pub(crate) mod log;
-pub(crate) mod merge;
+mod log;
+mod merge;
 mod never_halt;
-pub(crate) mod origin;
-pub(crate) mod parquet;
-pub(crate) mod price;
-pub(crate) mod prices;
-pub(crate) mod reference;
-pub(crate) mod runs;
-pub(crate) mod scale;
-pub(crate) mod size;
-pub(crate) mod smp;
-pub(crate) mod study;
-pub(crate) mod tune;
+mod origin;
+mod parquet;
+mod price;
+mod prices;
+mod reference;
+mod runs;
+mod scale;
+mod size;
+mod smp;
+mod study;
+mod tune;
+
+use crate::arguments::{Command, ConvertCommand, LabCommand, PredictCommand, TrustCommand};
+use crate::exit::{Code, Failure};
+
+/// Runs a command.
+///
+/// # Errors
+/// When it fails.
+pub(crate) fn run(command: Command) -> Result<Code, Failure> {
+    match command {
+        Command::Study(arguments) => study::run(&arguments),
+        Command::Price(arguments) => price::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Gate(arguments) => gate::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
+        Command::Find(arguments) => find::run(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
+        Command::Predict(PredictCommand::Prices(arguments)) => prices::run(&arguments),
+        Command::Predict(PredictCommand::Size(arguments)) => size::run(&arguments),
+        Command::Predict(PredictCommand::Scale(arguments)) => scale::run(&arguments),
+        Command::Runs(arguments) => runs::run(&arguments.action),
+        Command::Convert(ConvertCommand::Import(arguments)) => import::run(&arguments),
+        Command::Convert(ConvertCommand::Export(arguments)) => export::run(&arguments),
+        Command::Convert(ConvertCommand::Smp(arguments)) => smp::run(&arguments),
+        Command::Convert(ConvertCommand::Log(arguments)) => log::run(&arguments),
+        Command::Convert(ConvertCommand::ParquetToCsv) => parquet::run(),
+        Command::Lab(LabCommand::Origin(arguments)) => origin::run(&arguments),
+        Command::Lab(LabCommand::Certs(arguments)) => certs::run(&arguments),
+        Command::Lab(LabCommand::Envoy(arguments)) => envoy::run(&arguments),
+        Command::Lab(LabCommand::Graph(arguments)) => graph::run(&arguments),
+        Command::Trust(TrustCommand::Checks(arguments)) => checks::run(&arguments),
+        Command::Trust(TrustCommand::Calibrate(arguments)) => calibrate::run(&arguments),
+        Command::Trust(TrustCommand::Crosscheck(arguments)) => crosscheck::run(&arguments),
+        Command::Functions(arguments) => functions::run(&arguments),
+        Command::Schema(arguments) => reference::schema(&arguments),
+        Command::Completions(arguments) => reference::completions(&arguments),
+        Command::Man(arguments) => reference::man(&arguments),
+    }
+}

@@ -195,7 +195,7 @@ impl Planning<'_> {
         let file = self.file;
         let refusal = |protocol: Protocol| {
             format!(
-                "`hoptax graph run` sends HTTP/1.1 only, not `{}`: write `protocol: http1`",
+                "`hoptax lab graph run` sends HTTP/1.1 only, not `{}`: write `protocol: http1`",
                 protocol.as_str()
             )
         };

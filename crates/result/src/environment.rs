@@ -42,6 +42,6 @@ pub struct Environment {
     pub proxy_cpus: Vec<u32>,
     /// Processors that the generator and the origin were pinned to.
     pub generator_cpus: Vec<u32>,
-    /// The accuracy of the generator on this machine, as measured by `hoptax calibrate`; null if it was not calibrated.
+    /// The accuracy of the generator on this machine, as measured by `hoptax trust calibrate`; null if it was not calibrated.
     pub calibration: Option<Calibrated>,
 }

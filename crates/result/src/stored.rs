@@ -1,4 +1,4 @@
-//! What `hoptax runs` and `hoptax history` report of the store.
+//! What `hoptax runs` and `hoptax runs history` report of the store.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl RunsResult {
     pub const FORMAT: &str = "hoptax.runs/1";
 }
 
-/// The output of `hoptax history --json`: a number over all runs of the store.
+/// The output of `hoptax runs history --json`: a number over all runs of the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryResult {

@@ -171,10 +171,13 @@ fn without_code(page: &str) -> String {
     text
 }
 
-/// The targets of the links of a page, as they are written.
+/// The targets of the links and pictures of a page, as they are written.
 fn links(page: &str) -> Vec<&str> {
-    let target = |(start, _): (usize, &str)| page[start + 2..].split_once(')').map(|(target, _)| target);
-    page.match_indices("](").filter_map(target).collect()
+    let targets = |open: &'static str, close: char| {
+        let target = move |(start, _): (usize, &str)| page[start + open.len()..].split_once(close);
+        page.match_indices(open).filter_map(target).map(|(target, _)| target)
+    };
+    targets("](", ')').chain(targets("src=\"", '"')).collect()
 }
 
 /// The names under which the headings of a page can be linked.
@@ -225,12 +228,15 @@ fn every_link_between_files_leads_to_a_file_and_a_heading() {
 fn links_that_lead_nowhere_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
-    let text = "# Two words, `one` more\n[a](b.md) ![c](#two-words-one-more) [d](#none) [e](https://f.example/)\n```\n[g](h)\n```\n";
+    let text = "# Two words, `one` more\n[a](b.md) ![c](#two-words-one-more) [d](#none) [e](https://f.example/) <img src=\"i.png\">\n```\n[g](h)\n```\n";
     fs::write(&page, text).unwrap();
     let text = without_code(text);
     let faults: Vec<String> =
         links(&text).into_iter().filter_map(|target| fault_of_link(&page, target)).collect();
-    assert_eq!(faults, ["`b.md` leads to no file", "`#none` leads to no heading"]);
+    assert_eq!(
+        faults,
+        ["`b.md` leads to no file", "`#none` leads to no heading", "`i.png` leads to no file"]
+    );
 }
 
 /// The paths in a text that begin at `docs/` of this repository; those within addresses and longer paths are not.

@@ -1,4 +1,4 @@
-//! The servers behind the proxies as separate processes. The origin is this program, run as `hoptax origin`.
+//! The servers behind the proxies as separate processes. The origin is this program, run as `hoptax lab origin`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -77,7 +77,7 @@ pub struct OriginProcess {
 }
 
 impl OriginProcess {
-    /// Starts `program origin` with `more` arguments on `listen` and a port chosen by the kernel, and waits until it
+    /// Starts `program lab origin` with `more` arguments on `listen` and a port chosen by the kernel, and waits until it
     /// listens. Its log is truncated.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl OriginProcess {
         log: &Path,
         processors: &[u32],
     ) -> Result<Self, OriginError> {
-        let first = ["origin", "--listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
+        let first = ["lab", "origin", "--listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
         let arguments = first.into_iter().chain(more.iter().cloned()).collect();
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         // The address is read from the log, so the log must not contain that of an earlier start.

@@ -32,7 +32,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
                 "{target:.0} requests/s is {:.0} % of {ceiling:.0}/s, the highest calibrated rate that was sent on time",
                 share * 100.0
             ),
-            "use more --workers on more cores, or lower the rate; `hoptax calibrate` measures the ceiling again",
+            "use more --workers on more cores, or lower the rate; `hoptax trust calibrate` measures the ceiling again",
         )]
     },
     withhold: None,
@@ -53,7 +53,7 @@ fn no_ceiling(calibration: &Calibrated) -> Finding {
         Severity::Warn,
         Measured::count(0.0, 1.0, "rates on time"),
         format!("the calibration found no rate that the generator sends on time: {tried}"),
-        "stop other work on the machine or keep its processors from halting, then run `hoptax calibrate` again",
+        "stop other work on the machine or keep its processors from halting, then run `hoptax trust calibrate` again",
     )
 }
 

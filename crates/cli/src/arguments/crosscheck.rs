@@ -1,4 +1,4 @@
-//! Arguments of `hoptax crosscheck`, `import` and `tune`.
+//! Arguments of `hoptax trust crosscheck` and of `hoptax tune`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,9 +14,9 @@ compares their reports with the server's record. The server is hoptax's origin, 
 front of your server.
 
 Examples:
-  hoptax crosscheck                              all tools, origins with known response times
-  hoptax crosscheck --tools hoptax,wrk --closed  two tools, as fast as possible
-  hoptax crosscheck http://127.0.0.1:8080/       against your server, through a relay")]
+  hoptax trust crosscheck                              all tools, origins with known response times
+  hoptax trust crosscheck --tools hoptax,wrk --closed  two tools, as fast as possible
+  hoptax trust crosscheck http://127.0.0.1:8080/       against your server, through a relay")]
 pub(crate) struct CrosscheckArguments {
     /// Your server, `http://HOST:PORT/PATH` [default: origins with known response times]
     ///
@@ -50,35 +50,6 @@ pub(crate) struct CrosscheckArguments {
     /// Folder to search for the tools first
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) tools_dir: Option<PathBuf>,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  hoptax import fortio result.json
-  hoptax import hlog load.hlog --statistic response --json result.json
-  hoptax import smp result.yaml --json result.json      what `export --to smp` wrote, without loss
-
-A result holds what the file states and no more: what is missing is listed as a finding.
-
-Exit codes:
-  0    converted
-  2    not a file of this format, or one that contradicts itself")]
-pub(crate) struct ImportArguments {
-    /// Format: `smp` (Service Mesh Performance), `hgrm` and `hlog` (HdrHistogram), `openmetrics` (2.0), `otlp`, `csv` and `parquet` (a
-    /// table of bins), or a tool: fortio, wrk, wrk2, nighthawk (JSON, YAML, the form of Fortio and that of the console), k6, or any
-    /// other that `hoptax crosscheck` supports
-    pub(crate) format: String,
-    /// Output or result file of the tool; `-` is stdin
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
-    /// Read this one of several statistics: a tag of the intervals of `hlog`, a metric of `openmetrics` or `otlp`, `ARM under LOAD` of
-    /// `csv` or `parquet`, a name in the output of nighthawk
-    #[arg(long, value_name = "NAME")]
-    pub(crate) statistic: Option<String>,
     /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

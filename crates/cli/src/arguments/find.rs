@@ -85,7 +85,7 @@ pub(crate) struct FindArguments {
     pub(crate) arrivals: Arrivals,
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
     ///
-    /// Checks of the generator decide whether a trial counts. `hoptax checks --thresholds` lists names and defaults.
+    /// Checks of the generator decide whether a trial counts. `hoptax trust checks --thresholds` lists names and defaults.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold, help_heading = CHECKS)]
     pub(crate) thresholds: Vec<(String, f64)>,
     #[command(flatten)]

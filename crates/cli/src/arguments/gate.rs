@@ -81,7 +81,7 @@ pub(crate) struct GateArguments {
     pub(crate) never_halt: NeverHalt,
     /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
     ///
-    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed.
+    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,
     /// Write the outcome as JSON to a file; `-` is stdout

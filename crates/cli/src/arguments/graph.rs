@@ -1,4 +1,4 @@
-//! Arguments of `hoptax graph`.
+//! Arguments of `hoptax lab graph`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use super::values::{self, NeverHalt};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 `run` starts the services of a graph and an Envoy for each proxy on this machine, sends requests
-to its entry, and prints what the proxies use and add. With --from, the prediction of `hoptax
-size` is printed beside it, with its errors. Graphs that come with the program have names:
-chain, fan-out, one-after-another, functions, sidecar.
+to its entry, and prints what the proxies use and add. With --from, the prediction of
+`hoptax predict size` is printed beside it, with its errors. Graphs that come with the program
+have names: chain, fan-out, one-after-another, functions, sidecar.
 
 `isotope` and `kubernetes` print a graph file. Comments at its top say what was assumed and what
 a graph cannot express. What cannot be read is an error that lists all of it.
 
 Examples:
-  hoptax graph run chain --rate 1500 --from runs/graph-parts-1 --json chain.json
-  hoptax graph isotope topology.yaml > graph.yaml
-  hoptax graph kubernetes manifests --entry frontend > graph.yaml
+  hoptax lab graph run chain --rate 1500 --from runs/graph-parts-1 --json chain.json
+  hoptax lab graph isotope topology.yaml > graph.yaml
+  hoptax lab graph kubernetes manifests --entry frontend > graph.yaml
 
 docs/guide/size.md describes the graph file, and what is measured.
 

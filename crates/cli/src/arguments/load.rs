@@ -29,8 +29,8 @@ Exit codes:
   4    the result is void
   130  interrupted
 
-Checks decide whether the result is valid. They examine the load generator too (`hoptax checks`).
-docs/guide/load.md has more examples, and describes conditions, metrics, and early ends.")]
+Checks decide whether the result is valid. They examine the load generator too (`hoptax trust
+checks`). docs/guide/load.md has more examples, and describes conditions, metrics, and early ends.")]
 pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) traffic: TrafficArguments,
@@ -82,7 +82,7 @@ pub(crate) struct LoadArguments {
     pub(crate) max_error_share: f64,
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
     ///
-    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed with the verdict.
+    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed with the verdict.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold, help_heading = CHECKS)]
     pub(crate) thresholds: Vec<(String, f64)>,
     /// Additional percentiles beside p50, p90, p99 and p99.9: `95,99.99`
@@ -98,7 +98,7 @@ pub(crate) struct LoadArguments {
     /// Record kernel timestamps on one connection in sixteen: they show the time between generator and wire
     #[arg(long, conflicts_with = "unix_socket", help_heading = OUTPUT)]
     pub(crate) kernel_stamps: bool,
-    /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax log FILE` prints CSV
+    /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax convert log FILE` prints CSV
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
     /// Write the percentile distribution of response time to a file, in the text format of HdrHistogram

@@ -114,7 +114,7 @@ pub(crate) struct PriceArguments {
     pub(crate) never_halt: NeverHalt,
     /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
     ///
-    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed. --resume keeps the thresholds of the
+    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed. --resume keeps the thresholds of the
     /// study, unless it sets them.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,

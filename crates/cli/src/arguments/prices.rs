@@ -1,4 +1,4 @@
-//! Arguments of `hoptax prices`.
+//! Arguments of `hoptax predict prices`.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ use super::values;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax prices                       the built-in price list
-  hoptax prices --here                costs predicted for this machine from a few measurements
-  hoptax prices --here --measured runs/quick-1/result.json
+  hoptax predict prices                       the built-in price list
+  hoptax predict prices --here                costs predicted for this machine from a few measurements
+  hoptax predict prices --here --measured runs/quick-1/result.json
 
 With --here, every price states its origin: `measured here`, `carried` from the list, with an
 interval that includes the model's error, or `not carried`. docs/guide/prices.md describes the model and
@@ -38,7 +38,7 @@ pub(crate) struct PricesArguments {
     pub(crate) envoy: Option<String>,
     /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
     ///
-    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed.
+    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold, requires = "here", conflicts_with = "measured")]
     pub(crate) thresholds: Vec<(String, f64)>,
     /// Print Markdown

@@ -1,9 +1,10 @@
-//! Arguments of `hoptax runs` and `hoptax history`.
+//! Arguments of `hoptax runs`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::merge::MergeArguments;
 use super::values;
 
 #[derive(Debug, Args)]
@@ -24,9 +25,14 @@ Exit codes:
 pub(crate) struct RunsArguments {
     #[command(subcommand)]
     pub(crate) action: RunsAction,
+}
+
+/// The store of a command.
+#[derive(Debug, Args)]
+pub(crate) struct StoreChoice {
     /// Store to use
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, global = true)]
-    pub(crate) store: Option<PathBuf>,
+    #[arg(long = "store", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -45,6 +51,8 @@ pub(crate) enum RunsAction {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        store: StoreChoice,
     },
     /// Print the result of a run
     Show {
@@ -53,6 +61,8 @@ pub(crate) enum RunsAction {
         /// Print the JSON of the result, as it was stored
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        store: StoreChoice,
     },
     /// Label a run
     Label {
@@ -67,12 +77,16 @@ pub(crate) enum RunsAction {
         /// Remove the label from the run
         #[arg(long)]
         remove: bool,
+        #[command(flatten)]
+        store: StoreChoice,
     },
     /// Remove runs from the store; their folders stay
     Rm {
         /// Numbers or labels
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
+        #[command(flatten)]
+        store: StoreChoice,
     },
     /// Write the files of a run to a folder, as they were
     Export {
@@ -81,27 +95,37 @@ pub(crate) enum RunsAction {
         /// The folder; it must be empty or not exist
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         folder: PathBuf,
+        #[command(flatten)]
+        store: StoreChoice,
     },
     /// Put run folders, all run folders in a folder, or result files into the store
     Import {
         /// Folders, and results of `hoptax study` or `hoptax load --json`
         #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
+        #[command(flatten)]
+        store: StoreChoice,
     },
     /// Verify the store, and give the space of removed runs back
-    Gc,
+    Gc(StoreChoice),
+    /// Find changes of a number over all kept runs
+    History(HistoryArguments),
+    /// Add up the results of several runs of one load, such as those of generators on several machines
+    Merge(MergeArguments),
+    /// Remove files that killed studies left behind
+    Cleanup(CleanupArguments),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax history cost_cpu_us_per_request
-  hoptax history response_p99_us --study quick --arm jwt --load fixed-rate
-  hoptax history max_rate --json history.json
+  hoptax runs history cost_cpu_us_per_request
+  hoptax runs history response_p99_us --study quick --arm jwt --load fixed-rate
+  hoptax runs history max_rate --json history.json
 
 Runs are compared on one machine, by study, arm and load. A change is a lasting one, of at least
 three runs: a single spike is none. docs/guide/store.md describes the method. The numbers have the
-names of numbers.csv; `hoptax history list` prints those of the store.
+names of numbers.csv; `hoptax runs history list` prints those of the store.
 
 Exit codes:
   0    success, with or without changes
@@ -123,7 +147,19 @@ pub(crate) struct HistoryArguments {
     /// Write the series as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
-    /// Store to use
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) store: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreChoice,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax runs cleanup                 all studies in the folder `runs`
+  hoptax runs cleanup results/quick   one study
+
+Only files that functions wrote, such as access logs, are removed. Running studies are skipped.")]
+pub(crate) struct CleanupArguments {
+    /// Run folder, or the folder that contains run folders
+    #[arg(value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Arguments of `hoptax size`.
+//! Arguments of `hoptax predict size`.
 
 use std::path::PathBuf;
 
@@ -15,9 +15,9 @@ that names the arms to measure. With --check, compositions that a study measured
 with what its single functions predict.
 
 Examples:
-  hoptax size shop.yaml --rate 12000 --from runs/in-use-1 runs/grpc-1 --json size.json
-  hoptax size manifests --entry frontend --rate 500 --from runs/in-use-1
-  hoptax size --check runs/prediction-1
+  hoptax predict size shop.yaml --rate 12000 --from runs/in-use-1 runs/grpc-1 --json size.json
+  hoptax predict size manifests --entry frontend --rate 500 --from runs/in-use-1
+  hoptax predict size --check runs/prediction-1
 
 docs/guide/size.md describes the graph file, the method and its limits.
 
@@ -28,7 +28,7 @@ Exit codes:
 )]
 pub(crate) struct SizeArguments {
     /// Graph file: services with their proxies, and the calls between them; or a topology of isotope, or a folder with manifests of
-    /// Kubernetes, as `hoptax graph` reads them
+    /// Kubernetes, as `hoptax lab graph` reads them
     #[arg(value_name = "GRAPH", value_hint = ValueHint::AnyPath, requires = "rate", requires = "from")]
     pub(crate) graph: Option<PathBuf>,
     /// Service of a topology, or workload of a folder with manifests, that requests from outside arrive at

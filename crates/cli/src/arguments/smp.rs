@@ -1,4 +1,4 @@
-//! Arguments of `hoptax smp`.
+//! Arguments of `hoptax convert smp`.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,13 @@ use clap::{Args, Subcommand, ValueHint};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax smp run test.yaml --json result.json
-  hoptax smp run test.yaml --target shop.test:8080
-  hoptax smp meshmark runs/quick-1
+  hoptax convert smp run test.yaml --json result.json
+  hoptax convert smp run test.yaml --target shop.test:8080
+  hoptax convert smp meshmark runs/quick-1
 
-`hoptax export RESULT --to smp` writes results in the format of SMP, and `hoptax import smp FILE`
-reads them. docs/reference/smp.md describes the fields, the formula of MeshMark and its defects.")]
+`hoptax convert export RESULT --to smp` writes results in the format of SMP, and
+`hoptax convert import smp FILE` reads them. docs/reference/smp.md describes the fields, the
+formula of MeshMark and its defects.")]
 pub(crate) struct SmpArguments {
     #[command(subcommand)]
     pub(crate) action: SmpAction,

@@ -83,13 +83,13 @@ pub(crate) struct StudyArguments {
     pub(crate) never_halt: NeverHalt,
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
     ///
-    /// `hoptax checks --thresholds` lists names and defaults. A loosened threshold is printed with the verdict, and a
+    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed with the verdict, and a
     /// finding that depends on a threshold names it. --resume keeps the thresholds of the study, unless it sets them.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,
     /// Also measure the machine's speeds before the first round (about 12 s)
     ///
-    /// The result stores them. `hoptax prices` does not use them yet.
+    /// The result stores them. `hoptax predict prices` does not use them yet.
     #[arg(long, conflicts_with = "resume")]
     pub(crate) with_speeds: bool,
     /// Continue an interrupted, killed or finished study after the last complete round in its run folder

@@ -1,4 +1,4 @@
-//! `hoptax calibrate`: measures the errors of the load generator on this machine.
+//! `hoptax trust calibrate`: measures the errors of the load generator on this machine.
 
 use hoptax_calibrate::{CalibrateError, Options};
 use hoptax_host::processors::{self, Placement};

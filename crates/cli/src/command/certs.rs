@@ -1,4 +1,4 @@
-//! `hoptax certs`: creates a certificate authority and certificates for tests.
+//! `hoptax lab certs`: creates a certificate authority and certificates for tests.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! `hoptax checks`: lists and explains the validity checks and their thresholds.
+//! `hoptax trust checks`: lists and explains the validity checks and their thresholds.
 
 use hoptax_checks::{load, study, thresholds};
 use serde_json::json;
@@ -83,5 +83,5 @@ fn as_json(about: &About) -> serde_json::Value {
 
 fn unknown(id: &str, all: &[About]) -> Failure {
     let hint = hoptax_text::nearest::hint(id, all.iter().map(|about| about.id));
-    Failure::bad_input(format!("unknown check `{id}`{hint}\n`hoptax checks` lists them"))
+    Failure::bad_input(format!("unknown check `{id}`{hint}\n`hoptax trust checks` lists them"))
 }

@@ -1,4 +1,4 @@
-//! `hoptax crosscheck`: compares the reports of load generators with the server's record.
+//! `hoptax trust crosscheck`: compares the reports of load generators with the server's record.
 
 use std::env;
 use std::fs::Permissions;

@@ -1,4 +1,4 @@
-//! `hoptax envoy`: installs and lists Envoy releases.
+//! `hoptax lab envoy`: installs and lists Envoy releases.
 
 use hoptax_subject::envoy::release::{PINNED_VERSION, ReleaseError, Releases};
 
@@ -36,7 +36,7 @@ fn list(releases: &Releases, json: bool) -> Result<Code, Failure> {
     }
     if installed.is_empty() {
         print::note(&format!(
-            "no Envoy release is installed; `hoptax envoy install {PINNED_VERSION}` installs the default"
+            "no Envoy release is installed; `hoptax lab envoy install {PINNED_VERSION}` installs the default"
         ));
     }
     for (version, program) in installed {

@@ -1,4 +1,4 @@
-//! `hoptax export`: converts a result to the format of another tool, or a table of a study to Parquet.
+//! `hoptax convert export`: converts a result to the format of another tool, or a table of a study to Parquet.
 
 use std::fs;
 use std::time::Duration;
@@ -77,7 +77,8 @@ fn parquet(arguments: &ExportArguments, study: &StudyResult) -> Result<(), Failu
     let bytes = hoptax_report::parquet::bytes(&table).map_err(|error| {
         Failure::bad_input(format!("`{file}`: cannot convert the table `{name}`: {error}"))
     })?;
-    let instead = format!("redirect it, `hoptax export {file} --to parquet --table {name} > {name}.parquet`");
+    let instead =
+        format!("redirect it, `hoptax convert export {file} --to parquet --table {name} > {name}.parquet`");
     print::binary(&bytes, &instead)
 }
 
@@ -145,7 +146,7 @@ fn send(url: &str, text: &str) -> Result<(), Failure> {
     if !url.starts_with("http://") {
         return Err(Failure::bad_input(format!(
             "`--send-to {shown}`: only `http://` is supported; for another protocol, print the request and send it with a tool: \
-             `hoptax export FILE --to otlp | curl --json @- {shown}`"
+             `hoptax convert export FILE --to otlp | curl --json @- {shown}`"
         )));
     }
     let config =

@@ -87,7 +87,7 @@ fn described(function: &Function) -> Result<String, Failure> {
         let _ = writeln!(text, "request a body of {} bytes", body.len());
     }
     if function.asks_companion {
-        text += "calls   a companion: `hoptax origin`, started by the study\n";
+        text += "calls   a companion: `hoptax lab origin`, started by the study\n";
     }
     let proofs = function.proofs(&function.default_knobs()).map_err(Failure::environment)?;
     for proof in proofs {

@@ -1,4 +1,4 @@
-//! `hoptax graph`: runs graphs of `hoptax size`, and makes graph files from the files of other programs.
+//! `hoptax lab graph`: runs graphs of `hoptax predict size`, and makes graph files from the files of other programs.
 
 pub(super) mod file;
 mod run;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// The graph file, which `hoptax size` accepts.
+/// The graph file, which `hoptax predict size` accepts.
 fn checked(imported: &Imported) -> Result<String, Failure> {
     let text = imported.to_yaml();
     let problem =

@@ -1,4 +1,4 @@
-//! `hoptax history`: finds lasting changes of a number over all runs of the store.
+//! `hoptax runs history`: finds lasting changes of a number over all runs of the store.
 
 use hoptax_report::terminal;
 use hoptax_result::{HistoryChange, HistoryResult, HistorySeries};
@@ -18,7 +18,7 @@ const LIST: &str = "list";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
-    let path = store::path(arguments.store.as_deref())?;
+    let path = super::runs::path(&arguments.store)?;
     let names = store::with(&path, |store| store.numbers(), &print::say)?;
     if arguments.number == LIST {
         print::result(&names.join("\n"))?;
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
     if !names.contains(&arguments.number) {
         let hint = hint(&arguments.number, names.iter().map(String::as_str));
         return Err(Failure::bad_input(format!(
-            "no run in `{}` states the number `{}`{hint}; `hoptax history list` lists the numbers",
+            "no run in `{}` states the number `{}`{hint}; `hoptax runs history list` lists the numbers",
             path.display(),
             arguments.number
         )));
@@ -100,6 +100,8 @@ fn with_changes(series: Series) -> HistorySeries {
 mod tests {
     use hoptax_result::HistoryPoint;
 
+    use crate::arguments::StoreChoice;
+
     use super::*;
 
     fn series(load: &str, levels: &[(f64, usize)]) -> Series {
@@ -142,7 +144,7 @@ mod tests {
                 arm: None,
                 load: load.map(str::to_owned),
                 json: None,
-                store: None,
+                store: StoreChoice { file: None },
             };
             let all = all.iter().map(|load| series(load, &[(1.0, 1)])).collect();
             chosen(all, &arguments).into_iter().map(|series| series.load).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! `hoptax import`: converts the output of another load generator, or a result in another format, to a result.
+//! `hoptax convert import`: converts the output of another load generator, or a result in another format, to a result.
 
 use std::io::{self, Read};
 use std::path::Path;

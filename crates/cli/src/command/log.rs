@@ -1,4 +1,4 @@
-//! `hoptax log`: prints a raw log as CSV.
+//! `hoptax convert log`: prints a raw log as CSV.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Write};

@@ -1,4 +1,4 @@
-//! `hoptax merge`: adds up the results of several runs of one load.
+//! `hoptax runs merge`: adds up the results of several runs of one load.
 
 use hoptax_checks::judge_merged;
 use hoptax_load::merge::{Run, merge};

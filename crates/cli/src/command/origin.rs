@@ -1,4 +1,4 @@
-//! `hoptax origin`: runs the test server.
+//! `hoptax lab origin`: runs the test server.
 
 use std::fs;
 use std::path::{Path, PathBuf};

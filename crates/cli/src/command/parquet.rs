@@ -1,4 +1,4 @@
-//! Reads Parquet files for `hoptax import` in a process of its own: the library panics on damaged ones, and believes their sizes.
+//! Reads Parquet files for `hoptax convert import` in a process of its own: the library panics on damaged ones, and believes their sizes.
 
 use std::env;
 use std::fs::File;
@@ -13,7 +13,7 @@ use crate::exit::{Code, Failure};
 use crate::print;
 
 /// The hidden command of that process.
-const COMMAND: &str = "parquet-to-csv";
+const COMMAND: [&str; 2] = ["convert", "parquet-to-csv"];
 /// The most memory that it may use.
 const MOST_MEMORY_BYTES: u64 = 1 << 30;
 /// The longest that it may compute.
@@ -27,7 +27,7 @@ pub(super) fn csv(file: &Path) -> io::Result<Result<String, String>> {
     let input = if file == Path::new("-") { Stdio::inherit() } else { Stdio::from(File::open(file)?) };
     let mut process = Command::new(env::current_exe()?);
     // A panic is for developers of the library.
-    let output = process.arg(COMMAND).stdin(input).stderr(Stdio::null()).output()?;
+    let output = process.args(COMMAND).stdin(input).stderr(Stdio::null()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(match output.status.code() {
         Some(code) if code == Code::Success as i32 => Ok(text.into_owned()),

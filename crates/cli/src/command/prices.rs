@@ -1,4 +1,4 @@
-//! `hoptax prices`: prints the cost of functions, from a price list or predicted for this machine.
+//! `hoptax predict prices`: prints the cost of functions, from a price list or predicted for this machine.
 
 use hoptax_predict::prices::{carry, known, listed};
 use hoptax_report::{markdown, terminal};

@@ -1,4 +1,4 @@
-//! `hoptax runs`: lists, prints, labels, removes, exports and imports the runs of the store.
+//! `hoptax runs`: lists, prints, labels, removes, exports and imports the runs of the store, and what else is done with results.
 
 use std::path::{Path, PathBuf};
 
@@ -7,38 +7,39 @@ use hoptax_result::{LoadResult, RunKind, RunsResult, StoredRun};
 use hoptax_session::{results, store};
 use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
 
-use crate::arguments::{RunsAction, RunsArguments};
+use super::{cleanup, history, merge};
+use crate::arguments::{RunsAction, StoreChoice};
 use crate::exit::{Code, Failure};
 use crate::print;
 
 /// Runs the command.
-pub(crate) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
-    let path = store::path(arguments.store.as_deref())?;
-    match &arguments.action {
-        RunsAction::List { study, label, since, json } => {
+pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
+    match action {
+        RunsAction::List { study, label, since, json, store } => {
             let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
-            list(&path, &filter, *json)?;
+            list(&path(store)?, &filter, *json)?;
         }
-        RunsAction::Show { run, json } => show(&path, run, *json)?,
-        RunsAction::Label { run, label, only, remove } => {
-            self::label(&path, run, label, (*only, *remove))?;
+        RunsAction::Show { run, json, store } => show(&path(store)?, run, *json)?,
+        RunsAction::Label { run, label, only, remove, store } => {
+            self::label(&path(store)?, run, label, (*only, *remove))?;
         }
-        RunsAction::Rm { runs } => remove(&path, runs)?,
-        RunsAction::Export { run, folder } => export(&path, run, folder)?,
-        RunsAction::Import { paths } => import(&path, paths)?,
-        RunsAction::Gc => {
-            let compacted = store::with(&path, Store::compact, &print::say)?;
-            let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-            print::result(&format!(
-                "{}: {} contents verified, {:.1} MiB before, {:.1} MiB now",
-                path.display(),
-                compacted.verified,
-                mebibytes(compacted.before_bytes),
-                mebibytes(compacted.after_bytes)
-            ))?;
-        }
+        RunsAction::Rm { runs, store } => remove(&path(store)?, runs)?,
+        RunsAction::Export { run, folder, store } => export(&path(store)?, run, folder)?,
+        RunsAction::Import { paths, store } => import(&path(store)?, paths)?,
+        RunsAction::Gc(store) => collect(&path(store)?)?,
+        RunsAction::History(arguments) => return history::run(arguments),
+        RunsAction::Merge(arguments) => return merge::run(arguments),
+        RunsAction::Cleanup(arguments) => return cleanup::run(arguments),
     }
     Ok(Code::Success)
+}
+
+/// The file of a store.
+///
+/// # Errors
+/// When none is named and there is no home for the usual one.
+pub(super) fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
+    store::path(choice.file.as_deref())
 }
 
 fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
@@ -90,6 +91,18 @@ fn table(run: &StoredRun, text: &str) -> Result<String, Failure> {
             Ok(terminal::load(&result, print::style()))
         }
     }
+}
+
+fn collect(path: &Path) -> Result<(), Failure> {
+    let compacted = store::with(path, Store::compact, &print::say)?;
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    print::result(&format!(
+        "{}: {} contents verified, {:.1} MiB before, {:.1} MiB now",
+        path.display(),
+        compacted.verified,
+        mebibytes(compacted.before_bytes),
+        mebibytes(compacted.after_bytes)
+    ))
 }
 
 fn label(path: &Path, run: &str, label: &str, (only, remove): (bool, bool)) -> Result<(), Failure> {

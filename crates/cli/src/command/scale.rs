@@ -1,4 +1,4 @@
-//! `hoptax scale`: fits how the rate of a study's arms grows with a size.
+//! `hoptax predict scale`: fits how the rate of a study's arms grows with a size.
 
 use std::path::Path;
 

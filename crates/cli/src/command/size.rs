@@ -1,4 +1,4 @@
-//! `hoptax size`: predicts what the proxies of a service graph use, and checks such predictions.
+//! `hoptax predict size`: predicts what the proxies of a service graph use, and checks such predictions.
 
 use hoptax_predict::size::{Prices, graph};
 use hoptax_report::terminal;

@@ -1,4 +1,4 @@
-//! `hoptax smp`: sends the load of a test configuration of Service Mesh Performance, and prints its index `MeshMark`.
+//! `hoptax convert smp`: sends the load of a test configuration of Service Mesh Performance, and prints its index `MeshMark`.
 
 use std::net::IpAddr;
 use std::path::Path;

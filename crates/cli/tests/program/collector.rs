@@ -1,4 +1,4 @@
-//! `hoptax export --to otlp` against a real OpenTelemetry Collector: that of `make collector`. `make collector-check` builds it
+//! `hoptax convert export --to otlp` against a real OpenTelemetry Collector: that of `make collector`. `make collector-check` builds it
 //! and runs these tests.
 
 use std::collections::BTreeMap;
@@ -54,7 +54,15 @@ impl Collector {
     }
 
     fn send(&self, result: &str, path: &str) -> Ran {
-        run(["export", result, "--to", "otlp", "--send-to", &format!("http://{}{path}", self.address)])
+        run([
+            "convert",
+            "export",
+            result,
+            "--to",
+            "otlp",
+            "--send-to",
+            &format!("http://{}{path}", self.address),
+        ])
     }
 
     /// What it printed of what it received.
@@ -227,7 +235,8 @@ fn a_collector_reads_what_the_result_says() {
     let passed_on: Value = serde_json::from_str(&passed_on.join().unwrap().1).unwrap();
 
     // The collector drops fields that it does not know, so it knows each that was sent.
-    let exported: Value = serde_json::from_str(&run(["export", &file, "--to", "otlp"]).stdout).unwrap();
+    let exported: Value =
+        serde_json::from_str(&run(["convert", "export", &file, "--to", "otlp"]).stdout).unwrap();
     assert_eq!(plain(&passed_on), plain(&exported));
     let printed = collector.printed();
     assert_eq!(differences(&result, &passed_on, &printed), Vec::<String>::new(), "{printed}");
@@ -235,8 +244,16 @@ fn a_collector_reads_what_the_result_says() {
     // What a collector wrote is read as well.
     let written = folder.path().join("collected.json").display().to_string();
     fs::write(&written, passed_on.to_string()).unwrap();
-    let imported =
-        run(["import", "otlp", &written, "--statistic", "hoptax.load.service_time", "--json", "-"]);
+    let imported = run([
+        "convert",
+        "import",
+        "otlp",
+        &written,
+        "--statistic",
+        "hoptax.load.service_time",
+        "--json",
+        "-",
+    ]);
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
     let imported = checked("load", &imported.stdout);
     assert_eq!(imported["book"]["answered"], result["book"]["answered"]);

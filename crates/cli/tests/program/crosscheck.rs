@@ -1,4 +1,4 @@
-//! `hoptax crosscheck`, `import` and `tune`, with hoptax alone or with fake tools.
+//! `hoptax trust crosscheck`, `import` and `tune`, with hoptax alone or with fake tools.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +9,7 @@ use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, run, wait_
 #[test]
 fn a_crosscheck_of_hoptax_alone_agrees_with_the_server() {
     let ran = run([
+        "trust",
         "crosscheck",
         "--tools",
         "hoptax",
@@ -46,6 +47,7 @@ fn a_crosscheck_of_hoptax_alone_agrees_with_the_server() {
 fn a_given_server_is_observed_through_a_relay() {
     let (_origin, url) = origin(&["--default", "delay=2ms"]);
     let ran = run([
+        "trust",
         "crosscheck",
         "--tools",
         "hoptax",
@@ -77,7 +79,7 @@ fn a_second_ctrl_c_kills_a_tool_that_ignores_the_first_and_removes_the_folder() 
     fs::write(&wrk, script).unwrap();
     fs::set_permissions(&wrk, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = hoptax();
-    command.args(["crosscheck", "--tools", "wrk", "--closed", "-s", "600", "--scenarios", "plain"]);
+    command.args(["trust", "crosscheck", "--tools", "wrk", "--closed", "-s", "600", "--scenarios", "plain"]);
     command.arg("--tools-dir").arg(tools.path()).env("TMPDIR", temporary.path());
     let mut running = Guarded(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let mut ids: Vec<u32> = Vec::new();
@@ -107,7 +109,7 @@ fn invalid_arguments_of_a_crosscheck_are_rejected() {
         (vec!["https://127.0.0.1/"], 2, "only `http://`"),
         (vec!["http://127.0.0.1:x/"], 2, "not a URL"),
     ] {
-        let ran = ran(hoptax().arg("crosscheck").args(&flags).env("PATH", "/nonexistent"));
+        let ran = ran(hoptax().args(["trust", "crosscheck"]).args(&flags).env("PATH", "/nonexistent"));
         assert_eq!(ran.code, Some(code), "{flags:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(expected), "{flags:?}: {}", ran.stderr);
     }
@@ -120,14 +122,14 @@ fn an_imported_result_states_what_the_tool_does_not_report() {
     let output = "Running 2s test\n    Latency     1.01ms   13.51us   1.52ms   86.68%\n     50%    1.01ms\n     99%    1.05ms\n\
                 \n  31456 requests in 2.00s, 4.56MB read\nRequests/sec:  15725.63\n";
     fs::write(&file, output).unwrap();
-    let imported = run(["import", "wrk", file.to_str().unwrap(), "--json", "-"]);
+    let imported = run(["convert", "import", "wrk", file.to_str().unwrap(), "--json", "-"]);
     let result = checked("load", &imported.stdout);
     assert_eq!((&result["verdict"], &result["imported"]["tool"]), (&"caution".into(), &"wrk".into()));
     assert_eq!(result["latency"]["service"]["p99_us"], 1_050.0);
     assert!(result["latency"]["response"]["p99_us"].is_null());
-    let wrong = run(["import", "fortio", file.to_str().unwrap()]);
+    let wrong = run(["convert", "import", "fortio", file.to_str().unwrap()]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("not output of fortio"), "{}", wrong.stderr);
-    assert_eq!(run(["import", "wrok", "x"]).code, Some(2));
+    assert_eq!(run(["convert", "import", "wrok", "x"]).code, Some(2));
 }
 
 #[test]

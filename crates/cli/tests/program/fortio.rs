@@ -1,4 +1,4 @@
-//! `hoptax export --to fortio` in the report page of Fortio 1.66. `make fortio-check` installs Fortio and runs this test.
+//! `hoptax convert export --to fortio` in the report page of Fortio 1.66. `make fortio-check` installs Fortio and runs this test.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ fn the_report_page_of_fortio_lists_a_result_and_serves_it_to_its_chart() {
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
-    let exported = run(["export", &file, "--to", "fortio"]).stdout;
+    let exported = run(["convert", "export", &file, "--to", "fortio"]).stdout;
     fs::write(data.join("ours.json"), &exported).unwrap();
     let log = folder.path().join("log");
     let fortio = Command::new(program)

@@ -304,7 +304,7 @@ fn the_origin_says_that_it_serves_http3_on_udp() {
     let (cert, key) = (lab.file("server.pem"), lab.file("server.key"));
     let said = |more: &[&str]| {
         let mut command = hoptax();
-        command.args(["origin", "--listen", "127.0.0.1:0", "--cert", &cert, "--key", &key]).args(more);
+        command.args(["lab", "origin", "--listen", "127.0.0.1:0", "--cert", &cert, "--key", &key]).args(more);
         let mut child = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
         let (mut address, mut note) = (String::new(), String::new());
         BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
@@ -327,7 +327,7 @@ fn a_udp_port_in_use_stops_an_origin_only_if_it_serves_http3() {
     drop(free);
     let (cert, key) = (lab.file("server.pem"), lab.file("server.key"));
     let secured = ["--listen", &listen, "--cert", &cert, "--key", &key];
-    let ran = run(["origin"].into_iter().chain(secured));
+    let ran = run(["lab", "origin"].into_iter().chain(secured));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{}", ran.stderr);
     assert!(
         ran.stderr.contains(&format!("cannot listen on UDP {listen} for HTTP/3"))

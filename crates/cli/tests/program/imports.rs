@@ -1,4 +1,4 @@
-//! `hoptax import` of outputs in which most requests failed, or that do not tell: what is printed, written, exported and stored of them.
+//! `hoptax convert import` of outputs in which most requests failed, or that do not tell: what is printed, written, exported and stored of them.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn failures(file: &str) -> String {
 
 #[test]
 fn a_different_length_is_no_failure() {
-    let ran = run(["import", "ab", &failures("ab-2.4-non-2xx.txt")]);
+    let ran = run(["convert", "import", "ab", &failures("ab-2.4-non-2xx.txt")]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
         ran.stdout.contains("rate       answered 7,940/s\nrequests   19,850 answered, 150 failed\n"),
@@ -25,7 +25,7 @@ fn a_different_length_is_no_failure() {
 #[test]
 fn overlapping_counters_are_ranges_in_all_outputs() {
     let file = failures("wrk-4-statuses.txt");
-    let ran = run(["import", "wrk", &file]);
+    let ran = run(["convert", "import", "wrk", &file]);
     assert!(
         ran.stdout.contains(
             "rate       answered 9 to 10/s\nrequests   88 to 100 answered, 4,940 to 4,952 failed\n"
@@ -35,7 +35,7 @@ fn overlapping_counters_are_ranges_in_all_outputs() {
     );
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("result.json").display().to_string();
-    assert_eq!(run(["import", "wrk", &file, "--json", &json]).code, Some(0));
+    assert_eq!(run(["convert", "import", "wrk", &file, "--json", &json]).code, Some(0));
     let result = checked("load", &fs::read_to_string(&json).unwrap());
     assert_eq!(
         (&result["imported"]["answered"]["at_least"], &result["imported"]["answered"]["at_most"]),
@@ -52,14 +52,16 @@ fn overlapping_counters_are_ranges_in_all_outputs() {
         assert_eq!(result.pointer(pointer), Some(&Value::Null), "{pointer}");
     }
     // What is not known is in no export as 0.
-    let exported: Value = serde_json::from_str(&run(["export", &json, "--to", "k6"]).stdout).unwrap();
+    let exported: Value =
+        serde_json::from_str(&run(["convert", "export", &json, "--to", "k6"]).stdout).unwrap();
     assert!(exported["metrics"].get("http_reqs").is_none(), "{exported}");
-    let exported: Value = serde_json::from_str(&run(["export", &json, "--to", "nighthawk"]).stdout).unwrap();
+    let exported: Value =
+        serde_json::from_str(&run(["convert", "export", &json, "--to", "nighthawk"]).stdout).unwrap();
     assert_eq!(exported["results"][0]["counters"], Value::Null);
     let store = folder.path().join("store.db").display().to_string();
     let stored = run(["runs", "import", &json, "--store", &store]);
     assert_eq!(stored.code, Some(0), "{}", stored.stderr);
-    let merged = run(["merge", &json, &json]);
+    let merged = run(["runs", "merge", &json, &json]);
     assert!(merged.code == Some(2) && merged.stderr.contains("was imported from wrk"), "{}", merged.stderr);
 }
 
@@ -68,7 +70,7 @@ fn what_a_file_does_not_state_is_printed_as_not_known() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times.hgrm").display().to_string();
     fs::write(&file, "0.1 0.5 1\n1.0 1.0 2\n").unwrap();
-    let ran = run(["import", "hgrm", &file]);
+    let ran = run(["convert", "import", "hgrm", &file]);
     assert!(ran.stdout.contains("a load that is not known\n"), "{}", ran.stdout);
     assert!(
         ran.stdout.contains("rate       not known\nrequests   0 to 2 answered, failed not known\n"),
@@ -83,7 +85,7 @@ fn two_runs_in_one_text_are_refused_with_their_lines() {
     let file = folder.path().join("wrk.txt").display().to_string();
     let one = fs::read_to_string(failures("wrk-4-statuses.txt")).unwrap();
     fs::write(&file, format!("$ wrk a\n{one}$ wrk b\n{one}")).unwrap();
-    let ran = run(["import", "wrk", &file]);
+    let ran = run(["convert", "import", "wrk", &file]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("it has 2 runs, which begin in lines 2 and 18: keep one"), "{}", ran.stderr);
 }
@@ -95,8 +97,8 @@ fn a_text_in_utf_16_is_refused_with_what_to_do() {
     let text = fs::read_to_string(failures("wrk-4-statuses.txt")).unwrap();
     let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     fs::write(&file, [&[0xff, 0xfe], utf16.as_slice()].concat()).unwrap();
-    for arguments in [["import", "wrk", &file], ["price", &file, "--dry-run"]] {
-        let refused = run(arguments);
+    for arguments in [&["convert", "import", "wrk", &file][..], &["price", &file, "--dry-run"]] {
+        let refused = run(arguments.iter().copied());
         let is_named =
             refused.stderr.contains("it is in UTF-16") && refused.stderr.contains("iconv -f UTF-16 -t UTF-8");
         assert!(refused.code == Some(2) && is_named, "{}", refused.stderr);

@@ -1,4 +1,4 @@
-//! `hoptax smp`, `hoptax export` and `hoptax import` in the formats of other tools, as run by users and scripts.
+//! `hoptax convert smp`, `hoptax convert export` and `hoptax convert import` in the formats of other tools, as run by users and scripts.
 
 use std::fs;
 use std::process::Command;
@@ -25,18 +25,18 @@ fn load() -> (tempfile::TempDir, String, Value) {
 #[test]
 fn a_load_returns_from_smp_as_it_was_and_changes_are_noticed() {
     let (folder, file, result) = load();
-    let smp = run(["export", &file, "--to", "smp"]);
+    let smp = run(["convert", "export", &file, "--to", "smp"]);
     assert_eq!(smp.code, Some(0), "{}", smp.stderr);
     let mut document: Value = serde_json::from_str(&smp.stdout).unwrap();
     assert_eq!(document["test"]["clients"][0]["connections"], 2);
     assert_eq!(document["result"]["actual_qps"], result["rate"]["achieved"]);
     let kept = folder.path().join("smp.json").display().to_string();
     fs::write(&kept, &smp.stdout).unwrap();
-    let again = run(["import", "smp", &kept, "--json", "-"]);
+    let again = run(["convert", "import", "smp", &kept, "--json", "-"]);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), result);
     document["result"]["latencies_ms"]["p50"] = json!(0.001);
     fs::write(&kept, document.to_string()).unwrap();
-    let changed = run(["import", "smp", &kept]);
+    let changed = run(["convert", "import", "smp", &kept]);
     assert!(
         changed.code == Some(2) && changed.stderr.contains("was changed after the export"),
         "{}",
@@ -48,13 +48,13 @@ fn a_load_returns_from_smp_as_it_was_and_changes_are_noticed() {
 fn a_distribution_returns_from_hgrm() {
     let (folder, file, result) = load();
     let kept = folder.path().join("load.hgrm").display().to_string();
-    fs::write(&kept, run(["export", &file, "--to", "hgrm"]).stdout).unwrap();
-    let read = checked("load", &run(["import", "hgrm", &kept, "--json", "-"]).stdout);
+    fs::write(&kept, run(["convert", "export", &file, "--to", "hgrm"]).stdout).unwrap();
+    let read = checked("load", &run(["convert", "import", "hgrm", &kept, "--json", "-"]).stdout);
     assert_eq!(read["book"]["answered"], result["book"]["answered"]);
     let us = |of: &Value| of["p50_us"].as_f64().unwrap();
     let (read, was) = (us(&read["latency"]["service"]), us(&result["latency"]["response"]));
     assert!((read - was).abs() <= 1.0 + 0.01 * was, "{read} {was}");
-    let unknown = run(["import", "hdr", &kept]);
+    let unknown = run(["convert", "import", "hdr", &kept]);
     assert!(
         unknown.code == Some(2)
             && unknown.stderr.contains("supported are smp, hgrm, hlog, openmetrics, otlp,"),
@@ -83,7 +83,7 @@ fn intervals_return_from_hlog_as_one_distribution() {
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     for series in ["response", "service"] {
-        let read = run(["import", "hlog", &log, "--statistic", series, "--json", "-"]);
+        let read = run(["convert", "import", "hlog", &log, "--statistic", series, "--json", "-"]);
         let read = checked("load", &read.stdout);
         assert_eq!(read["book"]["answered"], 400);
         let us = |of: &Value| of["p50_us"].as_f64().unwrap();
@@ -92,15 +92,19 @@ fn intervals_return_from_hlog_as_one_distribution() {
         states_no_far_tail(&read);
     }
     let whole = path("whole.hlog");
-    fs::write(&whole, run(["export", &file, "--to", "hlog"]).stdout).unwrap();
-    let read =
-        checked("load", &run(["import", "hlog", &whole, "--statistic", "response", "--json", "-"]).stdout);
+    fs::write(&whole, run(["convert", "export", &file, "--to", "hlog"]).stdout).unwrap();
+    let read = checked(
+        "load",
+        &run(["convert", "import", "hlog", &whole, "--statistic", "response", "--json", "-"]).stdout,
+    );
     assert_eq!(read["book"]["answered"], 400);
     states_no_far_tail(&read);
     let void = path("void.hlog");
     fs::write(&void, fs::read_to_string(&whole).unwrap() + "# verdict: void\n").unwrap();
-    let read =
-        checked("load", &run(["import", "hlog", &void, "--statistic", "service", "--json", "-"]).stdout);
+    let read = checked(
+        "load",
+        &run(["convert", "import", "hlog", &void, "--statistic", "service", "--json", "-"]).stdout,
+    );
     let service = &read["latency"]["service"];
     assert!(
         read["verdict"] == "void" && service["p50_us"].is_null() && service["max_us"].is_null(),
@@ -108,8 +112,8 @@ fn intervals_return_from_hlog_as_one_distribution() {
     );
     for format in ["nighthawk", "k6"] {
         let exported = path(format);
-        fs::write(&exported, run(["export", &file, "--to", format]).stdout).unwrap();
-        let read = checked("load", &run(["import", format, &exported, "--json", "-"]).stdout);
+        fs::write(&exported, run(["convert", "export", &file, "--to", format]).stdout).unwrap();
+        let read = checked("load", &run(["convert", "import", format, &exported, "--json", "-"]).stdout);
         let us = |of: &Value| of["latency"]["service"]["p50_us"].as_f64().unwrap();
         assert!((us(&read) / us(&result) - 1.0).abs() < 1e-3, "{format}: {read}");
     }
@@ -117,19 +121,21 @@ fn intervals_return_from_hlog_as_one_distribution() {
         [("openmetrics", "hoptax_load_response_seconds"), ("otlp", "hoptax.load.response_time")]
     {
         let exported = path(format);
-        fs::write(&exported, run(["export", &file, "--to", format]).stdout).unwrap();
-        let read =
-            checked("load", &run(["import", format, &exported, "--statistic", metric, "--json", "-"]).stdout);
+        fs::write(&exported, run(["convert", "export", &file, "--to", format]).stdout).unwrap();
+        let read = checked(
+            "load",
+            &run(["convert", "import", format, &exported, "--statistic", metric, "--json", "-"]).stdout,
+        );
         assert_eq!(read["book"]["answered"], 400, "{format}");
         states_no_far_tail(&read);
     }
-    let refused = run(["import", "hlog", &log]);
+    let refused = run(["convert", "import", "hlog", &log]);
     assert!(
         refused.code == Some(2) && refused.stderr.contains("`response` and `service`"),
         "{}",
         refused.stderr
     );
-    let refused = run(["import", "hgrm", &log, "--statistic", "service"]);
+    let refused = run(["convert", "import", "hgrm", &log, "--statistic", "service"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("`hgrm` holds one"), "{}", refused.stderr);
 }
 
@@ -153,7 +159,7 @@ fn a_histogram_that_states_more_bytes_than_it_has_does_not_take_them_from_memory
 #[test]
 fn a_receiver_gets_the_metrics_or_its_refusal_is_an_error() {
     let (_folder, file, result) = load();
-    let send = |url: &str| run(["export", &file, "--to", "otlp", "--send-to", url]);
+    let send = |url: &str| run(["convert", "export", &file, "--to", "otlp", "--send-to", url]);
     let (url, received) = receiver("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
     let sent = send(&url);
     assert_eq!(sent.code, Some(0), "{}", sent.stderr);
@@ -163,7 +169,7 @@ fn a_receiver_gets_the_metrics_or_its_refusal_is_an_error() {
         head.starts_with("post /v1/metrics http/1.1") && head.contains("content-type: application/json"),
         "{head}"
     );
-    let printed = run(["export", &file, "--to", "otlp"]).stdout;
+    let printed = run(["convert", "export", &file, "--to", "otlp"]).stdout;
     assert_eq!(body, printed);
     let request: Value = serde_json::from_str(&body).unwrap();
     let metrics = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
@@ -196,7 +202,10 @@ fn a_receiver_gets_the_metrics_or_its_refusal_is_an_error() {
     // Nothing listens on port 1.
     assert_eq!(send("http://127.0.0.1:1/v1/metrics").code, Some(3));
     assert_eq!(send("https://127.0.0.1:1/v1/metrics").code, Some(2));
-    assert_eq!(run(["export", &file, "--to", "smp", "--send-to", "http://127.0.0.1:1/"]).code, Some(2));
+    assert_eq!(
+        run(["convert", "export", &file, "--to", "smp", "--send-to", "http://127.0.0.1:1/"]).code,
+        Some(2)
+    );
 }
 
 #[test]
@@ -212,7 +221,7 @@ fn a_test_configuration_of_smp_is_run() {
          endpoint_urls: [\"{url}/a\", \"{url}/b\"]\n  duration: 0.3s\nmesh: {{type: 3}}\n"
     );
     fs::write(&file, config).unwrap();
-    let ran = run(["smp", "run", &file, "--json", &json]);
+    let ran = run(["convert", "smp", "run", &file, "--json", &json]);
     // A machine that stalls for long makes the result void.
     assert!([Some(0), Some(4)].contains(&ran.code), "{}", ran.stderr);
     for words in [
@@ -232,8 +241,8 @@ fn a_test_configuration_of_smp_is_run() {
     assert_eq!((&plan["duration_s"], &result["rate"]["target"]), (&json!(0.3), &json!(50.0)));
 
     // What hoptax exports can be run, too.
-    fs::write(&file, run(["export", &json, "--to", "smp"]).stdout).unwrap();
-    let again = run(["smp", "run", &file]);
+    fs::write(&file, run(["convert", "export", &json, "--to", "smp"]).stdout).unwrap();
+    let again = run(["convert", "smp", "run", &file]);
     assert!([Some(0), Some(4)].contains(&again.code), "{}", again.stderr);
 }
 
@@ -247,20 +256,20 @@ fn a_file_does_not_aim_a_load_at_another_machine() {
     };
     // The names do not exist; a load to them would fail in another way.
     write(&["http://127.0.0.1:1/", "http://a.invalid:81/x", "http://127.0.0.1@b.invalid/"]);
-    let refused = run(["smp", "run", &file]);
+    let refused = run(["convert", "smp", "run", &file]);
     assert_eq!(refused.code, Some(2));
     for words in ["`--target a.invalid:81`", "`--target b.invalid:80`"] {
         assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
     }
     assert!(!refused.stderr.contains("client 1:"), "no load began: {}", refused.stderr);
-    let allowed = run(["smp", "run", &file, "--client", "2", "--target", "a.invalid:81"]);
+    let allowed = run(["convert", "smp", "run", &file, "--client", "2", "--target", "a.invalid:81"]);
     assert!(allowed.code != Some(0) && !allowed.stderr.contains("--target"), "{}", allowed.stderr);
     assert!(allowed.stderr.contains("client 2: 1 requests/s"), "{}", allowed.stderr);
-    let several = run(["smp", "run", &file, "--json", "-"]);
+    let several = run(["convert", "smp", "run", &file, "--json", "-"]);
     assert!(several.code == Some(2) && several.stderr.contains("`--client 1`"), "{}", several.stderr);
-    assert!(run(["smp", "run", &file, "--client", "4"]).stderr.contains("there is no client 4"));
+    assert!(run(["convert", "smp", "run", &file, "--client", "4"]).stderr.contains("there is no client 4"));
     fs::write(&file, "{\"test\": {\"clients\": [{\"rps\": \"x\", \"protocol\": 7}]}}").unwrap();
-    let bad = run(["smp", "run", &file]);
+    let bad = run(["convert", "smp", "run", &file]);
     assert_eq!(bad.code, Some(2));
     assert!(
         bad.stderr.contains("test.clients[0].rps") && bad.stderr.contains("test.clients[0].protocol"),
@@ -273,17 +282,17 @@ fn a_file_does_not_aim_a_load_at_another_machine() {
 fn marks_are_printed_for_a_published_study() {
     let list = root().join("docs/results/price-list");
     let list = list.to_str().unwrap();
-    let ran = run(["smp", "meshmark", list]);
+    let ran = run(["convert", "smp", "meshmark", list]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("MeshMark") && ran.stdout.contains("value for cost"), "{}", ran.stdout);
-    let marks = checked("meshmark", &run(["smp", "meshmark", list, "--json", "-"]).stdout);
+    let marks = checked("meshmark", &run(["convert", "smp", "meshmark", list, "--json", "-"]).stdout);
     let arms = marks["arms"].as_array().unwrap();
     let jwt = arms.iter().find(|one| one["arm"] == "jwt").unwrap();
     let value = &jwt["value_for_cost"];
     let of = |name: &str| value[name].as_f64().unwrap();
     assert!(of("low") < of("estimate") && of("estimate") < of("high"), "{value}");
     assert!(arms.iter().all(|one| one["arm"] != "direct"), "without a proxy there is no cost of one");
-    assert_eq!(run(["smp", "meshmark", "/nonexistent"]).code, Some(2));
+    assert_eq!(run(["convert", "smp", "meshmark", "/nonexistent"]).code, Some(2));
 }
 
 /// A table of bins in a Parquet file.
@@ -301,10 +310,10 @@ fn a_distribution_returns_from_parquet() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("histograms.parquet").display().to_string();
     fs::write(&file, bins()).unwrap();
-    let read = checked("load", &run(["import", "parquet", &file, "--json", "-"]).stdout);
+    let read = checked("load", &run(["convert", "import", "parquet", &file, "--json", "-"]).stdout);
     assert_eq!(read["book"]["answered"], 4);
     assert_eq!(read["imported"]["ranges"][0]["high_us"], json!(100.0));
-    let missing = run(["import", "parquet", "nowhere.parquet"]);
+    let missing = run(["convert", "import", "parquet", "nowhere.parquet"]);
     assert!(
         missing.code == Some(2) && missing.stderr.contains("cannot read `nowhere.parquet`"),
         "{}",
@@ -323,7 +332,7 @@ fn damaged_parquet_ends_with_an_error_and_not_a_panic() {
         let mut damaged = whole.clone();
         damaged[place] ^= 0x7f;
         fs::write(&file, damaged).unwrap();
-        let ran = run(["import", "parquet", &file]);
+        let ran = run(["convert", "import", "parquet", &file]);
         let is_clean =
             ran.code == Some(0) || ran.code == Some(2) && ran.stderr.contains("is not output of parquet");
         assert!(is_clean && !ran.stderr.contains("panicked"), "byte {place}: {:?}, {}", ran.code, ran.stderr);
@@ -334,6 +343,6 @@ fn damaged_parquet_ends_with_an_error_and_not_a_panic() {
 
 #[test]
 fn a_file_without_end_does_not_take_all_memory() {
-    let ran = run(["import", "parquet", "/dev/zero"]);
+    let ran = run(["convert", "import", "parquet", "/dev/zero"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("memory"), "{:?}, {}", ran.code, ran.stderr);
 }

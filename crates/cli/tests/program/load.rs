@@ -1,4 +1,4 @@
-//! `hoptax load` and `hoptax origin`, as run by users and scripts.
+//! `hoptax load` and `hoptax lab origin`, as run by users and scripts.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -161,7 +161,7 @@ fn the_csv_of_the_log_has_every_request() {
         "-",
     ];
     let result = checked("load", &run(["load"].into_iter().chain(flags).chain([url.as_str()])).stdout);
-    let csv = run(["log", log]).stdout;
+    let csv = run(["convert", "log", log]).stdout;
     let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
     assert!(csv.starts_with("intended_ns,offered_ns,started_ns,"));
     let count = |wanted: &dyn Fn(&str) -> bool| rows.iter().filter(|row| wanted(row[9])).count() as u64;
@@ -184,7 +184,7 @@ fn the_csv_of_the_log_has_every_request() {
     assert!(printed_us.is_some() || result["verdict"] == "void");
     let differs = |printed_us: f64| (printed_us / exact_us - 1.0).abs() > 0.001;
     assert!(!printed_us.is_some_and(differs), "{printed_us:?} {exact_us}");
-    assert_eq!(run(["log", "/dev/null"]).code, Some(2));
+    assert_eq!(run(["convert", "log", "/dev/null"]).code, Some(2));
 }
 
 #[test]
@@ -392,10 +392,10 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
 fn the_origin_reports_that_its_port_is_in_use_and_ends_on_a_signal() {
     let (mut first, url) = origin(&[]);
     let address = url.strip_prefix("http://").unwrap();
-    let second = ran(hoptax().args(["origin", "--listen", address]));
+    let second = ran(hoptax().args(["lab", "origin", "--listen", address]));
     assert_eq!(second.code, Some(3));
     assert!(second.stderr.contains("another process listens there"), "{}", second.stderr);
-    assert_eq!(run(["origin", "--default", "delay=soon"]).code, Some(2));
+    assert_eq!(run(["lab", "origin", "--default", "delay=soon"]).code, Some(2));
     signal(first.0.id(), "TERM");
     let mut status = None;
     wait_until("the end of the origin", || {

@@ -1,4 +1,4 @@
-//! `hoptax merge` and `hoptax export`, as run by users and scripts.
+//! `hoptax runs merge` and `hoptax convert export`, as run by users and scripts.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn results_of_two_generators_are_one_and_a_missing_one_is_named() {
     other["plan"]["seed"] = json!(2);
     fs::write(&b, other.to_string()).unwrap();
 
-    let ran = run(["merge", &a, &b, &c, "--json", &all]);
+    let ran = run(["runs", "merge", &a, &b, &c, "--json", &all]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("merged from 2 runs") && ran.stdout.contains("left out"), "{}", ran.stdout);
     let merged = checked("load", &fs::read_to_string(&all).unwrap());
@@ -35,11 +35,11 @@ fn results_of_two_generators_are_one_and_a_missing_one_is_named() {
         "{message}"
     );
 
-    let hgrm = run(["export", &all, "--to", "hgrm"]).stdout;
+    let hgrm = run(["convert", "export", &all, "--to", "hgrm"]).stdout;
     assert!(hgrm.contains("Total count    =          800]") && hgrm.contains("# verdict: caution"), "{hgrm}");
     let fortio = path("fortio.json");
-    fs::write(&fortio, run(["export", &all, "--to", "fortio"]).stdout).unwrap();
-    let imported = checked("load", &run(["import", "fortio", &fortio, "--json", "-"]).stdout);
+    fs::write(&fortio, run(["convert", "export", &all, "--to", "fortio"]).stdout).unwrap();
+    let imported = checked("load", &run(["convert", "import", "fortio", &fortio, "--json", "-"]).stdout);
     assert_eq!(imported["book"]["answered"], 800);
 }
 
@@ -51,7 +51,7 @@ fn files_that_cannot_be_added_are_listed_together() {
     fs::write(&study, json!({"format": "hoptax.study/1"}).to_string()).unwrap();
     fs::write(&damaged, "{\"format\": \"hoptax.lo").unwrap();
     fs::write(&list, Value::Array(Vec::new()).to_string()).unwrap();
-    let ran = run(["merge", &study, &damaged, &list]);
+    let ran = run(["runs", "merge", &study, &damaged, &list]);
     assert_eq!(ran.code, Some(2));
     for expected in [
         "study.json` is `hoptax.study/1`, not a result of `hoptax load --json`",
@@ -61,8 +61,8 @@ fn files_that_cannot_be_added_are_listed_together() {
     ] {
         assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
     }
-    assert_eq!(run(["merge", &study]).code, Some(2));
-    let exported = run(["export", &study, "--to", "hgrm"]);
+    assert_eq!(run(["runs", "merge", &study]).code, Some(2));
+    let exported = run(["convert", "export", &study, "--to", "hgrm"]);
     assert!(
         exported.code == Some(2) && exported.stderr.contains("it is `hoptax.study/1`"),
         "{}",

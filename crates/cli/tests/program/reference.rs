@@ -59,13 +59,14 @@ fn entry(line: &str) -> Option<&str> {
 
 #[test]
 fn help_shows_examples_and_exit_codes() {
-    assert!(run(["--help"]).stdout.contains("130  interrupted"));
-    let help = run(["--help"]).stdout;
-    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let page = run(["--help"]).stdout;
+    assert!(page.contains("130  interrupted"));
+    let (_, groups) = page.split_once("\n\nMeasure:\n").unwrap();
+    let (groups, _) = groups.split_once("\n\nOptions:\n").unwrap();
     let commands: Vec<&str> =
-        commands.lines().filter_map(entry).filter_map(|rest| rest.split(' ').next()).collect();
-    assert!(commands.contains(&"study") && commands.contains(&"man"), "{commands:?}");
-    for command in commands.into_iter().filter(|command| *command != "help") {
+        groups.lines().filter_map(entry).filter_map(|rest| rest.split(' ').next()).collect();
+    assert!(commands.len() <= 16 && commands.contains(&"study") && commands.contains(&"man"), "{commands:?}");
+    for command in commands {
         let help = run([command, "--help"]).stdout;
         assert!(help.contains("Examples:"), "{command}");
     }
@@ -73,7 +74,7 @@ fn help_shows_examples_and_exit_codes() {
 
 #[test]
 fn the_help_of_the_origin_names_every_parameter() {
-    let help = run(["origin", "--help"]).stdout;
+    let help = run(["lab", "origin", "--help"]).stdout;
     for name in hoptax_origin::Behaviour::parameters() {
         assert!(help.contains(&format!("\n  {name}=")), "{name}");
     }
@@ -81,17 +82,17 @@ fn the_help_of_the_origin_names_every_parameter() {
 
 #[test]
 fn checks_are_listed_and_explained() {
-    let list = run(["checks"]).stdout;
+    let list = run(["trust", "checks"]).stdout;
     assert!(list.lines().any(|line| line.starts_with("send-lag ")), "{list}");
-    let explained = run(["checks", "explain", "send-lag"]).stdout;
+    let explained = run(["trust", "checks", "explain", "send-lag"]).stdout;
     assert!(
         explained.contains("every load and every study") && explained.contains("Treadmill"),
         "{explained}"
     );
-    let unknown = run(["checks", "explain", "send-lagg"]);
+    let unknown = run(["trust", "checks", "explain", "send-lagg"]);
     assert_eq!(unknown.code, Some(2));
     assert!(unknown.stderr.contains("did you mean `send-lag`?"), "{}", unknown.stderr);
-    let json: serde_json::Value = serde_json::from_str(&run(["checks", "--json"]).stdout).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&run(["trust", "checks", "--json"]).stdout).unwrap();
     assert!(json.as_array().unwrap().len() > 15);
 }
 
@@ -100,11 +101,11 @@ fn misspelt_names_get_a_suggestion() {
     for (arguments, expected) in [
         (vec!["functions", "show", "jtw"], "did you mean `jwt`?"),
         (vec!["study", "quikc"], "did you mean `quick`?"),
-        (vec!["checks", "explain", "setal"], "did you mean `steal`?"),
+        (vec!["trust", "checks", "explain", "setal"], "did you mean `steal`?"),
         (vec!["load", "--threshold", "steel=1", "http://127.0.0.1:1/"], "did you mean `steal`?"),
         (vec!["study", "--threshold", "steel=1"], "did you mean `steal`?"),
-        (vec!["origin", "--default", "delya=5ms"], "did you mean `delay`?"),
-        (vec!["origin", "--default", "polll=5ms"], "did you mean `poll`?"),
+        (vec!["lab", "origin", "--default", "delya=5ms"], "did you mean `delay`?"),
+        (vec!["lab", "origin", "--default", "polll=5ms"], "did you mean `poll`?"),
     ] {
         let ran = run(arguments.iter().copied());
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);

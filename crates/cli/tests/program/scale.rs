@@ -1,4 +1,4 @@
-//! `hoptax scale` on results of studies.
+//! `hoptax predict scale` on results of studies.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn write(folder: &Path, study: &StudyResult) {
 }
 
 fn scale(path: &Path, options: &[&str]) -> Ran {
-    run(["scale", path.to_str().unwrap()].into_iter().chain(options.iter().copied()))
+    run(["predict", "scale", path.to_str().unwrap()].into_iter().chain(options.iter().copied()))
 }
 
 #[test]

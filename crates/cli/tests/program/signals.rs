@@ -49,7 +49,7 @@ fn a_load_under_nohup_outlives_its_terminal() {
 #[test]
 fn a_hangup_ends_an_origin_that_has_no_file_to_read_again() {
     let mut command = hoptax_as(&USUAL);
-    command.args(["origin", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(["lab", "origin", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut ends = Guarded(command.spawn().unwrap());
     // It listens for signals before it prints its address.
     assert!(ends.0.stdout.as_mut().unwrap().read(&mut [0; 256]).unwrap() > 0);

@@ -1,4 +1,4 @@
-//! `hoptax size` on results of studies.
+//! `hoptax predict size` on results of studies.
 
 use std::fs;
 
@@ -18,7 +18,8 @@ fn a_graph_is_predicted_from_the_published_price_list() {
     let file = folder.path().join("shop.yaml");
     fs::write(&file, GRAPH).unwrap();
     let list = root().join("docs/results/price-list");
-    let arguments = ["size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
+    let arguments =
+        ["predict", "size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
     let ran = run(arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for words in [
@@ -44,7 +45,8 @@ fn prices_make_money_of_cores_and_memory() {
     let file = folder.path().join("shop.yaml");
     fs::write(&file, GRAPH).unwrap();
     let list = root().join("docs/results/price-list");
-    let arguments = ["size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
+    let arguments =
+        ["predict", "size", file.to_str().unwrap(), "--rate", "12000", "--from", list.to_str().unwrap()];
     let money = |prices: &[&str]| {
         let ran = run(arguments.into_iter().chain(prices.iter().copied()).chain(["--json", "-"]));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -96,20 +98,21 @@ spec: {{selector: {{app: {name}}}}}
     fs::write(manifests.join("more/back.yml"), workload("back", "")).unwrap();
     let list = root().join("docs/results/price-list");
     for (arguments, services) in [
-        (["graph", "isotope", topology.to_str().unwrap()], 3),
-        (["graph", "kubernetes", manifests.to_str().unwrap()], 2),
+        (["lab", "graph", "isotope", topology.to_str().unwrap()], 3),
+        (["lab", "graph", "kubernetes", manifests.to_str().unwrap()], 2),
     ] {
         let (source, ran) = (arguments[2], run(arguments));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let graph = folder.path().join("graph.yaml");
         fs::write(&graph, &ran.stdout).unwrap();
-        let arguments = ["size", graph.to_str().unwrap(), "--rate", "1000", "--from", list.to_str().unwrap()];
+        let arguments =
+            ["predict", "size", graph.to_str().unwrap(), "--rate", "1000", "--from", list.to_str().unwrap()];
         let sized = run(arguments.into_iter().chain(["--json", "-"]));
         assert_eq!(sized.code, Some(0), "{}{}", ran.stdout, sized.stderr);
         let sized = checked("size", &sized.stdout);
         assert_eq!(sized["proxies"].as_array().unwrap().len(), services);
         // The same without a graph file.
-        let given = ["size", source, "--rate", "1000", "--from", list.to_str().unwrap()];
+        let given = ["predict", "size", source, "--rate", "1000", "--from", list.to_str().unwrap()];
         let direct = run(given.into_iter().chain(["--json", "-"]));
         assert_eq!(checked("size", &direct.stdout)["proxies"], sized["proxies"], "{}", direct.stderr);
         assert!(direct.stderr.contains("hoptax: `"), "what was assumed: {}", direct.stderr);
@@ -118,11 +121,11 @@ spec: {{selector: {{app: {name}}}}}
     let rendered = folder.path().join("rendered.yaml");
     let all = format!("{}---\n{}", workload("front", "'http://back'"), workload("back", ""));
     fs::write(&rendered, all).unwrap();
-    let of_file = run(["graph", "kubernetes", rendered.to_str().unwrap()]);
+    let of_file = run(["lab", "graph", "kubernetes", rendered.to_str().unwrap()]);
     assert!(of_file.code == Some(0) && of_file.stdout.contains("calls: [{service: back}]"), "{of_file:?}");
-    let bad = run(["graph", "isotope", topology.to_str().unwrap()]);
+    let bad = run(["lab", "graph", "isotope", topology.to_str().unwrap()]);
     assert!(bad.code == Some(2) && bad.stderr.contains("unknown key `retries`"), "{}", bad.stderr);
-    let missing = run(["graph", "kubernetes", "/nonexistent"]);
+    let missing = run(["lab", "graph", "kubernetes", "/nonexistent"]);
     assert!(
         missing.code == Some(2) && missing.stderr.contains("cannot read the folder"),
         "{}",
@@ -137,14 +140,14 @@ fn what_is_wrong_with_graph_or_results_has_its_exit_code() {
     let list = root().join("docs/results/price-list");
     let size = |graph: &str| {
         fs::write(&file, graph).unwrap();
-        run(["size", file.to_str().unwrap(), "--rate", "100", "--from", list.to_str().unwrap()])
+        run(["predict", "size", file.to_str().unwrap(), "--rate", "100", "--from", list.to_str().unwrap()])
     };
     let unknown = size(&GRAPH.replace("jwt", "jtw"));
     assert!(unknown.code == Some(2) && unknown.stderr.contains("did you mean `jwt`?"), "{}", unknown.stderr);
     let unpriced = size(&GRAPH.replace("name: cart,", "name: cart, protocol: grpc,"));
     assert_eq!(unpriced.code, Some(2));
     assert!(unpriced.stderr.contains("at: {protocol: grpc}}"), "{}", unpriced.stderr);
-    assert_eq!(run(["size"]).code, Some(2));
-    let check = run(["size", "--check", list.to_str().unwrap()]);
+    assert_eq!(run(["predict", "size"]).code, Some(2));
+    let check = run(["predict", "size", "--check", list.to_str().unwrap()]);
     assert!(check.code == Some(2) && check.stderr.contains("has no rounds"), "{}", check.stderr);
 }

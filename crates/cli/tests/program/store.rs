@@ -1,4 +1,4 @@
-//! The store of results: `hoptax runs` and `hoptax history` on files, without measuring.
+//! The store of results: `hoptax runs` and `hoptax runs history` on files, without measuring.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -234,7 +234,7 @@ fn a_file_that_is_no_store_is_refused_and_stays_as_it_is() {
     let runs = Runs::new();
     write(&runs.store(), "these are notes and no database, but they are long enough to be taken for one");
     let before = fs::read(runs.store()).unwrap();
-    for words in [vec!["runs", "list"], vec!["runs", "gc"], vec!["history", "list"]] {
+    for words in [vec!["runs", "list"], vec!["runs", "gc"], vec!["runs", "history", "list"]] {
         let refused = runs.run(&words);
         assert!(
             refused.code == Some(2) && refused.stderr.contains("is not a store of hoptax"),
@@ -257,8 +257,8 @@ fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
     }
     runs.printed(&["runs", "import", &runs.text("runs")]);
     let file = runs.text("history.json");
-    let printed = runs.printed(&["history", "cost_cpu_us_per_request", "--arm", "lua"]);
-    runs.printed(&["history", "cost_cpu_us_per_request", "--json", &file]);
+    let printed = runs.printed(&["runs", "history", "cost_cpu_us_per_request", "--arm", "lua"]);
+    runs.printed(&["runs", "history", "cost_cpu_us_per_request", "--json", &file]);
     let history = checked("history", &fs::read_to_string(file).unwrap());
     let series = history["series"].as_array().unwrap();
     assert_eq!((series.len(), series[0]["points"].as_array().unwrap().len()), (1, 24));
@@ -268,10 +268,10 @@ fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
     assert_eq!((at, &changes[0]["run"]), (12, &series[0]["points"][12]["run"]), "{printed}");
     assert!(printed.contains("quick, lua against baseline") && printed.contains("(+20 %)"), "{printed}");
 
-    let names = runs.printed(&["history", "list"]);
+    let names = runs.printed(&["runs", "history", "list"]);
     assert_eq!(names, "cost_cpu_us_per_request\ncpu_us_per_request\n");
-    let unknown = runs.run(&["history", "cost_cpu_us_per_requests"]);
+    let unknown = runs.run(&["runs", "history", "cost_cpu_us_per_requests"]);
     assert!(unknown.code == Some(2) && unknown.stderr.contains("`cost_cpu_us_per_request`"), "{unknown:?}");
-    let nothing = runs.run(&["history", "cpu_us_per_request", "--arm", "jwt"]);
+    let nothing = runs.run(&["runs", "history", "cpu_us_per_request", "--arm", "jwt"]);
     assert!(nothing.code == Some(2) && nothing.stderr.contains("--arm"), "{nothing:?}");
 }

@@ -1,4 +1,4 @@
-//! `hoptax export --to parquet`, as run by users and scripts.
+//! `hoptax convert export --to parquet`, as run by users and scripts.
 
 use std::fs::{self, File};
 use std::process::{Output, Stdio};
@@ -27,7 +27,7 @@ fn study() -> StudyResult {
 }
 
 fn export(file: &str, options: &[&str], stdout: Stdio) -> Output {
-    let arguments = [&["export", file, "--to", "parquet"], options].concat();
+    let arguments = [&["convert", "export", file, "--to", "parquet"], options].concat();
     hoptax()
         .args(arguments)
         .stdin(Stdio::null())
@@ -64,7 +64,7 @@ fn a_terminal_gets_an_error_instead_of_a_binary_file() {
     let refused = export(&file, &["--table", "slices"], Stdio::from(terminal));
     let stderr = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{stderr}");
-    let command = format!("`hoptax export {file} --to parquet --table slices > slices.parquet`");
+    let command = format!("`hoptax convert export {file} --to parquet --table slices > slices.parquet`");
     assert!(stderr.contains("stdout is a terminal") && stderr.contains(&command), "{stderr}");
 }
 
@@ -75,16 +75,19 @@ fn what_has_no_such_table_is_refused_with_what_to_use_instead() {
     let (_folder_of_other, other) = kept(&serde_json::json!({"format": "hoptax.other/1"}));
     for (arguments, expected) in [
         (
-            vec!["export", &study, "--to", "parquet", "--table", "timeline"],
+            vec!["convert", "export", &study, "--to", "parquet", "--table", "timeline"],
             "this study has no table `timeline`; it has `numbers`, `slices`",
         ),
         (
-            vec!["export", &load, "--to", "parquet"],
+            vec!["convert", "export", &load, "--to", "parquet"],
             "it is the result of a load, and `--to parquet` converts tables of studies; use another format",
         ),
-        (vec!["export", &other, "--to", "parquet"], "is not a study result"),
-        (vec!["export", "/nonexistent", "--to", "parquet"], "cannot read `/nonexistent`"),
-        (vec!["export", &study, "--to", "smp", "--table", "slices"], "`--table` needs `--to parquet`"),
+        (vec!["convert", "export", &other, "--to", "parquet"], "is not a study result"),
+        (vec!["convert", "export", "/nonexistent", "--to", "parquet"], "cannot read `/nonexistent`"),
+        (
+            vec!["convert", "export", &study, "--to", "smp", "--table", "slices"],
+            "`--table` needs `--to parquet`",
+        ),
     ] {
         let ran = run(arguments.iter().copied());
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);

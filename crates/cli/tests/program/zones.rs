@@ -108,7 +108,10 @@ fn a_link_local_address_is_reached_through_its_interface_which_is_not_sent() {
 fn an_origin_listens_on_a_link_local_address_with_every_protocol() {
     let Some(namespace) = namespace() else { return };
     let mut command = hoptax();
-    command.args(["origin", "--listen", "[fe80::1%lo]:0"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(["lab", "origin", "--listen", "[fe80::1%lo]:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut origin = Guarded(namespace.within(|| command.spawn()).unwrap().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(origin.0.stdout.take().unwrap()), &mut line)

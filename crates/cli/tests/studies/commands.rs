@@ -23,7 +23,7 @@ fn an_application_and_callers_of_the_user_are_started_and_measured() {
     let program = support::program().display();
     install(
         &folder.path().join("server"),
-        &format!("exec '{program}' origin --listen \"$2:$1\" --default status=203"),
+        &format!("exec '{program}' lab origin --listen \"$2:$1\" --default status=203"),
     );
     // Two calls that answered, and one that failed.
     install(&folder.path().join("call"), "sleep \"$2\"; echo 1500; echo failed; echo 2500; echo end 50000");
@@ -74,7 +74,7 @@ fn an_application_is_asked_to_end_when_its_study_is_interrupted() {
     install(
         &folder.path().join("server"),
         &format!(
-            "trap 'kill $child; touch {}; exit' TERM\n'{program}' origin --listen \"$2:$1\" &\nchild=$!\nwait",
+            "trap 'kill $child; touch {}; exit' TERM\n'{program}' lab origin --listen \"$2:$1\" &\nchild=$!\nwait",
             ended.display()
         ),
     );

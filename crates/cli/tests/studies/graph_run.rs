@@ -1,4 +1,4 @@
-//! `hoptax graph run` on real Envoy.
+//! `hoptax lab graph run` on real Envoy.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn every_proxy_handles_the_calls_that_the_graph_states() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.yaml");
     fs::write(&file, GRAPH).unwrap();
-    let arguments = ["graph", "run", file.to_str().unwrap(), "--rate", "100"];
+    let arguments = ["lab", "graph", "run", file.to_str().unwrap(), "--rate", "100"];
     let ran = run(arguments.into_iter().chain(SHORT).chain(TOLERANT));
     assert!([Some(0), Some(4)].contains(&ran.code), "{}", ran.stderr);
     let result = checked("graph-run", &ran.stdout);
@@ -77,7 +77,7 @@ fn an_interrupt_ends_a_slice_that_would_take_an_hour_with_all_processes() {
     let temporary = folder.path().join("tmp");
     fs::create_dir(&temporary).unwrap();
     let mut command = hoptax();
-    command.args(["graph", "run", "chain", "--rate", "50", "--slice", "1h", "--json"]);
+    command.args(["lab", "graph", "run", "chain", "--rate", "50", "--slice", "1h", "--json"]);
     command.arg(folder.path().join("result.json")).env("TMPDIR", &temporary);
     let running = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut running = Guarded(running.unwrap());
@@ -110,7 +110,7 @@ fn what_cannot_be_run_or_predicted_is_refused_before_anything_starts() {
     let list = root().join("docs/results/price-list");
     let refused = |graph: &str, more: &[&str]| {
         fs::write(&file, graph).unwrap();
-        let arguments = ["graph", "run", file.to_str().unwrap(), "--rate", "100"];
+        let arguments = ["lab", "graph", "run", file.to_str().unwrap(), "--rate", "100"];
         let ran = run(arguments.into_iter().chain(more.iter().copied()));
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         ran.stderr
@@ -120,7 +120,7 @@ fn what_cannot_be_run_or_predicted_is_refused_before_anything_starts() {
     let unpriced = GRAPH.replace("jwt", "\"rbac{rules=7}\"");
     let missing = refused(&unpriced, &["--from", list.to_str().unwrap()]);
     assert!(missing.contains("do not state what the graph needs"), "{missing}");
-    let unknown = run(["graph", "run", "chian", "--rate", "100"]);
+    let unknown = run(["lab", "graph", "run", "chian", "--rate", "100"]);
     assert!(
         unknown.code == Some(2) && unknown.stderr.contains("did you mean `chain`?"),
         "{}",

@@ -17,7 +17,7 @@ fn min_us(delay: Duration) -> Option<[f64; 3]> {
     };
     let folder = tempfile::tempdir().unwrap();
     let (lab, name) = (folder.path().join("lab"), FAR.to_string());
-    assert_eq!(run(["certs", lab.to_str().unwrap(), &name]).code, Some(0));
+    assert_eq!(run(["lab", "certs", lab.to_str().unwrap(), &name]).code, Some(0));
     let file = |name: &str| lab.join(name).display().to_string();
     let (certificate, key) = (file(&format!("{name}.pem")), file(&format!("{name}.key")));
     let listen = format!("{name}:0");

@@ -91,7 +91,7 @@ fn kill_9_leaves_neither_processes_nor_rules_nor_interfaces() {
         running.signal("KILL");
         running.0.wait().unwrap();
         wait_until("the end of all children", || children.iter().all(|child| !is_alive(*child)));
-        let cleaned = run(["cleanup", folder.path().to_str().unwrap()]);
+        let cleaned = run(["runs", "cleanup", folder.path().to_str().unwrap()]);
         assert_eq!(cleaned.code, Some(0), "{number}: {}", cleaned.stderr);
         assert_eq!(machine.state(), before, "{number}");
     }

@@ -1,4 +1,4 @@
-//! `hoptax prices`, and the study records that it uses, on real Envoy.
+//! `hoptax predict prices`, and the study records that it uses, on real Envoy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn study(folder: &Path, name: &str, arms: &str, more: &[&str]) -> PathBuf {
 }
 
 fn prices(arguments: &[&str]) -> Ran {
-    run(["prices"].into_iter().chain(arguments.iter().copied()))
+    run(["predict", "prices"].into_iter().chain(arguments.iter().copied()))
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     }
     let leftover = folder.out().join("arms/access-log-file/files");
     assert!(exists(&leftover));
-    let cleaned = ran(hoptax().arg("cleanup").arg(folder.0.path()));
+    let cleaned = ran(hoptax().args(["runs", "cleanup"]).arg(folder.0.path()));
     assert!(cleaned.code == Some(0) && cleaned.stdout.contains("files") && !exists(&leftover), "{cleaned:?}");
 
     let resumed = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
@@ -135,7 +135,7 @@ fn a_folder_that_cannot_be_resumed_is_an_error_with_the_reason() {
     let refused = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("the study or the catalogue has changed"), "{}", refused.stderr);
-    let nothing = run(["cleanup", folder.out().to_str().unwrap()]);
+    let nothing = run(["runs", "cleanup", folder.out().to_str().unwrap()]);
     assert!(nothing.code == Some(0) && nothing.stderr.contains("nothing to remove"), "{nothing:?}");
 }
 
@@ -211,7 +211,7 @@ fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
     let folder = Folder::new(&format!("{}application: go\n", small_study("baseline, same", 2)));
     // An application with the interface of the one in Go.
     let application = folder.0.path().join("bin/hoptax-limiter");
-    let script = format!("exec '{}' origin --listen \"$2\"", support::program().display());
+    let script = format!("exec '{}' lab origin --listen \"$2\"", support::program().display());
     install(&application, &script);
     let with_application = |command: &mut Command| {
         let path = env::var("PATH").unwrap_or_default();

@@ -11,7 +11,7 @@ fn commands_that_run_a_study_pass_thresholds_to_it() {
         ["compare", "jwt", "lua", "--out", out].as_slice(),
         &["gate", "quick", "--candidate", "envoy=1.40.0", "--fail-on", "cpu>+3%", "--out", out],
         &["price", "envoy.yaml", "--out", out],
-        &["prices", "--here"],
+        &["predict", "prices", "--here"],
     ] {
         // The study names it before anything is measured.
         let given = ["--threshold", "no-such-threshold=1"];

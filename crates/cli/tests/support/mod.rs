@@ -183,7 +183,7 @@ impl Watched {
 pub(crate) fn origin(arguments: &[&str]) -> (Guarded, String) {
     let listen: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
     let mut child = hoptax()
-        .arg("origin")
+        .args(["lab", "origin"])
         .args(listen)
         .args(arguments)
         .stdout(Stdio::piped())
@@ -260,7 +260,7 @@ pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
     )
 }
 
-/// Certificates created by `hoptax certs`.
+/// Certificates created by `hoptax lab certs`.
 pub(crate) struct Lab {
     pub(crate) folder: tempfile::TempDir,
 }
@@ -268,7 +268,7 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let made = run(["certs", folder.path().join("lab").to_str().unwrap()]);
+        let made = run(["lab", "certs", folder.path().join("lab").to_str().unwrap()]);
         assert_eq!((made.code, made.stdout.lines().count()), (Some(0), 6), "{}", made.stderr);
         Self { folder }
     }

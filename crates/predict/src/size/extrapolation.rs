@@ -155,7 +155,7 @@ fn workers(proxies: &[Proxy<'_>], sources: &[Source<'_>]) -> Option<String> {
     names(proxies, are_other).map(|names| {
         format!(
             "`{names}`: measured with another number of workers. The prediction assumes that workers do not slow each other down; \
-             `hoptax scale --over workers` shows how they do"
+             `hoptax predict scale --over workers` shows how they do"
         )
     })
 }
@@ -165,7 +165,7 @@ fn composed(proxies: &[Proxy<'_>]) -> Option<String> {
     let are_several = |proxy: &Proxy<'_>| proxy.flows.iter().any(|flow| flow.functions.len() > 1);
     names(proxies, are_several).map(|names| {
         format!(
-            "`{names}`: the costs of several functions, measured one by one, are added up. `hoptax size --check` shows how far such sums \
+            "`{names}`: the costs of several functions, measured one by one, are added up. `hoptax predict size --check` shows how far such sums \
              are from measurements"
         )
     })

@@ -1,4 +1,4 @@
-//! Names of the numbers of a study: those of `numbers.csv`, of the store and of `hoptax history`.
+//! Names of the numbers of a study: those of `numbers.csv`, of the store and of `hoptax runs history`.
 
 use super::{ArmLoad, ArmResult, Cost, HopUse, Interval, Phase, RoundMeasure, RoundNumbers, StudyResult};
 

@@ -341,7 +341,7 @@ impl Drop for Subjects {
         // Processes that write to the folders are gone now.
         self.all.clear();
         for memory in self.generations.iter().filter_map(|folder| shared_memory(folder)) {
-            // `hoptax cleanup` removes what is left.
+            // `hoptax runs cleanup` removes what is left.
             let _ = fs::remove_file(memory);
         }
         for folder in &self.files {

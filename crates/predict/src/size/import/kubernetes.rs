@@ -307,7 +307,7 @@ impl Reading {
         let mut notes = vec![
             "Calls are those that environment variables and arguments name, once for each request, one after another: correct them."
                 .to_owned(),
-            "Replicas became workers of one proxy, so memory is that of one. Sizes of bodies are those of `hoptax size`.".to_owned(),
+            "Replicas became workers of one proxy, so memory is that of one. Sizes of bodies are those of `hoptax predict size`.".to_owned(),
         ];
         let without: Vec<&str> =
             services.iter().filter(|service| !service.proxy).map(|service| service.name.as_str()).collect();

@@ -167,8 +167,8 @@ fn files_without_a_result_are_refused_with_the_reason() {
         Ok(read) => restore(&read.documents).unwrap_err(),
         Err(problems) => problems.join("\n"),
     };
-    assert!(error("test: {clients: []}").contains("`hoptax smp run`"));
-    assert!(error("{\"clients\": []}").contains("`hoptax smp run`"));
+    assert!(error("test: {clients: []}").contains("`hoptax convert smp run`"));
+    assert!(error("{\"clients\": []}").contains("`hoptax convert smp run`"));
     assert!(error("start_time: x\nclient: {}").contains("holds no message of SMP"));
     assert!(error("[]").contains("it has no document"));
     assert!(error("a: [").starts_with("it is not YAML, line"));

@@ -1,0 +1,68 @@
+//! The first page of the help: the commands, grouped by what a person wants to do.
+
+use std::fmt::Write as _;
+
+use clap::Subcommand as _;
+
+use super::Command;
+
+/// The groups, with the names of their commands.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Measure", &["study", "price", "compare", "gate", "load", "find", "tune"]),
+    ("Predict", &["predict"]),
+    ("Results", &["runs", "convert"]),
+    ("Lab", &["lab"]),
+    ("Trust", &["trust"]),
+    ("About", &["functions", "schema", "completions", "man"]),
+];
+
+/// The template of that page. Templates of clap have one list of commands without headings, so the groups are text of the template.
+pub(super) fn template() -> String {
+    let program = Command::augment_subcommands(clap::Command::new("hoptax"));
+    let (heading, name_style) = (program.get_styles().get_header(), program.get_styles().get_literal());
+    let width = program.get_subcommands().map(|one| one.get_name().len()).max().unwrap_or_default();
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned();
+    for (group, names) in GROUPS {
+        let _ = writeln!(text, "{heading}{group}:{heading:#}");
+        for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
+            let (name, about) = (command.get_name(), command.get_about().cloned().unwrap_or_default());
+            let _ = writeln!(text, "  {name_style}{name:width$}{name_style:#}  {about}");
+        }
+        text.push('\n');
+    }
+    text + &format!("{heading}Options:{heading:#}\n{{options}}{{after-help}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn every_command_is_on_the_first_page_once() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let program = Arguments::command();
+        let mut names: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(grouped, names);
+    }
+
+    /// Each fits a line, and those with commands of their own name these, but for `runs`, which has ten.
+    #[test]
+    fn lines_of_the_first_page_name_the_commands_behind_them() {
+        let program = Arguments::command();
+        for command in
+            ["predict", "convert", "lab", "trust"].map(|name| program.find_subcommand(name).unwrap())
+        {
+            let about = command.get_about().unwrap().to_string();
+            for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+                assert!(about.contains(&format!("`{}`", below.get_name())), "{about}");
+            }
+        }
+        let page = Arguments::command().render_help().to_string();
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Arguments of `hoptax trust`: the checks of results, the errors of the load generator, and other load generators.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::crosscheck::CrosscheckArguments;
+use super::values::NeverHalt;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustCommand {
+    /// List and explain the validity checks
+    Checks(ChecksArguments),
+    /// Measure the errors of the load generator on this machine
+    Calibrate(CalibrateArguments),
+    /// Compare load generators with each other and with the server's own record
+    Crosscheck(CrosscheckArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  hoptax trust checks                     list all checks and what they protect from
+  hoptax trust checks explain send-lag    explain one check, with its source"
+)]
+pub(crate) struct ChecksArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<ChecksAction>,
+    /// List thresholds instead of checks
+    #[arg(long)]
+    pub(crate) thresholds: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChecksAction {
+    /// Explain one check
+    Explain {
+        /// Check id, as in findings
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Runs experiments with known answers for about two minutes. An origin schedules when each
+response leaves; the measured response times are compared with that schedule, request by
+request. The result is stored, and later results of this machine refer to it.
+
+Examples:
+  hoptax trust calibrate
+  hoptax trust calibrate --full --json calibration.json")]
+pub(crate) struct CalibrateArguments {
+    /// Run six times as long, for higher quantiles
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Seed of arrivals and delays
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Keep idle processors from halting, so that wake-ups are fast
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    pub(crate) never_halt: NeverHalt,
+    /// Write the result as JSON to a file; `-` is stdout
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
