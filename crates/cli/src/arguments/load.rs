@@ -30,7 +30,8 @@ Exit codes:
   130  interrupted
 
 Checks decide whether the result is valid. They examine the load generator too (`hoptax trust
-checks`). docs/guide/load.md has more examples, and describes conditions, metrics, and early ends.")]
+checks`). docs/guide/load.md has more examples; docs/reference/load.md describes conditions,
+metrics, and early ends.")]
 pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) traffic: TrafficArguments,
@@ -92,7 +93,7 @@ pub(crate) struct LoadArguments {
     ///
     /// Metrics: `p99` (any percentile), `min`, `mean` and `max` of response time, `service.p99.9`, `send-lag.p99`, `rate`,
     /// `errors`, and failures by kind such as `reset`. Relations: `>`, `>=`, `<`, `<=`. Examples: `rate<9900`, `errors>0.1%`,
-    /// `reset>10`, `send-lag.p99>1ms`. A void result exits with code 4. docs/guide/load.md lists all metrics.
+    /// `reset>10`, `send-lag.p99>1ms`. A void result exits with code 4. docs/reference/load.md lists all metrics.
     #[arg(long = "fail-on", value_name = "CONDITION", help_heading = CHECKS)]
     pub(crate) fail_on: Vec<Condition>,
     /// Record kernel timestamps on one connection in sixteen: they show the time between generator and wire

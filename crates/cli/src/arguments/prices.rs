@@ -14,8 +14,8 @@ Examples:
   hoptax predict prices --here --measured runs/quick-1/result.json
 
 With --here, every price states its origin: `measured here`, `carried` from the list, with an
-interval that includes the model's error, or `not carried`. docs/guide/prices.md describes the model and
-its limits.
+interval that includes the model's error, or `not carried`. docs/design/prices.md describes the model
+and its limits.
 
 Exit codes:
   0    success

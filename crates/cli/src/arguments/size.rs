@@ -19,7 +19,7 @@ Examples:
   hoptax predict size manifests --entry frontend --rate 500 --from runs/in-use-1
   hoptax predict size --check runs/prediction-1
 
-docs/guide/size.md describes the graph file, the method and its limits.
+docs/guide/size.md describes the graph file and the limits, docs/design/size.md the method.
 
 Exit codes:
   0    the prediction, or the comparison
