@@ -70,7 +70,9 @@ const LONGEST_NS: u64 = 1 << 53;
 
 /// A stack whose last word is not taken for a CPU time before the real one.
 fn drawable(stack: &str) -> String {
-    match stack.rsplit_once(' ') {
+    // The drawing trims lines.
+    let stack = stack.trim_end();
+    match stack.rsplit_once(char::is_whitespace) {
         Some((start, last)) if last.parse::<f64>().is_ok() => format!("{start}_{last}"),
         _ => stack.to_owned(),
     }
@@ -100,6 +102,11 @@ mod tests {
         // The input with which the drawing overflowed.
         let text = "8 11  811111111111111111 8\n<  111111111111 8\n1  8";
         assert!(crate::flame::graph("overflow", &Folded::read(text)).is_ok());
+        // A space behind such a frame, or another white space before it, does not hide it.
+        let stacks = Folded::read("x 4666666666666666668  1\nx\u{3000}4666666666666666668 1\n");
+        let lines: Vec<String> = stacks.lines().collect();
+        assert_eq!(lines, ["x_4666666666666666668 1", "x_4666666666666666668 1"]);
+        assert!(crate::flame::graph("overflow", &stacks).is_ok());
     }
 
     proptest! {
