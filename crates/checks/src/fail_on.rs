@@ -5,7 +5,7 @@ mod account;
 use std::fmt;
 use std::str::FromStr;
 
-use hoptax_result::{FailOn, FailOnOutcome, Latency, LoadResult, Verdict};
+use hoptax_result::{FailOn, FailOnOutcome, Known, LatencyBounds, LoadResult, TimeOf, Verdict};
 
 use account::OfProcesses;
 
@@ -92,9 +92,6 @@ pub(crate) enum Relation {
     AtMost,
 }
 
-/// A value, or a lower bound for it.
-pub(crate) type Known = (Option<f64>, Option<f64>);
-
 impl Condition {
     /// The percentile of response or service time that it needs, so that the trial reports it.
     pub fn percentile(&self) -> Option<f64> {
@@ -112,35 +109,52 @@ impl Condition {
         matches!(self.metric, Metric::Processes(_))
     }
 
-    /// Evaluates the condition.
+    /// Evaluates the condition. Bounds decide it if all values between them do.
     fn judge(&self, result: &LoadResult) -> FailOn {
-        let ((value, at_least), unit) = self.known(result);
-        let outcome = match (value, at_least) {
-            (Some(value), _) if self.relation.holds(value, self.limit) => FailOnOutcome::Failed,
+        let (known, unit) = self.known(result);
+        let (low, high) = known.ends();
+        let (at_low, at_high) = (
+            low.map(|low| self.relation.holds(low, self.limit)),
+            high.map(|high| self.relation.holds(high, self.limit)),
+        );
+        // It holds for all values up to some limit, or for all from it on.
+        let (nearest, farthest) =
+            if self.relation.is_below() { (at_high, at_low) } else { (at_low, at_high) };
+        let outcome = match (nearest, farthest) {
+            (Some(true), _) => FailOnOutcome::Failed,
             // Nothing passes on a void result.
             _ if result.verdict == Verdict::Void => FailOnOutcome::Unknown,
-            (Some(_), _) => FailOnOutcome::Passed,
-            (None, Some(bound)) => self.relation.given_at_least(bound, self.limit),
-            (None, None) => FailOnOutcome::Unknown,
+            (_, Some(false)) => FailOnOutcome::Passed,
+            _ => FailOnOutcome::Unknown,
         };
-        FailOn { condition: self.text.clone(), outcome, value, at_least, unit: unit.to_owned() }
+        let value = known.value();
+        let bound = |end: Option<f64>| end.filter(|_| value.is_none());
+        FailOn {
+            condition: self.text.clone(),
+            outcome,
+            value,
+            at_least: bound(low),
+            at_most: bound(high),
+            unit: unit.to_owned(),
+        }
     }
 
-    /// The value that it compares, and its unit.
+    /// What is known of the value that it compares, and its unit.
     pub(crate) fn known(&self, result: &LoadResult) -> (Known, &'static str) {
+        let exactly = |value: Option<f64>| Known::of(value, None);
         match &self.metric {
             Metric::Time(distribution, statistic) => (time(result, *distribution, *statistic), "us"),
-            Metric::Rate { offered: true } => ((Some(result.rate.offered), None), "/s"),
-            Metric::Rate { offered: false } => ((result.rate.achieved, None), "/s"),
+            Metric::Rate { offered: true } => (exactly(Some(result.rate.offered)), "/s"),
+            Metric::Rate { offered: false } => (exactly(result.rate.achieved), "/s"),
             Metric::Requests { kind, as_percent } => {
                 let (count, of) = count(result, kind);
                 if *as_percent {
-                    (((of > 0).then(|| count as f64 / of as f64 * 100.0), None), "%")
+                    (exactly((of > 0).then(|| count as f64 / of as f64 * 100.0)), "%")
                 } else {
-                    ((Some(count as f64), None), "requests")
+                    (exactly(Some(count as f64)), "requests")
                 }
             }
-            Metric::Processes(one) => ((one.value(result.account.as_ref()), None), one.unit()),
+            Metric::Processes(one) => (exactly(one.value(result.account.as_ref())), one.unit()),
         }
     }
 }
@@ -153,38 +167,22 @@ pub fn judge(result: &mut LoadResult, conditions: &[Condition]) -> bool {
 
 fn time(result: &LoadResult, distribution: Distribution, statistic: Statistic) -> Known {
     let all = &result.latency;
-    let latency: &Latency = match distribution {
-        Distribution::Response => &all.response,
-        Distribution::Service => &all.service,
+    let of = match statistic {
+        Statistic::Min => TimeOf::Min,
+        Statistic::Mean => TimeOf::Mean,
+        Statistic::Max => TimeOf::Max,
+        Statistic::Percentile(percentile) => TimeOf::Percentile(percentile),
+    };
+    let latency = match distribution {
+        Distribution::Response => return result.response(of),
+        Distribution::Service => return result.service(of),
         Distribution::SendLag => &all.send_lag,
         Distribution::OwnLag => &all.own_lag,
         Distribution::FirstByte => &all.first_byte,
         Distribution::LastByte => &all.last_byte,
         Distribution::Connect => &all.connect,
     };
-    let bounds = &latency.at_least;
-    let percentile = match statistic {
-        Statistic::Min => return (latency.min_us, None),
-        Statistic::Mean => return (latency.mean_us, None),
-        Statistic::Max => return (latency.max_us, bounds.max_us),
-        Statistic::Percentile(percentile) => percentile,
-    };
-    let usual = [
-        (50.0, (latency.p50_us, bounds.p50_us)),
-        (90.0, (latency.p90_us, bounds.p90_us)),
-        (99.0, (latency.p99_us, bounds.p99_us)),
-        (99.9, (latency.p99_9_us, bounds.p99_9_us)),
-    ];
-    let is_it = |one: f64| (one - percentile).abs() < 1e-9;
-    if let Some((_, known)) = usual.into_iter().find(|(one, _)| is_it(*one)) {
-        return known;
-    }
-    let requested = result.percentiles.iter().find(|one| is_it(one.percentile));
-    match (distribution, requested) {
-        (Distribution::Response, Some(one)) => (one.response_us, one.response_at_least_us),
-        (Distribution::Service, Some(one)) => (one.service_us, one.service_at_least_us),
-        _ => (None, None),
-    }
+    latency.known(&LatencyBounds::default(), of)
 }
 
 /// The number of requests of a kind, and the total that it is a share of.
@@ -214,15 +212,6 @@ impl Relation {
             Self::AtLeast => value >= limit,
             Self::Below => value < limit,
             Self::AtMost => value <= limit,
-        }
-    }
-
-    /// The outcome when only a lower bound of the value is known.
-    fn given_at_least(self, bound: f64, limit: f64) -> FailOnOutcome {
-        match (self, self.holds(bound, limit)) {
-            (Self::Above | Self::AtLeast, true) => FailOnOutcome::Failed,
-            (Self::Below | Self::AtMost, false) => FailOnOutcome::Passed,
-            _ => FailOnOutcome::Unknown,
         }
     }
 }
@@ -350,7 +339,7 @@ fn time_us(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LowerBounds, Percentile, sample};
+    use hoptax_result::{LowerBounds, Percentile, TimeBounds, sample};
 
     use super::*;
 
@@ -413,7 +402,9 @@ mod tests {
 
     #[test]
     fn an_unknown_value_does_not_pass() {
-        let withhold = |result: &mut LoadResult| result.latency.response.p99_us = None;
+        let withhold = |result: &mut LoadResult| {
+            (result.latency.response.p99_us, result.bounds.response.p99_us) = (None, None);
+        };
         assert_eq!(outcome("p99>5s", withhold), FailOnOutcome::Unknown);
         assert_eq!(outcome("rate<1", |result| result.rate.achieved = None), FailOnOutcome::Unknown);
         assert_eq!(outcome("p99.99>5s", |_| {}), FailOnOutcome::Unknown, "it was not computed");
@@ -434,6 +425,38 @@ mod tests {
     }
 
     #[test]
+    fn bounds_decide_what_all_values_between_them_do() {
+        let between = |low_us, high_us| {
+            move |result: &mut LoadResult| {
+                result.latency.response.p99_us = None;
+                result.bounds.response.p99_us = Some(TimeBounds { low_us, high_us });
+            }
+        };
+        use FailOnOutcome::{Failed, Passed, Unknown};
+        for (condition, expected) in [
+            // Within 200 to 400 us, at most 400 us, at least 200 us.
+            ("p99>100us", [Failed, Unknown, Failed]),
+            ("p99>300us", [Unknown, Unknown, Unknown]),
+            ("p99>400us", [Passed, Passed, Unknown]),
+            ("p99>=400us", [Unknown, Unknown, Unknown]),
+            ("p99<200us", [Passed, Unknown, Passed]),
+            ("p99<300us", [Unknown, Unknown, Unknown]),
+            ("p99<=400us", [Failed, Failed, Unknown]),
+        ] {
+            let bounds = [(Some(200.0), Some(400.0)), (None, Some(400.0)), (Some(200.0), None)];
+            for ((low_us, high_us), expected) in bounds.into_iter().zip(expected) {
+                let found = outcome(condition, between(low_us, high_us));
+                assert_eq!(found, expected, "{condition}: {low_us:?} to {high_us:?}");
+            }
+        }
+        let mut result = sample::load();
+        between(Some(200.0), Some(400.0))(&mut result);
+        judge(&mut result, &["p99>100us".parse().unwrap()]);
+        let found = &result.fail_on[0];
+        assert_eq!((found.value, found.at_least, found.at_most), (None, Some(200.0), Some(400.0)));
+    }
+
+    #[test]
     fn a_void_result_never_passes() {
         let void = |result: &mut LoadResult| result.verdict = Verdict::Void;
         assert_eq!(outcome("errors>50%", void), FailOnOutcome::Unknown);
@@ -447,11 +470,9 @@ mod tests {
         let add = |result: &mut LoadResult| {
             result.percentiles.push(Percentile {
                 percentile: 97.5,
-                response_us: None,
                 response_at_least_us: Some(70.0),
-                response_interval: None,
                 service_us: Some(81.0),
-                service_at_least_us: None,
+                ..Percentile::default()
             });
         };
         assert_eq!(outcome("service.p97.5>80us", add), FailOnOutcome::Failed);

@@ -33,12 +33,12 @@ pub struct Check<R> {
     pub withhold: Option<fn(&mut R, &Finding, &Limits)>,
 }
 
-/// Runs all checks on a load result, sets findings and verdict, and withholds invalid numbers. A load answers a single
-/// question, so any failure voids it.
+/// Runs all checks on a load result, sets findings and verdict, withholds invalid numbers, and leaves bounds of those that are only bounded.
+/// It is void if nothing is left.
 pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     result.loosened = limits.loosened();
     let findings = run_checks(load::ALL, result, limits);
-    let is_void = findings.iter().any(|finding| finding.severity == Severity::Fail);
+    let is_void = load::is_void(result, &findings);
     result.verdict = Verdict::of(&findings, is_void);
     result.findings = findings;
     if is_void {
@@ -55,7 +55,7 @@ pub fn judge_merged(result: &mut LoadResult) {
     result.findings.retain(|finding| !is_judged_again(finding));
     result.findings.extend(judged);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let is_void = result.findings.iter().any(|finding| finding.severity == Severity::Fail);
+    let is_void = load::is_void(result, &result.findings);
     result.verdict = Verdict::of(&result.findings, is_void);
     if is_void {
         load::withhold_all(result);

@@ -7,6 +7,7 @@ mod errors;
 mod generator;
 mod host;
 mod lag;
+mod limits;
 mod merged;
 mod multiplexed;
 mod offered;
@@ -15,9 +16,11 @@ mod samples;
 mod steady;
 mod subject;
 
-use hoptax_result::{Latency, LoadResult, QuantileIntervals};
+use hoptax_result::{Finding, LoadResult, Severity};
 
 use crate::Check;
+
+pub(crate) use limits::withhold_all;
 
 /// All checks.
 pub const ALL: &[Check<LoadResult>] = &[
@@ -28,7 +31,6 @@ pub const ALL: &[Check<LoadResult>] = &[
     offered::LOAD_CONSTANT,
     offered::CONNECTIONS_LOST,
     lag::SEND_LAG,
-    lag::LATE_TAIL,
     lag::CONNECTIONS_BUSY,
     releases::ARRIVALS,
     releases::LITTLE,
@@ -79,37 +81,12 @@ fn number_of(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Withholds everything that describes the subject. The evidence (book, send lag, generator) is
-/// kept.
-pub(crate) fn withhold_all(result: &mut LoadResult) {
-    let stages = result.stages.iter_mut().map(|stage| &mut stage.rate);
-    for rate in stages.chain([&mut result.rate]) {
-        rate.achieved = None;
-    }
-    withhold_times(result);
-}
-
-/// Withholds times and their histograms; the number of responses is kept.
-fn withhold_times(result: &mut LoadResult) {
-    result.histograms = None;
-    let stages = result.stages.iter_mut().map(|stage| &mut stage.latency);
-    for latency in stages.chain([&mut result.latency]) {
-        for one in
-            [&mut latency.response, &mut latency.service, &mut latency.first_byte, &mut latency.last_byte]
-        {
-            *one = Latency { count: one.count, ..Latency::default() };
-        }
-    }
-    if let Some(messages) = &mut result.messages {
-        *messages = Latency { count: messages.count, ..Latency::default() };
-    }
-    result.response_intervals = QuantileIntervals::default();
-    for one in &mut result.percentiles {
-        *one = samples::withheld(one);
-        (one.response_at_least_us, one.service_at_least_us) = (None, None);
-    }
-    result.outcomes.remove("answered");
-    result.modes.clear();
+/// Whether nothing that the load was to measure is left: a check withholds everything, or one failed and no request was answered.
+pub(crate) fn is_void(result: &LoadResult, findings: &[Finding]) -> bool {
+    let nothing = result.imported.is_none() && result.book.answered == 0;
+    findings.iter().any(|finding| {
+        (finding.withholds && finding.numbers.is_empty()) || (nothing && finding.severity == Severity::Fail)
+    })
 }
 
 #[cfg(test)]
@@ -171,6 +148,17 @@ pub(crate) mod tests {
         assert_eq!(result.latency.response.count, 200_000);
         assert_eq!(result.messages, Some(Latency { count: 7, ..Latency::default() }));
         assert!(result.latency.send_lag.p50_us.is_some() && result.histograms.is_none());
+    }
+
+    #[test]
+    fn a_failure_that_leaves_bounds_is_a_caution_unless_nothing_was_answered() {
+        let (_, result) = fired("steal", |result| result.generator.steal_share = 0.5);
+        assert_eq!(result.verdict, Verdict::Caution);
+        let (_, result) = fired("steal", |result| {
+            result.generator.steal_share = 0.5;
+            (result.book.answered, result.book.timed_out) = (0, result.book.answered);
+        });
+        assert_eq!((result.verdict, result.rate.achieved), (Verdict::Void, None));
     }
 
     #[test]

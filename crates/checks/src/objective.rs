@@ -66,7 +66,8 @@ impl Objective {
             let lost = book.planned.saturating_sub(answered);
             if book.planned == 0 { 1.0 } else { lost as f64 / book.planned as f64 }
         };
-        let ((value, _), unit) = self.0.known(result);
+        let (known, unit) = self.0.known(result);
+        let value = known.value();
         if let Some((percentile, limit_us)) = self.late() {
             let is_it = |one: &&hoptax_result::Within| one.limit_us.to_bits() == limit_us.to_bits();
             let loss_ratio = share(result.within.iter().find(is_it).map_or(0, |one| one.answered));

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use hoptax_host::accounting::ThreadAccount;
+use hoptax_host::clock::now_ns;
 use hoptax_result::EndedBy;
 use hoptax_wire::Response;
 
 use crate::backlog::{Replay, Turn};
 use crate::connection::Closing;
 use crate::failure::Failure;
+use crate::held_up::HeldUp;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, Outcome};
 use crate::lookups::Addresses;
@@ -46,6 +49,8 @@ pub(crate) struct Current<'a> {
     address_changes: u64,
     /// When the next sample is due, at the earliest.
     sample_due_ns: u64,
+    /// The delays of this worker, if response times without them are recorded.
+    held_up: Option<HeldUp>,
 }
 
 impl<'a> Current<'a> {
@@ -65,9 +70,45 @@ impl<'a> Current<'a> {
             intervals: run.intervals.iter().map(recorder).collect(),
             address_changes: 0,
             sample_due_ns: 0,
+            held_up: None,
             first,
             rest,
             run,
+        }
+    }
+
+    /// Accounts for the delays of this thread, if the recordings have response times without them.
+    pub(crate) fn account_for_delays(&mut self, now_ns: u64) {
+        if self.first.without_generator.is_some() {
+            self.held_up = Some(HeldUp::new(ThreadAccount::of_this_thread().ok(), now_ns));
+        }
+    }
+
+    /// A wait for events from `from_ns` has returned.
+    #[inline]
+    pub(crate) fn end_wait(&mut self, from_ns: u64) {
+        if let Some(held_up) = &mut self.held_up {
+            held_up.returned(from_ns, now_ns());
+        }
+    }
+
+    /// Records the responses of this turn without the delays of the generator.
+    #[inline]
+    pub(crate) fn end_turn(&mut self) {
+        let Some(mut held_up) = self.held_up.take() else { return };
+        held_up.end_turn(|intended_ns, without_ns| {
+            if let Some(times) = &mut self.recording(intended_ns).without_generator {
+                times.record(without_ns);
+            }
+        });
+        self.held_up = Some(held_up);
+    }
+
+    /// A request starts that is late by this time. `is_first` if no other is in flight.
+    #[inline]
+    pub(crate) fn start_late(&mut self, lag_ns: u64, is_first: bool) {
+        if let Some(held_up) = &mut self.held_up {
+            held_up.start(lag_ns, is_first);
         }
     }
 
@@ -324,6 +365,10 @@ impl<'a> Current<'a> {
             connected: in_flight.connected,
         };
         recording.record_response(&timestamps, index, status);
+        if let Some(held_up) = &mut self.held_up {
+            let service_ns = last_byte_ns.saturating_sub(in_flight.written_ns);
+            held_up.read(in_flight.intended_ns, response_ns, service_ns, last_byte_ns, in_flight.blocked);
+        }
         self.for_intervals(|interval| interval.record_response(&timestamps));
         if let Some(live) = &mut self.live {
             live.response.record(response_ns);

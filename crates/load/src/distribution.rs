@@ -179,7 +179,11 @@ pub(crate) fn quantile_with(
     if ns < censored.map_or(u64::MAX, Histogram::min) { (us, None) } else { (None, us) }
 }
 
-fn with<'a>(times: &'a Histogram<u64>, censored: Option<&Histogram<u64>>) -> Cow<'a, Histogram<u64>> {
+/// The times with censored ones at the times that are known of them.
+pub(crate) fn with<'a>(
+    times: &'a Histogram<u64>,
+    censored: Option<&Histogram<u64>>,
+) -> Cow<'a, Histogram<u64>> {
     let Some(censored) = censored else { return Cow::Borrowed(times) };
     let mut all = times.clone();
     all += censored;

@@ -23,6 +23,7 @@ mod failure;
 mod grpc_call;
 mod handshakes;
 pub mod hdr;
+mod held_up;
 pub mod interval;
 mod kernel;
 mod lifetime;

@@ -16,7 +16,7 @@ use hoptax_result::{
 
 use crate::distribution::summary;
 use crate::encoded::encode;
-use crate::times::Times;
+use crate::times::{Times, unexpectedly_failed};
 use sums::{Part, moments, sum};
 
 /// The result of a run.
@@ -70,14 +70,16 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
     let pending = |of: fn(&LoadHistograms) -> Option<&Histogram>| {
         sum(parts, of).map(|times| Some(times).filter(|times| !times.is_empty()))
     };
+    let (book, plan) = (sums::book(parts), sums::plan(&first.result.plan, parts));
     let times = Times {
         response: sum(parts, |all| all.response.as_ref())?,
+        without_generator: sums::without_generator(parts)?,
         service: sum(parts, |all| all.service.as_ref())?,
         pending_response: pending(|all| all.pending_response.as_ref())?,
         pending_service: pending(|all| all.pending_service.as_ref())?,
         batches: batches::added(parts)?,
+        failed: unexpectedly_failed(&book, plan.max_error_share),
     };
-    let book = sums::book(parts);
     if times.response.len() != book.answered {
         return Err(format!(
             "{} requests were answered, but the histograms hold {} response times: a file was changed; run the loads again",
@@ -86,6 +88,8 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         ));
     }
     let (latency, histograms) = sums::latencies(parts, &times)?;
+    let without_generator = sums::without_generator_summary(parts, &times);
+    let bounds = times.bounds(&latency.response, without_generator.as_ref(), &latency.service);
     let (messages, messages_encoded) = sums::messages(parts)?;
     let (tls, handshake) = sums::tls(parts)?;
     let (mut outcomes, outcomes_encoded) = sums::outcomes(parts)?;
@@ -101,7 +105,6 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         ..histograms
     };
     let percentiles = parts.iter().flat_map(|part| &part.result.percentiles).map(|one| one.percentile);
-    let plan = sums::plan(&first.result.plan, parts);
     // The calibration of one machine says nothing about the rate of several.
     let environment = Environment { calibration: None, ..first.result.environment.clone() };
     Ok(LoadResult {
@@ -122,6 +125,8 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         rate: sums::rate(parts),
         sustained_rate: parts.iter().map(|part| part.result.sustained_rate).sum(),
         latency,
+        without_generator,
+        bounds,
         percentiles: times.percentiles(percentiles.collect()),
         response_intervals: times.intervals(),
         outcomes,
@@ -193,6 +198,7 @@ fn merged_run(part: &Part<'_>) -> MergedRun {
         connections: result.plan.connections,
         seed: result.plan.seed,
         response: result.latency.response,
+        bounds: result.bounds.response,
         environment: result.environment.clone(),
     }
 }

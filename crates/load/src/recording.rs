@@ -79,6 +79,8 @@ pub struct Recording {
     pub body_bytes: Option<BodyBytes>,
     /// Response time.
     pub response: Distribution,
+    /// Response time without the delays of the generator, if enabled.
+    pub without_generator: Option<Box<Distribution>>,
     /// Service time.
     pub service: Distribution,
     /// Send lag.
@@ -147,6 +149,7 @@ impl Recording {
             closed: BTreeMap::new(),
             body_bytes: None,
             response: Distribution::new(),
+            without_generator: None,
             service: Distribution::new(),
             send_lag: Distribution::new(),
             own_lag: Distribution::new(),
@@ -177,6 +180,12 @@ impl Recording {
         Self { course: Some(Box::new(course)), ..self }
     }
 
+    /// Enables response times without the delays of the generator. They take a reading of the thread's account in each turn that waits.
+    #[must_use]
+    pub fn with_bounds(self) -> Self {
+        Self { without_generator: Some(Box::default()), ..self }
+    }
+
     /// Adds the recording of another worker or slice. Courses are not merged: this recording keeps its own.
     pub fn merge(&mut self, other: &Self) {
         self.book.add(&other.book);
@@ -203,6 +212,9 @@ impl Recording {
         self.add_body_bytes(other.body_bytes);
         for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
             *ours += theirs;
+        }
+        if let Some(theirs) = &other.without_generator {
+            **self.without_generator.get_or_insert_default() += theirs;
         }
         for (&outcome, theirs) in &other.outcomes {
             *self.outcomes.entry(outcome).or_default() += theirs;
@@ -250,6 +262,9 @@ impl Recording {
             }
         }
         self.outcomes.clear();
+        if let Some(times) = &mut self.without_generator {
+            times.clear();
+        }
         (self.censored, self.course, self.stamps, self.messages) = (None, None, None, None);
         self.handshakes = Handshakes::default();
         (self.stream_limit, self.no_stamps) = (None, None);

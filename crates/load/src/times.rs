@@ -1,16 +1,20 @@
 //! Numbers of a result that are read from histograms of response and service time, of one trial or of several merged ones.
 
 use hdrhistogram::Histogram;
-use hoptax_result::{Drift, Mode, Percentile, QuantileIntervals, Range};
-use hoptax_stats::{modes, quantile_ranks};
+use hoptax_result::{
+    Book, Drift, Latency, LatencyBounds, LoadBounds, Mode, Percentile, QuantileIntervals, Range, TimeBounds,
+};
+use hoptax_stats::{Batch, Ranks, modes, quantile_ranks};
 
-use crate::distribution::quantile_with;
+use crate::distribution::{quantile_with, with};
 
 /// Times in nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     /// Response times of answered requests.
     pub(crate) response: Histogram<u64>,
+    /// Their response times without the delays of the generator; as long as `response` without this record.
+    pub(crate) without_generator: Option<Histogram<u64>>,
     /// Their service times.
     pub(crate) service: Histogram<u64>,
     /// Censored response times of requests whose response is pending.
@@ -19,6 +23,8 @@ pub(crate) struct Times {
     pub(crate) pending_service: Option<Histogram<u64>>,
     /// Response times in equal parts of the record, in their order; empty if they are not known.
     pub(crate) batches: Vec<Histogram<u32>>,
+    /// Requests without a response time that may be of any length, because more failed than the load tolerates.
+    pub(crate) failed: u64,
 }
 
 impl Times {
@@ -35,8 +41,15 @@ impl Times {
                 response_us: response.0,
                 response_at_least_us: response.1,
                 response_interval: self.interval(p),
+                response_bounds: self.response_bounds(p),
+                without_generator_us: self
+                    .without_generator
+                    .as_ref()
+                    .filter(|times| !times.is_empty())
+                    .map(|times| times.value_at_quantile(p) as f64 / 1e3),
                 service_us: service.0,
                 service_at_least_us: service.1,
+                service_bounds: self.service_bounds(p),
             }
         };
         percentiles.into_iter().map(of).collect()
@@ -52,17 +65,84 @@ impl Times {
         }
     }
 
-    /// The interval of a quantile of the response times of answered requests.
+    /// The interval of a quantile of the response times of answered requests; None unless it has both ends.
     fn interval(&self, p: f64) -> Option<Range> {
-        let quantile_ns = self.response.value_at_quantile(p);
-        let share = |batch: &Histogram<u32>| {
-            (!batch.is_empty()).then(|| batch.count_between(0, quantile_ns) as f64 / batch.len() as f64)
-        };
-        let shares: Vec<f64> = self.batches.iter().filter_map(share).map(|share| share.min(1.0)).collect();
-        // If a batch is empty, the batches do not represent equal parts of the trial.
-        let (low, high) = quantile_ranks(&shares, p).filter(|_| shares.len() == self.batches.len())?;
+        let Ranks { low: Some(low), high: Some(high) } = self.ranks(p)? else { return None };
         let us = |rank: f64| self.response.value_at_quantile(rank) as f64 / 1e3;
         Some(Range { low: us(low), high: us(high) })
+    }
+
+    /// Bounds of the distributions, of which these are the summaries.
+    pub(crate) fn bounds(
+        &self,
+        response: &Latency,
+        without_generator: Option<&Latency>,
+        service: &Latency,
+    ) -> LoadBounds {
+        let between = |low: &Latency, high: &Latency, of: fn(&Latency) -> Option<f64>| {
+            // Without the times of failed requests, nothing is known of the extremes and the mean.
+            let bounds = TimeBounds { low_us: of(low), high_us: of(high) };
+            (self.failed == 0 && bounds != TimeBounds::default()).then_some(bounds)
+        };
+        let of =
+            |low: &Latency, high: &Latency, quantile: &dyn Fn(f64) -> Option<TimeBounds>| LatencyBounds {
+                min_us: between(low, high, |one| one.min_us),
+                mean_us: between(low, high, |one| one.mean_us),
+                p50_us: quantile(0.5),
+                p90_us: quantile(0.9),
+                p99_us: quantile(0.99),
+                p99_9_us: quantile(0.999),
+                max_us: between(low, high, |one| one.max_us),
+            };
+        LoadBounds {
+            response: of(without_generator.unwrap_or(response), response, &|p| self.response_bounds(p)),
+            service: of(service, service, &|p| self.service_bounds(p)),
+        }
+    }
+
+    fn response_bounds(&self, p: f64) -> Option<TimeBounds> {
+        let low = self.without_generator.as_ref().unwrap_or(&self.response);
+        self.bounds_of(p, low, &self.response, self.pending_response.as_ref())
+    }
+
+    fn service_bounds(&self, p: f64) -> Option<TimeBounds> {
+        self.bounds_of(p, &self.service, &self.service, self.pending_service.as_ref())
+    }
+
+    /// Bounds of a quantile of all requests, from times that are at most and at least those of the answered ones. A pending response takes at
+    /// least the time that it has taken, and a failed request any time. None without the dependence of the times, and without an end.
+    fn bounds_of(
+        &self,
+        p: f64,
+        low: &Histogram<u64>,
+        high: &Histogram<u64>,
+        pending: Option<&Histogram<u64>>,
+    ) -> Option<TimeBounds> {
+        let ranks = self.ranks(p)?;
+        let pending = pending.filter(|pending| !pending.is_empty());
+        let known = with(low, pending);
+        let all = (known.len() + self.failed) as f64;
+        let us = |times: &Histogram<u64>, rank: f64| {
+            let share = rank / times.len() as f64;
+            (share > 0.0 && share <= 1.0).then(|| times.value_at_quantile(share) as f64 / 1e3)
+        };
+        let bounds = TimeBounds {
+            low_us: ranks.low.and_then(|rank| us(&known, rank * all - self.failed as f64)),
+            high_us: ranks.high.and_then(|rank| us(high, rank * all)),
+        };
+        (bounds != TimeBounds::default()).then_some(bounds)
+    }
+
+    /// The ranks between which a quantile of the response times of answered requests lies.
+    fn ranks(&self, p: f64) -> Option<Ranks> {
+        quantile_ranks(p, |p| {
+            let quantile_ns = self.response.value_at_quantile(p);
+            let batch = |batch: &Histogram<u32>| Batch {
+                values: batch.len(),
+                at_or_below: batch.count_between(0, quantile_ns).min(batch.len()),
+            };
+            self.batches.iter().map(batch).collect()
+        })
     }
 
     /// The modes of response time.
@@ -90,6 +170,11 @@ impl Times {
             last_third_p50_us: median(self.batches.get(self.batches.len() - third..)?)?,
         })
     }
+}
+
+/// Failed requests, if they are more than the load tolerates. Otherwise its times are those of the others.
+pub(crate) fn unexpectedly_failed(book: &Book, max_error_share: f64) -> u64 {
+    if book.error_share() > max_error_share { book.failed } else { 0 }
 }
 
 /// The median, microseconds; None without times.

@@ -293,11 +293,11 @@ fn workers(spec: &TrialSpec) -> usize {
 
 /// The recordings of a worker before its run: that of the first part, with a course if it is the only one, and those of the others.
 fn empty(run: &Run, connections: usize, seed: u64) -> (Recording, Vec<Recording>) {
-    let mut first = Recording::new();
+    let mut first = Recording::new().with_bounds();
     if run.parts_from_ns.is_empty() {
         first = first.with_course(Course::new(run.record_from_ns, run.end_ns, connections, seed));
     }
-    (first, vec![Recording::new(); run.parts_from_ns.len()])
+    (first, vec![Recording::new().with_bounds(); run.parts_from_ns.len()])
 }
 
 /// The recordings of a worker, what it used, and the worker with its open connections.

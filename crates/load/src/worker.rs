@@ -207,7 +207,9 @@ impl Worker {
         let mut next_scan_ns = 0;
         let mut next_live_ns = current.run.start_ns + LIVE_NS;
         self.begin_thinking(&current);
-        self.lead.begin(now_ns());
+        let begun_ns = now_ns();
+        self.lead.begin(begun_ns);
+        current.account_for_delays(begun_ns);
         loop {
             let now = now_ns();
             current.begin_turn(now);
@@ -248,9 +250,11 @@ impl Worker {
                 next_live_ns = now + LIVE_NS;
             }
             let until_ns = if current.run.polls { now } else { self.wait_until_ns(&current, now) };
+            current.end_turn();
             // `now` is stale: subtract the time that the release has taken, so that the wait does not overshoot.
             let from_ns = now_ns();
             self.wait(&mut events, until_ns.saturating_sub(from_ns))?;
+            current.end_wait(from_ns);
             if events.is_empty() {
                 if current.run.polls {
                     thread::yield_now();
@@ -263,6 +267,7 @@ impl Worker {
             self.acknowledge(&mut current, &mut events)?;
         }
         self.finish(&mut current);
+        current.end_turn();
         let used = used_after.map_or_else(|| account.read(), Ok)?;
         Ok(used - used_before.unwrap_or(used))
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{
     ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, Disturbance, Environment,
-    Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet,
+    Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet, LoadBounds,
     Lateness, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Measured, Mode,
     ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage, StudyPlan,
     StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
@@ -440,6 +440,8 @@ pub(crate) fn load() -> LoadResult {
         failures: BTreeMap::new(),
         rate: LoadRate { target: Some(to_rate), offered: to_rate, achieved: Some(to_rate) },
         latency: LatencySet { response: sample::latency(us), ..load.latency.clone() },
+        without_generator: None,
+        bounds: LoadBounds::default(),
     };
     load.stages = vec![stage(0.0, 10_000.0, 80.0), stage(10_000.0, 30_000.0, 120.0)];
     load.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];

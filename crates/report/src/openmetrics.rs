@@ -160,10 +160,8 @@ mod tests {
             .map(|percentile| Percentile {
                 percentile,
                 response_us: Some(170.0),
-                response_at_least_us: None,
-                response_interval: None,
-                service_us: None,
                 service_at_least_us: Some(1.0),
+                ..Percentile::default()
             })
             .collect();
         result.fail_on = vec![FailOn {
@@ -171,6 +169,7 @@ mod tests {
             outcome: FailOnOutcome::Unknown,
             value: None,
             at_least: None,
+            at_most: None,
             unit: "us".to_owned(),
         }];
         result

@@ -13,7 +13,7 @@ pub enum Severity {
     Info,
     /// The numbers are reported with a caution.
     Warn,
-    /// The numbers in its scope are not supported by the evidence and are withheld.
+    /// The numbers in its scope are not supported by the evidence: they are withheld, or only bounds of them are given.
     Fail,
 }
 
@@ -49,6 +49,13 @@ pub struct Finding {
     /// Whether the numbers in its scope (arm, load and measures), and differences from them, are withheld.
     #[serde(default)]
     pub withholds: bool,
+    /// Whether only bounds are known of the numbers in its scope, for this reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bounds: bool,
+    /// In a load, the numbers in its scope: `rates`, `times`, or single quantiles, as `p99`. Empty if it withholds all, or if it concerns no
+    /// particular number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<String>,
     /// Whether only differences of the arm from another are in its scope: its own level is kept, and so are differences of
     /// other arms from it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -108,6 +115,8 @@ impl Finding {
             load: None,
             measures: Vec::new(),
             withholds: severity == Severity::Fail,
+            bounds: false,
+            numbers: Vec::new(),
             costs_alone: false,
             sitting: None,
             message,
@@ -116,6 +125,26 @@ impl Finding {
             unit: measured.unit.to_owned(),
             advice: advice.to_owned(),
         }
+    }
+}
+
+impl Finding {
+    /// This finding of a load, if nothing but these numbers is in its scope.
+    #[must_use]
+    pub fn about(self, numbers: &[&str]) -> Self {
+        Self { numbers: numbers.iter().map(ToString::to_string).collect(), ..self }
+    }
+
+    /// This finding, if it withholds nothing although it is a failure.
+    #[must_use]
+    pub fn keeping(self) -> Self {
+        Self { withholds: false, ..self }
+    }
+
+    /// This finding of a load, if it leaves only bounds of these numbers.
+    #[must_use]
+    pub fn bounding(self, numbers: &[&str]) -> Self {
+        Self { bounds: true, withholds: false, ..self.about(numbers) }
     }
 }
 

@@ -59,10 +59,11 @@ pub use graph_run::{
 };
 pub use load::{
     BodyBytes, Book, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker,
-    Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Latency, LatencySet,
-    LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds,
-    Merged, MergedRun, Mode, NetworkPlan, Outliers, Pacing, Percentile, ProcessAccount, QuantileIntervals,
-    Range, RunLeftOut, Stage, Stated, TlsResult, Waiting, Window, Within,
+    Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Known, Latency, LatencyBounds,
+    LatencySet, LoadBounds, LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop,
+    Loosened, LowerBounds, Merged, MergedRun, Mode, NetworkPlan, Outliers, Pacing, Percentile,
+    ProcessAccount, QuantileIntervals, Range, RunLeftOut, Stage, Stated, TimeBounds, TimeOf, TlsResult,
+    Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use meshmark::{MeshMarkArm, MeshMarkResult, ValueForCost};

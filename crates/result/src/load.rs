@@ -13,9 +13,11 @@ mod book;
 mod evidence;
 mod histograms;
 mod interval;
+mod known;
 mod latency;
 mod merged;
 mod unless_zero;
+mod usable;
 
 pub use account::ProcessAccount;
 pub use body::BodyBytes;
@@ -26,7 +28,11 @@ pub use evidence::{
 };
 pub use histograms::LoadHistograms;
 pub use interval::{IntervalTimes, LoadInterval};
-pub use latency::{Latency, LatencySet, LowerBounds, Mode, Percentile, QuantileIntervals, Range};
+pub use known::{Known, TimeOf};
+pub use latency::{
+    Latency, LatencyBounds, LatencySet, LoadBounds, LowerBounds, Mode, Percentile, QuantileIntervals, Range,
+    TimeBounds,
+};
 pub use merged::{Merged, MergedRun, RunLeftOut};
 
 /// How requests are released.
@@ -61,7 +67,7 @@ pub enum FailOnOutcome {
     Passed,
     /// The condition holds.
     Failed,
-    /// Cannot be decided: the value is withheld, not measured, or only bounded; or the result is void. Not a pass.
+    /// Cannot be decided: the value is not known, or the limit lies between its bounds; or the result is void. Not a pass.
     Unknown,
 }
 
@@ -75,9 +81,12 @@ pub struct FailOn {
     pub outcome: FailOnOutcome,
     /// The value that was compared; null if not known.
     pub value: Option<f64>,
-    /// A lower bound of the value, if only that is known.
+    /// A lower bound of the value, if it is not known.
     pub at_least: Option<f64>,
-    /// The unit of value and bound: `us`, `%`, `/s`, `requests` or `bytes`.
+    /// An upper bound of the value, if it is not known.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+    /// The unit of value and bounds: `us`, `%`, `/s`, `requests` or `bytes`.
     pub unit: String,
 }
 
@@ -140,6 +149,13 @@ pub struct LoadResult {
     /// Distributions. Response and service time are of answered requests and of those whose response was still pending;
     /// the others are of answered requests.
     pub latency: LatencySet,
+    /// Response time of answered requests less the time by which the generator may have delayed them: by sending late, also other requests
+    /// that they met at the server, and by reading late. Each is a lower bound. Null in results of other tools.
+    #[serde(default)]
+    pub without_generator: Option<Latency>,
+    /// Bounds of response and service time, which hold whether or not `latency` states the number.
+    #[serde(default)]
+    pub bounds: LoadBounds,
     /// The percentiles requested by `--percentiles` and `--fail-on`, ascending.
     pub percentiles: Vec<Percentile>,
     /// Responses within limits of response time, if the trial was asked for them.
@@ -238,6 +254,8 @@ impl LoadResult {
             rate: LoadRate::default(),
             sustained_rate: None,
             latency: LatencySet::default(),
+            without_generator: None,
+            bounds: LoadBounds::default(),
             percentiles: Vec::new(),
             within: Vec::new(),
             fail_on: Vec::new(),
@@ -463,4 +481,10 @@ pub struct Stage {
     pub rate: LoadRate,
     /// Distributions.
     pub latency: LatencySet,
+    /// Response time less the time by which the generator may have delayed it.
+    #[serde(default)]
+    pub without_generator: Option<Latency>,
+    /// Bounds of response and service time of these requests.
+    #[serde(default)]
+    pub bounds: LoadBounds,
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::{
     ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker,
-    HostUse, InFlight, Interval, Latency, LatencySet, LoadPlan, LoadRate, LoadResult, Loop, LowerBounds,
-    Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Reasons, StudyPlan, StudyResult, Verdict, Waiting,
-    Window,
+    HostUse, InFlight, Interval, Latency, LatencyBounds, LatencySet, LoadBounds, LoadPlan, LoadRate,
+    LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Reasons, StudyPlan,
+    StudyResult, TimeBounds, Verdict, Waiting, Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};
@@ -27,6 +27,21 @@ pub fn latency(p50_us: f64) -> Latency {
         p99_9_us: Some(p50_us * 3.0),
         max_us: Some(p50_us * 5.0),
         at_least: LowerBounds::default(),
+    }
+}
+
+/// Bounds around a distribution with medians from `low_us` to `high_us`.
+fn bounds(low_us: f64, high_us: f64) -> LatencyBounds {
+    let (low, high) = (latency(low_us), latency(high_us));
+    let between = |of: fn(&Latency) -> Option<f64>| Some(TimeBounds { low_us: of(&low), high_us: of(&high) });
+    LatencyBounds {
+        min_us: between(|one| one.min_us),
+        mean_us: between(|one| one.mean_us),
+        p50_us: between(|one| one.p50_us),
+        p90_us: between(|one| one.p90_us),
+        p99_us: between(|one| one.p99_us),
+        p99_9_us: between(|one| one.p99_9_us),
+        max_us: between(|one| one.max_us),
     }
 }
 
@@ -69,6 +84,8 @@ pub fn load() -> LoadResult {
             last_byte: latency(1.0),
             connect: Latency::default(),
         },
+        without_generator: Some(latency(96.0)),
+        bounds: LoadBounds { response: bounds(96.0, 102.0), service: bounds(94.0, 97.0) },
         percentiles: Vec::new(),
         within: Vec::new(),
         fail_on: Vec::new(),

@@ -30,7 +30,7 @@
 //! Before pairing, the CPU times of slices are normalized to the machine's usual speed, which is estimated from other
 //! arms: [`slowdowns()`], and for a comparison [`Slowdowns::between`].
 //!
-//! A single load has no rounds. Its quantiles get the interval of [`quantile_ranks`], from batches of its duration.
+//! A single load has no rounds. Its quantiles get the interval of [`quantile_ranks`], from order statistics and batches of its duration.
 //!
 //! A quantile of a sample is reported only if [`quantile_supported`] allows it. [`meets()`] tests whether two studies
 //! agree. [`change_points()`] finds lasting changes over many of them.
@@ -52,7 +52,6 @@
 //! same way. The spread between rounds needs no such assumption: requests within a round may be correlated, since
 //! rounds are independent of each other.
 
-mod batches;
 mod chance;
 mod change_points;
 mod critical;
@@ -66,6 +65,7 @@ mod knee;
 mod line;
 mod meets;
 mod modes;
+mod order_statistics;
 mod over_rounds;
 mod paired;
 mod pooled;
@@ -84,7 +84,6 @@ mod steady_state;
 mod stepped;
 mod stored_reference;
 
-pub use batches::quantile_ranks;
 pub use chance::{chance_of_difference, standard_error};
 pub use change_points::{ChangePoint, LONGEST_SERIES, SHORTEST_LEVEL, change_points};
 pub use decision::{DECISIVE, decide};
@@ -97,6 +96,7 @@ pub use knee::{Knee, knee};
 pub use line::{Line, Point, line};
 pub use meets::meets;
 pub use modes::{FoundMode, modes};
+pub use order_statistics::{Batch, Ranks, quantile_ranks};
 pub use over_rounds::mean_over_rounds;
 pub use paired::{Term, costs_by_round, paired_cost, paired_cost_of_copies, sum_of_costs};
 pub use pooled::pooled_values;

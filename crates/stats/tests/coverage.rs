@@ -4,7 +4,7 @@
 //! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::Interval;
-use hoptax_stats::{hodges_lehmann, mean_over_rounds, paired_cost, quantile, quantile_ranks};
+use hoptax_stats::{hodges_lehmann, mean_over_rounds, paired_cost, quantile};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal, StudentT};
@@ -413,29 +413,5 @@ fn the_textbook_interval_of_a_p99_misses_it_when_requests_queue() {
         });
         let coverage = 100.0 * covered.count() as f64 / 150.0;
         assert!(expected.contains(&coverage), "utilisation {utilisation}: {coverage} %");
-    }
-}
-
-/// The interval of a p99 from twenty batches.
-fn batched_p99(values: &[f64]) -> Interval {
-    let at = |p: f64| quantile(values, p).expect("there are values");
-    let estimate = at(0.99);
-    let shares: Vec<f64> = values
-        .chunks(values.len() / 20)
-        .map(|batch| batch.iter().filter(|value| **value <= estimate).count() as f64 / batch.len() as f64)
-        .collect();
-    let (low, high) = quantile_ranks(&shares, 0.99).expect("there are twenty batches");
-    Interval { estimate, low: at(low), high: at(high) }
-}
-
-#[test]
-fn batches_hold_the_p99_of_requests_that_queue() {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(99);
-    for utilisation in [0.5, 0.7] {
-        let true_p99 = 100.0_f64.ln() / (1.0 - utilisation);
-        let covered =
-            (0..300).filter(|_| batched_p99(&queue(utilisation, &mut rng)).contains(true_p99)).count();
-        let coverage = 100.0 * covered as f64 / 300.0;
-        assert!((91.0..=99.0).contains(&coverage), "utilisation {utilisation}: {coverage} %");
     }
 }

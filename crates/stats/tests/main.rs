@@ -10,6 +10,7 @@ mod independent_coverage;
 mod knee_coverage;
 mod limit_errors;
 mod line_coverage;
+mod order_statistics_coverage;
 mod properties;
 mod scalability_coverage;
 mod search_properties;

@@ -2,6 +2,7 @@
 
 use hoptax_result::{EndedBy, Finding, LoadResult, Measured, Severity};
 
+use super::limits::{Ends, all_to_bounds};
 use crate::Check;
 
 /// Interrupted trials.
@@ -46,14 +47,15 @@ pub(super) const BACKLOG: Check<LoadResult> = Check {
                 super::offered::sustained(result)
             ),
             "lower the rate, raise --connections or --workers, or skip requests with --when-busy skip",
-        )]
+        )
+        .bounding(&["times"])]
     },
-    withhold: None,
+    withhold: Some(|result, _, _| all_to_bounds(result, Ends::Lower)),
 };
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{EndedBy, Severity};
+    use hoptax_result::{EndedBy, Severity, TimeOf, Verdict};
 
     use crate::load::tests::fired;
 
@@ -68,11 +70,12 @@ mod tests {
     }
 
     #[test]
-    fn a_hopeless_backlog_is_void() {
+    fn a_hopeless_backlog_leaves_lower_bounds_of_times() {
         let (severity, result) = fired("hopeless-backlog", |result| {
             (result.ended_by, result.recorded_s, result.waiting.most) = (EndedBy::Backlog, 0.5, 3_000_000);
         });
-        assert_eq!(severity, Some(Severity::Fail));
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
+        assert_eq!(result.response(TimeOf::Percentile(50.0)).ends(), (Some(96.0), None));
         assert!(
             result.findings[0].message.contains("3000000 requests waited"),
             "{}",

@@ -2,6 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
+use super::limits::{Ends, all_to_bounds};
 use super::number_of;
 use crate::thresholds;
 use crate::{Check, severity_above};
@@ -32,15 +33,21 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
         } else {
             "quantiles cover answered requests only".to_owned()
         };
-        vec![Finding::new(
+        let finding = Finding::new(
             "errors",
             severity,
             Measured::percent(share, threshold),
             format!("{:.3} % of the requests were not answered: {kinds}", share * 100.0),
             &advice,
-        )]
+        );
+        vec![if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }]
     },
-    withhold: None,
+    // The failed ones may have taken any time.
+    withhold: Some(|result, finding, _| {
+        if finding.bounds {
+            all_to_bounds(result, Ends::Both);
+        }
+    }),
 };
 
 /// What to look at first if most failures are of this kind.
@@ -101,20 +108,23 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
         if share <= max {
             return Vec::new();
         }
-        vec![Finding::new(
-            "wrong-answers",
-            Severity::Fail,
-            Measured::percent(share, max),
-            format!(
-                "{} ({:.3} %) did not match {}",
-                number_of(count, "response"),
-                share * 100.0,
-                expected(&result.plan.expect)
-            ),
-            "inspect a response with curl; correct the subject or --expect",
-        )]
+        vec![
+            Finding::new(
+                "wrong-answers",
+                Severity::Fail,
+                Measured::percent(share, max),
+                format!(
+                    "{} ({:.3} %) did not match {}",
+                    number_of(count, "response"),
+                    share * 100.0,
+                    expected(&result.plan.expect)
+                ),
+                "inspect a response with curl; correct the subject or --expect",
+            )
+            .bounding(&["times"]),
+        ]
     },
-    withhold: None,
+    withhold: Some(|result, _, _| all_to_bounds(result, Ends::Both)),
 };
 
 /// The expectation, which by default is a status below 400.
@@ -124,7 +134,7 @@ fn expected(expect: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadResult, Severity};
+    use hoptax_result::{LoadResult, Severity, Verdict};
 
     use crate::load::tests::fired;
 
@@ -141,7 +151,8 @@ mod tests {
         assert_eq!(fired("errors", fail(1)).0, None);
         assert_eq!(fired("errors", fail(10)).0, Some(Severity::Warn));
         let (severity, result) = fired("errors", fail(300));
-        assert_eq!(severity, Some(Severity::Fail));
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
+        assert_eq!(result.usable(), "counts and rates are sound; times are only bounded");
         assert!(result.findings[0].message.contains("300 reset"), "{}", result.findings[0].message);
     }
 
@@ -196,12 +207,13 @@ mod tests {
 
     #[test]
     fn wrong_responses_fire_even_if_errors_are_tolerated() {
-        let (severity, _) = fired("wrong-answers", |result| {
+        let (severity, result) = fired("wrong-answers", |result| {
             result.plan.max_error_share = 1.0;
             result.book.answered -= 10;
             result.book.failed += 10;
             result.failures.insert("mismatch".to_owned(), 10);
         });
-        assert_eq!(severity, Some(Severity::Fail));
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
+        assert_eq!(result.latency.response.p50_us, None);
     }
 }

@@ -2,7 +2,8 @@
 
 use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
 
-use super::{number_of, withhold_times};
+use super::limits::{Ends, all_to_bounds};
+use super::number_of;
 use crate::thresholds;
 use crate::{Check, severity_above};
 
@@ -11,26 +12,16 @@ fn has_no_plan(result: &LoadResult) -> bool {
     result.plan.loop_ == Loop::Closed && result.plan.think.is_none()
 }
 
-/// The severity of a failure of the generator, and its consequence.
+/// A finding of a generator that was too slow.
 ///
-/// With a planned rate or think times, no number of the result describes the subject. At full speed, the rate that generator
-/// and subject reached together is a lower bound for the subject and is kept. Response times are withheld, since they
-/// include waiting for the generator.
-fn weighed(result: &LoadResult, severity: Severity) -> (Severity, &'static str) {
-    match severity {
-        Severity::Fail if has_no_plan(result) => (
-            Severity::Warn,
-            "the server may sustain more; response times include the generator's delay and are withheld; ",
-        ),
-        severity => (severity, ""),
+/// How long responses waited for it is in each response time, of which `send-lag` leaves bounds where it matters. With a planned rate, the
+/// rate is that of the requests that were sent. At full speed, it is what generator and subject reached together: a lower bound for the
+/// subject.
+fn weighed(result: &LoadResult, severity: Severity, finding: impl Fn(Severity, &str) -> Finding) -> Finding {
+    if severity == Severity::Fail && has_no_plan(result) {
+        return finding(Severity::Warn, "the server may sustain more; ").bounding(&["rates"]);
     }
-}
-
-/// Withholds what a finding above `fail` invalidates in a load without a schedule.
-fn withhold(result: &mut LoadResult, finding: &Finding, fail: f64) {
-    if has_no_plan(result) && finding.value > fail * 100.0 {
-        withhold_times(result);
-    }
+    finding(severity, "").about(&["times"]).keeping()
 }
 
 /// A worker that was always busy limited the rate itself.
@@ -55,24 +46,23 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
         )
         .map(|(severity, threshold)| {
             let limited = if severity == Severity::Fail { "limited" } else { "may have limited" };
-            let (severity, then) = weighed(result, severity);
-            Finding::new(
-                "generator-saturated",
-                severity,
-                Measured::percent(busiest, threshold),
-                format!(
-                    "a worker used {:.0} % of its core: the generator {limited} the rate",
-                    busiest * 100.0
-                ),
-                &format!("{then}use more --workers on more cores, or a --rate below the measured one"),
-            )
+            weighed(result, severity, |severity, then| {
+                Finding::new(
+                    "generator-saturated",
+                    severity,
+                    Measured::percent(busiest, threshold),
+                    format!(
+                        "a worker used {:.0} % of its core: the generator {limited} the rate",
+                        busiest * 100.0
+                    ),
+                    &format!("{then}use more --workers on more cores, or a --rate below the measured one"),
+                )
+            })
         })
         .into_iter()
         .collect()
     },
-    withhold: Some(|result, finding, limits| {
-        withhold(result, finding, limits.of(&thresholds::GENERATOR_BUSY_FAIL));
-    }),
+    withhold: None,
 };
 
 /// Connections that the generator's machine could not open.
@@ -86,7 +76,7 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
         // Such a request never left, so it is held to the limit of those that were not sent.
         severity_above(share, 0.0, 1.0 - limits.of(&thresholds::OFFERED_SHARE))
             .map(|(severity, threshold)| {
-                Finding::new(
+                let finding = Finding::new(
                     "generator-exhausted",
                     severity,
                     Measured::percent(share, threshold),
@@ -97,12 +87,18 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
                         share * 100.0
                     ),
                     "raise `ulimit -n` or net.ipv4.ip_local_port_range, send more requests per connection, or use fewer connections",
-                )
+                );
+                if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }
             })
             .into_iter()
             .collect()
     },
-    withhold: None,
+    // The failed ones may have taken any time.
+    withhold: Some(|result, finding, _| {
+        if finding.bounds {
+            all_to_bounds(result, Ends::Both);
+        }
+    }),
 };
 
 /// A worker that waited for a processor measured the scheduler.
@@ -122,25 +118,26 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
             .fold(0.0, f64::max);
         severity_above(worst, limits.of(&thresholds::RUN_DELAY), limits.of(&thresholds::RUN_DELAY_FAIL))
             .map(|(severity, threshold)| {
-                let (severity, then) = weighed(result, severity);
-                Finding::new(
-                    "run-delay",
-                    severity,
-                    Measured::percent(worst, threshold),
-                    format!(
-                        "a worker waited {:.0} ms for a processor, {:.1} % of the time",
-                        worst * generator.wall_seconds * 1e3,
-                        worst * 100.0
-                    ),
-                    &format!("{then}move other processes off the generator's core, or pin them with taskset"),
-                )
+                weighed(result, severity, |severity, then| {
+                    Finding::new(
+                        "run-delay",
+                        severity,
+                        Measured::percent(worst, threshold),
+                        format!(
+                            "a worker waited {:.0} ms for a processor, {:.1} % of the time",
+                            worst * generator.wall_seconds * 1e3,
+                            worst * 100.0
+                        ),
+                        &format!(
+                            "{then}move other processes off the generator's core, or pin them with taskset"
+                        ),
+                    )
+                })
             })
             .into_iter()
             .collect()
     },
-    withhold: Some(|result, finding, limits| {
-        withhold(result, finding, limits.of(&thresholds::RUN_DELAY_FAIL));
-    }),
+    withhold: None,
 };
 
 #[cfg(test)]
@@ -185,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_schedule_a_busy_generator_keeps_the_rate_and_withholds_times() {
+    fn a_busy_generator_keeps_rate_and_times_and_bounds_the_rate_of_a_server_without_a_schedule() {
         let closed = |id: &str, think: Option<&str>| {
             fired(id, |result| {
                 result.plan.loop_ = Loop::Closed;
@@ -200,11 +197,10 @@ mod tests {
         for id in ["generator-saturated", "run-delay"] {
             let (severity, result) = closed(id, None);
             assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution), "{id}");
-            assert!(result.rate.achieved.is_some() && result.latency.response.p50_us.is_none(), "{id}");
-            assert_eq!((result.latency.response.count, result.modes.len()), (200_000, 0), "{id}");
+            assert_eq!(result.usable(), "counts and times are sound; rates are only bounded", "{id}");
             let (severity, result) = closed(id, Some("10ms"));
-            assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void), "{id}");
-            assert_eq!(result.rate.achieved, None, "{id}");
+            assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution), "{id}");
+            assert_eq!(result.usable(), "counts, rates and times are sound", "{id}");
         }
     }
 }

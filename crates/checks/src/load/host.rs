@@ -2,8 +2,16 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
-use crate::thresholds;
+use super::limits::{Ends, all_to_bounds, withhold_times};
+use crate::thresholds::{self, Limits};
 use crate::{Check, severity_above};
+
+/// Leaves upper bounds of times, which contain the delay: the server's part of them is not known.
+fn at_most(result: &mut LoadResult, finding: &Finding, _: &Limits) {
+    if finding.bounds {
+        all_to_bounds(result, Ends::Upper);
+    }
+}
 
 /// Stolen time.
 pub(super) const STEAL: Check<LoadResult> = Check {
@@ -14,18 +22,20 @@ pub(super) const STEAL: Check<LoadResult> = Check {
         let share = result.generator.steal_share;
         severity_above(share, limits.of(&thresholds::STEAL), limits.of(&thresholds::STEAL_FAIL))
             .map(|(severity, threshold)| {
-                Finding::new(
+                let finding = Finding::new(
                     "steal",
                     severity,
                     Measured::percent(share, threshold),
                     format!("steal was {:.2} % of CPU time", share * 100.0),
                     "run again when the host is quieter, or on a dedicated machine",
-                )
+                );
+                if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }
             })
             .into_iter()
             .collect()
     },
-    withhold: None,
+    // No account tells in which requests the machine was stopped.
+    withhold: Some(at_most),
 };
 
 /// Tasks of any process that waited for a processor.
@@ -63,15 +73,18 @@ pub(super) const THROTTLED: Check<LoadResult> = Check {
         if periods as f64 <= max {
             return Vec::new();
         }
-        vec![Finding::new(
-            "throttled",
-            Severity::Fail,
-            Measured::count(periods as f64, max, "periods"),
-            format!("a CPU limit (cgroup) throttled the generator in {periods} periods"),
-            "raise or remove the container's CPU limit",
-        )]
+        vec![
+            Finding::new(
+                "throttled",
+                Severity::Fail,
+                Measured::count(periods as f64, max, "periods"),
+                format!("a CPU limit (cgroup) throttled the generator in {periods} periods"),
+                "raise or remove the container's CPU limit",
+            )
+            .bounding(&["times"]),
+        ]
     },
-    withhold: None,
+    withhold: Some(at_most),
 };
 
 /// The clock source.
@@ -84,26 +97,36 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
         let max_ns = limits.of(&thresholds::CLOCK_READ_NS);
         let source = &result.environment.clock_source;
         if generator.clock_step_back_ns > 0 {
-            return vec![Finding::new(
-                "clock",
-                Severity::Fail,
-                Measured::count(generator.clock_step_back_ns as f64, 0.0, "ns"),
-                format!("the clock (`{source}`) went backwards by {} ns", generator.clock_step_back_ns),
-                "times measured on this machine are invalid; use another clock source",
-            )];
+            return vec![
+                Finding::new(
+                    "clock",
+                    Severity::Fail,
+                    Measured::count(generator.clock_step_back_ns as f64, 0.0, "ns"),
+                    format!("the clock (`{source}`) went backwards by {} ns", generator.clock_step_back_ns),
+                    "times measured on this machine are invalid; use another clock source",
+                )
+                .about(&["times"]),
+            ];
         }
         if generator.clock_read_ns <= max_ns {
             return Vec::new();
         }
-        vec![Finding::new(
-            "clock",
-            Severity::Fail,
-            Measured::count(generator.clock_read_ns, max_ns, "ns"),
-            format!("reading the clock (`{source}`) takes {:.0} ns", generator.clock_read_ns),
-            "select the clock source `tsc` or `kvm-clock` (see /sys/devices/system/clocksource)",
-        )]
+        vec![
+            Finding::new(
+                "clock",
+                Severity::Fail,
+                Measured::count(generator.clock_read_ns, max_ns, "ns"),
+                format!("reading the clock (`{source}`) takes {:.0} ns", generator.clock_read_ns),
+                "select the clock source `tsc` or `kvm-clock` (see /sys/devices/system/clocksource)",
+            )
+            .bounding(&["times"]),
+        ]
     },
-    withhold: None,
+    withhold: Some(
+        |result, finding, limits| {
+            if finding.withholds { withhold_times(result) } else { at_most(result, finding, limits) }
+        },
+    ),
 };
 
 /// What was requested or is usually judged, and this machine does not show.
@@ -134,7 +157,7 @@ pub(super) const UNSEEN: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Severity;
+    use hoptax_result::{Known, LoadResult, Severity, TimeOf, Verdict};
 
     use crate::load::tests::fired;
 
@@ -171,6 +194,24 @@ mod tests {
         let throttled = |periods| fired("throttled", |result| result.generator.throttled = periods).0;
         assert_eq!((throttled(None), throttled(Some(0))), (None, None));
         assert_eq!(throttled(Some(1)), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn delays_of_unknown_requests_leave_upper_bounds_and_a_backward_clock_no_times() {
+        let disturb: [(&str, fn(&mut LoadResult)); 3] = [
+            ("steal", |result| result.generator.steal_share = 0.06),
+            ("throttled", |result| result.generator.throttled = Some(1)),
+            ("clock", |result| result.generator.clock_read_ns = 1_500.0),
+        ];
+        let p50 = TimeOf::Percentile(50.0);
+        for (id, disturb) in disturb {
+            let (_, result) = fired(id, disturb);
+            assert_eq!(result.response(p50).ends(), (None, Some(102.0)), "{id}");
+            assert_eq!((result.verdict, result.rate.achieved), (Verdict::Caution, Some(20_000.0)), "{id}");
+        }
+        let (_, result) = fired("clock", |result| result.generator.clock_step_back_ns = 1);
+        assert_eq!((result.verdict, result.response(p50)), (Verdict::Caution, Known::Unknown));
+        assert_eq!(result.usable(), "counts and rates are sound; times are not known");
     }
 
     #[test]

@@ -2,68 +2,61 @@
 
 use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
 
-use crate::thresholds;
+use super::limits::{Ends, lengthened, others_to_bounds, service_to_upper, to_bounds};
+use crate::thresholds::{self, Limits};
 use crate::{Check, severity_above};
 
-/// Send lag caused by the generator itself.
+/// Times that the generator itself may have lengthened, by sending late and by reading late.
 pub(super) const SEND_LAG: Check<LoadResult> = Check {
     id: "send-lag",
-    protects_from: "send lag of the generator reported as latency of the subject",
+    protects_from: "delays of the generator reported as latency of the subject",
     source: "Treadmill (ISCA 2016); wrk2, which documents a lag of one millisecond; own limits",
     judge: |result, limits| {
-        let (Loop::Open, Some(lag_us)) = (result.plan.loop_, result.latency.own_lag.p99_us) else {
-            return Vec::new();
-        };
-        let median_us = result.latency.response.p50_us.unwrap_or_default();
-        let warn_us =
-            limits.of(&thresholds::OWN_LAG_US).max(limits.of(&thresholds::OWN_LAG_SHARE) * median_us);
-        let fail_us = limits
-            .of(&thresholds::OWN_LAG_FAIL_US)
-            .max(limits.of(&thresholds::OWN_LAG_FAIL_SHARE) * median_us);
-        severity_above(lag_us, warn_us, fail_us)
-            .map(|(severity, threshold)| {
-                Finding::new(
-                    "send-lag",
-                    severity,
-                    Measured::us(lag_us, threshold),
-                    format!("send lag p99 was {lag_us:.0} us"),
-                    "give the generator its own core, use more --workers, or lower the rate",
-                )
-            })
-            .into_iter()
-            .collect()
-    },
-    withhold: None,
-};
-
-/// Send lag that affects the reported tail.
-pub(super) const LATE_TAIL: Check<LoadResult> = Check {
-    id: "late-tail",
-    protects_from: "stalls of the generator reported as the subject's tail",
-    source: "own: if more than 1 request in 1,000 is later than the reported p99, the generator causes a tenth of the requests above p99",
-    judge: |result, _| {
-        let latency = &result.latency;
-        let (Loop::Open, Some(lag_us), Some(p99_us)) =
-            (result.plan.loop_, latency.own_lag.p99_9_us, latency.response.p99_us)
+        let lengthened = lengthened(result, limits);
+        let late = late(result, limits);
+        let Some(severity) =
+            late.map(|(severity, ..)| severity).or((!lengthened.is_empty()).then_some(Severity::Warn))
         else {
             return Vec::new();
         };
-        if lag_us <= p99_us {
-            return Vec::new();
-        }
-        vec![Finding::new(
-            "late-tail",
-            Severity::Warn,
-            Measured::us(lag_us, p99_us),
-            format!(
-                "send lag p99.9 was {lag_us:.0} us, above the response time p99 of {p99_us:.0} us: the generator \
-                 caused part of the tail"
-            ),
-            "give the generator its own core; use the median, not the tail",
-        )]
+        let names: Vec<&str> = lengthened.iter().map(|(name, ..)| name.as_str()).collect();
+        let most = lengthened.iter().max_by(|one, other| one.1.total_cmp(&other.1));
+        let lag = late.map(|(_, lag_us, _)| format!("send lag p99 was {lag_us:.0} us"));
+        let part = most.map(|(name, us, _)| {
+            let part = format!("sending and reading late may be {us:.0} us of {name}");
+            match names.len() {
+                1 => format!("{part}, of which only bounds are known"),
+                _ => format!("{part}; only bounds are known of {}", names.join(", ")),
+            }
+        });
+        let message: Vec<String> = lag.into_iter().chain(part).collect();
+        let measured = match (late, most) {
+            (Some((_, lag_us, limit_us)), _) => Measured::us(lag_us, limit_us),
+            (None, Some((_, us, limit_us))) => Measured::us(*us, *limit_us),
+            (None, None) => return Vec::new(),
+        };
+        let advice = "give the generator its own core, use more --workers, or lower the rate";
+        let finding = Finding::new("send-lag", severity, measured, message.join("; "), advice);
+        vec![if names.is_empty() { finding.about(&["times"]).keeping() } else { finding.bounding(&names) }]
     },
-    withhold: None,
+    withhold: Some(|result, finding, _| {
+        to_bounds(result, &finding.numbers, Ends::Both);
+        service_to_upper(result, &finding.numbers);
+        if finding.numbers.iter().any(|name| name == "p50") {
+            others_to_bounds(result);
+        }
+    }),
 };
+
+/// The send lag p99 of an open loop if it is too large, with the severity and the limit, us.
+fn late(result: &LoadResult, limits: &Limits) -> Option<(Severity, f64, f64)> {
+    let lag_us = result.latency.own_lag.p99_us.filter(|_| result.plan.loop_ == Loop::Open)?;
+    let median_us = result.latency.response.p50_us.unwrap_or_default();
+    let warn_us = limits.of(&thresholds::OWN_LAG_US).max(limits.of(&thresholds::OWN_LAG_SHARE) * median_us);
+    let fail_us =
+        limits.of(&thresholds::OWN_LAG_FAIL_US).max(limits.of(&thresholds::OWN_LAG_FAIL_SHARE) * median_us);
+    severity_above(lag_us, warn_us, fail_us).map(|(severity, limit_us)| (severity, lag_us, limit_us))
+}
 
 /// Response time includes the wait for a free connection, which depends on the size of the pool.
 pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
@@ -98,7 +91,7 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Loop, Severity};
+    use hoptax_result::{Known, Loop, Severity, TimeOf, Verdict};
 
     use crate::load::tests::{fired, fired_with};
 
@@ -115,6 +108,7 @@ mod tests {
         let late = |lag_us: f64| {
             let invalidate = |result: &mut hoptax_result::LoadResult| {
                 result.latency.response.p50_us = Some(10_000.0);
+                result.without_generator.as_mut().unwrap().p50_us = Some(9_900.0);
                 result.latency.own_lag.p99_us = Some(lag_us);
             };
             fired("send-lag", invalidate).0
@@ -132,10 +126,34 @@ mod tests {
     }
 
     #[test]
-    fn lateness_in_the_tail_fires() {
-        let late =
-            |lag_us: f64| fired("late-tail", |result| result.latency.own_lag.p99_9_us = Some(lag_us)).0;
-        assert_eq!((late(200.0), late(201.0)), (None, Some(Severity::Warn)));
+    fn a_late_generator_leaves_bounds_of_the_times_that_it_lengthened_and_keeps_everything_else() {
+        // p50 is 100 us, and p99 200 us.
+        let (severity, result) = fired("send-lag", |result| {
+            result.latency.own_lag.p99_us = Some(3_000.0);
+            let without = result.without_generator.as_mut().unwrap();
+            (without.p99_us, without.p99_9_us) = (Some(120.0), Some(130.0));
+        });
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
+        assert_eq!(result.rate.achieved, Some(20_000.0));
+        assert_eq!(result.usable(), "counts, rates, p50 and p90 are sound; p99 and p99.9 are only bounded");
+        assert_eq!(result.response(TimeOf::Percentile(99.0)).ends(), (Some(192.0), Some(204.0)));
+        // Service time counts until the generator read the response.
+        assert_eq!(result.service(TimeOf::Percentile(99.0)).ends(), (None, Some(194.0)));
+        let message = &result.findings[0].message;
+        let expected = "sending and reading late may be 170 us of p99.9; only bounds are known of p99, p99.9";
+        assert!(message.ends_with(expected), "{message}");
+        assert_eq!((result.findings[0].bounds, result.findings[0].withholds), (true, false));
+    }
+
+    #[test]
+    fn a_generator_that_reads_late_leaves_bounds_in_a_closed_loop_too() {
+        let (severity, result) = fired("send-lag", |result| {
+            result.plan.loop_ = Loop::Closed;
+            result.without_generator.as_mut().unwrap().p50_us = Some(20.0);
+        });
+        assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
+        assert!(matches!(result.response(TimeOf::Mean), Known::Bounded(_)), "the mean is no better than p50");
+        assert_eq!(result.usable(), "counts, rates, p90, p99 and p99.9 are sound; p50 is only bounded");
     }
 
     #[test]

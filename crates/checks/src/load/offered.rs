@@ -2,6 +2,7 @@
 
 use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window};
 
+use super::limits::{Ends, all_to_bounds};
 use super::number_of;
 use crate::Check;
 use crate::thresholds;
@@ -67,9 +68,14 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
             Finding::new("offered", Severity::Warn, measured, sentence, advice)
         } else {
             Finding::new("offered", Severity::Fail, measured, sentence, &not_sustained(result))
+                .bounding(&["times"])
         }]
     },
-    withhold: None,
+    withhold: Some(|result, finding, _| {
+        if finding.bounds {
+            all_to_bounds(result, Ends::Lower);
+        }
+    }),
 };
 
 /// A number of requests ends a load when all of them are sent, however long that takes, so their rate may be below the
@@ -88,7 +94,9 @@ fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
         sustained(result)
     );
     let advice = not_sustained(result);
-    Some(Finding::new("offered", Severity::Fail, Measured::percent(share, min), sentence, &advice))
+    // Every request has its response time, from its intended start on.
+    let finding = Finding::new("offered", Severity::Fail, Measured::percent(share, min), sentence, &advice);
+    Some(finding.about(&["rates"]).keeping())
 }
 
 /// Whether enough requests would have been sent without the skipping that the plan requests.
@@ -146,7 +154,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
         } else {
             String::new()
         };
-        vec![Finding::new(
+        let finding = Finding::new(
             "load-constant",
             if is_explained { Severity::Warn } else { Severity::Fail },
             Measured::percent(worst, max),
@@ -159,7 +167,9 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             } else {
                 "the generator stalled or all connections were busy: see send-lag and connections-busy"
             },
-        )]
+        );
+        // By how much that lengthened times is in each response time: see send-lag.
+        vec![finding.about(&["times"]).keeping()]
     },
     withhold: None,
 };

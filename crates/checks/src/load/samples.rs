@@ -1,27 +1,22 @@
 //! A quantile needs enough requests, and must include all of them.
 
-use hoptax_result::{
-    Finding, Latency, LatencySet, LoadResult, Measured, Percentile, QuantileIntervals, Range, Severity,
-};
+use hoptax_result::{Finding, LoadResult, Measured, Percentile, Range, Severity, TimeBounds};
 
+use super::limits::{Ends, QUANTILES, Quantile, name_of, to_bounds};
 use super::number_of;
 use crate::Check;
 use crate::thresholds::{self, Limits};
 
-/// A reported quantile, with an accessor.
-struct Quantile {
-    name: &'static str,
-    p: f64,
-    of: fn(&mut Latency) -> &mut Option<f64>,
-    interval: fn(&QuantileIntervals) -> Option<Range>,
+/// The interval of a usual quantile.
+fn interval(result: &LoadResult, quantile: &Quantile) -> Option<Range> {
+    let all = &result.response_intervals;
+    match quantile.name {
+        "p50" => all.p50_us,
+        "p90" => all.p90_us,
+        "p99" => all.p99_us,
+        _ => all.p99_9_us,
+    }
 }
-
-const QUANTILES: [Quantile; 4] = [
-    Quantile { name: "p50", p: 0.5, of: |latency| &mut latency.p50_us, interval: |all| all.p50_us },
-    Quantile { name: "p90", p: 0.9, of: |latency| &mut latency.p90_us, interval: |all| all.p90_us },
-    Quantile { name: "p99", p: 0.99, of: |latency| &mut latency.p99_us, interval: |all| all.p99_us },
-    Quantile { name: "p99.9", p: 0.999, of: |latency| &mut latency.p99_9_us, interval: |all| all.p99_9_us },
-];
 
 /// Unanswered requests are slow requests of unknown duration.
 pub(super) const UNFINISHED: Check<LoadResult> = Check {
@@ -70,7 +65,7 @@ fn pending(result: &LoadResult) -> u64 {
 pub(super) const TOO_FEW: Check<LoadResult> = Check {
     id: "too-few-samples",
     protects_from: "a tail quantile determined by a few requests",
-    source: "own: n (1 - p) of at least 100",
+    source: "own: n (1 - p) of at least 100; below it, the 95 % interval is given",
     judge: |result, limits| {
         let count = result.latency.response.count;
         let usual = QUANTILES.iter().map(|quantile| (quantile.p, quantile.name.to_owned()));
@@ -84,26 +79,43 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
         let pending = pending(result).min(count);
         // An unsupported far tail is expected of a short run; an unsupported median is not.
         let severity = if rarer(*nearest) > 0.001_5 { Severity::Warn } else { Severity::Info };
-        vec![Finding::new(
-            "too-few-samples",
-            severity,
-            Measured::count(count as f64, needed(*nearest, limits), "requests"),
-            format!(
-                "{}{} {} too few for {}, which {} withheld",
-                number_of(count, if pending == 0 { "response" } else { "request" }),
-                if pending == 0 { String::new() } else { format!(", {pending} of them without a response,") },
-                if count == 1 { "is" } else { "are" },
-                names.join(", "),
-                if names.len() == 1 { "is" } else { "are" }
-            ),
-            "run longer or raise the rate",
-        )]
+        vec![
+            Finding::new(
+                "too-few-samples",
+                severity,
+                Measured::count(count as f64, needed(*nearest, limits), "requests"),
+                format!(
+                    "{}{} {} too few for {}: only {} known",
+                    number_of(count, if pending == 0 { "response" } else { "request" }),
+                    if pending == 0 {
+                        String::new()
+                    } else {
+                        format!(", {pending} of them without a response,")
+                    },
+                    if count == 1 { "is" } else { "are" },
+                    names.join(", "),
+                    if names.len() == 1 { "its bounds are" } else { "their bounds are" }
+                ),
+                "run longer or raise the rate",
+            )
+            .bounding(&names),
+        ]
     },
-    withhold: Some(|result, _: &Finding, limits| {
-        let latencies = result.stages.iter_mut().map(|stage| &mut stage.latency);
-        for latency in latencies.chain([&mut result.latency]) {
+    withhold: Some(|result, finding, limits| {
+        to_bounds(result, &finding.numbers, Ends::Both);
+        let stages = result.stages.iter_mut().map(|stage| &mut stage.latency);
+        for latency in stages.chain([&mut result.latency]) {
             let count = latency.response.count;
-            withhold(latency, |quantile| is_too_few(count, quantile.p, limits));
+            for quantile in QUANTILES.iter().filter(|quantile| is_too_few(count, quantile.p, limits)) {
+                for distribution in [
+                    &mut latency.response,
+                    &mut latency.service,
+                    &mut latency.first_byte,
+                    &mut latency.last_byte,
+                ] {
+                    *(quantile.of)(distribution) = None;
+                }
+            }
         }
         // A call has at least one message, so they are too few only where calls are.
         if let Some(messages) = &mut result.messages {
@@ -112,74 +124,79 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
                 *(quantile.of)(messages) = None;
             }
         }
-        let count = result.latency.response.count;
-        for one in &mut result.percentiles {
-            if is_too_few(count, one.percentile / 100.0, limits) {
-                *one = withheld(one);
-            }
-        }
     }),
 };
 
-/// A quantile whose interval is as wide as the quantile.
+/// A quantile whose interval is as wide as the quantile, or has one end.
 pub(super) const VAGUE: Check<LoadResult> = Check {
     id: "vague-quantile",
     protects_from: "a quantile that the next run does not reproduce",
-    source: "own: the half-width of the 95 % interval from batches is at most 10 % of the quantile; above 50 % it is withheld",
+    source: "own: the half-width of the 95 % interval is at most 10 % of the quantile; above 50 %, the interval is given without the quantile",
     judge: |result, limits| {
         let usual = QUANTILES
             .iter()
             .filter_map(|quantile| Some((half_width(result, quantile)?, quantile.name.to_owned())));
-        let requested = result.percentiles.iter().filter_map(|one| Some((half_width_of(one)?, name(one))));
+        let requested = result.percentiles.iter().filter_map(|one| Some((half_width_of(one)?, name_of(one))));
         let mut vague: Vec<(f64, String)> = usual
             .chain(requested)
             .filter(|(half, _)| *half > limits.of(&thresholds::INTERVAL_SHARE))
             .collect();
         let mut seen = std::collections::BTreeSet::new();
         vague.retain(|(_, name)| seen.insert(name.clone()));
-        let Some(worst) = vague.iter().map(|(half, _)| *half).reduce(f64::max) else { return Vec::new() };
-        let names: Vec<&str> = vague.iter().map(|(_, name)| name.as_str()).collect();
-        let least_vague = vague.iter().map(|(half, _)| *half).fold(f64::INFINITY, f64::min);
         // A far tail often has a wide interval; a median with one deserves a warning.
-        let severity = if names.contains(&"p50") { Severity::Warn } else { Severity::Info };
+        let finding = |names: &[&str], half: f64, message: String| {
+            let severity = if names.contains(&"p50") { Severity::Warn } else { Severity::Info };
+            let measured = Measured::percent(half, limits.of(&thresholds::INTERVAL_SHARE));
+            let advice = "run longer or on a quieter machine; use the interval, not the estimate";
+            Finding::new("vague-quantile", severity, measured, message, advice)
+        };
         let fail = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
-        vec![Finding::new(
-            "vague-quantile",
-            severity,
-            Measured::percent(worst, limits.of(&thresholds::INTERVAL_SHARE)),
-            if worst > fail {
-                format!(
-                    "the half-width of the 95 % interval of {} is {}; quantiles above {:.0} % are withheld",
-                    names.join(", "),
-                    percent_range(least_vague, worst),
-                    fail * 100.0
-                )
-            } else {
-                format!(
-                    "the half-width of the 95 % interval of {} is {}",
-                    names.join(", "),
-                    percent_range(least_vague, worst)
-                )
-            },
-            "run longer or on a quieter machine; use the interval, not the estimate",
-        )]
+        let part = |is_in: &dyn Fn(f64) -> bool| -> (Vec<&str>, f64, f64) {
+            let part = vague.iter().filter(|(half, _)| is_in(*half));
+            let halves = part.clone().map(|(half, _)| *half);
+            let (least, most) = (halves.clone().fold(f64::INFINITY, f64::min), halves.fold(0.0, f64::max));
+            (part.map(|(_, name)| name.as_str()).collect(), least, most)
+        };
+        let mut found = Vec::new();
+        let (wide, least, most) = part(&|half| half <= fail);
+        if !wide.is_empty() {
+            let message = format!(
+                "the half-width of the 95 % interval of {} is {}",
+                wide.join(", "),
+                percent_range(least, most)
+            );
+            found.push(finding(&wide, most, message));
+        }
+        let (bounded, least, most) = part(&|half| half > fail && half.is_finite());
+        if !bounded.is_empty() {
+            let message = format!(
+                "the half-width of the 95 % interval of {} is {}, above {:.0} %: only bounds are known",
+                bounded.join(", "),
+                percent_range(least, most),
+                fail * 100.0
+            );
+            found.push(finding(&bounded, most, message).bounding(&bounded));
+        }
+        let (open, ..) = part(&f64::is_infinite);
+        if !open.is_empty() {
+            let message = format!(
+                "the slowest requests depend on each other, so the responses bound {} on one side alone",
+                open.join(", ")
+            );
+            found.push(finding(&open, fail, message).bounding(&open));
+        }
+        found
     },
-    withhold: Some(|result, _: &Finding, limits| {
-        let lost: Vec<&str> = QUANTILES
-            .iter()
-            .filter(|quantile| {
-                half_width(result, quantile)
-                    .is_some_and(|half| half > limits.of(&thresholds::INTERVAL_FAIL_SHARE))
-            })
-            .map(|quantile| quantile.name)
-            .collect();
-        // The interval is that of response time. The service time has none, so
-        // service times are kept.
-        for quantile in QUANTILES.iter().filter(|quantile| lost.contains(&quantile.name)) {
+    // Service time has no interval of its own that is too wide.
+    withhold: Some(|result, finding, _| {
+        if !finding.bounds {
+            return;
+        }
+        for quantile in QUANTILES.iter().filter(|one| finding.numbers.iter().any(|name| name == one.name)) {
             *(quantile.of)(&mut result.latency.response) = None;
         }
         for one in &mut result.percentiles {
-            if half_width_of(one).is_some_and(|half| half > limits.of(&thresholds::INTERVAL_FAIL_SHARE)) {
+            if finding.numbers.contains(&name_of(one)) {
                 one.response_us = None;
             }
         }
@@ -214,33 +231,35 @@ fn percent_range(min: f64, max: f64) -> String {
     if min == max { format!("{min} %") } else { format!("{min} to {max} %") }
 }
 
-/// The half-width of a quantile's interval, as a share of the quantile.
+/// The half-width of a quantile's interval, as a share of the quantile; infinite if it has one end. None if nothing is known of it.
 fn half_width(result: &LoadResult, quantile: &Quantile) -> Option<f64> {
-    let mut response = result.latency.response;
-    let value = (*(quantile.of)(&mut response)).filter(|value| *value > 0.0)?;
-    let interval = (quantile.interval)(&result.response_intervals)?;
-    Some((interval.high - interval.low) / 2.0 / value)
+    let (mut response, mut bounds) = (result.latency.response, result.bounds.response);
+    share_of(
+        (quantile.of)(&mut response).as_ref(),
+        interval(result, quantile),
+        *(quantile.bounds)(&mut bounds),
+    )
 }
 
 /// As [`half_width`], for a requested percentile.
 fn half_width_of(one: &Percentile) -> Option<f64> {
-    let value = one.response_us.filter(|value| *value > 0.0)?;
-    let interval = one.response_interval?;
-    Some((interval.high - interval.low) / 2.0 / value)
+    share_of(one.response_us.as_ref(), one.response_interval, one.response_bounds)
+}
+
+fn share_of(value: Option<&f64>, interval: Option<Range>, bounds: Option<TimeBounds>) -> Option<f64> {
+    let value = value.filter(|value| **value > 0.0)?;
+    match (interval, bounds) {
+        (Some(interval), _) => Some((interval.high - interval.low) / 2.0 / value),
+        (None, Some(TimeBounds { low_us: None, .. } | TimeBounds { high_us: None, .. })) => {
+            Some(f64::INFINITY)
+        }
+        (None, _) => None,
+    }
 }
 
 /// The requested percentiles, as shares from 0 to 1, with their names.
 fn requested(result: &LoadResult) -> impl Iterator<Item = (f64, String)> {
-    result.percentiles.iter().map(|one| (one.percentile / 100.0, name(one)))
-}
-
-fn name(one: &Percentile) -> String {
-    format!("p{}", one.percentile)
-}
-
-/// A percentile without the values that the evidence does not support. Bounds are kept.
-pub(super) fn withheld(one: &Percentile) -> Percentile {
-    Percentile { response_us: None, service_us: None, response_interval: None, ..*one }
+    result.percentiles.iter().map(|one| (one.percentile / 100.0, name_of(one)))
 }
 
 /// The share of the requests on the thinner side of a quantile.
@@ -256,19 +275,9 @@ fn is_too_few(count: u64, p: f64, limits: &Limits) -> bool {
     (count as f64) < needed(p, limits)
 }
 
-fn withhold(latency: &mut LatencySet, is_lost: impl Fn(&Quantile) -> bool) {
-    for distribution in
-        [&mut latency.response, &mut latency.service, &mut latency.first_byte, &mut latency.last_byte]
-    {
-        for quantile in QUANTILES.iter().filter(|quantile| is_lost(quantile)) {
-            *(quantile.of)(distribution) = None;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadResult, LowerBounds, Percentile, Range, Severity};
+    use hoptax_result::{LoadResult, LowerBounds, Percentile, Range, Severity, TimeBounds, TimeOf};
 
     use crate::load::tests::fired;
 
@@ -291,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_responses_withhold_the_quantiles_that_they_do_not_support() {
+    fn too_few_responses_leave_bounds_of_the_quantiles_that_they_do_not_support() {
         let run = |count: u64| fired("too-few-samples", |result| result.latency.response.count = count);
         assert_eq!(run(100_000).0, None);
         let (severity, result) = run(99_999);
@@ -300,6 +309,8 @@ mod tests {
         let (severity, result) = run(150);
         assert_eq!(severity, Some(Severity::Warn));
         assert_eq!(result.latency.response.p50_us, None);
+        assert_eq!(result.response(TimeOf::Percentile(50.0)).ends(), (Some(96.0), Some(102.0)));
+        assert_eq!(result.usable(), "counts and rates are sound; times are only bounded");
         let message = &result.findings.iter().find(|one| one.id == "too-few-samples").unwrap().message;
         assert!(message.starts_with("150 responses are too few"), "{message}");
         let (_, result) = fired("too-few-samples", |result| {
@@ -315,14 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn requested_percentiles_are_withheld_like_the_default_ones() {
+    fn requested_percentiles_are_limited_like_the_default_ones() {
         let requested = |percentile: f64, half: f64| Percentile {
             percentile,
             response_us: Some(100.0),
-            response_at_least_us: None,
             response_interval: Some(Range { low: 100.0 - half, high: 100.0 + half }),
             service_us: Some(90.0),
-            service_at_least_us: None,
+            ..Percentile::default()
         };
         let (severity, result) = fired("too-few-samples", |result| {
             result.percentiles = vec![requested(0.01, 1.0), requested(95.0, 1.0), requested(99.99, 1.0)];
@@ -337,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_interval_fires_and_a_very_wide_one_withholds() {
+    fn a_wide_interval_fires_and_a_very_wide_one_is_a_bound() {
         let run = |half: f64| {
             fired("vague-quantile", |result: &mut LoadResult| {
                 let p99_us = result.latency.response.p99_us.unwrap();
@@ -350,6 +360,13 @@ mod tests {
         assert!(severity == Some(Severity::Info) && result.latency.response.p99_us.is_some());
         let (_, result) = run(0.6);
         assert!(result.latency.response.p99_us.is_none() && result.latency.response.p50_us.is_some());
+        assert_eq!(result.usable(), "counts, rates, p50, p90 and p99.9 are sound; p99 is only bounded");
+        let (severity, result) = fired("vague-quantile", |result| {
+            result.response_intervals.p99_9_us = None;
+            result.bounds.response.p99_9_us = Some(TimeBounds::at_least(250.0));
+        });
+        assert_eq!(severity, Some(Severity::Info));
+        assert_eq!(result.response(TimeOf::Percentile(99.9)).ends(), (Some(250.0), None));
     }
 
     #[test]

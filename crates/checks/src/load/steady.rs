@@ -3,6 +3,7 @@
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 use hoptax_stats::{median, truncation};
 
+use super::limits::{Ends, all_to_bounds};
 use crate::thresholds;
 use crate::{Check, severity_above};
 
@@ -61,7 +62,7 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
             limits.of(&thresholds::STEADY_CHANGE_FAIL),
         )
         .map(|(severity, threshold)| {
-            Finding::new(
+            let finding = Finding::new(
                 "steady-state",
                 severity,
                 Measured::percent(change.abs(), threshold),
@@ -71,12 +72,18 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
                     begins as f64 / count as f64 * 100.0
                 ),
                 "run longer, with a longer --warmup; `windows` in the JSON result shows the course",
-            )
+            );
+            if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }
         })
         .into_iter()
         .collect()
     },
-    withhold: None,
+    // Batches of two states differ, so their interval reaches into both.
+    withhold: Some(|result, finding, _| {
+        if finding.bounds {
+            all_to_bounds(result, Ends::Both);
+        }
+    }),
 };
 
 #[cfg(test)]

@@ -129,6 +129,7 @@ pub(super) fn latencies(parts: &[Part<'_>], times: &Times) -> Result<(LatencySet
     let histograms = LoadHistograms {
         response: encode(&times.response),
         pending_response: pending_response.as_ref().and_then(encode),
+        without_generator: times.without_generator.as_ref().and_then(encode),
         service: encode(&times.service),
         pending_service: pending_service.as_ref().and_then(encode),
         send_lag: send_lag.1,
@@ -139,6 +140,18 @@ pub(super) fn latencies(parts: &[Part<'_>], times: &Times) -> Result<(LatencySet
         ..LoadHistograms::default()
     };
     Ok((set, histograms))
+}
+
+/// Response times without the delays of the generator; None unless all runs have them.
+pub(super) fn without_generator(parts: &[Part<'_>]) -> Result<Option<Histogram<u64>>, String> {
+    let is_known = parts.iter().all(|part| part.result.without_generator.is_some());
+    if is_known { sum(parts, |all| all.without_generator.as_ref()).map(Some) } else { Ok(None) }
+}
+
+/// Their summary.
+pub(super) fn without_generator_summary(parts: &[Part<'_>], times: &Times) -> Option<Latency> {
+    let latencies = parts.iter().filter_map(|part| part.result.without_generator.as_ref());
+    times.without_generator.as_ref().map(|all| summary(all, moments(latencies), None))
 }
 
 /// Times between messages, and their histogram; None if no run has any.

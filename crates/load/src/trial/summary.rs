@@ -18,7 +18,7 @@ use crate::outliers::outliers;
 use crate::pace::Pace;
 use crate::recording::Recording;
 use crate::schedule::Arrivals;
-use crate::times::{Times, median_us};
+use crate::times::{Times, median_us, unexpectedly_failed};
 
 /// The result of a trial. `recordings` has the parts of each worker.
 pub(super) fn result(
@@ -35,7 +35,10 @@ pub(super) fn result(
         });
     let mut all = Recording::new();
     recordings.iter().flatten().for_each(|recording| all.merge(recording));
-    let times = times(&all, course.as_deref());
+    let times = times(&all, course.as_deref(), spec.max_error_share);
+    let latency = all.latencies();
+    let without_generator = all.without_generator.as_ref().map(|times| times.summary());
+    let bounds = times.bounds(&latency.response, without_generator.as_ref(), &latency.service);
     let target = spec.open.as_ref().map(|(pace, _)| match recorded.ended_by {
         EndedBy::Plan => pace.mean_rate(),
         EndedBy::Interrupt | EndedBy::Backlog | EndedBy::Requests => pace.mean_rate_in(recorded.time),
@@ -59,7 +62,9 @@ pub(super) fn result(
         body_bytes: all.body_bytes,
         rate: rate(&all, target, recorded.time.as_secs_f64()),
         sustained_rate: sustained_rate(&all, spec.warmup + recorded.time),
-        latency: all.latencies(),
+        latency,
+        without_generator,
+        bounds,
         percentiles: times.percentiles(spec.percentiles.clone()),
         within: within(spec, &times),
         fail_on: Vec::new(),
@@ -201,15 +206,17 @@ fn outcomes(recording: &Recording) -> BTreeMap<String, hoptax_result::Latency> {
     failed.chain(answered).collect()
 }
 
-fn times(all: &Recording, course: Option<&Course>) -> Times {
+fn times(all: &Recording, course: Option<&Course>, max_error_share: f64) -> Times {
     let [pending_response, pending_service] =
         all.censored.as_deref().cloned().map_or([None, None], |both| both.map(Some));
     Times {
         response: all.response.histogram(),
+        without_generator: all.without_generator.as_ref().map(|times| times.histogram()),
         service: all.service.histogram(),
         pending_response,
         pending_service,
         batches: course.map(Course::batches).unwrap_or_default(),
+        failed: unexpectedly_failed(&all.book, max_error_share),
     }
 }
 
@@ -218,6 +225,7 @@ fn histograms(all: &Recording, times: &Times) -> LoadHistograms {
     LoadHistograms {
         response: encode(&times.response),
         pending_response: times.pending_response.as_ref().and_then(encode),
+        without_generator: times.without_generator.as_ref().and_then(encode),
         service: encode(&times.service),
         pending_service: times.pending_service.as_ref().and_then(encode),
         send_lag: of(&all.send_lag),
@@ -309,6 +317,9 @@ fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -
             let time = stage.length.min(recorded.saturating_sub(start));
             let duration_s = time.as_secs_f64();
             let target = stage.mean_rate_in(time);
+            let latency = recording.latencies();
+            let without_generator = recording.without_generator.as_ref().map(|times| times.summary());
+            let times = times(&recording, None, spec.max_error_share);
             Stage {
                 from_rate: stage.from_rate,
                 to_rate: stage.to_rate,
@@ -317,7 +328,9 @@ fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -
                 unsent: unsent(&recording),
                 failures: failures(&recording),
                 rate: rate(&recording, Some(target), duration_s),
-                latency: recording.latencies(),
+                bounds: times.bounds(&latency.response, without_generator.as_ref(), &latency.service),
+                latency,
+                without_generator,
             }
         })
         .collect()

@@ -149,11 +149,14 @@ impl Worker {
     /// Starts a request on a slot. Performing the queued actions writes it, or opens its connection.
     fn start(&mut self, current: &mut Current, slot: SlotId, due: Due, blocked: bool) {
         let started_ns = now_ns();
+        let offered_ns = if blocked { due.offered_ns } else { started_ns };
+        let is_first = !blocked && self.connections.in_flight() == 0 && self.connections.waiting() == 0;
+        current.start_late(offered_ns.saturating_sub(due.intended_ns), is_first);
         let lane = self.connections.layout().lane(slot);
         self.requests[slot.index()] = Some(InFlight {
             intended_ns: due.intended_ns,
             // A request that did not wait was noticed when it started.
-            offered_ns: if blocked { due.offered_ns } else { started_ns },
+            offered_ns,
             picked: due.picked,
             started_ns,
             connected_ns: 0,

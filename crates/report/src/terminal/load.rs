@@ -3,7 +3,10 @@
 mod imported;
 mod merged;
 
-use hoptax_result::{BodyBytes, EndedBy, FailOnOutcome, Latency, LoadResult, NetworkPlan, TlsResult};
+use hoptax_result::{
+    BodyBytes, EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, NetworkPlan, TimeOf,
+    TlsResult,
+};
 
 use super::rows::Rows;
 use super::{Paint, Style, account, findings};
@@ -36,7 +39,8 @@ pub fn load(result: &LoadResult, style: Style) -> String {
         text += &format!("\n{}", findings(&groups(&result.findings), style));
     }
     text += &fail_on(result);
-    let verdict = style.paint(Style::of_verdict(result.verdict), words::verdict_of_load(result.verdict));
+    let verdict = format!("{}: {}", result.verdict.as_str(), result.usable());
+    let verdict = style.paint(Style::of_verdict(result.verdict), &verdict);
     text += &format!("\nverdict: {verdict}\n");
     for line in words::loosened(&result.loosened) {
         text += &format!("         {line}\n");
@@ -260,7 +264,7 @@ fn tls_line(tls: &TlsResult) -> String {
 fn latencies(result: &LoadResult) -> String {
     let mut rows = Rows::new(&["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"]);
     let latency = &result.latency;
-    rows.add("response time", quantiles(&latency.response));
+    rows.add("response time", statistics(&latency.response, &result.bounds.response));
     let intervals = &result.response_intervals;
     let ranges = [intervals.p50_us, intervals.p90_us, intervals.p99_us, intervals.p99_9_us];
     let known = [
@@ -309,10 +313,8 @@ fn percentiles(result: &LoadResult) -> String {
     let mut rows = Rows::new(&["us", "response time", "service time"]);
     let count = result.latency.response.count;
     for one in &result.percentiles {
-        let cells = vec![
-            cell(one.response_us, one.response_at_least_us, count),
-            cell(one.service_us, one.service_at_least_us, count),
-        ];
+        let of = TimeOf::Percentile(one.percentile);
+        let cells = vec![cell(result.response(of), count), cell(result.service(of), count)];
         rows.add(&format!("p{}", one.percentile), cells);
     }
     format!("\n{}", rows.text())
@@ -329,10 +331,12 @@ fn fail_on(result: &LoadResult) -> String {
             "bytes" => format!("{} MiB", grouped(value / MIB, 1)),
             unit => format!("{} {unit}", grouped(value, 0)),
         };
-        let value = match (one.value, one.at_least) {
-            (Some(value), _) => unit(value),
-            (None, Some(bound)) => format!("at least {}", unit(bound)),
-            (None, None) => "no value".to_owned(),
+        let value = match (one.value, one.at_least, one.at_most) {
+            (Some(value), ..) => unit(value),
+            (None, Some(low), Some(high)) => format!("{} to {}", unit(low), unit(high)),
+            (None, Some(low), None) => format!("at least {}", unit(low)),
+            (None, None, Some(high)) => format!("at most {}", unit(high)),
+            (None, None, None) => "no value".to_owned(),
         };
         let outcome = match one.outcome {
             FailOnOutcome::Passed => "passed",
@@ -351,8 +355,7 @@ fn coverage(result: &LoadResult) -> String {
     let answered = result.book.answered;
     let awaited = result.latency.response.count.saturating_sub(answered);
     let mut text = String::new();
-    // Every answered request has a minimum, unless times are withheld.
-    let is_withheld = result.latency.response.min_us.is_none();
+    let is_withheld = result.response(TimeOf::Percentile(50.0)) == Known::Unknown;
     if result.imported.is_none() && !is_withheld {
         let and = if awaited > 0 {
             format!(", and {} unanswered ones up to the end of the wait", count(awaited))
@@ -404,6 +407,8 @@ fn stages(result: &LoadResult) -> String {
             format!("{} to {}/s", rate(stage.from_rate), rate(stage.to_rate))
         };
         let response = &stage.latency.response;
+        let percentile =
+            |of: f64| cell(response.known(&stage.bounds.response, TimeOf::Percentile(of)), response.count);
         let book = &stage.book;
         let cells = vec![
             grouped(
@@ -413,9 +418,9 @@ fn stages(result: &LoadResult) -> String {
             stage.rate.achieved.map_or("withheld".to_owned(), rate),
             grouped((book.sent - book.answered) as f64, 0),
             grouped(book.unsent as f64, 0),
-            cell(response.p50_us, response.at_least.p50_us, response.count),
-            cell(response.p99_us, response.at_least.p99_us, response.count),
-            cell(response.p99_9_us, response.at_least.p99_9_us, response.count),
+            percentile(50.0),
+            percentile(99.0),
+            percentile(99.9),
         ];
         rows.add(&name, cells);
     }
@@ -432,7 +437,7 @@ fn stages(result: &LoadResult) -> String {
 fn service(result: &LoadResult) -> Vec<String> {
     // What another tool did not report was not withheld.
     let count = if result.imported.is_some() { 0 } else { result.latency.service.count };
-    let mut cells = quantiles(&Latency { count, ..result.latency.service });
+    let mut cells = statistics(&Latency { count, ..result.latency.service }, &result.bounds.service);
     // After minimum and mean.
     let columns = [50.0, 90.0, 99.0, 99.9].into_iter().zip(cells.iter_mut().skip(2));
     for (percentile, cell) in columns {
@@ -445,25 +450,25 @@ fn service(result: &LoadResult) -> Vec<String> {
 }
 
 fn quantiles(latency: &Latency) -> Vec<String> {
-    let (count, at_least) = (latency.count, &latency.at_least);
-    vec![
-        cell(latency.min_us, None, count),
-        cell(latency.mean_us, None, count),
-        cell(latency.p50_us, at_least.p50_us, count),
-        cell(latency.p90_us, at_least.p90_us, count),
-        cell(latency.p99_us, at_least.p99_us, count),
-        cell(latency.p99_9_us, at_least.p99_9_us, count),
-        cell(latency.max_us, at_least.max_us, count),
-    ]
+    statistics(latency, &LatencyBounds::default())
 }
 
-/// A number, its lower bound if only that is known, or why there is neither.
-fn cell(known: Option<f64>, at_least: Option<f64>, count: u64) -> String {
-    match (known, at_least) {
-        (Some(known), _) => us(known),
-        (None, Some(bound)) => format!(">= {}", us(bound)),
+/// All statistics of a distribution, or their bounds.
+fn statistics(latency: &Latency, bounds: &LatencyBounds) -> Vec<String> {
+    let percentiles = [50.0, 90.0, 99.0, 99.9].map(TimeOf::Percentile);
+    let all = [TimeOf::Min, TimeOf::Mean].into_iter().chain(percentiles).chain([TimeOf::Max]);
+    all.map(|of| cell(latency.known(bounds, of), latency.count)).collect()
+}
+
+/// A number, its bounds if only they are known, or why there are none.
+fn cell(known: Known, count: u64) -> String {
+    match (known.ends(), known) {
+        (_, Known::Measured(value)) => us(value),
+        ((Some(low), Some(high)), _) => format!("{} to {}", us(low), us(high)),
+        ((Some(low), None), _) => format!(">= {}", us(low)),
+        ((None, Some(high)), _) => format!("<= {}", us(high)),
         // Without requests there is no value; otherwise a missing value was withheld.
-        (None, None) => if count == 0 { "-" } else { "withheld" }.to_owned(),
+        ((None, None), _) => if count == 0 { "-" } else { "withheld" }.to_owned(),
     }
 }
 

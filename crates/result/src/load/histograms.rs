@@ -18,6 +18,9 @@ pub struct LoadHistograms {
     /// Time since the intended start of requests whose response was still pending. Their response time is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_response: Option<Histogram>,
+    /// Response time of answered requests less the time by which the generator may have delayed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_generator: Option<Histogram>,
     /// Service time of answered requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Histogram>,

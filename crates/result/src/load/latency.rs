@@ -68,7 +68,56 @@ pub struct LowerBounds {
     pub max_us: Option<f64>,
 }
 
-/// 95 % confidence intervals of quantiles, from twenty batches of the recorded time, us.
+/// Bounds of a time: the truth lies between them, us. Null where there is no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TimeBounds {
+    /// It is at least this.
+    pub low_us: Option<f64>,
+    /// It is at most this.
+    pub high_us: Option<f64>,
+}
+
+/// Bounds of the statistics of a distribution. Those of quantiles hold with 95 % confidence, as their intervals do. Null where nothing is
+/// known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyBounds {
+    /// Smallest.
+    pub min_us: Option<TimeBounds>,
+    /// Arithmetic mean.
+    pub mean_us: Option<TimeBounds>,
+    /// Median.
+    pub p50_us: Option<TimeBounds>,
+    /// 90th percentile.
+    pub p90_us: Option<TimeBounds>,
+    /// 99th percentile.
+    pub p99_us: Option<TimeBounds>,
+    /// 99.9th percentile.
+    pub p99_9_us: Option<TimeBounds>,
+    /// Largest.
+    pub max_us: Option<TimeBounds>,
+}
+
+/// Bounds of response and service time.
+///
+/// The upper bound of response time is that of the measured times, which count from the intended start and so contain every delay of the
+/// generator. The lower bound is that of the times without these delays (`without_generator`). It rests on two properties of the server:
+/// a request that is sent earlier is answered no later, and one that is sent earlier by some time is answered earlier by at most that time.
+/// First-come-first-served queues with any number of servers have both, in any sequence. A closed loop has no intended starts that the
+/// server could delay; its bounds are of the load as it was sent.
+///
+/// Service time counts until the generator has read the response, so it has an upper bound alone where the generator was late to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadBounds {
+    /// Of response time.
+    pub response: LatencyBounds,
+    /// Of service time.
+    pub service: LatencyBounds,
+}
+
+/// 95 % confidence intervals of quantiles, from order statistics and twenty batches of the recorded time, us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuantileIntervals {
@@ -94,10 +143,19 @@ pub struct Percentile {
     pub response_at_least_us: Option<f64>,
     /// Its 95 % confidence interval, computed as for the other quantiles.
     pub response_interval: Option<Range>,
+    /// Bounds of its response time, as for the other quantiles.
+    #[serde(default)]
+    pub response_bounds: Option<TimeBounds>,
+    /// Its response time without the delays of the generator.
+    #[serde(default)]
+    pub without_generator_us: Option<f64>,
     /// Its service time.
     pub service_us: Option<f64>,
     /// Lower bound of its service time.
     pub service_at_least_us: Option<f64>,
+    /// Bounds of its service time.
+    #[serde(default)]
+    pub service_bounds: Option<TimeBounds>,
 }
 
 /// A range of values.

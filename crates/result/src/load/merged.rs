@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Latency, LoadRate};
+use super::{Latency, LatencyBounds, LoadRate};
 use crate::{Environment, Verdict};
 
 /// The runs that a result was merged from. Histograms and counts of the result are sums over them, and so are its rates, which
@@ -44,6 +44,9 @@ pub struct MergedRun {
     pub seed: u64,
     /// Its response time.
     pub response: Latency,
+    /// Bounds of it.
+    #[serde(default)]
+    pub bounds: LatencyBounds,
     /// Its machine.
     pub environment: Environment,
 }

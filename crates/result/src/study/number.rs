@@ -310,6 +310,8 @@ mod tests {
             load: None,
             measures,
             withholds: true,
+            bounds: false,
+            numbers: Vec::new(),
             costs_alone: false,
             message: String::new(),
             value: 0.0,

@@ -240,6 +240,8 @@ fn findings_about_numbers_that_are_not_on_the_bill_are_left_out() {
         load: None,
         measures: Vec::new(),
         withholds: true,
+        bounds: false,
+        numbers: Vec::new(),
         costs_alone,
         sitting: None,
         message: String::new(),

@@ -1,6 +1,6 @@
 //! The runs that a result was merged from.
 
-use hoptax_result::Merged;
+use hoptax_result::{Merged, TimeOf};
 
 use super::super::rows::Rows;
 use super::{cell, rate};
@@ -13,14 +13,15 @@ pub(super) fn runs(merged: &Merged) -> String {
     let starts = merged.runs.iter().map(|run| run.recorded_from_unix_s);
     let first_s = starts.fold(f64::INFINITY, f64::min);
     for run in &merged.runs {
-        let (count, at_least) = (run.response.count, run.response.at_least);
+        let percentile =
+            |of: f64| cell(run.response.known(&run.bounds, TimeOf::Percentile(of)), run.response.count);
         let cells = vec![
             format!("{:.1}", run.recorded_from_unix_s - first_s),
             format!("{:.1}", run.recorded_s),
             grouped(run.connections.into(), 0),
             run.rate.achieved.map_or("withheld".to_owned(), rate),
-            cell(run.response.p50_us, at_least.p50_us, count),
-            cell(run.response.p99_us, at_least.p99_us, count),
+            percentile(50.0),
+            percentile(99.0),
             run.verdict.as_str().to_owned(),
         ];
         rows.add(&run.file, cells);

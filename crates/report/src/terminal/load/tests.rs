@@ -123,34 +123,54 @@ fn requested_percentiles_and_conditions_have_their_lines() {
     let mut result = fixture::load();
     result.percentiles = vec![Percentile {
         percentile: 99.99,
-        response_us: None,
         response_at_least_us: Some(5_000_000.0),
-        response_interval: None,
         service_us: Some(412.3),
-        service_at_least_us: None,
+        ..Percentile::default()
     }];
     let one = |condition: &str, outcome, value, unit: &str| FailOn {
         condition: condition.to_owned(),
         outcome,
         value,
         at_least: None,
+        at_most: None,
         unit: unit.to_owned(),
     };
     result.fail_on = vec![
         one("p99>5ms", FailOnOutcome::Failed, Some(6_120.0), "us"),
         one("errors>0.1%", FailOnOutcome::Passed, Some(0.025), "%"),
         one("rate<9900", FailOnOutcome::Unknown, None, "/s"),
+        FailOn {
+            at_least: Some(210.0),
+            at_most: Some(430.0),
+            ..one("p50>300us", FailOnOutcome::Unknown, None, "us")
+        },
     ];
     let text = load(&result, Style { width: 100, colour: false });
     for expected in [
         "fail-on    p99>5ms              FAILED: 6,120 us",
         "           errors>0.1%          passed: 0.025 %",
         "           rate<9900            UNKNOWN: no value",
+        "           p50>300us            UNKNOWN: 210.0 us to 430.0 us",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let line = text.lines().find(|line| line.starts_with("p99.99")).unwrap();
     assert!(line.contains(">= 5,000,000") && line.contains("412.3"), "{line}");
+}
+
+#[test]
+fn times_that_are_only_bounded_are_printed_as_bounds_and_the_verdict_says_what_may_be_used() {
+    let mut result = fixture::load();
+    result.verdict = hoptax_result::Verdict::Caution;
+    (result.latency.response.p99_us, result.latency.service.p99_us) = (None, None);
+    result.bounds.response.p99_us = Some(TimeBounds { low_us: Some(210.0), high_us: Some(430.0) });
+    result.bounds.service.p99_us = Some(TimeBounds { low_us: None, high_us: Some(410.0) });
+    let text = load(&result, Style { width: 100, colour: false });
+    let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("response time").contains("  210.0 to 430.0  "), "{text}");
+    assert!(line("service time").contains("  <= 410.0  "), "{text}");
+    let verdict = "verdict: caution: counts, rates, p50 and p90 are sound; p99 and p99.9 are only bounded";
+    assert!(line("verdict").starts_with(verdict), "{text}");
 }
 
 #[test]

@@ -1,0 +1,248 @@
+//! Leaves bounds of what a check limits, and withholds what it makes unknown.
+
+use hoptax_result::{Latency, LatencyBounds, LoadResult, Percentile, TimeBounds};
+
+use crate::thresholds::{self, Limits};
+
+/// A usual quantile, with its places in a distribution and in its bounds.
+#[derive(Clone, Copy)]
+pub(super) struct Quantile {
+    pub(super) name: &'static str,
+    pub(super) p: f64,
+    pub(super) of: fn(&mut Latency) -> &mut Option<f64>,
+    pub(super) bounds: fn(&mut LatencyBounds) -> &mut Option<TimeBounds>,
+}
+
+pub(super) const QUANTILES: [Quantile; 4] = [
+    Quantile { name: "p50", p: 0.5, of: |one| &mut one.p50_us, bounds: |all| &mut all.p50_us },
+    Quantile { name: "p90", p: 0.9, of: |one| &mut one.p90_us, bounds: |all| &mut all.p90_us },
+    Quantile { name: "p99", p: 0.99, of: |one| &mut one.p99_us, bounds: |all| &mut all.p99_us },
+    Quantile { name: "p99.9", p: 0.999, of: |one| &mut one.p99_9_us, bounds: |all| &mut all.p99_9_us },
+];
+
+/// What is limited to its bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// The truth is within the bounds.
+    Both,
+    /// The truth may be lower: times contain a delay of unknown length that is not the server's.
+    Upper,
+    /// The truth may be higher: more requests would have had longer times.
+    Lower,
+}
+
+impl Ends {
+    fn keep(self, bounds: &mut Option<TimeBounds>) {
+        if let Some(known) = bounds {
+            match self {
+                Self::Both => {}
+                Self::Upper => known.low_us = None,
+                Self::Lower => known.high_us = None,
+            }
+        }
+        *bounds = bounds.filter(|known| *known != TimeBounds::default());
+    }
+}
+
+pub(super) fn name_of(one: &Percentile) -> String {
+    format!("p{}", one.percentile)
+}
+
+/// The quantiles of response time that the generator may have lengthened by more than a little, each with that time and the limit, us.
+pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<(String, f64, f64)> {
+    let judge = |name: String, (value, without): (Option<f64>, Option<f64>)| {
+        let (value, without) = (value?, without?);
+        let limit_us = limits.of(&thresholds::OWN_LAG_US).max(limits.of(&thresholds::OWN_LAG_SHARE) * value);
+        (value - without > limit_us).then_some((name, value - without, limit_us))
+    };
+    let (mut response, mut without) = (result.latency.response, result.without_generator.unwrap_or_default());
+    let usual = QUANTILES
+        .iter()
+        .filter_map(|one| judge(one.name.to_owned(), (*(one.of)(&mut response), *(one.of)(&mut without))));
+    let mut found: Vec<_> = usual.collect();
+    for one in &result.percentiles {
+        let name = name_of(one);
+        if !found.iter().any(|(found, ..)| *found == name) {
+            found.extend(judge(name, (one.response_us, one.without_generator_us)));
+        }
+    }
+    found
+}
+
+/// Leaves bounds of the quantiles of response and service time with these names.
+pub(super) fn to_bounds(result: &mut LoadResult, names: &[String], ends: Ends) {
+    let is_limited = |name: &str| names.iter().any(|one| one == name);
+    let bounds = &mut result.bounds;
+    let latency = &mut result.latency;
+    for quantile in QUANTILES.iter().filter(|quantile| is_limited(quantile.name)) {
+        for (latency, bounds) in
+            [(&mut latency.response, &mut bounds.response), (&mut latency.service, &mut bounds.service)]
+        {
+            *(quantile.of)(latency) = None;
+            ends.keep((quantile.bounds)(bounds));
+        }
+    }
+    for one in &mut result.percentiles {
+        if is_limited(&name_of(one)) {
+            (one.response_us, one.response_interval, one.service_us) = (None, None, None);
+            ends.keep(&mut one.response_bounds);
+            ends.keep(&mut one.service_bounds);
+        }
+    }
+}
+
+/// Leaves an upper bound of the quantiles of service time with these names: it counts until the generator read the response.
+pub(super) fn service_to_upper(result: &mut LoadResult, names: &[String]) {
+    for quantile in QUANTILES.iter().filter(|quantile| names.iter().any(|name| name == quantile.name)) {
+        Ends::Upper.keep((quantile.bounds)(&mut result.bounds.service));
+    }
+    for one in &mut result.percentiles {
+        if names.contains(&name_of(one)) {
+            Ends::Upper.keep(&mut one.service_bounds);
+        }
+    }
+}
+
+/// Leaves bounds of everything that response and service time state.
+pub(super) fn all_to_bounds(result: &mut LoadResult, ends: Ends) {
+    let mut names: Vec<String> = QUANTILES.iter().map(|quantile| quantile.name.to_owned()).collect();
+    names.extend(result.percentiles.iter().map(name_of));
+    to_bounds(result, &names, ends);
+    others_to_bounds(result);
+    for bounds in [&mut result.bounds.response, &mut result.bounds.service] {
+        for one in bounds.all_mut() {
+            ends.keep(one);
+        }
+    }
+    let stages = result.stages.iter_mut().map(|stage| (&mut stage.latency, &mut stage.bounds));
+    for (latency, bounds) in stages {
+        for (latency, bounds) in
+            [(&mut latency.response, &mut bounds.response), (&mut latency.service, &mut bounds.service)]
+        {
+            *latency = Latency { count: latency.count, at_least: latency.at_least, ..Latency::default() };
+            bounds.all_mut().into_iter().for_each(|one| ends.keep(one));
+        }
+    }
+}
+
+/// Leaves bounds of minimum, mean and maximum, and no modes: their peaks are times, too.
+pub(super) fn others_to_bounds(result: &mut LoadResult) {
+    let latency = &mut result.latency;
+    for one in [&mut latency.response, &mut latency.service] {
+        (one.min_us, one.mean_us, one.standard_deviation_us, one.max_us) = (None, None, None, None);
+    }
+    result.modes.clear();
+}
+
+/// Withholds everything that describes the subject. The evidence (book, send lag, generator) is
+/// kept.
+pub(crate) fn withhold_all(result: &mut LoadResult) {
+    let stages = result.stages.iter_mut().map(|stage| &mut stage.rate);
+    for rate in stages.chain([&mut result.rate]) {
+        rate.achieved = None;
+    }
+    withhold_times(result);
+}
+
+/// Withholds times and their histograms; the number of responses is kept.
+pub(super) fn withhold_times(result: &mut LoadResult) {
+    result.histograms = None;
+    let stages = result
+        .stages
+        .iter_mut()
+        .map(|stage| (&mut stage.latency, &mut stage.bounds, &mut stage.without_generator));
+    let whole = (&mut result.latency, &mut result.bounds, &mut result.without_generator);
+    for (latency, bounds, without_generator) in stages.chain([whole]) {
+        for one in
+            [&mut latency.response, &mut latency.service, &mut latency.first_byte, &mut latency.last_byte]
+        {
+            *one = Latency { count: one.count, ..Latency::default() };
+        }
+        (*bounds, *without_generator) = Default::default();
+    }
+    if let Some(messages) = &mut result.messages {
+        *messages = Latency { count: messages.count, ..Latency::default() };
+    }
+    result.response_intervals = Default::default();
+    for one in &mut result.percentiles {
+        *one = Percentile { percentile: one.percentile, ..Percentile::default() };
+    }
+    result.outcomes.remove("answered");
+    result.modes.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Known, TimeOf, sample};
+
+    use super::*;
+
+    const P99: TimeOf = TimeOf::Percentile(99.0);
+
+    fn limited(ends: Ends) -> LoadResult {
+        let mut result = sample::load();
+        let bounds = Some(TimeBounds { low_us: Some(1.0), high_us: Some(2.0) });
+        result.percentiles = vec![Percentile {
+            percentile: 95.0,
+            response_us: Some(1.5),
+            response_bounds: bounds,
+            ..Percentile::default()
+        }];
+        all_to_bounds(&mut result, ends);
+        result
+    }
+
+    #[test]
+    fn what_is_limited_keeps_the_bounds_that_hold() {
+        for (ends, expected) in [
+            (Ends::Both, (Some(192.0), Some(204.0))),
+            (Ends::Upper, (None, Some(204.0))),
+            (Ends::Lower, (Some(192.0), None)),
+        ] {
+            let result = limited(ends);
+            assert_eq!(result.response(P99).ends(), expected, "{ends:?}");
+            assert!(matches!(result.response(TimeOf::Mean), Known::Bounded(_)), "{ends:?}");
+            assert_eq!(result.rate.achieved, Some(20_000.0));
+        }
+        let upper = limited(Ends::Upper).response(TimeOf::Percentile(95.0)).ends();
+        assert_eq!(upper, (None, Some(2.0)));
+    }
+
+    #[test]
+    fn single_quantiles_are_limited_alone() {
+        let mut result = sample::load();
+        to_bounds(&mut result, &["p99".to_owned()], Ends::Both);
+        assert!(matches!(result.response(P99), Known::Bounded(_)));
+        assert_eq!(result.response(TimeOf::Percentile(90.0)), Known::Measured(150.0));
+        service_to_upper(&mut result, &["p99".to_owned()]);
+        assert_eq!(result.service(P99).ends(), (None, Some(194.0)));
+    }
+
+    #[test]
+    fn times_that_the_generator_lengthened_are_found() {
+        let mut result = sample::load();
+        let found = |result: &LoadResult| -> Vec<String> {
+            lengthened(result, &Limits::default()).into_iter().map(|(name, ..)| name).collect()
+        };
+        assert_eq!(found(&result), Vec::<String>::new());
+        if let Some(without) = &mut result.without_generator {
+            without.p99_us = Some(149.0);
+        }
+        assert_eq!(found(&result), ["p99"]);
+        result.percentiles = vec![Percentile {
+            percentile: 95.0,
+            response_us: Some(170.0),
+            without_generator_us: Some(100.0),
+            ..Percentile::default()
+        }];
+        assert_eq!(found(&result), ["p99", "p95"]);
+    }
+
+    #[test]
+    fn withheld_times_leave_no_bounds() {
+        let mut result = sample::load();
+        withhold_times(&mut result);
+        assert_eq!((result.response(P99), result.service(P99)), (Known::Unknown, Known::Unknown));
+        assert!(result.without_generator.is_none() && result.rate.achieved.is_some());
+    }
+}

@@ -1,0 +1,212 @@
+//! By how much the generator may have delayed a response: it sends late, and it reads late. Less this time, a response time is a lower
+//! bound of the one that a prompt generator would have measured.
+//!
+//! **Sending late.** In an open loop, a request that is sent late by some time may be answered later by that time, and so may those that
+//! meet it at the server: they queue behind a bunch of late requests. If a server answers a request that is sent earlier by some time
+//! earlier by at most that time (first-come-first-served queues do), no response is later by more than the largest lag of the requests since
+//! the worker last had none in flight. Requests of other workers are left out of this: their bunches may lengthen the queue, too.
+//!
+//! **Reading late.** A response waits in its socket until the worker reads it: while the worker handles other events, and while it waits
+//! for a processor. A worker that has slept in its wait had nothing to read before it; from then on it was late by its run delay in that
+//! wait, and by the time since. A worker that has not slept may have been late since its last wait.
+//!
+//! A request that waits for a connection starts with the response before it, so all of the worker's delays since it last had nothing in
+//! flight count.
+
+use hoptax_host::accounting::ThreadAccount;
+
+/// Waits shorter than this are not looked at: the worker may not have slept in them. Nanoseconds.
+const SHORT_WAIT_NS: u64 = 10_000;
+/// A wait during which the worker slept for less may have been no sleep but a system call. Nanoseconds.
+const SLEPT_NS: u64 = 5_000;
+
+/// A response of the current turn.
+#[derive(Clone, Copy, Debug)]
+struct Response {
+    intended_ns: u64,
+    response_ns: u64,
+    /// Time from writing the request to reading the response, which bounds how late it was read.
+    service_ns: u64,
+    read_ns: u64,
+    blocked: bool,
+    most_lag_ns: u64,
+    busy_from_ns: u64,
+}
+
+/// The delays of one worker in one run.
+#[derive(Debug)]
+pub(crate) struct HeldUp {
+    account: Option<ThreadAccount>,
+    /// The worker's run delay when it was last read.
+    run_delay_ns: u64,
+    /// When the last wait returned, and how long before that its events may have happened.
+    returned_ns: u64,
+    before_ns: u64,
+    /// Time for which the worker did not sleep since the run began, until the last wait returned.
+    awake_ns: u64,
+    /// This time, and the largest lag, since the worker last had nothing in flight.
+    busy_from_ns: u64,
+    most_lag_ns: u64,
+    turn: Vec<Response>,
+}
+
+impl HeldUp {
+    /// The delays of the calling thread from `now_ns` on. Without its account, every wait counts as a delay.
+    pub(crate) fn new(account: Option<ThreadAccount>, now_ns: u64) -> Self {
+        let run_delay_ns = account.as_ref().and_then(read).unwrap_or_default();
+        Self {
+            account,
+            run_delay_ns,
+            returned_ns: now_ns,
+            before_ns: 0,
+            awake_ns: 0,
+            busy_from_ns: 0,
+            most_lag_ns: 0,
+            turn: Vec::new(),
+        }
+    }
+
+    /// A request starts that is late by this time. `is_first` if no other is in flight or waits.
+    pub(crate) fn start(&mut self, lag_ns: u64, is_first: bool) {
+        if is_first {
+            (self.busy_from_ns, self.most_lag_ns) = (self.awake_ns, lag_ns);
+        } else {
+            self.most_lag_ns = self.most_lag_ns.max(lag_ns);
+        }
+    }
+
+    /// A response has been read.
+    pub(crate) fn read(
+        &mut self,
+        intended_ns: u64,
+        response_ns: u64,
+        service_ns: u64,
+        read_ns: u64,
+        blocked: bool,
+    ) {
+        let Self { most_lag_ns, busy_from_ns, .. } = *self;
+        self.turn.push(Response {
+            intended_ns,
+            response_ns,
+            service_ns,
+            read_ns,
+            blocked,
+            most_lag_ns,
+            busy_from_ns,
+        });
+    }
+
+    /// A wait from `from_ns` has returned at `now_ns`.
+    pub(crate) fn returned(&mut self, from_ns: u64, now_ns: u64) {
+        let waited_ns = now_ns.saturating_sub(from_ns);
+        let delayed_ns = if waited_ns < SHORT_WAIT_NS { None } else { self.run_delay() };
+        let handled_ns = from_ns.saturating_sub(self.returned_ns);
+        self.awake_ns += handled_ns;
+        match delayed_ns {
+            Some(delayed_ns) if waited_ns > delayed_ns + SLEPT_NS => {
+                self.before_ns = delayed_ns;
+                self.awake_ns += delayed_ns;
+            }
+            _ => {
+                self.before_ns = handled_ns + waited_ns;
+                self.awake_ns += waited_ns;
+            }
+        }
+        self.returned_ns = now_ns;
+    }
+
+    /// The worker's run delay since this was last asked.
+    fn run_delay(&mut self) -> Option<u64> {
+        let now_ns = self.account.as_ref().and_then(read)?;
+        Some(now_ns.saturating_sub(std::mem::replace(&mut self.run_delay_ns, now_ns)))
+    }
+
+    /// Passes the responses of the turn on: the intended start of each, and its response time without the delays of the generator.
+    pub(crate) fn end_turn(&mut self, mut record: impl FnMut(u64, u64)) {
+        for one in self.turn.drain(..) {
+            let since_ns = one.read_ns.saturating_sub(self.returned_ns);
+            let busy_ns = self.awake_ns.saturating_sub(one.busy_from_ns);
+            let late_ns = if one.blocked {
+                busy_ns + since_ns
+            } else {
+                (self.before_ns + since_ns).min(one.service_ns)
+            };
+            record(one.intended_ns, one.response_ns.saturating_sub(one.most_lag_ns + late_ns));
+        }
+    }
+}
+
+/// The run delay of a thread, nanoseconds.
+fn read(account: &ThreadAccount) -> Option<u64> {
+    account.read().ok().map(|used| used.run_delay_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Response times without the delays, of the responses of one turn.
+    fn end(held_up: &mut HeldUp) -> Vec<u64> {
+        let mut all = Vec::new();
+        held_up.end_turn(|_, ns| all.push(ns));
+        all
+    }
+
+    /// A worker whose run delay is not known, so that its waits count as delays.
+    fn worker() -> HeldUp {
+        HeldUp::new(None, 1_000)
+    }
+
+    #[test]
+    fn a_response_is_earlier_by_the_lag_of_its_request_and_by_the_time_until_it_was_read() {
+        let mut held_up = worker();
+        // Due at 1,000, sent 300 late, read 200 after the wait of a worker that did not sleep for 500.
+        held_up.start(300, true);
+        held_up.returned(1_400, 1_900);
+        held_up.read(1_000, 1_100, 800, 2_100, false);
+        // The worker handled other events for 400, waited for 500, and took 200 to read; the request was out for 800 alone.
+        assert_eq!(end(&mut held_up), [0]);
+        held_up.returned(2_150, 2_160);
+        held_up.read(1_000, 1_300, 900, 2_200, false);
+        // Since the wait before: 250, and 60 of its own. The lag is 300.
+        assert_eq!(end(&mut held_up), [1_300 - 300 - 250 - 10 - 40]);
+    }
+
+    #[test]
+    fn a_request_that_meets_a_late_one_may_be_delayed_as_much() {
+        let mut held_up = worker();
+        held_up.start(5_000, true);
+        held_up.start(0, false);
+        held_up.returned(1_000, 1_000);
+        held_up.read(0, 9_000, 9_000, 1_000, false);
+        assert_eq!(end(&mut held_up), [4_000]);
+        // Alone again.
+        held_up.start(0, true);
+        held_up.read(0, 9_000, 9_000, 1_000, false);
+        assert_eq!(end(&mut held_up), [9_000]);
+    }
+
+    #[test]
+    fn a_request_that_waited_for_a_connection_is_delayed_by_everything_before() {
+        let mut held_up = worker();
+        held_up.start(0, true);
+        held_up.returned(1_500, 1_600);
+        end(&mut held_up);
+        held_up.returned(1_700, 1_800);
+        held_up.read(0, 9_000, 100, 1_850, true);
+        // 500 and 100 of the first turn, 100 and 100 of the second, and 50 until it was read.
+        assert_eq!(end(&mut held_up), [9_000 - 850]);
+    }
+
+    #[test]
+    fn a_thread_that_slept_was_late_by_its_run_delay_alone() {
+        let account = ThreadAccount::of_this_thread().unwrap();
+        let mut held_up = HeldUp::new(Some(account), 0);
+        held_up.start(0, true);
+        // It has been waiting for a second, in which its run delay cannot have grown by as much.
+        held_up.returned(1_000, 1_000_001_000);
+        held_up.read(0, 2_000_000_000, 2_000_000_000, 1_000_001_000, false);
+        let left_ns = end(&mut held_up)[0];
+        assert!(left_ns > 1_500_000_000, "{left_ns}");
+    }
+}

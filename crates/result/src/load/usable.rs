@@ -1,0 +1,132 @@
+//! What of a load's result may be used, in one sentence.
+
+use super::{Imported, Known, LoadResult, Stated, TimeOf};
+use crate::Verdict;
+
+/// How far a number of a result can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Sound,
+    Bounded,
+    Unknown,
+}
+
+impl LoadResult {
+    /// What may be used, as `counts, rates and p50 are sound; p99 is only bounded`. It follows from the verdict, from the findings that leave
+    /// only bounds of rates, and from what is known of each quantile.
+    pub fn usable(&self) -> String {
+        if self.verdict == Verdict::Void {
+            return "no rate and no time can be used; counts and send lag are evidence, not results"
+                .to_owned();
+        }
+        let counts = [("counts".to_owned(), self.counts()), ("rates".to_owned(), self.rates())];
+        let numbers: Vec<(String, State)> = counts.into_iter().chain(self.times()).collect();
+        let parts = [
+            (State::Sound, "is sound", "are sound"),
+            (State::Bounded, "is only bounded", "are only bounded"),
+            (State::Unknown, "is not known", "are not known"),
+        ];
+        let part = |(state, one, several): (State, &str, &str)| {
+            let names: Vec<&str> =
+                numbers.iter().filter(|(_, its)| *its == state).map(|(name, _)| name.as_str()).collect();
+            let (last, others) = names.split_last()?;
+            // Counts, rates and times are plural.
+            let is_one = others.is_empty() && last.starts_with('p');
+            let begin = if others.is_empty() { String::new() } else { format!("{} and ", others.join(", ")) };
+            Some(format!("{begin}{last} {}", if is_one { one } else { several }))
+        };
+        parts.into_iter().filter_map(part).collect::<Vec<_>>().join("; ")
+    }
+
+    fn counts(&self) -> State {
+        match (self.book.stated, &self.imported) {
+            (Stated::All, _) | (Stated::Imported { answered: true, .. }, _) => State::Sound,
+            (_, Some(Imported { answered: Some(_), .. })) => State::Bounded,
+            (Stated::Imported { .. }, _) => State::Unknown,
+        }
+    }
+
+    fn rates(&self) -> State {
+        let is_bounded =
+            |finding: &crate::Finding| finding.bounds && finding.numbers.iter().any(|one| one == "rates");
+        match (self.rate.achieved, &self.imported) {
+            (Some(_), _) if self.findings.iter().any(is_bounded) => State::Bounded,
+            (Some(_), _) => State::Sound,
+            (None, Some(Imported { answered_per_s: Some(_), .. })) => State::Bounded,
+            (None, _) => State::Unknown,
+        }
+    }
+
+    /// Each quantile; all of them as `times` if they are alike. Other tools state service time alone.
+    fn times(&self) -> Vec<(String, State)> {
+        let (response, service) = (self.latency.response.count, self.latency.service.count);
+        let mut percentiles = vec![50.0, 90.0, 99.0, 99.9];
+        percentiles.extend(self.percentiles.iter().map(|one| one.percentile));
+        percentiles.sort_by(f64::total_cmp);
+        percentiles.dedup_by(|one, other| (*one - *other).abs() < 1e-9);
+        let range = |percentile: f64| {
+            let mut ranges = self.imported.iter().flat_map(|imported| &imported.ranges);
+            ranges.any(|range| (range.percentile - percentile).abs() < 1e-9)
+        };
+        let state = |percentile: f64| {
+            let of = TimeOf::Percentile(percentile);
+            match if response > 0 { self.response(of) } else { self.service(of) } {
+                Known::Measured(_) => State::Sound,
+                Known::Bounded(_) => State::Bounded,
+                Known::Unknown if range(percentile) => State::Bounded,
+                Known::Unknown => State::Unknown,
+            }
+        };
+        let states: Vec<(f64, State)> =
+            percentiles.into_iter().map(|percentile| (percentile, state(percentile))).collect();
+        match states.first() {
+            _ if response == 0 && service == 0 => Vec::new(),
+            Some((_, first)) if states.iter().all(|(_, its)| its == first) => {
+                vec![("times".to_owned(), *first)]
+            }
+            _ => states.into_iter().map(|(percentile, its)| (format!("p{percentile}"), its)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Finding, LatencyBounds, Measured, Percentile, Severity, TimeBounds, sample};
+
+    #[test]
+    fn a_sentence_says_what_may_be_used() {
+        let mut load = sample::load();
+        assert_eq!(load.usable(), "counts, rates and times are sound");
+        load.latency.response.p99_us = None;
+        load.latency.response.p99_9_us = None;
+        load.bounds.response.p99_9_us = None;
+        assert_eq!(
+            load.usable(),
+            "counts, rates, p50 and p90 are sound; p99 is only bounded; p99.9 is not known"
+        );
+        (load.latency.response.p50_us, load.latency.response.p90_us) = (None, None);
+        load.bounds.response.p99_9_us = Some(TimeBounds::at_least(1.0));
+        assert_eq!(load.usable(), "counts and rates are sound; times are only bounded");
+        load.bounds.response = LatencyBounds::default();
+        let rates = Finding::new("test", Severity::Warn, Measured::us(1.0, 0.0), String::new(), "");
+        load.findings = vec![rates.bounding(&["rates"])];
+        assert_eq!(load.usable(), "counts are sound; rates are only bounded; times are not known");
+        load.verdict = Verdict::Void;
+        assert!(load.usable().starts_with("no rate and no time can be used"));
+    }
+
+    #[test]
+    fn requested_percentiles_are_named_too() {
+        let mut load = sample::load();
+        load.percentiles = vec![Percentile { percentile: 99.99, ..Percentile::default() }];
+        assert_eq!(load.usable(), "counts, rates, p50, p90, p99 and p99.9 are sound; p99.99 is not known");
+    }
+
+    #[test]
+    fn a_load_without_responses_has_no_times() {
+        let mut load = sample::load();
+        (load.latency.response.count, load.latency.service.count) = (0, 0);
+        assert_eq!(load.usable(), "counts and rates are sound");
+    }
+}
