@@ -144,7 +144,15 @@ fn intervals_are_those_of_the_batches_of_all_runs() {
     all.iter_mut().zip(batches(&other)).for_each(|(all, more)| *all += more);
     let response = distribution(&[one, other].concat()).histogram();
     let service = response.clone();
-    let whole = Times { response, service, pending_response: None, pending_service: None, batches: all };
+    let whole = Times {
+        response,
+        service,
+        without_generator: None,
+        pending_response: None,
+        pending_service: None,
+        batches: all,
+        failed: 0,
+    };
     assert!(result.response_intervals.p90_us.is_some());
     assert_eq!(result.response_intervals, whole.intervals());
     assert!(result.drift.is_some() && result.merged.unwrap().has_intervals);
