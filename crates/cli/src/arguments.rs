@@ -4,6 +4,8 @@ mod about;
 mod compare;
 mod convert;
 mod crosscheck;
+#[cfg(test)]
+mod documented;
 mod find;
 mod first_page;
 mod gate;
@@ -72,6 +74,9 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "hoptax", version, help_template = first_page::template(), after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
+    /// Print all details of a result, not its first screen alone
+    #[arg(long, global = true)]
+    pub(crate) details: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

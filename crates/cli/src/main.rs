@@ -17,6 +17,7 @@ use exit::Code;
 
 fn main() -> ExitCode {
     let arguments = arguments::parsed(env::args_os()).unwrap_or_else(|error| error.exit());
+    print::set_details(arguments.details);
     let outcome = command::run(arguments.command);
     for process in child::left_behind() {
         print::error(&format!("process {process} runs as another user, could not be ended, and still runs"));

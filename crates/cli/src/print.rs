@@ -2,9 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::{env, fs};
 
 use hoptax_report::Style;
+use hoptax_report::document::Document;
+use hoptax_report::render::terminal;
 use hoptax_session::Update;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -52,6 +55,35 @@ pub(crate) fn is_unread(error: &io::Error) -> bool {
         || fstat(io::stdout()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_char_device());
     error.kind() == io::ErrorKind::BrokenPipe
         || (error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device())
+}
+
+/// Whether all details of a document are printed, which the command line sets once.
+static DETAILS: OnceLock<bool> = OnceLock::new();
+
+/// Sets whether all details of a document are printed.
+pub(crate) fn set_details(details: bool) {
+    // The command line is read once.
+    let _ = DETAILS.set(details);
+}
+
+/// Prints the first screen of a document, or all of it if the command line asks for the details.
+pub(crate) fn document(document: &Document) -> Result<(), Failure> {
+    let has_details = DETAILS.get().copied().unwrap_or_default();
+    let text = if has_details { terminal::details } else { terminal::screen };
+    result(&text(document, style()))
+}
+
+/// Prints a document and writes JSON to its file; if the file is `-`, prints only the JSON.
+pub(crate) fn document_or_json(
+    json: Option<&Path>,
+    value: &impl Serialize,
+    document: impl FnOnce() -> Document,
+) -> Result<(), Failure> {
+    if json == Some(Path::new("-")) {
+        return result(&json_text(value)?);
+    }
+    self::document(&document())?;
+    write_json(json, value)
 }
 
 /// Prints a table and writes JSON to its file; if the file is `-`, prints only the JSON.

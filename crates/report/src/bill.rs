@@ -35,7 +35,7 @@ pub(crate) fn sentences(bill: &BillResult) -> Vec<String> {
 
 fn whole(bill: &BillResult) -> String {
     let Charge { cpu_us_per_request: Some(cpu), cores, money_per_month, .. } = &bill.whole else {
-        return "What this proxy costs per request cannot be said: its CPU time is withheld, see the findings".to_owned();
+        return "No cost per request: the CPU time of the proxy is withheld, see the findings".to_owned();
     };
     let cores = cores.map_or_else(String::new, |cores| format!(": {} cores", precise(&cores, level)));
     let money =
@@ -214,7 +214,8 @@ pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<SideTable
     })
 }
 
-fn activity(activity: &Activity) -> String {
+/// The activity of a part in words.
+pub(crate) fn activity(activity: &Activity) -> String {
     match activity {
         Activity::Exercised { .. } => "exercised",
         Activity::NotExercised { .. } => "not exercised",
@@ -360,7 +361,7 @@ fn pair(pair: &BilledPair, rounds: u32) -> String {
 }
 
 /// Most rounds that a bill can be asked to have.
-const MOST_ROUNDS: u32 = 1_000;
+pub(crate) const MOST_ROUNDS: u32 = 1_000;
 
 /// What decides whether parts add up, to continue a sentence; `rounds` are measured.
 fn remedy(sum: &BilledSum, rounds: u32) -> String {
@@ -485,11 +486,6 @@ fn has_bytes(charge: &Charge) -> bool {
 
 fn has_times(charge: &Charge) -> bool {
     charge.response_us != ResponseCost::default()
-}
-
-/// That the numbers cannot be used, if so.
-pub(crate) fn warning(bill: &BillResult) -> Option<&'static str> {
-    words::warning(bill.verdict, "the study is void: its evidence does not support a bill")
 }
 
 #[cfg(test)]

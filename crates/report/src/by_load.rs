@@ -1,10 +1,11 @@
 //! Tables of costs by load: CPU time as a share and in us, and response time.
 
-use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Measure, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, StudyResult};
 use hoptax_stats::median;
 
+use crate::document::Cell;
 use crate::numbers::grouped;
-use crate::rows::{Cell, cell, in_percent, rows};
+use crate::rows::{Asked, cell, in_percent, rows};
 use crate::side::{SideTable, open_loops};
 
 /// A measure of an arm under a load.
@@ -12,30 +13,24 @@ pub(crate) type Of = fn(&ArmLoad) -> Option<Interval>;
 
 /// CPU cost in percent of the CPU time of the arm compared with under the same load.
 pub(crate) const CPU_SHARE: Of = |load| load.cost.cpu_share.as_ref().map(in_percent);
-/// The same in us.
-pub(crate) const CPU_US: Of = |load| load.cost.cpu_us_per_request;
-
 /// Quantiles of response time.
-const RESPONSES: [(Measure, Of); 3] = [
-    (Measure::ResponseP50, |load| load.cost.response_us.p50),
-    (Measure::ResponseP90, |load| load.cost.response_us.p90),
-    (Measure::ResponseP99, |load| load.cost.response_us.p99),
-];
+const RESPONSES: [CostMeasure; 3] =
+    [CostMeasure::ResponseP50Us, CostMeasure::ResponseP90Us, CostMeasure::ResponseP99Us];
 
-/// A column: its heading, its load, and its measure with the value for an arm.
-type Column<'a> = (String, &'a LoadSpec, (Measure, Of));
+/// A column: its heading, its load and its measure.
+type Column<'a> = (String, &'a LoadSpec, CostMeasure);
 
 /// CPU time added per request, as a share and in us: one row per arm and one column per load; none unless at least two
 /// loads have numbers.
 pub(crate) fn cpu(result: &StudyResult) -> Vec<SideTable> {
-    let table = |unit: &str, of: Of| {
-        let column = |load| (heading(result, load), load, (Measure::Cpu, of));
-        let columns: Vec<Column<'_>> = loads_with(result, of).into_iter().map(column).collect();
+    let table = |unit: &str, measure: CostMeasure| {
+        let column = |load| (heading(result, load), load, measure);
+        let columns: Vec<Column<'_>> = loads_with(result, measure).into_iter().map(column).collect();
         let title = format!("CPU cost per request by load, {unit}");
         (columns.len() > 1).then(|| table(result, title, &columns))
     };
-    let shares = table("% of the arm compared with under the same load", CPU_SHARE);
-    [shares, table("us", CPU_US)].into_iter().flatten().collect()
+    let shares = table("% of the arm compared with under the same load", CostMeasure::CpuShare);
+    [shares, table("us", CostMeasure::CpuUs)].into_iter().flatten().collect()
 }
 
 /// Response time added, with a column for each open loop and quantile that half of the arms or more have; none with one
@@ -43,16 +38,14 @@ pub(crate) fn cpu(result: &StudyResult) -> Vec<SideTable> {
 pub(crate) fn responses(result: &StudyResult) -> Option<SideTable> {
     let arms = proxied(result);
     let mut columns: Vec<Column<'_>> = Vec::new();
-    for (measure, of) in RESPONSES {
+    for measure in RESPONSES {
         let is_of_most = |load: &&LoadSpec| {
-            2 * arms.iter().filter(|arm| under(arm, load, of).is_some()).count() >= arms.len()
+            2 * arms.iter().filter(|arm| cost_under(arm, load, measure).is_some()).count() >= arms.len()
         };
-        let loads = loads_with(result, of).into_iter().filter(is_of_most);
-        columns.extend(
-            loads.map(|load| {
-                (format!("{}, {}", measure.as_str(), heading(result, load)), load, (measure, of))
-            }),
-        );
+        let loads = loads_with(result, measure).into_iter().filter(is_of_most);
+        columns.extend(loads.map(|load| {
+            (format!("{}, {}", measure.measure().as_str(), heading(result, load)), load, measure)
+        }));
     }
     let title =
         "response time cost by load, us: the quantiles that at least half of the arms have".to_owned();
@@ -61,7 +54,7 @@ pub(crate) fn responses(result: &StudyResult) -> Option<SideTable> {
 
 fn table(result: &StudyResult, title: String, columns: &[Column<'_>]) -> SideTable {
     let cells = |arm: &ArmResult| {
-        let text = |(_, load, measured): &Column<'_>| cost(result, arm, load, *measured).text;
+        let text = |(_, load, measure): &Column<'_>| cost(result, arm, load, *measure).text();
         columns.iter().map(text).collect()
     };
     let headings = columns.iter().map(|column| column.0.clone());
@@ -73,26 +66,19 @@ fn table(result: &StudyResult, title: String, columns: &[Column<'_>]) -> SideTab
 }
 
 /// The cost of an arm under a load.
-pub(crate) fn cost(
-    result: &StudyResult,
-    arm: &ArmResult,
-    load: &LoadSpec,
-    (measure, of): (Measure, Of),
-) -> Cell {
-    let place = (measure, Some(load.name.as_str()));
+fn cost(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
     let is_measurable = !arm.hops.is_empty() && load_of(arm, load).is_some();
-    cell(result, arm, place, under(arm, load, of), is_measurable)
+    cell(result, arm, &Asked { measure, load: Some(load), is_measurable }, cost_under(arm, load, measure))
 }
 
-/// The value of an arm under a load.
-pub(crate) fn under(arm: &ArmResult, load: &LoadSpec, of: Of) -> Option<Interval> {
-    of(load_of(arm, load)?)
+fn cost_under(arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Option<Interval> {
+    measure.of(&load_of(arm, load)?.cost)
 }
 
-/// The loads under which some arm has a value: closed loops, then open ones by their rate or share.
-pub(crate) fn loads_with(result: &StudyResult, of: Of) -> Vec<&LoadSpec> {
+/// The loads under which some arm has a cost: closed loops, then open ones by their rate or share.
+fn loads_with(result: &StudyResult, measure: CostMeasure) -> Vec<&LoadSpec> {
     let arms = proxied(result);
-    let has_value = |load: &&LoadSpec| arms.iter().any(|arm| under(arm, load, of).is_some());
+    let has_value = |load: &&LoadSpec| arms.iter().any(|arm| cost_under(arm, load, measure).is_some());
     let mut loads: Vec<&LoadSpec> = result.plan.loads.iter().filter(has_value).collect();
     let place = |load: &LoadSpec| load.utilisation.or(load.rate).unwrap_or(0.0);
     loads.sort_by(|a, b| place(a).total_cmp(&place(b)));

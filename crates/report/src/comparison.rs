@@ -294,11 +294,6 @@ pub(crate) fn method(result: &ComparisonResult) -> String {
     )
 }
 
-/// That the numbers cannot be used, if so.
-pub(crate) fn warning(result: &ComparisonResult) -> Option<&'static str> {
-    words::warning(result.verdict, "the study is void: nothing can be decided")
-}
-
 #[cfg(test)]
 pub(crate) mod fixture {
     use hoptax_result::{ArmLeftOut, ComparedArms, ConfigurationDifferences, StudiesComparison, Verdict};

@@ -1,8 +1,8 @@
-//! Findings for human readers: one paragraph per check that fired, with the numbers it withholds, and the lead of a
-//! study that is void or was cut short.
+//! Findings for human readers: one group per check that fired, with the numbers it withholds, and the next step after a study.
 
 use hoptax_result::{Finding, NeverHaltedBy, Severity, StudyPlan, StudyResult, Verdict};
 
+use crate::document::Next;
 use crate::numbers::{Piece, counted, grouped, pieces};
 use crate::probe;
 
@@ -207,50 +207,27 @@ fn range(values: impl Iterator<Item = (f64, usize)>) -> String {
     if least == greatest { least } else { format!("{least} to {greatest}") }
 }
 
-/// The lead of a report on a study that is void or was cut short: the failed checks, what helps, and what to run next.
-#[derive(Clone, Debug)]
-pub(crate) struct Lead<'a> {
-    /// The checks that failed.
-    pub(crate) failed: Vec<FindingGroup<'a>>,
-    /// When and why the study ended before its last round.
-    pub(crate) cut: Option<String>,
-    /// The next command to run.
-    pub(crate) next: String,
-}
-
-/// The lead; none for a complete study that is not void.
-pub(crate) fn lead(result: &StudyResult) -> Option<Lead<'_>> {
+/// When and why the study ended before its last round; none if it is complete.
+pub(crate) fn cut(result: &StudyResult) -> Option<String> {
     let plan = &result.plan;
-    if result.verdict != Verdict::Void && plan.ended_early.is_none() {
-        return None;
-    }
-    let all = groups(&result.findings);
-    let pick = |is_it: fn(&Finding) -> bool| {
-        all.iter().filter(|group| is_it(group.finding)).cloned().collect::<Vec<_>>()
-    };
-    let mut failed = pick(|finding| finding.severity == Severity::Fail);
-    if failed.is_empty() && result.verdict == Verdict::Void {
-        failed = pick(|finding| finding.withholds);
-    }
     let rounds = if is_open_ended(plan) {
         counted(plan.rounds_completed.into(), "round")
     } else {
         format!("{} of {}", plan.rounds_completed, counted(plan.rounds_planned.into(), "round"))
     };
-    let cut = plan.ended_early.as_ref().map(|why| format!("the study ended after {rounds}: {why}"));
-    Some(Lead { failed, cut, next: next(result) })
+    plan.ended_early.as_ref().map(|why| format!("The study ended after {rounds}: {why}"))
 }
 
-/// The findings that are not in the lead.
-pub(crate) fn below_the_lead(result: &StudyResult) -> Vec<FindingGroup<'_>> {
-    let lead = lead(result);
-    let is_in_lead = |group: &FindingGroup<'_>| {
-        lead.as_ref().is_some_and(|lead| {
-            (lead.cut.is_some() && group.finding.id == "ended-early")
-                || lead.failed.iter().any(|failed| std::ptr::eq(failed.finding, group.finding))
-        })
+/// The checks that made a study void; none if it is not void.
+pub(crate) fn failed(result: &StudyResult) -> Vec<FindingGroup<'_>> {
+    if result.verdict != Verdict::Void {
+        return Vec::new();
+    }
+    let pick = |is_it: fn(&Finding) -> bool| {
+        groups(&result.findings).into_iter().filter(|group| is_it(group.finding)).collect::<Vec<_>>()
     };
-    groups(&result.findings).into_iter().filter(|group| !is_in_lead(group)).collect()
+    let failed = pick(|finding| finding.severity == Severity::Fail);
+    if failed.is_empty() { pick(|finding| finding.withholds) } else { failed }
 }
 
 /// With fewer rounds than this, the first advice is to measure more.
@@ -261,33 +238,43 @@ fn is_open_ended(plan: &StudyPlan) -> bool {
     plan.budget_s.is_some() || plan.sequential.is_some()
 }
 
-fn next(result: &StudyResult) -> String {
+/// The next step after a study.
+pub(crate) fn next(result: &StudyResult) -> Next {
     let (plan, name) = (&result.plan, &result.name);
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
     if plan.ended_early.is_some() && is_open_ended(plan) {
-        return "`hoptax study --resume FOLDER` (the folder of this result) continues the study".to_owned();
+        return Next::new("hoptax study --resume FOLDER", "continues the study in the folder of this result");
     }
     if plan.ended_early.is_some() && missing > 0 {
-        let rounds = if missing == 1 { "round" } else { "rounds" };
-        return format!(
-            "`hoptax study --resume FOLDER` (the folder of this result) measures the missing {missing} {rounds}"
-        );
+        let missing = counted(missing.into(), "round");
+        return Next::new("hoptax study --resume FOLDER", format!("measures the missing {missing}"));
     }
+    let is_void = result.verdict == Verdict::Void;
     let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_shortened);
-    if let Some((halting_us, never_halted_us)) = helped.filter(|_| !plan.never_halted) {
+    if let Some((halting_us, never_halted_us)) = helped.filter(|_| is_void && !plan.never_halted) {
         let by = result.machine.as_ref().and_then(|machine| machine.never_halted_by);
-        let command = match by {
-            Some(NeverHaltedBy::Spinner) => format!("`hoptax study {name}` as root"),
-            _ => format!("`hoptax study {name} --never-halt always`"),
-        };
-        return format!(
-            "{command}: a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us if processors do not halt"
+        let purpose = format!(
+            "a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us if processors do not halt"
         );
+        return match by {
+            Some(NeverHaltedBy::Spinner) => Next::new(format!("sudo hoptax study {name}"), purpose),
+            _ => Next::new(format!("hoptax study {name} --never-halt always"), purpose),
+        };
     }
     if plan.rounds_completed < FEW_ROUNDS {
-        return format!("`hoptax study {name} --rounds {}`", 2 * FEW_ROUNDS);
+        let command = format!("hoptax study {name} --rounds {}", 2 * FEW_ROUNDS);
+        return Next::new(command, "narrows the intervals");
     }
-    format!("apply the remedy, then measure again: `hoptax study {name}`")
+    match result.verdict {
+        Verdict::Void => Next::new(format!("hoptax study {name}"), "measures again, after the remedy"),
+        Verdict::Caution => {
+            let command = format!("hoptax study {name} --rounds {}", 2 * plan.rounds_completed);
+            Next::new(command, "narrows the intervals")
+        }
+        Verdict::Sound => {
+            Next::new(format!("hoptax study {name} --again"), "measures another sitting and combines both")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -402,44 +389,37 @@ mod tests {
     }
 
     #[test]
-    fn a_void_study_leads_with_the_failed_checks_and_the_next_command() {
-        assert!(lead(&fixture::study()).is_none());
+    fn a_void_study_names_the_failed_checks_and_the_next_command() {
+        assert!(failed(&fixture::study()).is_empty());
         let void = fixture::void();
-        let found = lead(&void).unwrap();
-        assert_eq!(found.failed[0].finding.id, "steal");
-        assert_eq!(found.next, "apply the remedy, then measure again: `hoptax study quick`");
-        assert!(below_the_lead(&void).iter().all(|group| group.finding.id != "steal"));
+        assert_eq!(failed(&void)[0].finding.id, "steal");
+        assert_eq!(next(&void).command, "hoptax study quick");
         let mut few = void.clone();
         few.plan.rounds_completed = 2;
-        assert_eq!(lead(&few).unwrap().next, "`hoptax study quick --rounds 10`");
+        assert_eq!(next(&few).command, "hoptax study quick --rounds 10");
     }
 
     #[test]
     fn a_study_that_was_cut_short_is_to_be_resumed() {
-        let cut = fixture::cut();
-        let found = lead(&cut).unwrap();
-        assert_eq!(found.cut.as_deref(), Some("the study ended after 4 of 10 rounds: it was interrupted"));
-        assert!(
-            found.failed.is_empty()
-                && found.next.contains("--resume")
-                && found.next.ends_with("the missing 6 rounds")
-        );
+        let result = fixture::cut();
+        assert_eq!(cut(&result).as_deref(), Some("The study ended after 4 of 10 rounds: it was interrupted"));
+        let found = next(&result);
+        assert!(found.command.contains("--resume") && found.purpose.ends_with("the missing 6 rounds"));
         // The number of missing rounds is unknown for a study that ends with its time budget.
-        let mut timed = cut.clone();
+        let mut timed = result.clone();
         timed.plan.budget_s = Some(600.0);
-        let found = lead(&timed).unwrap();
-        assert_eq!(found.cut.as_deref(), Some("the study ended after 4 rounds: it was interrupted"));
-        assert!(found.next.ends_with("continues the study"));
+        assert_eq!(cut(&timed).as_deref(), Some("The study ended after 4 rounds: it was interrupted"));
+        assert!(next(&timed).purpose.starts_with("continues the study"));
     }
 
     #[test]
     fn slow_wake_ups_that_can_be_shortened_are_the_first_remedy() {
         let mut void = fixture::void();
         void.machine = Some(fixture::machine(42.0, 5.0));
-        assert!(lead(&void).unwrap().next.contains("--never-halt always"));
+        assert!(next(&void).command.contains("--never-halt always"));
         void.machine.as_mut().unwrap().never_halted_by = Some(NeverHaltedBy::Spinner);
-        assert!(lead(&void).unwrap().next.starts_with("`hoptax study quick` as root: "));
+        assert_eq!(next(&void).command, "sudo hoptax study quick");
         void.plan.never_halted = true;
-        assert!(!lead(&void).unwrap().next.contains("a wake-up takes"));
+        assert!(!next(&void).purpose.contains("a wake-up takes"));
     }
 }

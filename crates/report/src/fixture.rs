@@ -5,11 +5,11 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, Disturbance, Environment,
-    Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer, LatencySet, LoadBounds,
-    Lateness, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure, Measured, Mode,
-    ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage, StudyPlan,
-    StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
+    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, Disturbance,
+    Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer,
+    LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure,
+    Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage,
+    StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
 };
 
 pub(crate) use timeline::timeline;

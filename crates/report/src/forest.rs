@@ -75,7 +75,7 @@ pub(crate) struct ForestRow {
 }
 
 /// The input for one arm.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Item {
     /// The family that it is drawn with.
     pub(crate) family: String,

@@ -65,22 +65,22 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
             |change| format!("by {}", percent_difference(change)),
         );
         return format!(
-            "{arm}: {measure} changes {change}, but for other work, so `{text}` is not held; if the answers are meant to differ, \
+            "`{arm}`: {measure} changes {change}, but for other work, so `{text}` is not held; if the answers are meant to differ, \
              `hoptax compare` shows what they cost"
         );
     }
     let Some(change) = &limit.change_share else {
         return format!(
-            "{arm}: {measure} is withheld or was not measured, so `{text}` is unknown; the findings of the study say why"
+            "`{arm}`: {measure} is withheld or was not measured, so `{text}` is unknown; the findings of the study say why"
         );
     };
     let change = percent_difference(change);
     match limit.outcome {
-        GateOutcome::Failed => format!("{arm}: {measure} changes by {change}, which exceeds `{text}`"),
-        GateOutcome::Passed => format!("{arm}: {measure} changes by {change}, within `{text}`"),
+        GateOutcome::Failed => format!("`{arm}`: {measure} changes by {change}, which exceeds `{text}`"),
+        GateOutcome::Passed => format!("`{arm}`: {measure} changes by {change}, within `{text}`"),
         GateOutcome::Undecided | GateOutcome::Unknown => {
             format!(
-                "{arm}: {measure} changes by {change}, so `{text}` is undecided; {}",
+                "`{arm}`: {measure} changes by {change}, so `{text}` is undecided; {}",
                 remedy(result, limit)
             )
         }

@@ -1,30 +1,31 @@
 //! The outputs of a result: pure functions from results to text, or to bytes.
 //!
-//! All outputs show the same rows in the same order ([`rows`]), with the same numbers ([`numbers`]). None shows a
-//! withheld number.
+//! Each result becomes a [`document::Document`] in one file of [`documents`]; each output of documents is one file of [`render`]. Data
+//! for programs (CSV, Parquet, OpenMetrics, `JUnit`, SARIF) has files of its own.
 
 mod bill;
 mod by_load;
 mod comparison;
 pub mod csv;
+pub mod document;
+pub mod documents;
 mod findings;
 mod forest;
 mod gate;
 mod handshakes;
 pub mod histograms;
-pub mod html;
 mod in_use;
 pub mod junit;
 mod known;
 mod layers;
 mod levels;
-pub mod markdown;
 pub mod numbers;
 pub mod openmetrics;
 pub mod parquet;
 mod parts;
 mod prices;
 mod probe;
+pub mod render;
 mod rows;
 mod rules;
 pub mod sarif;

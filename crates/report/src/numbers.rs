@@ -57,6 +57,15 @@ pub(crate) fn decimals(half_width: f64) -> usize {
     }
 }
 
+/// Share of the estimate below which the width of an interval is not shown.
+const LEAST_WIDTH: f64 = 1e-2;
+
+/// Decimals for two digits of half the width, and for at most four of the estimate.
+pub(crate) fn all_decimals(interval: &Interval) -> usize {
+    let width = interval.half_width().max(LEAST_WIDTH * interval.estimate.abs());
+    if width > 0.0 { (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 }
+}
+
 /// A level with its interval: `27.41 ±0.32`.
 pub(crate) fn level(interval: &Interval) -> String {
     let decimals = decimals(interval.half_width());
@@ -83,12 +92,6 @@ pub fn percent_difference(share: &Interval) -> String {
     format!("{} %", difference(&percent))
 }
 
-/// A share of `whole` as a percentage: `+18.1 %`.
-pub(crate) fn percent_of(value: f64, whole: f64) -> Option<String> {
-    let percent = 100.0 * value / whole;
-    percent.is_finite().then(|| format!("{} %", signed(percent, usize::from(percent.abs() < 99.95))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,13 +114,6 @@ mod tests {
         assert_eq!(signed(-0.001, 2), "+0.00");
         assert_eq!(grouped(-0.4, 0), "0");
         assert_eq!(grouped(999.6, 0), "1,000");
-    }
-
-    #[test]
-    fn shares_are_percentages() {
-        assert_eq!(percent_of(5.0, 27.6).as_deref(), Some("+18.1 %"));
-        assert_eq!(percent_of(-60.0, 20.0).as_deref(), Some("-300 %"));
-        assert_eq!(percent_of(1.0, 0.0), None);
     }
 
     #[test]

@@ -110,19 +110,6 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
     }
 }
 
-/// The machine.
-pub(crate) fn machine(result: &SittingsResult) -> String {
-    let machine = &result.machine;
-    format!(
-        "Envoy {}; {}, {} CPUs{}; Linux {}",
-        machine.proxy_version.as_deref().unwrap_or("-"),
-        machine.cpu_model,
-        machine.cpus,
-        if machine.never_halted { ", kept from halting" } else { "" },
-        machine.kernel
-    )
-}
-
 #[cfg(test)]
 pub(crate) mod fixture {
     use hoptax_result::{SittingArm, SittingEstimate, SittingRecord, SittingsMachine, SittingsResult};

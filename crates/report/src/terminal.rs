@@ -1,45 +1,22 @@
 //! Results for a terminal.
 
 mod account;
-mod bill;
-mod calibration;
-mod comparison;
-mod crosscheck;
 mod find;
 mod find_arms;
-mod gate;
 mod graph_run;
-mod history;
 mod load;
-mod meshmark;
-mod prices;
-mod rows;
-mod runs;
+pub(crate) mod rows;
 mod scale;
-mod sittings;
 mod size;
-mod study;
 mod tune;
 
 use crate::findings::FindingGroup;
 
-pub use bill::bill;
-pub use calibration::calibration;
-pub use comparison::{comparison, decisions, studies_comparison};
-pub use crosscheck::crosscheck;
 pub use find::{find, find_trial, rate, sweep_trial};
 pub use find_arms::find_arms;
-pub use gate::gate;
 pub use graph_run::graph_run;
-pub use history::history;
 pub use load::load;
-pub use meshmark::meshmark;
-pub use prices::prices;
-pub use runs::{run, runs};
-pub use scale::scale;
-pub use sittings::sittings;
 pub use size::{size, size_check};
-pub use study::study;
 pub use tune::tune;
 
 /// The style of the output.
@@ -53,7 +30,7 @@ pub struct Style {
 
 /// The colours in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Paint {
+pub(crate) enum Paint {
     Bold,
     Dim,
     Green,
@@ -62,7 +39,7 @@ enum Paint {
 }
 
 impl Style {
-    fn paint(self, paint: Paint, text: &str) -> String {
+    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
         }
@@ -76,7 +53,7 @@ impl Style {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
-    fn of_verdict(verdict: hoptax_result::Verdict) -> Paint {
+    pub(crate) fn of_verdict(verdict: hoptax_result::Verdict) -> Paint {
         match verdict {
             hoptax_result::Verdict::Sound => Paint::Green,
             hoptax_result::Verdict::Caution => Paint::Yellow,
@@ -84,7 +61,7 @@ impl Style {
         }
     }
 
-    fn of_severity(severity: hoptax_result::Severity) -> Paint {
+    pub(crate) fn of_severity(severity: hoptax_result::Severity) -> Paint {
         match severity {
             hoptax_result::Severity::Info => Paint::Dim,
             hoptax_result::Severity::Warn => Paint::Yellow,
@@ -92,8 +69,18 @@ impl Style {
         }
     }
 
+    /// The text on one line of the terminal, cut at its end.
+    pub(crate) fn cut(self, text: &str) -> String {
+        let width = usize::from(self.width);
+        if text.chars().count() <= width {
+            return text.to_owned();
+        }
+        let kept: String = text.chars().take(width.saturating_sub(3)).collect();
+        format!("{}...", kept.trim_end())
+    }
+
     /// Wraps text to the terminal's width, with lines after the first indented by `indent`.
-    fn wrap(self, text: &str, indent: usize) -> String {
+    pub(crate) fn wrap(self, text: &str, indent: usize) -> String {
         let mut lines = vec![String::new()];
         for word in text.split(' ') {
             let line = lines.last().map_or("", String::as_str);

@@ -352,17 +352,18 @@ fn title_of(phase: &Phase) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{fixture, html, markdown, terminal};
+    use crate::render::{html, markdown, terminal};
+    use crate::{Style, documents, fixture};
 
     #[test]
     fn a_timeline_in_a_terminal() {
-        let style = terminal::Style { width: 130, colour: false };
-        insta::assert_snapshot!(terminal::study(&fixture::timeline(), style));
+        let style = Style { width: 100, colour: false };
+        insta::assert_snapshot!(terminal::screen(&documents::study(&fixture::timeline()), style));
     }
 
     #[test]
     fn a_timeline_as_markdown() {
-        insta::assert_snapshot!(markdown::study(&fixture::timeline()));
+        insta::assert_snapshot!(markdown::text(&documents::study(&fixture::timeline())));
     }
 
     #[test]
@@ -371,9 +372,9 @@ mod tests {
         let pictures = pictures(&result);
         assert_eq!(pictures.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["plain", "ejecting"]);
         assert_eq!(pictures[0].charts[0].highest, pictures[1].charts[0].highest);
-        let page = html::study(&result).unwrap();
+        let page = html::page(&documents::study(&result)).unwrap();
         assert_eq!(page.matches("<svg class=\"multiple\"").count(), 4);
-        assert!(page.contains("10 s: origin 2 silent") && page.contains("What callers saw over time"));
+        assert!(page.contains("10 s: origin 2 silent") && page.contains("Callers over time"));
     }
 
     #[test]

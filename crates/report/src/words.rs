@@ -1,7 +1,7 @@
 //! Sentences shared by all outputs of a study.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Disturbance, Finding, LoadSpec, Loop, Loosened, Slices, StudyResult, Verdict,
+    ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult, Verdict,
 };
 
 use crate::numbers::{counted, grouped, percent_difference};
@@ -37,9 +37,6 @@ pub(crate) fn warning(verdict: Verdict, void: &'static str) -> Option<&'static s
         Verdict::Sound => None,
     }
 }
-
-/// The caption of the main table.
-pub(crate) const ADDED: &str = "costs: difference of each arm from its baseline, per request";
 
 /// How the study was measured.
 pub(crate) fn method(result: &StudyResult) -> String {
@@ -252,17 +249,6 @@ pub(crate) fn capitalised(text: &str) -> String {
     first.chain(characters).collect()
 }
 
-/// The meaning of a load's verdict.
-pub(crate) fn verdict_of_load(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Sound => "sound: no check warned or failed",
-        Verdict::Caution => "caution: read the findings before you use the numbers",
-        Verdict::Void => {
-            "void: a check failed, so rate and times are withheld; counts and send lag are evidence, not results"
-        }
-    }
-}
-
 /// The thresholds that were loosened, a line each.
 pub(crate) fn loosened(all: &[Loosened]) -> Vec<String> {
     let line = |one: &Loosened| {
@@ -271,22 +257,21 @@ pub(crate) fn loosened(all: &[Loosened]) -> Vec<String> {
     all.iter().map(line).collect()
 }
 
-/// The meaning of a study's verdict, with its findings.
-pub(crate) fn verdict(verdict: Verdict, findings: &[Finding]) -> &'static str {
-    let withholds = findings.iter().any(|finding| finding.withholds);
-    match verdict {
+/// The numbers of a study that may be used.
+pub(crate) fn usable(result: &StudyResult) -> String {
+    let withholds = result.findings.iter().any(|finding| finding.withholds);
+    let usable = match result.verdict {
         Verdict::Sound if withholds => {
-            "sound: no check warned or failed; numbers that could not be measured are withheld"
+            "no check warned or failed; numbers that could not be measured are withheld"
         }
-        Verdict::Sound => "sound: no check warned or failed",
+        Verdict::Sound => "no check warned or failed",
         Verdict::Caution if withholds => {
-            "caution: some numbers are withheld; read the findings before you use the others"
+            "some numbers are withheld; read the findings before you use the others"
         }
-        Verdict::Caution => "caution: read the findings before you use the numbers",
-        Verdict::Void => {
-            "void: all numbers that the study is about are withheld; other numbers shown are valid"
-        }
-    }
+        Verdict::Caution => "read the findings before you use the numbers",
+        Verdict::Void => "all numbers that the study is about are withheld; other numbers shown are valid",
+    };
+    usable.to_owned()
 }
 
 #[cfg(test)]
@@ -295,34 +280,6 @@ mod tests {
 
     use super::*;
     use crate::fixture;
-
-    #[test]
-    fn every_output_of_a_study_lists_loosened_thresholds() {
-        let usual = crate::fixture::study();
-        let mut loose = usual.clone();
-        loose.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
-        let outputs = |result: &StudyResult| {
-            let terminal =
-                crate::terminal::study(result, crate::terminal::Style { width: 100, colour: false });
-            [terminal, crate::markdown::study(result), crate::html::study(result).unwrap()]
-        };
-        let text = "ith a loosened threshold: steal 0.02 instead of 0.005";
-        assert!(outputs(&usual).iter().all(|output| !output.contains("loosened")));
-        for output in outputs(&loose) {
-            assert_eq!(output.matches(text).count(), 1, "{output}");
-        }
-    }
-
-    #[test]
-    fn the_verdict_states_whether_numbers_are_withheld() {
-        let mut result = fixture::study();
-        assert!(verdict(result.verdict, &result.findings).contains("withheld"));
-        result.findings.retain(|finding| !finding.withholds);
-        assert_eq!(
-            verdict(result.verdict, &result.findings),
-            "caution: read the findings before you use the numbers"
-        );
-    }
 
     #[test]
     fn a_share_of_the_capacity_is_given_with_how_busy_the_proxies_were() {

@@ -6,7 +6,7 @@
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Interval, RoundMeasure, Verdict};
+use crate::{Cost, Interval, Measure, RoundMeasure, Verdict};
 
 /// The combined results of one study from several sittings on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -182,6 +182,18 @@ impl CostMeasure {
             Self::ResponseP99Us => cost.response_us.p99,
             Self::MaxRate => cost.max_rate,
             Self::OfRounds(measure) => cost.of_rounds.get(measure),
+        }
+    }
+
+    /// The measure of a finding that concerns this cost.
+    pub fn measure(self) -> Measure {
+        match self {
+            Self::CpuUs | Self::CpuShare => Measure::Cpu,
+            Self::ResponseP50Us => Measure::ResponseP50,
+            Self::ResponseP90Us => Measure::ResponseP90,
+            Self::ResponseP99Us => Measure::ResponseP99,
+            Self::MaxRate => Measure::MaxRate,
+            Self::OfRounds(measure) => Measure::OfRounds(measure),
         }
     }
 

@@ -288,9 +288,6 @@ fn here(
     }
     let result = judged_result(plan, &manifest, environment, (&outcome, &course), &limits);
     let problems = write_all(&directory, &result);
-    if problems.is_empty() {
-        note(&format!("\nreport: {}", directory.join("report.html").display()));
-    }
     for problem in &problems {
         say(Update::Problem(problem));
     }

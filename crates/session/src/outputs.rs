@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use hoptax_report::{histograms, html, markdown};
+use hoptax_report::render::{html, markdown};
+use hoptax_report::{documents, histograms};
 use hoptax_result::StudyResult;
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_study::summary::response_histograms;
@@ -23,8 +24,8 @@ const FILES: [Output; 9] = [
         let text = serde_json::to_string_pretty(result).map(|text| text + "\n");
         Some(text.map_err(|error| error.to_string()))
     }),
-    ("report.md", |result| Some(Ok(markdown::study(result)))),
-    ("report.html", |result| Some(html::study(result).map_err(|error| error.to_string()))),
+    ("report.md", |result| Some(Ok(markdown::text(&documents::study(result))))),
+    ("report.html", |result| Some(html::page(&documents::study(result)).map_err(|error| error.to_string()))),
     ("numbers.csv", |result| StudyTable::Numbers.csv(result).map(Ok)),
     ("slices.csv", |result| StudyTable::Slices.csv(result).map(Ok)),
     ("timeline.csv", |result| StudyTable::Timeline.csv(result).map(Ok)),
@@ -33,7 +34,10 @@ const FILES: [Output; 9] = [
         let times = response_histograms(result);
         (!times.is_empty()).then(|| histograms::page(&result.name, &times).map_err(|error| error.to_string()))
     }),
-    ("decisions.md", |result| markdown::decisions(&with_named(result, USUAL_MARGIN_SHARE)).map(Ok)),
+    ("decisions.md", |result| {
+        let decisions = documents::decisions(&with_named(result, USUAL_MARGIN_SHARE))?;
+        Some(Ok(markdown::text(&decisions)))
+    }),
 ];
 
 /// Writes all output files, each as a whole or not at all; returns one message for each failure.

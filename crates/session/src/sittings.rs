@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{judge_sittings, judge_study};
-use hoptax_report::{html, markdown};
+use hoptax_report::document::Document;
+use hoptax_report::documents;
+use hoptax_report::render::{html, markdown};
 use hoptax_result::{SittingsResult, StudyResult};
 use hoptax_study::sittings::{Part, as_one, combine, differences, in_order, withhold};
 use hoptax_study::summary;
@@ -22,8 +24,8 @@ use crate::update::{Say, Update};
 pub struct Combined {
     /// What they say together.
     pub result: SittingsResult,
-    /// The page about them.
-    pub page: PathBuf,
+    /// The report about them.
+    pub document: Document,
 }
 
 /// Combines a new result with the other sittings in its parent folder: same study, same programs, same machine. Says which results of
@@ -141,18 +143,21 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     judge_sittings(&mut one);
     withhold(&mut result, &one);
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
+    let document = documents::sittings(&result, &one);
     let outputs = [
         // Read by programs only, and large.
         (".json", serde_json::to_string(&result).map_err(Failure::environment)? + "\n"),
         ("-result.json", serde_json::to_string(&one).map_err(Failure::environment)? + "\n"),
-        (".md", markdown::sittings(&result, &one)),
-        (".html", html::sittings(&result, &one).map_err(Failure::environment)?),
+        (".md", markdown::text(&document)),
+        (".html", html::page(&document).map_err(Failure::environment)?),
     ];
     for (ending, text) in outputs {
         let path = folder.join(format!("{stem}{ending}"));
         fs::write(&path, text).map_err(|error| write_error(&path, &error))?;
     }
-    Ok(Some(Combined { result, page: folder.join(format!("{stem}.html")) }))
+    let page = folder.join(format!("{stem}.html"));
+    let document = document.with_page(page.display().to_string());
+    Ok(Some(Combined { result, document }))
 }
 
 /// What to say of combined sittings if their intervals are not valid for the machine, or are wide because there are few.

@@ -2,7 +2,7 @@
 
 use hoptax_calibrate::{CalibrateError, Options};
 use hoptax_host::processors::{self, Placement};
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_session::{awake, environment};
 
 use super::never_halt;
@@ -46,8 +46,6 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         Ok(None) => {}
         Err(error) => print::note(&format!("cannot store the calibration for later results: {error}")),
     }
-    print::table_or_json(arguments.json.as_deref(), &result, || {
-        terminal::calibration(&result, print::style())
-    })?;
+    print::document_or_json(arguments.json.as_deref(), &result, || documents::calibration(&result))?;
     Ok(Code::Success)
 }

@@ -6,7 +6,7 @@ mod subject;
 
 use std::path::Path;
 
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{
     ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, StudyResult, Verdict,
 };
@@ -76,8 +76,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     let result = measure(text, (arguments, ROUNDS), &folder, &interrupt)?;
     let comparison = comparison(&result, arguments.margin, &shown, &subjects);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
-    print::table_or_json(arguments.json.as_deref(), &comparison, || {
-        terminal::comparison(&comparison, print::style())
+    let page = folder.join("report.html").display().to_string();
+    print::document_or_json(arguments.json.as_deref(), &comparison, || {
+        documents::comparison(&comparison).with_page(page)
     })?;
     Ok(code(&result))
 }

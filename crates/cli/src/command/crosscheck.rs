@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, scenario};
 use hoptax_host::processors::{self, Placement};
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_session::environment;
 use hoptax_tools::{ALL, Tool};
 
@@ -57,9 +57,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         Err(CrosscheckError::Interrupted) => return Ok(Code::Interrupted),
         found => found.map_err(Failure::environment)?,
     };
-    print::table_or_json(arguments.json.as_deref(), &result, || {
-        terminal::crosscheck(&result, print::style())
-    })?;
+    print::document_or_json(arguments.json.as_deref(), &result, || documents::crosscheck(&result))?;
     Ok(Code::Success)
 }
 

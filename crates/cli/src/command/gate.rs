@@ -6,7 +6,8 @@ use std::env;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
-use hoptax_report::{junit, markdown, sarif, terminal};
+use hoptax_report::render::markdown;
+use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{CostMeasure, GateResult, Verdict};
 use hoptax_session::{Asked, Interrupt, Options, Place, StudyText, complete, library, run_folder_path};
 use hoptax_stats::half_width_for_limit;
@@ -32,7 +33,8 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     };
     print::write_json(Some(&folder.join("gate.json")), &gate)?;
     write_reports(arguments, &gate)?;
-    print::table_or_json(arguments.json.as_deref(), &gate, || terminal::gate(&gate, print::style()))?;
+    let page = folder.join("report.html").display().to_string();
+    print::document_or_json(arguments.json.as_deref(), &gate, || documents::gate(&gate).with_page(page))?;
     Ok(code(&gate))
 }
 
@@ -118,7 +120,7 @@ fn write_reports(arguments: &GateArguments, gate: &GateResult) -> Result<(), Fai
             .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
     };
     if let Some(path) = &arguments.markdown {
-        write(path, markdown::gate(gate))?;
+        write(path, markdown::text(&documents::gate(gate)))?;
     }
     if let Some(path) = &arguments.junit {
         write(path, junit::gate(gate).map_err(Failure::environment)?)?;

@@ -1,6 +1,6 @@
 //! `hoptax runs history`: finds lasting changes of a number over all runs of the store.
 
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{HistoryChange, HistoryResult, HistorySeries};
 use hoptax_session::store;
 use hoptax_stats::{change_points, median};
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
         significance: SIGNIFICANCE,
         series,
     };
-    print::table_or_json(arguments.json.as_deref(), &result, || terminal::history(&result, print::style()))?;
+    print::document_or_json(arguments.json.as_deref(), &result, || documents::history(&result))?;
     Ok(Code::Success)
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_text::yaml::file;
 use hoptax_tools::smp::Restored;
 use hoptax_tools::{ALL, Content, FORMATS, find, import};
@@ -71,7 +71,7 @@ fn from_smp(arguments: &ImportArguments, text: &str) -> Result<Code, Failure> {
     match hoptax_tools::smp::restore(&file.documents).map_err(bad)? {
         Restored::Load(result) => load::write(json, &result)?,
         Restored::Study(result) => {
-            print::table_or_json(json, &*result, || terminal::study(&result, print::style()))?;
+            print::document_or_json(json, &*result, || documents::study(&result))?;
         }
     }
     Ok(Code::Success)

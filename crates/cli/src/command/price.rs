@@ -17,7 +17,8 @@ use std::path::Path;
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
-use hoptax_report::{html, markdown, terminal};
+use hoptax_report::documents;
+use hoptax_report::render::{html, markdown};
 use hoptax_result::{BillResult, StudyResult, Verdict};
 use hoptax_session::{
     Asked, Interrupt, Options, Place, StudyText, complete, library, run_folder, run_folder_path, thresholds,
@@ -195,7 +196,8 @@ fn measure(
         bill.second_study = Some(second?);
         write(folder, &bill)?;
     }
-    print::table_or_json(arguments.json.as_deref(), &bill, || terminal::bill(&bill, print::style()))?;
+    let page = folder.join("bill.html").display().to_string();
+    print::document_or_json(arguments.json.as_deref(), &bill, || documents::bill(&bill).with_page(page))?;
     Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
 }
 
@@ -244,8 +246,9 @@ fn options(arguments: &PriceArguments) -> Options<'_> {
 /// Writes the bill to the run folder.
 fn write(folder: &Path, bill: &BillResult) -> Result<(), Failure> {
     print::write_json(Some(&folder.join("bill.json")), bill)?;
-    let page = html::bill(bill).map_err(Failure::environment)?;
-    for (name, text) in [("bill.md", markdown::bill(bill)), ("bill.html", page)] {
+    let document = documents::bill(bill);
+    let page = html::page(&document).map_err(Failure::environment)?;
+    for (name, text) in [("bill.md", markdown::text(&document)), ("bill.html", page)] {
         let path = folder.join(name);
         fs::write(&path, text)
             .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;

@@ -1,7 +1,8 @@
 //! `hoptax predict prices`: prints the cost of functions, from a price list or predicted for this machine.
 
 use hoptax_predict::prices::{carry, known, listed};
-use hoptax_report::{markdown, terminal};
+use hoptax_report::documents;
+use hoptax_report::render::markdown;
 use hoptax_result::{StudyResult, Verdict};
 use hoptax_session::{
     Interrupt, Options, Place, StudyText, complete,
@@ -43,9 +44,13 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     } else {
         listed(&list)
     };
-    print::table_or_json(arguments.json.as_deref(), &prices, || {
-        if arguments.markdown { markdown::prices(&prices) } else { terminal::prices(&prices, print::style()) }
-    })?;
+    let document = documents::prices(&prices);
+    if arguments.markdown {
+        print::result(&markdown::text(&document))?;
+        print::write_json(arguments.json.as_deref(), &prices)?;
+    } else {
+        print::document_or_json(arguments.json.as_deref(), &prices, || document)?;
+    }
     Ok(Code::Success)
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hoptax_report::terminal;
+use hoptax_report::{documents, terminal};
 use hoptax_result::{LoadResult, RunKind, RunsResult, StoredRun};
 use hoptax_session::{results, store};
 use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
@@ -45,14 +45,8 @@ pub(super) fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
 fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
     let runs = store::with(path, |store| store.list(filter), &print::say)?;
     let result = RunsResult { format: RunsResult::FORMAT.to_owned(), runs };
-    if json {
-        return print::table_or_json(Some(Path::new("-")), &result, String::new);
-    }
-    if result.runs.is_empty() {
-        print::note("no run");
-        return Ok(());
-    }
-    print::result(&terminal::runs(&result))
+    let json = json.then(|| Path::new("-"));
+    print::document_or_json(json, &result, || documents::runs(&result))
 }
 
 fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
@@ -65,7 +59,7 @@ fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
         &print::say,
     )?;
     let Some(text) = text else {
-        print::note(&terminal::run(&run, &paths));
+        print::note(&documents::stored_run(&run, &paths));
         return Err(Failure::bad_input(format!(
             "run {id} has no result: it has {rounds} complete rounds. `hoptax runs export {id} DIR`, then `hoptax study --resume DIR` \
              continues it",
@@ -76,19 +70,19 @@ fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
     if json {
         return print::result(&text);
     }
-    print::note(&terminal::run(&run, &paths));
-    print::result(&table(&run, &text)?)
+    print::note(&documents::stored_run(&run, &paths));
+    print_result(&run, &text)
 }
 
-/// The table of a result.
-fn table(run: &StoredRun, text: &str) -> Result<String, Failure> {
+/// Prints the report of a result.
+fn print_result(run: &StoredRun, text: &str) -> Result<(), Failure> {
     let what = format!("the result of run {}", run.run);
     match run.kind {
-        RunKind::Study => Ok(terminal::study(&results::parse(&what, text)?, print::style())),
+        RunKind::Study => print::document(&documents::study(&results::parse(&what, text)?)),
         RunKind::Load => {
             let result: LoadResult = serde_json::from_str(text)
                 .map_err(|error| Failure::bad_input(format!("{what} cannot be read: {error}")))?;
-            Ok(terminal::load(&result, print::style()))
+            print::result(&terminal::load(&result, print::style()))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{ScaleResult, StudyResult, Verdict};
 use hoptax_session::results::read;
 
@@ -17,7 +17,7 @@ const RESULT: &str = "result.json";
 pub(crate) fn run(arguments: &ScaleArguments) -> Result<Code, Failure> {
     let study = study(&arguments.result)?;
     let result = hoptax_predict::scale::scale(&study, arguments.over.into()).map_err(Failure::bad_input)?;
-    print::table_or_json(arguments.json.as_deref(), &result, || terminal::scale(&result, print::style()))?;
+    print::document_or_json(arguments.json.as_deref(), &result, || documents::scale(&result))?;
     Ok(code(&result))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Parser;
 use hoptax_load::{Target, without_user};
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::Verdict;
 use hoptax_session::results;
 use hoptax_tools::smp::{PlannedLoad, meshmark, plan, read};
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &SmpArguments) -> Result<Code, Failure> {
             let study = results::read_run(result)?;
             let marks = meshmark(&study)
                 .map_err(|reason| Failure::bad_input(format!("`{}`: {reason}", result.display())))?;
-            print::table_or_json(json.as_deref(), &marks, || terminal::meshmark(&marks, print::style()))?;
+            print::document_or_json(json.as_deref(), &marks, || documents::meshmark(&marks))?;
             Ok(if marks.verdict == Verdict::Void { Code::Void } else { Code::Success })
         }
     }

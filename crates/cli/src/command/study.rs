@@ -1,9 +1,9 @@
 //! `hoptax study`: measures the cost of Envoy's functions.
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::StudyResult;
 use hoptax_session::{
     Asked,
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let terminal = StudyOnTerminal::default();
     let measured = measure(&place, &options, &interrupt, &|update| terminal.show(update))?;
     if measured.result.plan.rounds_completed > 0 {
-        show(&measured.result)?;
+        show(&measured.result, &measured.folder.join("report.html"))?;
     }
     let combined = match measured.ending {
         Ending::Complete if arguments.again && measured.problems.is_empty() => {
@@ -91,21 +91,17 @@ fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
     Ok(code)
 }
 
-/// Prints the tables of a result.
-fn show(result: &StudyResult) -> Result<(), Failure> {
-    print::result(&terminal::study(result, print::style()))?;
-    let decisions = with_named(result, USUAL_MARGIN_SHARE);
-    if decisions.is_empty() {
-        return Ok(());
-    }
-    print::result(&terminal::decisions(&decisions, print::style()))
+/// Prints a result, and the decisions about arms that its file compares by name.
+fn show(result: &StudyResult, page: &Path) -> Result<(), Failure> {
+    let decisions = documents::decisions(&with_named(result, USUAL_MARGIN_SHARE));
+    decisions.as_ref().map_or(Ok(()), print::document)?;
+    print::document(&documents::study(result).with_page(page.display().to_string()))
 }
 
 /// Prints combined sittings.
 fn show_combined(combined: Option<Combined>) -> Result<(), Failure> {
-    let Some(Combined { result, page }) = combined else { return Ok(()) };
-    print::result(&terminal::sittings(&result, print::style()))?;
-    print::note(&format!("\ncombined report: {}", page.display()));
+    let Some(Combined { result, document }) = combined else { return Ok(()) };
+    print::document(&document)?;
     if let Some(advice) = sittings::advice(&result) {
         print::note(&advice);
     }

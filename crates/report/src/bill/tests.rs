@@ -1,12 +1,14 @@
 use hoptax_result::BilledReplacement;
 
 use super::*;
-use crate::{html, markdown, terminal};
+use crate::render::{html, markdown, terminal};
+use crate::{Style, documents};
 
 /// A bill in each of its forms.
 fn forms(bill: &BillResult) -> [String; 3] {
-    let style = terminal::Style { width: 1_000, colour: false };
-    [terminal::bill(bill, style), markdown::bill(bill), html::bill(bill).unwrap()]
+    let style = Style { width: 1_000, colour: false };
+    let document = documents::bill(bill);
+    [terminal::details(&document, style), markdown::text(&document), html::page(&document).unwrap()]
 }
 
 #[test]

@@ -6,8 +6,8 @@ use minijinja::{AutoEscape, Environment, Value};
 use serde::Serialize;
 
 use super::{bin_of, bins, end_us};
-use crate::html::HtmlError;
 use crate::numbers::grouped;
+use crate::render::html::HtmlError;
 
 const TEMPLATE: &str = include_str!("../../templates/histograms.html");
 /// Size of a picture and of its margins, in units of its own.

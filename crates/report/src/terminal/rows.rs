@@ -10,7 +10,7 @@ const LONGEST_NAME: usize = 44;
 const KEPT_END: usize = 12;
 
 /// The names without the middle of long ones; unchanged if two would be the same.
-pub(super) fn short_names(names: Vec<String>) -> Vec<String> {
+pub(crate) fn short_names(names: Vec<String>) -> Vec<String> {
     let short = |name: &String| {
         let length = name.chars().count();
         if length <= LONGEST_NAME {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{
     ArmLeftOut, ComparedArms, ComparedSubject, ComparisonResult, StudiesComparison, StudyResult, SubjectName,
 };
@@ -76,8 +76,9 @@ pub(super) fn run(
     let result = measure(text, (arguments, rounds), &folder, interrupt)?;
     let comparison = comparison(&result, arguments, &found);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
-    print::table_or_json(arguments.json.as_deref(), &comparison, || {
-        terminal::studies_comparison(&comparison, print::style())
+    let page = folder.join("report.html").display().to_string();
+    print::document_or_json(arguments.json.as_deref(), &comparison, || {
+        documents::studies_comparison(&comparison).with_page(page)
     })?;
     Ok(code(&result))
 }

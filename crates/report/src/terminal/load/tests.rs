@@ -1,6 +1,6 @@
 use hoptax_result::{
     CountRange, FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile,
-    ProcessAccount, Range, RunLeftOut, Stated,
+    ProcessAccount, Range, RunLeftOut, Stated, TimeBounds,
 };
 
 use super::*;
@@ -213,6 +213,7 @@ fn a_merged_load_has_a_row_for_each_run() {
         connections: 16,
         seed: 1,
         response: Latency { p99_us, ..fixture::load().latency.response },
+        bounds: LatencyBounds::default(),
         environment: result.environment.clone(),
     };
     let runs = vec![run("a.json", 1_767_323_045.2, Some(1_234.0)), run("b.json", 1_767_323_045.0, None)];

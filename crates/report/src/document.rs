@@ -1,0 +1,225 @@
+//! The one model of what hoptax reports: each result becomes a [`Document`] in one file of `documents`, and each output is one
+//! renderer of documents in `render`, which knows no result.
+//!
+//! The first screen is the answer, one table, what the verdict limits, and the next command. Sections hold the rest.
+
+mod quantity;
+mod table;
+
+use hoptax_result::{Finding, Severity, Verdict};
+use serde::Serialize;
+
+pub(crate) use quantity::{Basis, Form, Quantity};
+pub(crate) use table::{Cell, Column, Row, Table};
+
+use crate::findings::{self, FindingGroup};
+use crate::forest::Item;
+use crate::in_use::Multiple;
+use crate::layers::StackedBars;
+use crate::timeline::Picture;
+use crate::words::capitalised;
+
+/// A report, independent of the result that it is made from and of the output that it is rendered to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// The command and what it measured: `study quick`.
+    pub(crate) subject: String,
+    /// What the table is about, in one sentence.
+    pub(crate) title: String,
+    /// The answer in one or two sentences, with its interval.
+    pub(crate) answer: Vec<String>,
+    /// The verdict; none for results that no check judges.
+    pub(crate) verdict: Option<Judgement>,
+    /// The table of the first screen; none if the answer says all.
+    pub(crate) table: Option<Table>,
+    /// What a reader of the table must know, a line each.
+    pub(crate) notes: Vec<String>,
+    /// What the next command is for, and the command.
+    pub(crate) next: Option<Next>,
+    /// Pictures of the answer, above the table where an output can draw.
+    pub(crate) plots: Vec<Section>,
+    /// The findings, one for each group of findings of one check.
+    pub(crate) findings: Vec<FindingText>,
+    /// The details.
+    pub(crate) sections: Vec<Section>,
+    /// The page with all details; none until it is written.
+    pub(crate) page: Option<String>,
+}
+
+/// The verdict of a result.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Judgement {
+    /// The verdict.
+    pub(crate) verdict: Verdict,
+    /// The numbers that may be used: `CPU costs and p50 are sound; p99 is only bounded`.
+    pub(crate) usable: String,
+}
+
+/// The next step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Next {
+    /// A command that can be pasted.
+    pub(crate) command: String,
+    /// Its purpose: `measures the missing 6 rounds`.
+    pub(crate) purpose: String,
+}
+
+/// A finding in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct FindingText {
+    /// Its severity.
+    pub(crate) severity: Severity,
+    /// The id of its check.
+    pub(crate) id: String,
+    /// The arms and loads in its scope: ` [lua, rbac under fixed-rate]`; empty for the whole result.
+    pub(crate) scope: String,
+    /// The observation.
+    pub(crate) message: String,
+    /// The measured value and its limit, if the message lacks them.
+    pub(crate) measured: Option<String>,
+    /// The numbers that it withholds or bounds.
+    pub(crate) withheld: Option<String>,
+    /// The remedy.
+    pub(crate) advice: String,
+}
+
+/// A titled part of the details.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Section {
+    /// Its title.
+    pub(crate) title: String,
+    /// Whether a page shows it only when its title is selected.
+    pub(crate) folded: bool,
+    /// Its parts, in their order.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// A part of a section.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Block {
+    /// A sentence about the next block.
+    Note(String),
+    /// Sentences, one a line.
+    Lines(Vec<String>),
+    /// A table.
+    Table(Table),
+    /// Intervals on one axis.
+    Intervals(Intervals),
+    /// A function under several loads, a picture each.
+    Multiples(Vec<Multiple>),
+    /// The course of each arm over time.
+    Courses(Vec<Picture>),
+    /// Stacked bars.
+    Bars(StackedBars),
+}
+
+/// Intervals to plot on one axis.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Intervals {
+    /// A description for screen readers.
+    pub(crate) title: String,
+    /// The label of the axis.
+    pub(crate) axis: String,
+    /// Names with their intervals.
+    pub(crate) items: Vec<Item>,
+    /// An interval that is drawn as a band: that of an arm whose true cost is zero.
+    pub(crate) band: Option<hoptax_result::Interval>,
+    /// Whether lengths are compared: bars on a linear axis.
+    pub(crate) has_bars: bool,
+}
+
+impl Document {
+    /// A document with an answer and nothing else.
+    pub(crate) fn new(subject: impl Into<String>, title: impl Into<String>, answer: Vec<String>) -> Self {
+        Self {
+            subject: subject.into(),
+            title: title.into(),
+            answer,
+            verdict: None,
+            table: None,
+            notes: Vec::new(),
+            next: None,
+            plots: Vec::new(),
+            findings: Vec::new(),
+            sections: Vec::new(),
+            page: None,
+        }
+    }
+
+    /// The document with the page that shows all its details.
+    #[must_use]
+    pub fn with_page(mut self, page: impl Into<String>) -> Self {
+        self.page = Some(page.into());
+        self
+    }
+
+    /// All tables, that of the first screen first, each with the title of its section.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
+        let in_sections = self.sections.iter().flat_map(|section| &section.blocks);
+        let in_sections = in_sections.filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        });
+        self.table.iter().chain(in_sections)
+    }
+}
+
+impl Section {
+    /// A section that is always shown.
+    pub(crate) fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self { title: title.into(), folded: false, blocks }
+    }
+
+    /// A section of sentences; none without any.
+    pub(crate) fn of_lines(title: &str, lines: Vec<String>) -> Option<Self> {
+        (!lines.is_empty()).then(|| Self::new(title, vec![Block::Lines(lines)]))
+    }
+
+    /// As [`Self::of_lines`], of sentences that begin with a word of theirs and not with a name.
+    pub(crate) fn of_sentences(title: &str, lines: Vec<String>) -> Option<Self> {
+        Self::of_lines(title, lines.iter().map(|line| capitalised(line)).collect())
+    }
+
+    /// A section of one table, with its title.
+    pub(crate) fn of_table(table: Table) -> Self {
+        Self::new(capitalised(&table.title), vec![Block::Table(table)])
+    }
+
+    /// As [`Self::of_table`], for readers who look for it.
+    pub(crate) fn folded(table: Table) -> Self {
+        Self { folded: true, ..Self::of_table(table) }
+    }
+}
+
+impl Next {
+    pub(crate) fn new(command: impl Into<String>, purpose: impl Into<String>) -> Self {
+        Self { command: command.into(), purpose: purpose.into() }
+    }
+}
+
+impl FindingText {
+    /// The findings of a result, one for each group.
+    pub(crate) fn all(findings: &[Finding]) -> Vec<Self> {
+        findings::groups(findings).iter().map(Self::new).collect()
+    }
+
+    pub(crate) fn new(group: &FindingGroup<'_>) -> Self {
+        Self {
+            severity: group.finding.severity,
+            id: group.finding.id.clone(),
+            scope: group.scope(),
+            message: group.message(),
+            measured: group.measured(),
+            withheld: group.withheld(),
+            advice: group.finding.advice.clone(),
+        }
+    }
+
+    /// The finding without its advice: `p99 of 3 arms: 4,320 responses are too few (limit 10,000 requests); withheld: p99`.
+    pub(crate) fn sentence(&self) -> String {
+        let measured = self.measured.as_ref().map_or_else(String::new, |measured| format!(" ({measured})"));
+        let withheld = self.withheld.as_ref().map_or_else(String::new, |withheld| format!("; {withheld}"));
+        format!("{}{}: {}{measured}{withheld}", self.id, self.scope, self.message)
+    }
+}

@@ -1,0 +1,213 @@
+//! A number with its interval, its unit and what it rests on. Numbers are formatted here and nowhere else.
+
+use hoptax_result::Interval;
+use serde::Serialize;
+
+use crate::numbers::{all_decimals, decimals, grouped, signed};
+
+/// What a quantity rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Basis {
+    /// Measured: the interval has its stated confidence.
+    Measured,
+    /// Only the ends are known.
+    Bounded,
+    /// Computed from other measurements.
+    Predicted,
+    /// Not known, with the reason.
+    Unknown(String),
+}
+
+/// How a quantity is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Form {
+    /// An amount, without a sign: `27.41 ±0.32`.
+    Level,
+    /// A difference, with a sign: `+4.95 ±0.65`.
+    Difference,
+}
+
+/// A number with its interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Quantity {
+    /// The estimate; none if only bounds are known.
+    pub(crate) estimate: Option<f64>,
+    /// The lower end; none if there is none.
+    pub(crate) low: Option<f64>,
+    /// The upper end; none if there is none.
+    pub(crate) high: Option<f64>,
+    /// The unit: `us`, `%`, `requests/s`.
+    pub(crate) unit: &'static str,
+    /// Whether it is an amount or a difference.
+    pub(crate) form: Form,
+    /// What it rests on.
+    pub(crate) basis: Basis,
+}
+
+impl Quantity {
+    /// A measured amount.
+    pub(crate) fn level(interval: &Interval, unit: &'static str) -> Self {
+        Self::measured(interval, unit, Form::Level)
+    }
+
+    /// A measured difference.
+    pub(crate) fn difference(interval: &Interval, unit: &'static str) -> Self {
+        Self::measured(interval, unit, Form::Difference)
+    }
+
+    fn measured(interval: &Interval, unit: &'static str, form: Form) -> Self {
+        Self {
+            estimate: Some(interval.estimate),
+            low: Some(interval.low),
+            high: Some(interval.high),
+            unit,
+            form,
+            basis: Basis::Measured,
+        }
+    }
+
+    /// A number without an interval.
+    pub(crate) fn point(estimate: f64, unit: &'static str, form: Form) -> Self {
+        Self { estimate: Some(estimate), low: None, high: None, unit, form, basis: Basis::Measured }
+    }
+
+    /// Bounds of a number: at least one of its ends.
+    pub(crate) fn bounded(low: Option<f64>, high: Option<f64>, unit: &'static str, form: Form) -> Self {
+        Self { estimate: None, low, high, unit, form, basis: Basis::Bounded }
+    }
+
+    /// A number that is not known.
+    pub(crate) fn unknown(why: impl Into<String>, unit: &'static str) -> Self {
+        Self {
+            estimate: None,
+            low: None,
+            high: None,
+            unit,
+            form: Form::Level,
+            basis: Basis::Unknown(why.into()),
+        }
+    }
+
+    /// The quantity as computed from other measurements.
+    #[must_use]
+    pub(crate) fn predicted(self) -> Self {
+        Self { basis: Basis::Predicted, ..self }
+    }
+
+    /// Whether the interval contains zero.
+    pub(crate) fn contains_zero(&self) -> bool {
+        self.low.is_none_or(|low| low <= 0.0) && self.high.is_none_or(|high| high >= 0.0)
+    }
+
+    /// Its text without the unit: `27.41 ±0.32`, `-20 to +300`, `≥ 12`, `-`.
+    pub(crate) fn text(&self) -> String {
+        match (self.estimate, self.low, self.high) {
+            (Some(estimate), Some(low), Some(high)) => self.with_interval(&Interval { estimate, low, high }),
+            (None, Some(_), Some(_)) => self.ends(),
+            (_, Some(low), None) => format!("≥ {}", self.plain(low)),
+            (_, None, Some(high)) => format!("≤ {}", self.plain(high)),
+            (Some(estimate), None, None) => self.plain(estimate),
+            (None, None, None) => "-".to_owned(),
+        }
+    }
+
+    /// The ends of its interval; empty unless it has both.
+    pub(crate) fn ends(&self) -> String {
+        let (Some(low), Some(high)) = (self.low, self.high) else { return String::new() };
+        let middle = Interval { estimate: f64::midpoint(low, high), low, high };
+        let decimals = self.decimals(&middle);
+        format!("{} to {}", self.number(low, decimals), self.number(high, decimals))
+    }
+
+    /// Decimals that the interval supports. Cores and pure numbers are often far below one.
+    fn decimals(&self, interval: &Interval) -> usize {
+        if matches!(self.unit, "cores" | "") {
+            all_decimals(interval)
+        } else {
+            decimals(interval.half_width())
+        }
+    }
+
+    fn number(&self, value: f64, decimals: usize) -> String {
+        match self.form {
+            Form::Level => grouped(value, decimals),
+            Form::Difference => signed(value, decimals),
+        }
+    }
+
+    fn with_interval(&self, interval: &Interval) -> String {
+        // An interval that is far from even around its estimate is given by its ends.
+        let (below, above) = (interval.estimate - interval.low, interval.high - interval.estimate);
+        let is_even = below.max(above) <= 1.5 * below.min(above) || interval.half_width() <= f64::EPSILON;
+        if !is_even {
+            return self.ends();
+        }
+        let decimals = self.decimals(interval);
+        format!("{} ±{}", self.number(interval.estimate, decimals), grouped(interval.half_width(), decimals))
+    }
+
+    /// One number, with three significant digits.
+    fn plain(&self, value: f64) -> String {
+        let decimals = match value.abs() {
+            large if large >= 100.0 => 0,
+            middling if middling >= 10.0 => 1,
+            _ => 2,
+        };
+        self.number(value, decimals)
+    }
+
+    /// Its text with the unit: `27.41 ±0.32 us`.
+    pub(crate) fn with_unit(&self) -> String {
+        format!("{} {}", self.text(), self.unit).trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(estimate: f64, low: f64, high: f64) -> Interval {
+        Interval { estimate, low, high }
+    }
+
+    #[test]
+    fn a_quantity_is_written_with_the_digits_of_its_interval() {
+        let level = Quantity::level(&interval(27.412, 27.09, 27.73), "us");
+        assert_eq!(level.text(), "27.41 ±0.32");
+        assert_eq!(Quantity::difference(&interval(4.95, 4.3, 5.6), "us").text(), "+4.95 ±0.65");
+    }
+
+    #[test]
+    fn cores_and_pure_numbers_have_as_many_decimals_as_their_interval_supports() {
+        let of = |estimate, half: f64, unit| {
+            Quantity::level(&interval(estimate, estimate - half, estimate + half), unit).with_unit()
+        };
+        assert_eq!(of(1.2654, 0.038, "cores"), "1.265 ±0.038 cores");
+        assert_eq!(of(0.000_225_4, 0.000_045, ""), "0.000225 ±0.000045");
+        assert_eq!(of(0.000_225_4, 0.000_045, "us"), "0.00 ±0.00 us");
+        assert_eq!(Quantity::point(1_234.5, "us", Form::Level).with_unit(), "1,234 us");
+    }
+
+    #[test]
+    fn bounds_are_written_by_their_ends() {
+        let of = |low, high, form| Quantity::bounded(low, high, "us", form).text();
+        assert_eq!(of(Some(-20.0), Some(300.0), Form::Difference), "-20 to +300");
+        assert_eq!(of(Some(0.213), Some(0.434), Form::Level), "0.21 to 0.43");
+        assert_eq!(of(Some(1_234.0), None, Form::Level), "≥ 1,234");
+        assert_eq!(of(None, Some(12.34), Form::Difference), "≤ +12.3");
+        assert_eq!(Quantity::unknown("no responses", "us").text(), "-");
+    }
+
+    #[test]
+    fn an_uneven_interval_is_written_by_its_ends() {
+        assert_eq!(Quantity::level(&interval(10.0, 9.0, 30.0), "us").text(), "9 to 30");
+    }
+
+    #[test]
+    fn a_bound_without_an_end_contains_zero_on_that_side() {
+        assert!(Quantity::bounded(Some(-1.0), None, "us", Form::Difference).contains_zero());
+        assert!(!Quantity::bounded(Some(1.0), None, "us", Form::Difference).contains_zero());
+    }
+}

@@ -1,0 +1,197 @@
+//! A table of a document: named rows, columns of quantities or words.
+
+use hoptax_result::Interval;
+use serde::Serialize;
+
+use super::{Basis, Form, Quantity};
+use crate::side::SideTable;
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Table {
+    /// Its title.
+    pub(crate) title: String,
+    /// The heading of the column of names.
+    pub(crate) names: String,
+    /// The other columns.
+    pub(crate) columns: Vec<Column>,
+    /// The rows, the most important first.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Column {
+    /// Its heading, with the unit.
+    pub(crate) heading: String,
+    /// A narrow output drops the columns with the highest number first; 0 always stays.
+    pub(crate) priority: u8,
+    /// Whether it holds words, which are aligned on the left.
+    pub(crate) is_text: bool,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Row {
+    /// Its name.
+    pub(crate) name: String,
+    /// A line about it, for outputs with room.
+    pub(crate) summary: String,
+    /// One cell for each column.
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Cell {
+    /// Nothing to state.
+    Empty,
+    /// Words, or a number that has no interval.
+    Text(String),
+    /// A number.
+    Quantity(Quantity),
+}
+
+impl Cell {
+    /// Words.
+    pub(crate) fn words(words: impl Into<String>) -> Self {
+        Self::Text(words.into())
+    }
+
+    /// A measured amount; nothing without one.
+    pub(crate) fn level(interval: Option<&Interval>, unit: &'static str) -> Self {
+        interval.map(|interval| Quantity::level(interval, unit)).into()
+    }
+
+    /// A number without an interval; nothing without one.
+    pub(crate) fn point(value: Option<f64>, unit: &'static str) -> Self {
+        value.map(|value| Quantity::point(value, unit, Form::Level)).into()
+    }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Empty => "-".to_owned(),
+            Self::Text(text) => text.clone(),
+            Self::Quantity(quantity) => quantity.text(),
+        }
+    }
+
+    /// Whether it states something.
+    pub(crate) fn is_stated(&self) -> bool {
+        match self {
+            Self::Empty => false,
+            Self::Text(text) => !text.is_empty() && text != "-",
+            Self::Quantity(quantity) => !matches!(quantity.basis, Basis::Unknown(_)),
+        }
+    }
+
+    /// Whether it is drawn in grey: a number that is only bounded or not known.
+    pub(crate) fn is_faint(&self) -> bool {
+        matches!(self, Self::Quantity(Quantity { basis: Basis::Bounded | Basis::Unknown(_), .. }))
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        if text == "-" { Self::Empty } else { Self::Text(text) }
+    }
+}
+
+impl From<Option<Quantity>> for Cell {
+    fn from(quantity: Option<Quantity>) -> Self {
+        quantity.map_or(Self::Empty, Self::Quantity)
+    }
+}
+
+impl Column {
+    /// A column of numbers.
+    pub(crate) fn new(heading: impl Into<String>, priority: u8) -> Self {
+        Self { heading: heading.into(), priority, is_text: false }
+    }
+
+    /// A column of words.
+    pub(crate) fn text(heading: impl Into<String>, priority: u8) -> Self {
+        Self { heading: heading.into(), priority, is_text: true }
+    }
+}
+
+impl Row {
+    pub(crate) fn new(name: impl Into<String>, cells: Vec<Cell>) -> Self {
+        Self { name: name.into(), summary: String::new(), cells }
+    }
+}
+
+impl Table {
+    /// The table without columns in which no row states anything.
+    #[must_use]
+    pub(crate) fn without_empty_columns(mut self) -> Self {
+        let is_stated =
+            |place: usize| self.rows.iter().any(|row| row.cells.get(place).is_some_and(Cell::is_stated));
+        let kept: Vec<bool> = (0..self.columns.len()).map(is_stated).collect();
+        self.keep(&kept);
+        self
+    }
+
+    /// The table with these columns as words.
+    #[must_use]
+    pub(crate) fn with_words(mut self, headings: &[&str]) -> Self {
+        for column in &mut self.columns {
+            column.is_text |= headings.contains(&column.heading.as_str());
+        }
+        self
+    }
+
+    /// Keeps the columns that `kept` marks.
+    pub(crate) fn keep(&mut self, kept: &[bool]) {
+        let mut marks = kept.iter();
+        self.columns.retain(|_| marks.next().is_some_and(|kept| *kept));
+        for row in &mut self.rows {
+            let mut marks = kept.iter();
+            row.cells.retain(|_| marks.next().is_some_and(|kept| *kept));
+        }
+    }
+}
+
+impl From<SideTable> for Table {
+    fn from(side: SideTable) -> Self {
+        let mut header = side.header.into_iter();
+        Self {
+            title: side.title,
+            names: header.next().unwrap_or_default(),
+            columns: header
+                .enumerate()
+                .map(|(place, heading)| Column::new(heading, u8::try_from(place).unwrap_or(u8::MAX)))
+                .collect(),
+            rows: side
+                .rows
+                .into_iter()
+                .map(|(name, cells)| Row::new(name, cells.into_iter().map(Cell::from).collect()))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_in_which_no_row_states_anything_is_left_out() {
+        let unknown = || Cell::Quantity(Quantity::unknown("withheld", "us"));
+        let table = Table {
+            title: "t".to_owned(),
+            names: "arm".to_owned(),
+            columns: vec![Column::new("a", 0), Column::new("b", 1), Column::text("c", 2)],
+            rows: vec![
+                Row::new("x", vec![unknown(), Cell::Text("1".to_owned()), Cell::Empty]),
+                Row::new("y", vec![Cell::Empty, Cell::Empty, Cell::Text("word".to_owned())]),
+            ],
+        };
+        let kept = table.without_empty_columns();
+        let headings: Vec<&str> = kept.columns.iter().map(|column| column.heading.as_str()).collect();
+        assert_eq!(headings, ["b", "c"]);
+        assert_eq!(kept.rows[1].cells, [Cell::Empty, Cell::Text("word".to_owned())]);
+    }
+}

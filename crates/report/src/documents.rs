@@ -1,0 +1,31 @@
+//! The document of each kind of result, one file each.
+
+mod bill;
+mod calibration;
+mod comparison;
+mod crosscheck;
+mod gate;
+mod graph_run;
+mod history;
+mod meshmark;
+mod prices;
+mod runs;
+mod scale;
+mod size;
+mod size_check;
+mod study;
+
+pub use bill::bill;
+pub use calibration::calibration;
+pub use comparison::{comparison, decisions, studies_comparison};
+pub use crosscheck::crosscheck;
+pub use gate::gate;
+pub use graph_run::graph_run;
+pub use history::history;
+pub use meshmark::meshmark;
+pub use prices::prices;
+pub use runs::{runs, stored_run};
+pub use scale::scale;
+pub use size::size;
+pub use size_check::size_check;
+pub use study::{sittings, study};

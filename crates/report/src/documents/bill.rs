@@ -1,0 +1,221 @@
+//! The document of the bill of a configuration.
+
+use hoptax_result::{BillResult, BilledPart, Charge, RoundMeasure, Verdict};
+
+use crate::bill::{
+    self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured, untold,
+};
+use crate::document::{
+    Block, Cell, Column, Document, FindingText, Intervals, Judgement, Next, Quantity, Row, Section, Table,
+};
+use crate::forest::Item;
+use crate::numbers::difference;
+use crate::rows::in_percent;
+
+/// Number of replacements on a page: a dump of a large proxy has thousands.
+const MOST_REPLACEMENTS: usize = 200;
+
+/// The document of a bill.
+pub fn bill(result: &BillResult) -> Document {
+    let mut document = Document::new(
+        format!("price {}", result.configuration),
+        bill::subject(result),
+        bill::sentences(result),
+    );
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
+    document.table = Some(parts(result));
+    document.notes = bill::notes(result).into_iter().take(3).collect();
+    document.next = next(result);
+    document.findings = FindingText::all(&result.findings);
+    document
+        .plots
+        .extend(plot(result).map(|plot| Section::new("Cost of each part", vec![Block::Intervals(plot)])));
+    let all = bill::table(result, &columns_of_time());
+    document.sections.push(Section::of_table(all.into()));
+    let resources = columns_of_rounds();
+    let of_resources = bill::table(result, &resources);
+    if bill::has_value(&of_resources, &resources) {
+        let title = "Resources of each part".to_owned();
+        document.sections.push(Section::new(title, vec![Block::Table(of_resources.into())]));
+    }
+    document
+        .sections
+        .extend(bill::changes(result, &bill::all_columns()).map(|table| Section::of_table(table.into())));
+    document.sections.extend(Section::of_sentences("Sum of the parts", adds_up(result)));
+    document.sections.extend(Section::of_lines("Not exercised", idle(result)));
+    document.sections.extend(Section::of_lines("No statistic", untold(result)));
+    document.sections.extend(Section::of_lines("Not measured", not_measured(result)));
+    document.sections.extend(Section::of_sentences("Method", method(result)));
+    document.sections.extend(replacements(result));
+    document
+}
+
+fn usable(result: &BillResult) -> String {
+    match result.verdict {
+        Verdict::Void => "the study is void: its evidence does not support a bill",
+        Verdict::Caution => "some numbers are limited by the findings of the study",
+        Verdict::Sound => "no check warned or failed",
+    }
+    .to_owned()
+}
+
+/// CPU time, share, p50 and memory of each part, then the rest and the whole.
+fn parts(result: &BillResult) -> Table {
+    let measured = result.parts.iter().filter(|part| part.arm.is_some());
+    let mut rows: Vec<Row> = measured
+        .map(|part| Row {
+            summary: format!("{}, {}", part.kind, part.place),
+            ..Row::new(
+                &part.name,
+                cells(&part.cost, &part.kind, &activity(&part.activity), Quantity::difference),
+            )
+        })
+        .collect();
+    let level = |name: &str, charge: &Charge| Row::new(name, cells(charge, "", "", Quantity::level));
+    rows.extend(result.rest.as_ref().map(|rest| level("rest", rest)));
+    rows.push(level("whole", &result.whole));
+    let table = Table {
+        title: "what each part adds per request".to_owned(),
+        names: "part".to_owned(),
+        columns: vec![
+            Column::new("CPU us", 0),
+            Column::new("of the whole %", 1),
+            Column::new("p50 us", 2),
+            Column::new("memory MiB", 3),
+            Column::text("kind", 5),
+            Column::text("activity", 4),
+        ],
+        rows,
+    };
+    table.without_empty_columns()
+}
+
+type Make = fn(&hoptax_result::Interval, &'static str) -> Quantity;
+
+fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
+    let cell = |number: Option<Quantity>| number.map_or(Cell::Empty, Cell::Quantity);
+    let memory = RoundMeasure::MEMORY;
+    let in_mib = charge.of_rounds.get(memory).map(|bytes| bytes.times(1.0 / memory.definition().unit));
+    vec![
+        cell(charge.cpu_us_per_request.as_ref().map(|us| make(us, "us"))),
+        cell(charge.cpu_share.as_ref().map(|share| make(&in_percent(share), "%"))),
+        cell(charge.response_us.p50.as_ref().map(|us| make(us, "us"))),
+        cell(in_mib.as_ref().map(|mib| make(mib, "MiB"))),
+        Cell::Text(kind.to_owned()),
+        Cell::Text(activity.to_owned()),
+    ]
+}
+
+/// More rounds, if they decide whether the parts add up; otherwise a change of the configuration.
+fn next(result: &BillResult) -> Option<Next> {
+    let file = &result.configuration;
+    let needed = result.sum.as_ref().and_then(|sum| sum.rounds_until_decided);
+    if let Some(rounds) = needed.filter(|rounds| *rounds <= bill::MOST_ROUNDS) {
+        let rounds = rounds.max(result.rounds);
+        let command = format!("hoptax price {file} --rounds {rounds}");
+        return Some(Next::new(command, "decides whether the parts add up"));
+    }
+    (result.verdict != Verdict::Void && result.changes.is_empty()).then(|| {
+        Next::new(
+            format!("hoptax gate {file} --candidate config=new.yaml --fail-on 'cpu>+3%'"),
+            "judges a change of it",
+        )
+    })
+}
+
+/// The parts with their costs in CPU time, and the interval of the A/A arm.
+fn plot(result: &BillResult) -> Option<Intervals> {
+    let item = |part: &BilledPart| {
+        let interval = part.cost.cpu_us_per_request?;
+        Some(Item { family: String::new(), label: part.name.clone(), value: difference(&interval), interval })
+    };
+    let items: Vec<Item> = result.parts.iter().filter_map(item).collect();
+    (!items.is_empty()).then(|| Intervals {
+        title: "CPU time of each part per request".to_owned(),
+        axis: "CPU time that the part adds to a request, us".to_owned(),
+        items,
+        band: result.same_us,
+        has_bars: true,
+    })
+}
+
+/// The parts of the configuration that were replaced, so that it runs on this machine.
+fn replacements(result: &BillResult) -> Option<Section> {
+    let shown = result.replacements.iter().take(MOST_REPLACEMENTS);
+    let rows: Vec<Row> = shown
+        .map(|one| Row::new(&one.place, vec![Cell::Text(one.what.clone()), Cell::Text(one.with.clone())]))
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let all = result.replacements.len();
+    let of = if rows.len() < all {
+        format!("{} of {all}; all are in bill.json", rows.len())
+    } else {
+        all.to_string()
+    };
+    Some(Section::folded(Table {
+        title: format!("replaced nodes of the configuration, so that it runs on this machine: {of}"),
+        names: "place".to_owned(),
+        columns: vec![Column::text("node", 0), Column::text("replaced by", 0)],
+        rows,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Style;
+    use crate::bill::fixture;
+    use crate::render::{html, markdown, terminal};
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    #[test]
+    fn a_bill_with_an_interaction_and_an_idle_part() {
+        insta::assert_snapshot!(terminal::screen(&bill(&fixture::bill()), STYLE));
+        insta::assert_snapshot!(markdown::text(&bill(&fixture::bill())));
+    }
+
+    #[test]
+    fn the_page_answers_first_and_has_every_part_and_nothing_is_fetched() {
+        let page = html::page(&bill(&fixture::bill())).unwrap();
+        let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}: {page}"));
+        assert!(
+            at("answers differently from the whole") < at("This proxy costs")
+                && at("This proxy costs") < at("The most expensive part")
+                && at("The most expensive part") < at("<svg")
+        );
+        assert!(at("Sum of the parts") < at("<h2>Not exercised"));
+        assert!(at("<h2>Not exercised") < at("Replaced nodes"));
+        assert_eq!(page.matches("class=\"bar\"").count(), 3, "one for each measured part");
+        for part in &fixture::bill().parts {
+            assert!(page.contains(&part.name), "{}", part.name);
+        }
+        for outside in ["<script", "<link", "url(", "src="] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn text_of_a_configuration_is_not_markup() {
+        let mut result = fixture::bill();
+        result.configuration = "<script>".to_owned();
+        result.parts[0].name = "\"><img src=x>".to_owned();
+        result.replacements[0].what = "`<img src=y>`".to_owned();
+        let page = html::page(&bill(&result)).unwrap();
+        assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn a_void_bill_states_no_number_and_a_large_list_of_replacements_is_cut() {
+        let mut void = fixture::void();
+        let text = terminal::screen(&bill(&void), STYLE);
+        assert!(!text.contains('±') && text.contains("void: "), "{text}");
+        let one = void.replacements[0].clone();
+        void.replacements = vec![one; MOST_REPLACEMENTS + 5];
+        let page = html::page(&bill(&void)).unwrap();
+        assert!(!page.contains("<svg") && page.contains("void: "), "{page}");
+        assert!(page.contains("200 of 205; all are in bill.json"), "{page}");
+    }
+}

@@ -1,0 +1,294 @@
+//! The document of a calibration: the error of the load generator on this machine.
+
+use hoptax_result::{
+    CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Speed, SpeedSide,
+};
+
+use crate::document::{Block, Cell, Column, Document, Form, Quantity, Row, Section, Table};
+use crate::numbers::grouped;
+
+/// The document of a calibration.
+pub fn calibration(result: &CalibrationResult) -> Document {
+    let mut document =
+        Document::new("trust calibrate", "error of the load generator on this machine", answer(result));
+    document.table = (!result.experiments.is_empty()).then(|| errors(result));
+    if !result.recorder.merges_exactly {
+        document.notes.push(
+            "the recorder does not merge exactly: do not merge the results of several workers".to_owned(),
+        );
+    }
+    document.sections.extend((!result.tried.is_empty()).then(|| Section::of_table(rates(result))));
+    document.sections.extend(result.speeds.as_ref().map(|of| Section::of_table(speeds(of))));
+    document.sections.extend(result.experiments.iter().map(experiment));
+    document.sections.extend(Section::of_lines("Recorder", vec![recorder(result)]));
+    document
+}
+
+/// What the machine adds to response times, and the highest rate.
+fn answer(result: &CalibrationResult) -> Vec<String> {
+    let floor = &result.floor;
+    let added = format!(
+        "this machine adds {} us at the median and {} us at p99 to every response time at 1,000 requests/s (at least {} us)",
+        us(floor.p50_us),
+        us(floor.p99_us),
+        us(floor.min_us)
+    );
+    let ceiling = match result.ceiling {
+        Some(ceiling) => format!(
+            "it sends up to {} requests/s with a send lag p99 of at most 50 us ({} us)",
+            grouped(ceiling.rate, 0),
+            us(ceiling.send_lag_p99_us)
+        ),
+        None => "its send lag p99 exceeds 50 us at every rate tried".to_owned(),
+    };
+    vec![added, ceiling]
+}
+
+/// The error of single requests in each experiment, and of the reported p99.
+fn errors(result: &CalibrationResult) -> Table {
+    let row = |experiment: &Experiment| {
+        let error = experiment.error.as_ref();
+        let cell = |value: Option<f64>| Cell::from(value.map_or_else(|| "-".to_owned(), us));
+        let p99 = experiment.quantiles.iter().find(|one| (one.quantile - 0.99).abs() < 1e-9);
+        Row {
+            summary: experiment.summary.clone(),
+            ..Row::new(
+                &experiment.name,
+                vec![
+                    cell(error.map(|error| error.min_us)),
+                    cell(error.map(|error| error.p50_us)),
+                    cell(error.map(|error| error.p99_us)),
+                    cell(error.map(|error| error.max_us)),
+                    cell(p99.map(|one| one.true_us)),
+                    p99.map_or(Cell::Empty, |one| Cell::words(reported(one))),
+                    Cell::words(grouped(experiment.requests as f64, 0)),
+                ],
+            )
+        }
+    };
+    let table = Table {
+        title: "measured minus true response time of each request, and p99 as reported, us".to_owned(),
+        names: "experiment".to_owned(),
+        columns: vec![
+            Column::new("error min", 3),
+            Column::new("p50", 0),
+            Column::new("p99", 0),
+            Column::new("max", 4),
+            Column::new("true p99", 1),
+            Column::new("reported p99", 1),
+            Column::new("requests", 5),
+        ],
+        rows: result.experiments.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// Send lag and floor at each rate tried.
+fn rates(result: &CalibrationResult) -> Table {
+    let row = |one: &RateTried| {
+        let floor = result.floors.iter().find(|floor| floor.rate.total_cmp(&one.rate).is_eq());
+        let cell = |value: Option<f64>| Cell::from(value.map_or_else(|| "-".to_owned(), us));
+        let cells = vec![
+            Cell::words(format!("{:.1}", one.sent_share * 100.0)),
+            cell(one.send_lag_p99_us),
+            cell(floor.map(|floor| floor.p50_us)),
+            cell(floor.map(|floor| floor.p99_us)),
+        ];
+        Row::new(grouped(one.rate, 0), cells)
+    };
+    let table = Table {
+        title: "latency floor by rate (an origin that responds immediately; a busier machine sleeps less)"
+            .to_owned(),
+        names: "requests/s".to_owned(),
+        columns: vec![
+            Column::new("sent %", 2),
+            Column::new("send lag p99 us", 0),
+            Column::new("response p50 us", 1),
+            Column::new("p99 us", 1),
+        ],
+        rows: result.tried.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+fn speeds(speeds: &MachineSpeeds) -> Table {
+    let row = |speed: &Speed| {
+        let side = match speed.side {
+            SpeedSide::User => "user",
+            SpeedSide::Kernel => "kernel",
+            SpeedSide::Delay => "delay",
+        };
+        let cells = vec![
+            Cell::level(Some(&speed.ns), "ns"),
+            Cell::level(speed.never_halted_ns.as_ref(), "ns"),
+            Cell::words(side),
+        ];
+        Row::new(format!("{}: {}", speed.kind.name(), speed.operation), cells)
+    };
+    let table = Table {
+        title: format!(
+            "speeds of this machine: time of one operation, with its 95 % interval over {} repetitions",
+            speeds.repetitions
+        ),
+        names: "operation".to_owned(),
+        columns: vec![Column::new("ns", 0), Column::new("never halted ns", 1), Column::text("side", 2)],
+        rows: speeds.speeds.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// The quantiles of an experiment.
+fn experiment(experiment: &Experiment) -> Section {
+    let row = |one: &QuantileError| {
+        let error = match one.is_lower_bound {
+            true if one.reported_us <= one.true_us => "holds".to_owned(),
+            true => "does not hold".to_owned(),
+            false => us(one.reported_us - one.true_us),
+        };
+        let analytic = one.analytic_us.map_or_else(|| "-".to_owned(), us);
+        let cells = [reported(one), us(one.true_us), error, analytic];
+        Row::new(format!("p{}", one.quantile * 100.0), cells.into_iter().map(Cell::from).collect())
+    };
+    let table = Table {
+        title: format!("quantiles of {}", experiment.name),
+        names: "quantile".to_owned(),
+        columns: vec![
+            Column::new("reported us", 0),
+            Column::new("true us", 0),
+            Column::new("error us", 0),
+            Column::new("analytic us", 1),
+        ],
+        rows: experiment.quantiles.iter().map(row).collect(),
+    };
+    let mut lines = Vec::new();
+    lines.extend(experiment.service_p99_us.map(|us_p99| format!("service time p99: {} us", us(us_p99))));
+    lines.extend(experiment.rate.map(|rate| {
+        format!("rate {}/s, analytic {}/s", grouped(rate.reported, 1), grouped(rate.analytic, 1))
+    }));
+    if experiment.unfinished > 0 {
+        let of = grouped(experiment.requests as f64, 0);
+        lines.push(format!("{} of {of} requests unfinished at the end", experiment.unfinished));
+    }
+    let mut blocks = vec![Block::Table(table.without_empty_columns())];
+    blocks.extend((!lines.is_empty()).then_some(Block::Lines(lines)));
+    Section::new(format!("{}: {}", experiment.name, experiment.summary), blocks)
+}
+
+/// A reported quantile, which is a lower bound if requests did not finish.
+fn reported(one: &QuantileError) -> String {
+    if one.is_lower_bound {
+        return Quantity::bounded(Some(one.reported_us), None, "us", Form::Level).text();
+    }
+    us(one.reported_us)
+}
+
+fn recorder(result: &CalibrationResult) -> String {
+    let recorder = &result.recorder;
+    format!(
+        "{} known values: quantiles are up to {:.3} % too high and {:.3} % too low; merging halves is {}",
+        grouped(recorder.values as f64, 0),
+        recorder.most_above_share * 100.0,
+        recorder.most_below_share * 100.0,
+        if recorder.merges_exactly { "exact" } else { "wrong" }
+    )
+}
+
+fn us(us: f64) -> String {
+    grouped(us, usize::from(us.abs() < 1000.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{
+        Ceiling, Environment, Floor, FloorAt, Interval, PerRequestError, RateError, Recorder, SpeedKind,
+    };
+
+    use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    fn speed(kind: SpeedKind, side: SpeedSide, ns: f64, never_halted_ns: Option<f64>) -> Speed {
+        let interval = |ns: f64| Interval { estimate: ns, low: ns * 0.98, high: ns * 1.02 };
+        let operation = format!("one {}", kind.name());
+        Speed { kind, operation, side, ns: interval(ns), never_halted_ns: never_halted_ns.map(interval) }
+    }
+
+    fn result() -> CalibrationResult {
+        let in_step = Experiment {
+            name: "in-step".to_owned(),
+            summary: "One server, even arrivals".to_owned(),
+            requests: 3_000,
+            error: Some(PerRequestError { min_us: 12.0, p50_us: 31.0, p99_us: 88.0, max_us: 1_204.0 }),
+            quantiles: vec![QuantileError {
+                quantile: 0.99,
+                reported_us: 1_088.0,
+                is_lower_bound: false,
+                true_us: 1_000.0,
+                analytic_us: Some(1_000.0),
+            }],
+            service_p99_us: Some(412.0),
+            rate: Some(RateError { reported: 165.1, analytic: 165.4 }),
+            unfinished: 0,
+        };
+        let mut late =
+            Experiment { name: "overload".to_owned(), unfinished: 500, error: None, ..in_step.clone() };
+        late.quantiles[0].is_lower_bound = true;
+        CalibrationResult {
+            format: String::new(),
+            never_halted: false,
+            recorder: Recorder {
+                values: 1_000_000,
+                most_above_share: 0.000_95,
+                most_below_share: 0.0,
+                merges_exactly: true,
+            },
+            floor: Floor { min_us: 21.0, p50_us: 33.4, p99_us: 71.0 },
+            experiments: vec![in_step, late],
+            floors: vec![FloorAt { rate: 1_000.0, connections: 64, p50_us: 33.4, p99_us: 71.0 }],
+            ceiling: Some(Ceiling { rate: 80_000.0, send_lag_p99_us: 24.1 }),
+            tried: vec![
+                RateTried { rate: 1_000.0, sent_share: 1.0, send_lag_p99_us: Some(41.0) },
+                RateTried { rate: 120_000.0, sent_share: 0.82, send_lag_p99_us: Some(4_100.0) },
+            ],
+            speeds: Some(MachineSpeeds {
+                speeds: vec![
+                    speed(SpeedKind::Clock, SpeedSide::User, 23.456, None),
+                    speed(SpeedKind::WakeDelay, SpeedSide::Delay, 41_234.0, Some(5_678.0)),
+                ],
+                repetitions: 10,
+                bursts: 7,
+                length_s: 11.0,
+            }),
+            environment: Environment::default(),
+        }
+    }
+
+    #[test]
+    fn a_calibration_states_floor_ceiling_and_errors() {
+        insta::assert_snapshot!(terminal::screen(&calibration(&result()), STYLE));
+        insta::assert_snapshot!(terminal::details(&calibration(&result()), STYLE));
+    }
+
+    #[test]
+    fn a_ceiling_that_was_not_found_and_a_recorder_that_is_wrong_are_said() {
+        let mut result = CalibrationResult { ceiling: None, ..result() };
+        result.recorder.merges_exactly = false;
+        let text = terminal::screen(&calibration(&result), STYLE);
+        assert!(text.contains("exceeds 50 us at every rate tried"), "{text}");
+        assert!(text.contains("does not merge exactly"), "{text}");
+    }
+
+    #[test]
+    fn many_experiments_fit_on_a_screen() {
+        let mut result = result();
+        let one = result.experiments[0].clone();
+        result
+            .experiments
+            .extend((0..90).map(|number| Experiment { name: format!("experiment-{number}"), ..one.clone() }));
+        let text = terminal::screen(&calibration(&result), STYLE);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -1,0 +1,336 @@
+//! The document of a crosscheck: how far the report of each load generator is from the truth.
+
+use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns};
+use hoptax_stats::median;
+
+use crate::document::{Block, Cell, Column, Document, Row, Section, Table};
+use crate::numbers::{counted, grouped};
+
+/// The name of this program among the tools.
+const OWN: &str = "hoptax";
+/// Time at the server, us, below which it is small compared with the time of the whole request.
+const WAY_US: f64 = 100.0;
+
+/// A number of a run.
+type Get = fn(&ToolRun) -> Option<f64>;
+
+/// A quantile as reported, as seen by the server, and as known.
+struct Quantile {
+    name: &'static str,
+    reported: Get,
+    seen: Get,
+    known: Get,
+}
+
+const QUANTILES: [Quantile; 2] = [
+    Quantile {
+        name: "p99",
+        reported: |run| run.reported.p99_us,
+        seen: |run| run.seen.p99_us,
+        known: |run| run.known.and_then(|known| known.p99_us),
+    },
+    Quantile {
+        name: "p50",
+        reported: |run| run.reported.p50_us,
+        seen: |run| run.seen.p50_us,
+        known: |run| run.known.and_then(|known| known.p50_us),
+    },
+];
+
+/// The document of a crosscheck.
+pub fn crosscheck(result: &CrosscheckResult) -> Document {
+    let mut document = Document::new("trust crosscheck", "", answer(result));
+    document.table = Some(ratios(result));
+    document.notes = failures(result);
+    for scenario in &result.scenarios {
+        let title = format!("{}: {}", scenario.name, scenario.summary);
+        let blocks = vec![
+            Block::Table(latencies(scenario)),
+            Block::Note(String::new()),
+            Block::Table(traffic(scenario)),
+        ];
+        document.sections.push(Section::new(title, blocks));
+    }
+    let left_out = result.left_out.iter().map(|one| format!("{}: {}", one.tool, one.reason)).collect();
+    document.sections.extend(Section::of_lines("Tools that did not run", left_out));
+    document.sections.extend(Section::of_lines("Method", method(result)));
+    document
+}
+
+/// How far p99 of this program is from the truth, and that of the others.
+fn answer(result: &CrosscheckResult) -> Vec<String> {
+    let [p99, _] = QUANTILES;
+    let of = |is_own: bool| {
+        let tools = result.scenarios.iter().flat_map(|scenario| &scenario.tools);
+        let ratios = tools.filter(|tool| (tool.tool == OWN) == is_own).filter_map(|tool| p99.ratio(tool));
+        ratios.fold(None, |ends: Option<(f64, f64)>, ratio| {
+            let (low, high) = ends.unwrap_or((ratio, ratio));
+            Some((low.min(ratio), high.max(ratio)))
+        })
+    };
+    let range = |(low, high): (f64, f64)| {
+        let (low, high) = (format!("{low:.2}"), format!("{high:.2}"));
+        if low == high { format!("{low} times") } else { format!("{low} to {high} times") }
+    };
+    let count = counted(result.scenarios.len() as u64, "scenario");
+    let own = of(true).map_or_else(
+        || format!("in {count}, {OWN} reports no p99: its checks withheld it, or it did not run"),
+        |ends| format!("in {count}, {OWN} reports {} the true p99", range(ends)),
+    );
+    let others = of(false).map(|ends| format!("other load generators report {}", range(ends)));
+    std::iter::once(own).chain(others).collect()
+}
+
+/// Each tool, with each quantile in each scenario as a multiple of the truth.
+fn ratios(result: &CrosscheckResult) -> Table {
+    let mut names: Vec<&str> = Vec::new();
+    for tool in result.scenarios.iter().flat_map(|scenario| &scenario.tools) {
+        if !names.contains(&tool.tool.as_str()) {
+            names.push(&tool.tool);
+        }
+    }
+    let mut columns = Vec::new();
+    for (place, quantile) in QUANTILES.iter().enumerate() {
+        let priority = u8::try_from(place).unwrap_or(u8::MAX);
+        let headings =
+            result.scenarios.iter().map(|scenario| format!("{} in {}", quantile.name, scenario.name));
+        columns.extend(headings.map(|heading| Column::new(heading, priority)));
+    }
+    columns.push(Column::new("CPU us", 2));
+    let row = |name: &&str| {
+        let of_each =
+            || result.scenarios.iter().map(|scenario| scenario.tools.iter().find(|tool| tool.tool == **name));
+        let ratio = |quantile: &Quantile, tool: Option<&ToolRuns>| {
+            let ratio = tool.and_then(|tool| quantile.ratio(tool));
+            Cell::from(ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")))
+        };
+        let mut cells: Vec<Cell> =
+            QUANTILES.iter().flat_map(|quantile| of_each().map(move |tool| ratio(quantile, tool))).collect();
+        let cpu: Vec<f64> =
+            of_each().flatten().flat_map(|tool| &tool.runs).map(|run| run.cpu_us_per_request).collect();
+        cells.push(Cell::point(median(&cpu), "us"));
+        Row::new(*name, cells)
+    };
+    let table = Table {
+        title: "reported response time as a multiple of the truth, and CPU time of the tool per request"
+            .to_owned(),
+        names: "tool".to_owned(),
+        columns,
+        rows: names.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// What failed, a line for each tool and scenario.
+fn failures(result: &CrosscheckResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    for scenario in &result.scenarios {
+        for tool in &scenario.tools {
+            lines.extend(
+                tool.failed
+                    .iter()
+                    .map(|reason| format!("{} failed in {}: {reason}", tool.tool, scenario.name)),
+            );
+        }
+        let is_withheld = |run: &ToolRun| run.reported.p50_us.is_none();
+        if scenario.tools.iter().any(|tool| tool.tool == OWN && tool.runs.iter().any(is_withheld)) {
+            lines.push(format!(
+                "{OWN} withheld numbers in {} because of its checks; `hoptax load` lists them with the reasons",
+                scenario.name
+            ));
+        }
+    }
+    lines
+}
+
+impl Quantile {
+    /// The reported quantile as a multiple of the known one. Without a known one, that of the server is the best reference, unless it is
+    /// shorter than the network path.
+    fn ratio(&self, tool: &ToolRuns) -> Option<f64> {
+        let [reported, seen, known] =
+            [self.reported, self.seen, self.known].map(|get| middle(&tool.runs, get));
+        let truth = known.or(seen.filter(|seen| *seen >= WAY_US)).filter(|truth| *truth > 0.0)?;
+        Some(reported? / truth)
+    }
+}
+
+fn latencies(scenario: &Scenario) -> Table {
+    let columns = QUANTILES.iter().enumerate().flat_map(|(place, quantile)| {
+        let priority = u8::try_from(place).unwrap_or(u8::MAX);
+        ["reported", "seen", "known"].map(|what| Column::new(format!("{} {what}", quantile.name), priority))
+    });
+    let row = |tool: &ToolRuns| {
+        let us = |get: Get| Cell::point(middle(&tool.runs, get), "us");
+        let cells =
+            QUANTILES.iter().flat_map(|quantile| [quantile.reported, quantile.seen, quantile.known].map(us));
+        Row::new(named(tool), cells.collect())
+    };
+    let table = Table {
+        title: format!("response times in {}, us", scenario.name),
+        names: "us".to_owned(),
+        columns: columns.collect(),
+        rows: measured(scenario).map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// The traffic that the server received from the tools: heading, unit and number of each column.
+const TRAFFIC: [(&str, &str, Get); 8] = [
+    ("rate reported", "requests/s", |run| run.reported.rate),
+    ("seen", "requests/s", |run| run.seen.rate),
+    ("gap p50 us", "us", |run| Some(run.gaps.p50_us)),
+    ("gap p99 us", "us", |run| Some(run.gaps.p99_us)),
+    ("in bursts %", "%", |run| Some(run.gaps.burst_share * 100.0)),
+    ("variation", "", |run| Some(run.gaps.variation)),
+    ("connections", "connections", |run| Some(run.connections as f64)),
+    ("CPU us", "us", |run| Some(run.cpu_us_per_request)),
+];
+
+fn traffic(scenario: &Scenario) -> Table {
+    let row = |tool: &ToolRuns| {
+        Row::new(named(tool), TRAFFIC.map(|(_, unit, get)| Cell::point(middle(&tool.runs, get), unit)).into())
+    };
+    let table = Table {
+        title: format!("traffic that the server received in {}", scenario.name),
+        names: "traffic".to_owned(),
+        columns: TRAFFIC
+            .iter()
+            .zip(0..)
+            .map(|((heading, _, _), place)| Column::new(*heading, place))
+            .collect(),
+        rows: measured(scenario).map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// The tools that ran.
+fn measured(scenario: &Scenario) -> impl Iterator<Item = &ToolRuns> {
+    scenario.tools.iter().filter(|tool| !tool.runs.is_empty())
+}
+
+fn named(tool: &ToolRuns) -> String {
+    match &tool.version {
+        Some(version) => format!("{} {version}", tool.tool),
+        None => tool.tool.clone(),
+    }
+}
+
+fn middle(runs: &[ToolRun], get: Get) -> Option<f64> {
+    median(&runs.iter().filter_map(get).collect::<Vec<f64>>())
+}
+
+fn method(result: &CrosscheckResult) -> Vec<String> {
+    let rate = result
+        .rate
+        .map_or("as fast as possible".to_owned(), |rate| format!("{} requests/s", grouped(rate, 0)));
+    vec![
+        format!(
+            "{rate}, {}, {} of {} s each, alternating; numbers are medians over the runs",
+            counted(result.connections.into(), "connection"),
+            counted(result.rounds.into(), "run"),
+            result.seconds
+        ),
+        format!(
+            "known: computed from the schedule of the server; seen: from the arrival of a request at the server to its response. The \
+             truth is the known time; without one, the seen time if it is at least {} us",
+            grouped(WAY_US, 0)
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Environment, Gaps, LeftOut, ToolNumbers};
+
+    use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    fn numbers(rate: f64, p50_us: f64, p99_us: Option<f64>) -> ToolNumbers {
+        ToolNumbers { rate: Some(rate), p50_us: Some(p50_us), p90_us: None, p99_us }
+    }
+
+    fn run(reported: ToolNumbers) -> ToolRun {
+        ToolRun {
+            reported,
+            seen: numbers(999.0, 400.0, Some(900.0)),
+            known: Some(numbers(1_000.0, 400.0, Some(480_000.0))),
+            gaps: Gaps {
+                mean_us: 1_000.0,
+                p50_us: 1_000.0,
+                p99_us: 1_040.0,
+                burst_share: 0.01,
+                error_p99_us: Some(40.0),
+                variation: 0.1,
+            },
+            connections: 32,
+            cpu_us_per_request: 21.25,
+        }
+    }
+
+    fn result() -> CrosscheckResult {
+        let tool = |name: &str, runs: Vec<ToolRun>| ToolRuns {
+            tool: name.to_owned(),
+            version: Some("1.2.3".to_owned()),
+            failed: if runs.is_empty() { vec!["it printed nothing".to_owned()] } else { Vec::new() },
+            runs,
+        };
+        let scenario = Scenario {
+            name: "freeze".to_owned(),
+            summary: "one server that stalls".to_owned(),
+            tools: vec![
+                tool("hoptax", vec![run(numbers(1_000.0, 430.0, Some(480_400.0)))]),
+                tool("hey", vec![run(numbers(950.0, 400.0, Some(2_000.0)))]),
+                tool("h2load", vec![run(ToolNumbers { rate: Some(960.0), ..ToolNumbers::default() })]),
+                tool("k6", Vec::new()),
+            ],
+        };
+        let mut delay =
+            Scenario { name: "delay".to_owned(), summary: "known delays".to_owned(), ..scenario.clone() };
+        delay.tools.truncate(2);
+        CrosscheckResult {
+            format: String::new(),
+            never_halted: false,
+            rate: Some(1_000.0),
+            connections: 32,
+            seconds: 5,
+            rounds: 1,
+            scenarios: vec![delay, scenario],
+            left_out: vec![LeftOut { tool: "wrk".to_owned(), reason: "it has no rate".to_owned() }],
+            environment: Environment::default(),
+        }
+    }
+
+    #[test]
+    fn each_tool_is_compared_with_the_truth() {
+        insta::assert_snapshot!(terminal::screen(&crosscheck(&result()), STYLE));
+        insta::assert_snapshot!(terminal::details(&crosscheck(&result()), STYLE));
+    }
+
+    #[test]
+    fn a_report_that_its_own_checks_withheld_is_said() {
+        let mut result = result();
+        result.scenarios.truncate(1);
+        result.scenarios[0].tools.truncate(1);
+        result.scenarios[0].tools[0].runs[0].reported = ToolNumbers::default();
+        let text = terminal::screen(&crosscheck(&result), STYLE);
+        assert!(text.contains("hoptax reports no p99"), "{text}");
+        assert!(text.contains("withheld numbers in delay"), "{text}");
+    }
+
+    #[test]
+    fn many_tools_fit_on_a_screen() {
+        let mut result = result();
+        for scenario in &mut result.scenarios {
+            let one = scenario.tools[0].clone();
+            scenario
+                .tools
+                .extend((0..90).map(|number| ToolRuns { tool: format!("tool-{number}"), ..one.clone() }));
+        }
+        let text = terminal::screen(&crosscheck(&result), STYLE);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

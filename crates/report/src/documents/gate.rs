@@ -1,0 +1,43 @@
+//! The document of a gate: first whether it passed or failed, and why.
+
+use hoptax_result::GateResult;
+
+use crate::document::{Document, Judgement, Section, Table};
+use crate::gate::{method, outcome, sentences, table, warning};
+use crate::words::capitalised;
+
+/// The document of a gate.
+pub fn gate(result: &GateResult) -> Document {
+    let mut sentences = sentences(result).into_iter();
+    let answer = std::iter::once(capitalised(&outcome(result))).chain(sentences.by_ref().take(1)).collect();
+    let mut document = Document::new(format!("gate {}", result.study), "", answer);
+    let usable = warning(result).unwrap_or("no check of the study warned or failed");
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
+    document.notes = sentences.collect();
+    document.table = Some(Table::from(table(result)).with_words(&["limit", "measure", "outcome"]));
+    document.sections.extend(Section::of_sentences("Method", method(result)));
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Style;
+    use crate::gate::fixture;
+    use crate::render::{markdown, terminal};
+
+    #[test]
+    fn a_gate_with_every_outcome() {
+        let style = Style { width: 100, colour: false };
+        insta::assert_snapshot!(terminal::screen(&gate(&fixture::gate()), style));
+    }
+
+    #[test]
+    fn a_gate_as_markdown() {
+        insta::assert_snapshot!(markdown::text(&gate(&fixture::gate())));
+        let mut rate = fixture::gate();
+        rate.limits[3].limit = "rate<-2%".to_owned();
+        let text = markdown::text(&gate(&rate));
+        assert!(text.contains("`rate<-2%`") && text.contains("- `lua<&>`: "), "{text}");
+    }
+}

@@ -1,0 +1,383 @@
+//! The document of a graph that was run: what its proxies used and added, and how far a prediction is from it.
+
+use hoptax_result::{CheckedTime, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Verdict};
+
+use crate::document::{Cell, Column, Document, FindingText, Form, Judgement, Quantity, Row, Section, Table};
+use crate::numbers::{counted, grouped};
+use crate::rows::MIB;
+use crate::words::capitalised;
+
+/// The document of a run of a graph, the most expensive proxy first.
+pub fn graph_run(result: &GraphRunResult) -> Document {
+    let mut document = Document::new(
+        format!("lab graph {}", result.graph),
+        format!("{} at {} requests/s, measured", result.graph, grouped(result.rate, 0)),
+        answer(result),
+    );
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result).to_owned() });
+    document.table = Some(proxies(result));
+    document.findings = FindingText::all(&result.findings);
+    document.sections.push(Section::of_table(responses(result)));
+    if let Some(check) = &result.check {
+        if check.proxies.iter().any(|proxy| proxy.is_extrapolated) {
+            document.notes.push(
+                "~ beyond what the prediction was learned from (--details); not in the average error"
+                    .to_owned(),
+            );
+        }
+        document.sections.extend(Section::of_lines("Prediction", errors(check)));
+        document.sections.extend(Section::of_lines("Beyond measurements", check.extrapolations.clone()));
+    }
+    document.sections.extend(Section::of_lines("Method", method(result)));
+    document
+}
+
+fn usable(result: &GraphRunResult) -> &'static str {
+    match result.verdict {
+        Verdict::Void => "the run is void: its numbers are withheld",
+        Verdict::Caution => "the findings limit the numbers",
+        Verdict::Sound => "no check warned or failed",
+    }
+}
+
+/// What all proxies use and add, and the error of the prediction.
+fn answer(result: &GraphRunResult) -> Vec<String> {
+    let mut answer = Vec::new();
+    let at = format!("at {} requests/s", grouped(result.rate, 0));
+    let us = |interval: &Interval| Quantity::level(interval, "us").with_unit();
+    let cpu = result
+        .all_cpu_us
+        .as_ref()
+        .map(|cpu| format!("take {} of CPU time for each request to the entry", us(cpu)));
+    let mean = result.added.as_ref().and_then(|added| added.mean_us);
+    let added = mean.as_ref().map(|mean| format!("add {} to the mean response time", us(mean)));
+    let parts: Vec<String> = [cpu, added].into_iter().flatten().collect();
+    if !parts.is_empty() {
+        answer.push(format!("{at}, the proxies of {} {}", result.graph, parts.join(" and ")));
+    }
+    let failed = result.findings.iter().find(|finding| finding.severity == hoptax_result::Severity::Fail);
+    if result.verdict == Verdict::Void {
+        let why = failed.map_or_else(String::new, |finding| {
+            format!(": {}. {}", finding.message, capitalised(&finding.advice))
+        });
+        answer.push(format!("the run of {} {at} is void{why}", result.graph));
+    }
+    answer.extend(result.check.as_ref().map(|check| cpu_error(check)));
+    answer
+}
+
+/// The error of predicted CPU times beside its targets.
+fn cpu_error(check: &GraphRunCheck) -> String {
+    let targets = check.targets;
+    match check.cpu_errors {
+        None => "the prediction of CPU times cannot be compared with any proxy".to_owned(),
+        Some(errors) => format!(
+            "the prediction misses CPU times by {} on average of {} ({}) and {} at worst ({})",
+            percent(errors.mean_share),
+            errors.count,
+            target(errors.mean_share, targets.cpu_mean_share),
+            percent(errors.worst_share),
+            target(errors.worst_share, targets.cpu_worst_share)
+        ),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn target(error: f64, target: f64) -> String {
+    let is_met = if error <= target { "met" } else { "missed" };
+    format!("target {}: {is_met}", percent(target))
+}
+
+/// A measured time, or that it is withheld.
+fn given(interval: Option<&Interval>) -> Cell {
+    Cell::Quantity(match interval {
+        Some(interval) => Quantity::level(interval, "us"),
+        None => Quantity::unknown("withheld", "us"),
+    })
+}
+
+/// A prediction and its error, with marks.
+fn compared(time: Option<&CheckedTime>, is_extrapolated: bool) -> [Cell; 2] {
+    let Some(time) = time else { return [Cell::Empty, Cell::Empty] };
+    let of_chance = if time.is_interaction { " *" } else { "" };
+    let of_range = if is_extrapolated { " ~" } else { "" };
+    let error = Quantity::point(100.0 * time.error_share, "%", Form::Difference).text();
+    [
+        Cell::Quantity(Quantity::level(&time.predicted_us, "us").predicted()),
+        Cell::Text(format!("{error}{of_chance}{of_range}")),
+    ]
+}
+
+fn proxies(result: &GraphRunResult) -> Table {
+    let checks = |number: usize| result.check.as_ref().and_then(|check| check.proxies.get(number));
+    let mut all: Vec<_> = result.proxies.iter().enumerate().collect();
+    let cost = |interval: &Option<Interval>| interval.map_or(f64::NEG_INFINITY, |cpu| cpu.estimate);
+    all.sort_by(|(_, one), (_, other)| {
+        cost(&other.cpu_us_per_request).total_cmp(&cost(&one.cpu_us_per_request))
+    });
+    let mut rows = Vec::new();
+    if result.proxies.len() > 1 {
+        let is_extrapolated = result
+            .check
+            .as_ref()
+            .is_some_and(|check| check.proxies.iter().any(|proxy| proxy.is_extrapolated));
+        let time = result.check.as_ref().and_then(|check| check.all.as_ref());
+        let mut cells = vec![given(result.all_cpu_us.as_ref())];
+        cells.extend(compared(time, is_extrapolated));
+        cells.extend([Cell::Empty, Cell::Empty, Cell::Empty]);
+        rows.push(Row::new("all proxies", cells));
+    }
+    rows.extend(all.iter().map(|(number, proxy)| {
+        let check = checks(*number);
+        let memory = proxy.memory_bytes.map(|bytes| bytes.times(1.0 / MIB));
+        let busy = proxy.busy_share.map(|share| format!("{:.0}", 100.0 * share.estimate));
+        let rate = proxy.requests_per_second;
+        let mut cells = vec![given(proxy.cpu_us_per_request.as_ref())];
+        cells.extend(compared(
+            check.and_then(|check| check.cpu.as_ref()),
+            check.is_some_and(|check| check.is_extrapolated),
+        ));
+        cells.extend([
+            Cell::from(busy.unwrap_or_else(|| "-".to_owned())),
+            Cell::level(memory.as_ref(), "MiB"),
+            Cell::words(grouped(rate, usize::from(rate < 10.0))),
+        ]);
+        Row::new(&proxy.service, cells)
+    }));
+    let table = Table {
+        title: "use of each proxy; that of all is for each request to the entry".to_owned(),
+        names: "proxy of".to_owned(),
+        columns: vec![
+            Column::new("CPU us", 0),
+            Column::new("predicted CPU us", 1),
+            Column::new("error %", 1),
+            Column::new("busy %", 2),
+            Column::new("memory MiB", 3),
+            Column::new("requests/s", 4),
+        ],
+        rows,
+    };
+    table.without_empty_columns()
+}
+
+fn responses(result: &GraphRunResult) -> Table {
+    let cells = |times: &GraphRunResponse| vec![given(times.mean_us.as_ref()), given(times.p99_us.as_ref())];
+    let added = result.added.as_ref();
+    let of_all = vec![
+        given(added.and_then(|added| added.mean_us.as_ref())),
+        given(added.and_then(|added| added.p99_us.as_ref())),
+    ];
+    let mut rows = vec![
+        Row::new("with proxies", cells(&result.proxied)),
+        Row::new("without", cells(&result.direct)),
+        Row::new("added by all proxies", of_all),
+    ];
+    if let Some(check) = &result.check {
+        let [mean, p99] =
+            [&check.mean, &check.p99].map(|time| compared(time.as_ref(), check.are_times_extrapolated));
+        let ([mean, mean_error], [p99, p99_error]) = (mean, p99);
+        rows.push(Row::new("  predicted", vec![mean, p99]));
+        rows.push(Row::new("  error %", vec![mean_error, p99_error]));
+    }
+    Table {
+        title: "response time at the entry, us".to_owned(),
+        names: "requests".to_owned(),
+        columns: vec![Column::new("mean", 0), Column::new("p99", 0)],
+        rows,
+    }
+}
+
+/// The errors beside the targets, in sentences.
+fn errors(check: &GraphRunCheck) -> Vec<String> {
+    let mut lines = vec![cpu_error(check)];
+    let targets = check.targets;
+    for (name, time, most) in
+        [("mean", &check.mean, targets.added_mean_share), ("p99", &check.p99, targets.added_p99_share)]
+    {
+        lines.extend(time.as_ref().map(|time| {
+            let error = time.error_share.abs();
+            let of_target = if check.are_times_extrapolated {
+                "~ extrapolated, so no target applies".to_owned()
+            } else {
+                target(error, most)
+            };
+            format!("error of the time added to the {name}: {} ({of_target})", percent(error))
+        }));
+    }
+    lines.extend(
+        check.no_latency.as_ref().map(|reason| format!("time added to responses: not predicted: {reason}")),
+    );
+    lines.extend(check.withheld.iter().map(|one| {
+        let (time, share) = (one.time.as_str(), 100.0 * one.half_width_share);
+        format!("the predicted {time} is withheld: its interval is ±{} % of it", grouped(share, 0))
+    }));
+    let named = check.proxies.iter().map(|proxy| (format!("CPU time of `{}`", proxy.service), &proxy.cpu));
+    let times = [("time added to the mean", &check.mean), ("time added to p99", &check.p99)];
+    let named = named.chain(times.map(|(name, time)| (name.to_owned(), time)));
+    let is_found = |(_, time): &(String, &Option<CheckedTime>)| time.is_some_and(|time| time.is_interaction);
+    let found: Vec<String> = named.filter(is_found).map(|(name, _)| name).collect();
+    if !found.is_empty() {
+        lines.push(format!("* error of more than chance: {}", found.join(", ")));
+    }
+    if check.proxies.iter().any(|proxy| proxy.is_extrapolated) || check.are_times_extrapolated {
+        lines.push(
+            "~ beyond what the prediction was learned from; such CPU times are not in these errors"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+/// How the numbers came about.
+fn method(result: &GraphRunResult) -> Vec<String> {
+    let slices = result.rounds.first().map_or(0, |round| round.slices.len());
+    let processors = result.environment.proxy_cpus.len();
+    let mut lines = vec![
+        format!(
+            "{}, each with all processes started again, of {slices} slices of {} s in random order: half of them with all proxies, \
+             half without any",
+            counted(result.rounds.len() as u64, "round"),
+            result.slice_s
+        ),
+        format!(
+            "open loop with independent arrivals on {}; the proxies share {}; intervals are those of {:.0} %, over rounds",
+            counted(result.connections.into(), "connection"),
+            counted(processors as u64, "processor"),
+            100.0 * result.confidence
+        ),
+    ];
+    if result.check.is_some() {
+        lines.push("error: predicted minus measured, of the measured".to_owned());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{
+        AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunProxy,
+        GraphRunTargets, GraphSlice, Measured, PredictedTime, Severity, WithheldTime,
+    };
+
+    use super::*;
+    use crate::Style;
+    use crate::fixture::{about, checked_time};
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    fn run() -> GraphRunResult {
+        let proxy = |service: &str, cpu_us: f64| GraphRunProxy {
+            service: service.to_owned(),
+            workers: 1,
+            per_request: 1.0,
+            requests_per_second: 398.7,
+            cpu_us_per_request: Some(about(cpu_us, 0.02)),
+            busy_share: Some(about(cpu_us * 4e-4, 0.02)),
+            memory_bytes: Some(about(61.0 * MIB, 0.01)),
+        };
+        GraphRunResult {
+            format: GraphRunResult::FORMAT.to_owned(),
+            graph: "chain".to_owned(),
+            rate: 400.0,
+            connections: 32,
+            slice_s: 2.0,
+            warmup_s: 0.5,
+            seed: 1,
+            confidence: 0.95,
+            verdict: Verdict::Caution,
+            findings: vec![Finding::new(
+                "rounds",
+                Severity::Warn,
+                Measured::count(3.0, 5.0, "rounds"),
+                "3 rounds are too few".to_owned(),
+                "raise --rounds",
+            )],
+            proxies: vec![proxy("front", 190.0), proxy("back", 170.0)],
+            all_cpu_us: Some(about(360.0, 0.02)),
+            proxied: GraphRunResponse { mean_us: Some(about(1_800.0, 0.01)), p99_us: None },
+            direct: GraphRunResponse {
+                mean_us: Some(about(900.0, 0.01)),
+                p99_us: Some(about(1_500.0, 0.04)),
+            },
+            added: Some(AddedTime { mean_us: Some(about(900.0, 0.02)), p99_us: None }),
+            check: Some(GraphRunCheck {
+                sources: Vec::new(),
+                proxies: vec![
+                    CheckedProxy {
+                        service: "front".to_owned(),
+                        cpu: Some(checked_time(190.0, 165.0)),
+                        is_extrapolated: false,
+                    },
+                    CheckedProxy {
+                        service: "back".to_owned(),
+                        cpu: Some(checked_time(170.0, 165.0)),
+                        is_extrapolated: true,
+                    },
+                ],
+                all: Some(checked_time(360.0, 330.0)),
+                cpu_errors: Some(ErrorSummary { count: 1, mean_share: 0.131, worst_share: 0.131 }),
+                mean: Some(checked_time(900.0, 880.0)),
+                p99: None,
+                are_times_extrapolated: true,
+                no_latency: None,
+                withheld: vec![WithheldTime {
+                    service: None,
+                    time: PredictedTime::P99Us,
+                    half_width_share: 1.24,
+                }],
+                targets: GraphRunTargets {
+                    cpu_mean_share: 0.05,
+                    cpu_worst_share: 0.1,
+                    added_mean_share: 0.15,
+                    added_p99_share: 0.3,
+                },
+                extrapolations: vec![
+                    "`back` is busy for 7 % of the time, less than the 19 % measured".to_owned(),
+                ],
+            }),
+            rounds: vec![GraphRound { slices: vec![GraphSlice::default(); 8], ..GraphRound::default() }; 3],
+            environment: Environment { proxy_cpus: vec![1], ..Environment::default() },
+        }
+    }
+
+    #[test]
+    fn a_run_beside_its_prediction() {
+        insta::assert_snapshot!(terminal::screen(&graph_run(&run()), STYLE));
+        insta::assert_snapshot!(terminal::details(&graph_run(&run()), STYLE));
+    }
+
+    #[test]
+    fn a_run_without_a_prediction_has_no_errors() {
+        let text = terminal::details(&graph_run(&GraphRunResult { check: None, ..run() }), STYLE);
+        assert!(!text.contains("predicted") && !text.contains("target"), "{text}");
+    }
+
+    #[test]
+    fn a_void_run_has_no_numbers_and_says_why() {
+        let mut void =
+            GraphRunResult { check: None, verdict: Verdict::Void, added: None, all_cpu_us: None, ..run() };
+        for proxy in &mut void.proxies {
+            (proxy.cpu_us_per_request, proxy.busy_share, proxy.memory_bytes) = (None, None, None);
+        }
+        void.findings[0].severity = Severity::Fail;
+        let text = terminal::screen(&graph_run(&void), STYLE);
+        assert!(text.contains("is void: 3 rounds are too few. Raise --rounds"), "{text}");
+        assert!(!text.contains("190") && text.contains("front  "), "{text}");
+    }
+
+    #[test]
+    fn a_hundred_proxies_fit_on_a_screen() {
+        let mut run = run();
+        let one = run.proxies[0].clone();
+        run.proxies.extend(
+            (0..100).map(|number| GraphRunProxy { service: format!("service-{number}"), ..one.clone() }),
+        );
+        let text = terminal::screen(&graph_run(&run), STYLE);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -1,0 +1,346 @@
+//! The document of a number over all runs of the store: where its level changed.
+
+use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, counted, grouped};
+use hoptax_stats::median;
+
+use crate::document::{Cell, Column, Document, Form, Next, Quantity, Row, Section, Table};
+use crate::numbers::decimals;
+
+/// Bars of a course, from the lowest value to the highest.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Between two levels in a course.
+const CHANGE: char = '|';
+/// Characters of a course in the table.
+const SHORT: usize = 20;
+/// Characters of a course in the details.
+const LONG: usize = 76;
+
+/// The document of a history: first the series whose level changed, the largest change first.
+pub fn history(result: &HistoryResult) -> Document {
+    let mut series: Vec<&HistorySeries> = result.series.iter().collect();
+    series.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let mut document =
+        Document::new(format!("runs history {}", result.number), &result.number, answer(result, &series));
+    document.table = Some(table(&result.number, &series));
+    if result.series.iter().any(|series| series.points.len() > 1) {
+        document.notes.push(format!(
+            "course: a bar is a run, or the median of a few; `{CHANGE}` is a change of the level"
+        ));
+    }
+    let newest = series.iter().filter_map(|series| series.changes.last()).map(|change| change.run).max();
+    document.next = newest
+        .map(|run| Next::new(format!("hoptax runs show {run}"), "prints the newest run that begins a level"));
+    for one in series.iter().filter(|series| !series.changes.is_empty()) {
+        let mut lines = vec![span(one), course(one, LONG)];
+        lines.extend(one.changes.iter().map(|change| line(one, change)));
+        document.sections.extend(Section::of_lines(&format!("{}, on {}", name(one), one.machine), lines));
+    }
+    document.sections.extend(Section::of_lines("Method", method(result)));
+    document
+}
+
+/// The size of the last change of a series as a share of the level before; negative without one.
+fn size(series: &HistorySeries) -> f64 {
+    series.changes.last().map_or(-1.0, |change| {
+        let share = ((change.after - change.before) / change.before).abs();
+        if share.is_nan() { 0.0 } else { share }
+    })
+}
+
+fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
+    let number = &result.number;
+    let changed = series.iter().filter(|series| !series.changes.is_empty()).count();
+    let all = format!("{} series", series.len());
+    let Some((first, change)) =
+        series.first().and_then(|first| first.changes.last().map(|change| (first, change)))
+    else {
+        let most = series.iter().map(|series| series.points.len()).max().unwrap_or_default();
+        let runs = counted(most as u64, "run");
+        return vec![format!("No lasting change of {number} in {all} of at most {runs}")];
+    };
+    vec![
+        format!("{changed} of {all} of {number} changed lastingly"),
+        format!("{}: {}", name(first), line(first, change)),
+    ]
+}
+
+fn table(number: &str, series: &[&HistorySeries]) -> Table {
+    let row = |series: &&HistorySeries| {
+        let last = series.points.last();
+        let change = series.changes.last();
+        let before = change.map(|change| change.before);
+        // The level now: that of the last change, or the last run.
+        let now = change.map(|change| change.after).or(last.map(|last| last.estimate));
+        let in_words =
+            |value: Option<f64>| Cell::from(value.map_or("-".to_owned(), |value| digits(series, value)));
+        Row::new(
+            name(series),
+            vec![
+                in_words(before),
+                in_words(now),
+                change.and_then(percent).into(),
+                Cell::from(change.map_or_else(|| "-".to_owned(), |change| since(series, change))),
+                Cell::words(course(series, SHORT)),
+                Cell::words(series.points.len().to_string()),
+                Cell::from(
+                    change.and_then(|change| release(series, change)).unwrap_or_else(|| "-".to_owned()),
+                ),
+                Cell::from(change.map_or_else(|| "-".to_owned(), |change| format!("{:.3}", change.chance))),
+                Cell::words(&series.machine),
+            ],
+        )
+    };
+    let table = Table {
+        title: format!("{number}: level before the last change, and now"),
+        names: "series".to_owned(),
+        columns: vec![
+            Column::new("before", 2),
+            Column::new("now", 0),
+            Column::new("change %", 1),
+            Column::text("since", 3),
+            Column::text("course", 4),
+            Column::new("runs", 5),
+            Column::text("proxy", 6),
+            Column::new("chance", 7),
+            Column::text("machine", 8),
+        ],
+        rows: series.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+fn name(series: &HistorySeries) -> String {
+    let mut name = series.name.clone();
+    if let Some(arm) = &series.arm {
+        name += &format!(", {arm}");
+    }
+    if let Some(proxy) = &series.proxy {
+        name += &format!(", proxy {proxy}");
+    }
+    if let Some(other) = &series.compared_with {
+        name += &format!(" against {other}");
+    }
+    if let Some(load) = &series.load {
+        name += &format!(", load {load}");
+    }
+    name
+}
+
+fn span(series: &HistorySeries) -> String {
+    let runs = counted(series.points.len() as u64, "run");
+    match (series.points.first(), series.points.last()) {
+        (Some(first), Some(last)) => {
+            format!("{runs}, {} to {}, now {}", date(first), date(last), digits(series, last.estimate))
+        }
+        _ => runs,
+    }
+}
+
+/// The runs as bars, of equally many runs each, in at most `width` characters.
+fn course(series: &HistorySeries, width: usize) -> String {
+    let values: Vec<f64> = series.points.iter().map(|point| point.estimate).collect();
+    let columns = width.saturating_sub(2 * series.changes.len()).max(1);
+    let runs_of_bar = values.len().div_ceil(columns).max(1);
+    let mut starts: Vec<usize> = series.changes.iter().map(|change| change.point).collect();
+    starts.push(values.len());
+    let mut start = 0;
+    let mut levels: Vec<Vec<f64>> = Vec::new();
+    for end in starts {
+        let level = values.get(start..end).unwrap_or_default();
+        levels.push(level.chunks(runs_of_bar).filter_map(median).collect());
+        start = end;
+    }
+    // Medians of neighbours, so that a spike does not flatten all else.
+    let bars = levels.concat();
+    let neighbours = if bars.len() < 3 { 1 } else { 3 };
+    let edges: Vec<f64> = bars.windows(neighbours).filter_map(median).collect();
+    let lowest = edges.iter().copied().fold(f64::INFINITY, f64::min);
+    let height = edges.iter().copied().fold(f64::NEG_INFINITY, f64::max) - lowest;
+    let bar = |value: &f64| {
+        let share = if height > 0.0 { (value - lowest) / height } else { 0.5 };
+        let last = BARS.len() - 1;
+        BARS.get((share * last as f64).round().clamp(0.0, last as f64) as usize).copied().unwrap_or(' ')
+    };
+    let levels: Vec<String> = levels.iter().map(|level| level.iter().map(bar).collect()).collect();
+    levels.join(&CHANGE.to_string())
+}
+
+/// The change in percent of the level before; none of a level of zero.
+fn percent(change: &HistoryChange) -> Option<Quantity> {
+    let percent = 100.0 * (change.after - change.before) / change.before.abs();
+    percent.is_finite().then(|| Quantity::point(percent, "%", Form::Difference))
+}
+
+/// The day and the run at which a level began.
+fn since(series: &HistorySeries, change: &HistoryChange) -> String {
+    let began = series.points.get(change.point).map_or_else(String::new, |at| format!("{}, ", date(at)));
+    format!("{began}run {}", change.run)
+}
+
+/// The versions of the proxy before and after a change; none if they are the same.
+fn release(series: &HistorySeries, change: &HistoryChange) -> Option<String> {
+    let at = series.points.get(change.point)?;
+    let earlier = series.points.get(change.point.checked_sub(1)?)?;
+    match (&earlier.proxy_version, &at.proxy_version) {
+        (Some(then), Some(now)) if then != now => Some(format!("{then} -> {now}")),
+        _ => None,
+    }
+}
+
+fn line(series: &HistorySeries, change: &HistoryChange) -> String {
+    let HistoryChange { before, after, chance, .. } = change;
+    let relative = percent(change).map_or_else(String::new, |percent| format!(" ({})", percent.with_unit()));
+    let proxy = release(series, change).map_or_else(String::new, |release| format!(", proxy {release}"));
+    format!(
+        "{} -> {}{relative} since {}{proxy} (chance {chance:.3})",
+        digits(series, *before),
+        digits(series, *after),
+        since(series, change),
+    )
+}
+
+/// A number with the digits that the intervals of the series support.
+fn digits(series: &HistorySeries, value: f64) -> String {
+    let widths = series.points.iter().filter_map(|point| Some((point.high? - point.low?) / 2.0));
+    let narrowest = widths.fold(f64::INFINITY, f64::min);
+    let unknown = value.abs() / 100.0;
+    let half_width = if narrowest.is_finite() { narrowest } else { unknown };
+    // Shares are below one.
+    let digits = if half_width < 0.1 && value.abs() < 1.0 { 4 } else { decimals(half_width) };
+    grouped(value, digits)
+}
+
+fn date(point: &HistoryPoint) -> &str {
+    point.started_at.split('T').next().unwrap_or_default()
+}
+
+fn method(result: &HistoryResult) -> Vec<String> {
+    vec![
+        format!(
+            "a change is found where there is none in {} % of series",
+            grouped(100.0 * result.significance, 0)
+        ),
+        "levels are medians of their runs; a change needs at least three runs at the new level".to_owned(),
+        "bars of single spikes end at the edge of a course".to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    fn point(run: i64, estimate: f64) -> HistoryPoint {
+        HistoryPoint {
+            run,
+            started_at: format!("2026-11-{run:02}T08:00:00Z"),
+            proxy_version: Some(if run < 12 { "1.39.3" } else { "1.40.0" }.to_owned()),
+            estimate,
+            low: Some(estimate - 1.2),
+            high: Some(estimate + 1.2),
+        }
+    }
+
+    fn result() -> HistoryResult {
+        let quiet = HistorySeries {
+            name: "quick".to_owned(),
+            machine: "AMD EPYC, 2 processors, 7.8 GiB".to_owned(),
+            arm: Some("lua".to_owned()),
+            compared_with: Some("baseline".to_owned()),
+            load: None,
+            proxy: None,
+            points: (1..4).map(|run| point(run, 7.75)).collect(),
+            changes: Vec::new(),
+        };
+        let change = HistoryChange { run: 12, point: 3, before: 39.3, after: 44.1, chance: 0.003 };
+        let changed = HistorySeries {
+            arm: Some("jwt".to_owned()),
+            load: Some("fixed-rate".to_owned()),
+            proxy: Some("gateway".to_owned()),
+            points: (9..12).map(|run| point(run, 39.3)).chain((12..15).map(|run| point(run, 44.1))).collect(),
+            changes: vec![change],
+            ..quiet.clone()
+        };
+        HistoryResult {
+            format: HistoryResult::FORMAT.to_owned(),
+            number: "cost_cpu_us_per_request".to_owned(),
+            significance: 0.01,
+            series: vec![quiet, changed],
+        }
+    }
+
+    #[test]
+    fn changes_come_first_with_their_size_and_the_release_that_changed() {
+        insta::assert_snapshot!(terminal::screen(&history(&result()), STYLE));
+        insta::assert_snapshot!(terminal::details(&history(&result()), STYLE));
+    }
+
+    #[test]
+    fn a_history_without_changes_says_so() {
+        let mut result = result();
+        result.series.truncate(1);
+        insta::assert_snapshot!(terminal::screen(&history(&result), STYLE));
+    }
+
+    #[test]
+    fn a_hundred_series_fit_on_a_screen() {
+        let mut result = result();
+        let one = result.series[1].clone();
+        result
+            .series
+            .extend((0..100).map(|arm| HistorySeries { arm: Some(format!("arm-{arm}")), ..one.clone() }));
+        let text = terminal::screen(&history(&result), STYLE);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    fn of_levels(levels: &[&[f64]]) -> HistorySeries {
+        let mut series = HistorySeries {
+            name: String::new(),
+            machine: String::new(),
+            arm: None,
+            compared_with: None,
+            load: None,
+            proxy: None,
+            points: Vec::new(),
+            changes: Vec::new(),
+        };
+        for level in levels {
+            if !series.points.is_empty() {
+                let point = series.points.len();
+                let change = HistoryChange { run: 0, point, before: 0.0, after: 0.0, chance: 0.001 };
+                series.changes.push(change);
+            }
+            series.points.extend(level.iter().map(|estimate| HistoryPoint {
+                run: 0,
+                started_at: String::new(),
+                proxy_version: None,
+                estimate: *estimate,
+                low: None,
+                high: None,
+            }));
+        }
+        series
+    }
+
+    #[test]
+    fn a_course_shows_levels_and_cuts_spikes() {
+        let spiked = of_levels(&[&[5.0, 5.1, 5.0, 900.0, 5.0], &[6.0, 6.1, 6.0]]);
+        assert_eq!(course(&spiked, 80), "▁▂▁█▁|███");
+        assert_eq!(course(&of_levels(&[&[2.0; 3]]), 80), "▅▅▅");
+        assert_eq!(course(&of_levels(&[&[1.0], &[2.0]]), 80), "▁|█");
+    }
+
+    #[test]
+    fn a_course_of_any_length_fits_the_width() {
+        let levels = [vec![1.0; 501], vec![2.0; 499]];
+        let long = of_levels(&[&levels[0], &levels[1]]);
+        for width in [20, 60, 200] {
+            let columns = course(&long, width).chars().count();
+            assert!((width / 2..=width).contains(&columns), "{columns} of {width}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The document of the index `MeshMark` of the arms of a study, and of their value for cost.
+
+use hoptax_result::{MeshMarkArm, MeshMarkResult, Verdict};
+
+use crate::document::{Basis, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
+use crate::numbers::grouped;
+
+/// The document of the marks of a study, the best value first.
+pub fn meshmark(result: &MeshMarkResult) -> Document {
+    let mut arms: Vec<&MeshMarkArm> = result.arms.iter().collect();
+    let estimate = |arm: &MeshMarkArm| {
+        arm.value_for_cost.and_then(|value| value.estimate.or(Some(value.low))).unwrap_or(-1.0)
+    };
+    arms.sort_by(|one, other| estimate(other).total_cmp(&estimate(one)));
+    let mut document =
+        Document::new(format!("convert smp meshmark {}", result.study), "", answer(result, &arms));
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result.verdict).to_owned() });
+    document.table = Some(table(&arms));
+    if arms.iter().any(|arm| arm.asks_companion && arm.value_for_cost.is_some()) {
+        document.notes.push("*: without the CPU time of the service that the function calls".to_owned());
+    }
+    document
+        .notes
+        .push("MeshMark has no interval, and an idle proxy scores best: docs/reference/smp.md".to_owned());
+    document.sections.extend(Section::of_lines(
+        "Method",
+        vec![
+            "MeshMark: 100 times the mean share of CPU and memory that is left, with a weight of 0 % as the factor 1; `as printed` \
+             multiplies by weights of +50 %. What a proxy does is in no term: docs/reference/smp.md lists the defects"
+                .to_owned(),
+            format!(
+                "value for cost: requests for each second of CPU time that the arm adds to the one that it is compared with, \
+                 1,000,000 / (added us per request), with its interval of {:.0} %",
+                100.0 * result.confidence
+            ),
+        ],
+    ));
+    document
+}
+
+fn usable(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Void => "the study is void: its numbers are not supported",
+        Verdict::Caution => "read the findings of the study before you use the numbers",
+        Verdict::Sound => "no check of the study warned or failed",
+    }
+}
+
+fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
+    let costly =
+        arms.iter().rev().find_map(|arm| Some((arm, value(arm).filter(|value| value.estimate.is_some())?)));
+    let value = costly.map_or_else(
+        || format!("No arm of {} has a known value for cost", result.study),
+        |(arm, value)| {
+            format!(
+                "`{}` has the lowest value for cost: {} requests for each second of CPU time that it adds",
+                arm.arm,
+                value.text()
+            )
+        },
+    );
+    let marks = arms.iter().filter_map(|arm| arm.mean);
+    let (low, high) =
+        marks.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mark| (low.min(mark), high.max(mark)));
+    let marks =
+        (low <= high).then(|| format!("MeshMarks are from {} to {}", grouped(low, 1), grouped(high, 1)));
+    std::iter::once(value).chain(marks).collect()
+}
+
+fn table(arms: &[&MeshMarkArm]) -> Table {
+    let row = |arm: &&MeshMarkArm| {
+        let mark =
+            |mark: Option<f64>| Cell::from(mark.map_or_else(|| "-".to_owned(), |mark| grouped(mark, 1)));
+        let name = if arm.asks_companion && arm.value_for_cost.is_some() {
+            format!("{} *", arm.arm)
+        } else {
+            arm.arm.clone()
+        };
+        Row::new(
+            name,
+            vec![
+                value(arm).into(),
+                mark(arm.mean),
+                mark(arm.product),
+                mark(arm.cpu_mue.map(|share| 100.0 * share)),
+                mark(arm.memory_mue.map(|share| 100.0 * share)),
+                Cell::words(&arm.load),
+            ],
+        )
+    };
+    let table = Table {
+        title: "value for cost in requests per CPU second added, and MeshMark".to_owned(),
+        names: "arm".to_owned(),
+        columns: vec![
+            Column::new("value for cost", 0),
+            Column::new("MeshMark", 1),
+            Column::new("as printed", 5),
+            Column::new("CPU left %", 2),
+            Column::new("memory left %", 3),
+            Column::text("load", 4),
+        ],
+        rows: arms.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// Requests for each second of CPU time, with an upper end if there is one.
+fn value(arm: &MeshMarkArm) -> Option<Quantity> {
+    let value = arm.value_for_cost?;
+    let basis =
+        if value.estimate.is_some() && value.high.is_some() { Basis::Measured } else { Basis::Bounded };
+    Some(Quantity {
+        estimate: value.estimate,
+        low: Some(value.low),
+        high: value.high,
+        unit: "requests/s",
+        form: Form::Level,
+        basis,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::ValueForCost;
+
+    use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    fn arm(name: &str, value_for_cost: Option<ValueForCost>) -> MeshMarkArm {
+        MeshMarkArm {
+            arm: name.to_owned(),
+            load: "saturation".to_owned(),
+            cpu_mue: Some(0.5),
+            memory_mue: Some(0.9),
+            product: Some(35.0),
+            mean: Some(70.0),
+            value_for_cost,
+            asks_companion: false,
+        }
+    }
+
+    fn result(arms: Vec<MeshMarkArm>) -> MeshMarkResult {
+        MeshMarkResult {
+            format: MeshMarkResult::FORMAT.to_owned(),
+            study: "quick".to_owned(),
+            verdict: Verdict::Sound,
+            confidence: 0.95,
+            arms,
+        }
+    }
+
+    #[test]
+    fn marks_and_values_with_and_without_an_upper_end() {
+        let value = |estimate, low, high| Some(ValueForCost { estimate, low, high });
+        let unknown =
+            MeshMarkArm { cpu_mue: None, memory_mue: None, product: None, mean: None, ..arm("direct", None) };
+        let companion =
+            MeshMarkArm { asks_companion: true, ..arm("ext-authz", value(Some(1e4), 9e3, Some(1.2e4))) };
+        let result = result(vec![
+            unknown,
+            arm("lua", value(Some(50_000.0), 48_780.4, Some(51_282.1))),
+            arm("route", value(Some(1e6), 2e5, None)),
+            arm("same", value(None, 3e5, None)),
+            companion,
+        ]);
+        let text = terminal::screen(&meshmark(&result), STYLE);
+        assert!(text.lines().count() <= 40 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_void_study_is_said() {
+        let void = MeshMarkResult { verdict: Verdict::Void, ..result(vec![arm("lua", None)]) };
+        let text = |result: &MeshMarkResult| terminal::screen(&meshmark(result), STYLE);
+        assert!(text(&void).contains("the study is void"));
+        assert!(!text(&result(vec![arm("lua", None)])).contains("void"));
+    }
+}

@@ -1,0 +1,44 @@
+//! The document of a price list, or of prices carried to this machine.
+
+use hoptax_result::PricesResult;
+
+use crate::document::{Document, Next, Section};
+use crate::prices::{lines, table};
+
+/// The document of prices.
+pub fn prices(result: &PricesResult) -> Document {
+    let count = result.prices.len();
+    let answer = match &result.here {
+        None => format!("Prices of {count} functions of Envoy, measured on another machine"),
+        Some(here) => {
+            let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
+            format!(
+                "{carried} of {count} functions of Envoy have a price on this machine, within a factor of {:.2}",
+                here.errors.iter().map(|error| error.factor).fold(1.0, f64::max)
+            )
+        }
+    };
+    let mut document = Document::new("predict prices", "", vec![answer]);
+    document.table = Some(table(result).into());
+    if result.here.is_none() {
+        document.next =
+            Some(Next::new("hoptax predict prices --here", "predicts the prices on this machine"));
+    }
+    document.sections.extend(Section::of_lines("Source", lines(result)));
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Style;
+    use crate::prices::fixture;
+    use crate::render::{markdown, terminal};
+
+    #[test]
+    fn prices_that_were_carried() {
+        let style = Style { width: 100, colour: false };
+        insta::assert_snapshot!(terminal::details(&prices(&fixture::carried()), style));
+        insta::assert_snapshot!(markdown::text(&prices(&fixture::carried())));
+    }
+}

@@ -1,0 +1,137 @@
+//! The document of the runs of the store, and a line about one of them.
+
+use hoptax_result::{RunsResult, StoredRun, Verdict, counted};
+
+use crate::document::{Cell, Column, Document, Next, Row, Table};
+
+/// The document of a list of runs.
+pub fn runs(result: &RunsResult) -> Document {
+    let all = counted(result.runs.len() as u64, "run");
+    let answer = match result.runs.first() {
+        None => "No run".to_owned(),
+        Some(newest) => format!("{all}, the newest of {}", time(newest)),
+    };
+    let mut document = Document::new("runs list", "", vec![answer]);
+    document.table = (!result.runs.is_empty()).then(|| table(result));
+    document.next = result
+        .runs
+        .iter()
+        .find(|run| run.verdict.is_some())
+        .map(|run| Next::new(format!("hoptax runs show {}", run.run), "prints the result of that run"));
+    document
+}
+
+fn table(result: &RunsResult) -> Table {
+    let row = |run: &StoredRun| {
+        let rounds = if run.rounds > 0 { run.rounds.to_string() } else { String::new() };
+        let cells = vec![
+            time(run),
+            run.kind.as_str().to_owned(),
+            verdict(run).to_owned(),
+            rounds,
+            run.proxy_version.clone().unwrap_or_default(),
+            run.labels.join(","),
+            run.name.clone(),
+        ];
+        Row::new(run.run.to_string(), cells.into_iter().map(Cell::Text).collect())
+    };
+    let table = Table {
+        title: "runs, the newest first".to_owned(),
+        names: "run".to_owned(),
+        columns: vec![
+            Column::text("began (UTC)", 2),
+            Column::text("kind", 4),
+            Column::text("verdict", 1),
+            Column::new("rounds", 5),
+            Column::text("proxy", 6),
+            Column::text("labels", 3),
+            // The last, because it may be long.
+            Column::text("name", 0),
+        ],
+        rows: result.runs.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// One run in a line, with the number of its files.
+pub fn stored_run(run: &StoredRun, paths: &[String]) -> String {
+    let mut parts = vec![
+        format!("run {}: {} `{}`", run.run, run.kind.as_str(), run.name),
+        time(run),
+        verdict(run).to_owned(),
+    ];
+    if run.rounds > 0 {
+        parts.push(counted(u64::from(run.rounds), "round"));
+    }
+    parts.extend(run.proxy_version.iter().map(|version| format!("proxy {version}")));
+    parts.push(run.machine.clone());
+    if !run.labels.is_empty() {
+        parts.push(format!("labels {}", run.labels.join(" ")));
+    }
+    parts.push(format!("{} from {}", counted(paths.len() as u64, "file"), run.source));
+    parts.join(", ")
+}
+
+/// The start without the letters of RFC 3339.
+fn time(run: &StoredRun) -> String {
+    run.started_at.replace('T', " ").trim_end_matches('Z').to_owned()
+}
+
+fn verdict(run: &StoredRun) -> &'static str {
+    run.verdict.map_or("no result", Verdict::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::RunKind;
+
+    use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    fn study() -> StoredRun {
+        StoredRun {
+            run: 12,
+            kind: RunKind::Study,
+            name: "quick".to_owned(),
+            started_at: "2026-11-23T09:15:31Z".to_owned(),
+            rounds: 24,
+            verdict: Some(Verdict::Caution),
+            proxy_version: Some("1.40.0".to_owned()),
+            machine: "AMD EPYC, 2 processors, 7.8 GiB".to_owned(),
+            source: "/home/joe/runs/quick-1".to_owned(),
+            labels: vec!["main".to_owned(), "nightly".to_owned()],
+        }
+    }
+
+    fn list(runs: Vec<StoredRun>) -> String {
+        let result = RunsResult { format: RunsResult::FORMAT.to_owned(), runs };
+        terminal::screen(&super::runs(&result), STYLE)
+    }
+
+    #[test]
+    fn runs_are_lines_and_one_run_is_a_line() {
+        let load = StoredRun {
+            run: 7,
+            kind: RunKind::Load,
+            name: "http://127.0.0.1:8080/".to_owned(),
+            rounds: 0,
+            proxy_version: None,
+            labels: Vec::new(),
+            ..study()
+        };
+        let killed = StoredRun { run: 3, rounds: 2, verdict: None, labels: Vec::new(), ..study() };
+        let one = stored_run(&study(), &["result.json".to_owned()]);
+        insta::assert_snapshot!(format!("{}\n{one}", list(vec![study(), load, killed])));
+    }
+
+    #[test]
+    fn a_store_without_runs_says_so_and_many_runs_fit_on_a_screen() {
+        assert_eq!(list(Vec::new()), "\nNo run.\n\n");
+        let text = list((0..500).map(|run| StoredRun { run, name: "n".repeat(200), ..study() }).collect());
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.contains("and 477 more: --details"), "{text}");
+    }
+}

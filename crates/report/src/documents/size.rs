@@ -1,0 +1,595 @@
+//! The document of what the proxies of a graph are predicted to use.
+
+use hoptax_result::{
+    AddedTime, Interval, PredictedTime, ProxyLatency, SizeLatency, SizeMoney, SizePoint, SizeResult,
+    SizeSource, SizedFunction, SizedProxy, Verdict,
+};
+
+use crate::document::{Block, Cell, Column, Document, Judgement, Quantity, Row, Section, Table};
+use crate::numbers::grouped;
+use crate::rows::MIB;
+
+/// Warnings about the limits of a prediction on the first screen.
+const MOST_NOTES: usize = 3;
+/// Characters of the longest bar.
+const BAR_CELLS: f64 = 24.0;
+
+/// The document of a sized graph, the busiest proxy first.
+pub fn size(result: &SizeResult) -> Document {
+    let mut document = Document::new(
+        format!("predict size {}", result.graph),
+        format!("{} at {} requests/s", result.graph, number(result.rate)),
+        answer(result),
+    );
+    let verdict = worst(result);
+    document.verdict = Some(Judgement { verdict, usable: usable(verdict, result).to_owned() });
+    document.table = Some(proxies(result));
+    document.notes = notes(result);
+    document.sections.push(curve(result));
+    document.sections.push(latency(result));
+    document.sections.extend((!result.functions.is_empty()).then(|| Section::of_table(functions(result))));
+    document.sections.extend(connections(&result.proxies).map(Section::of_table));
+    document.sections.push(Section::of_table(resources(&result.proxies)));
+    document.sections.extend(result.money.as_ref().map(in_money));
+    document.sections.extend(Section::of_lines("Beyond measurements", result.extrapolations.clone()));
+    document.sections.extend(Section::of_lines("Sources", result.sources.iter().map(source).collect()));
+    document.sections.extend(Section::of_lines("Method", method(result)));
+    document
+}
+
+/// The worst verdict of the sources.
+fn worst(result: &SizeResult) -> Verdict {
+    let rank = |verdict: &Verdict| match verdict {
+        Verdict::Sound => 0,
+        Verdict::Caution => 1,
+        Verdict::Void => 2,
+    };
+    result.sources.iter().map(|source| source.verdict).max_by_key(rank).unwrap_or(Verdict::Sound)
+}
+
+fn usable(verdict: Verdict, result: &SizeResult) -> &'static str {
+    match verdict {
+        Verdict::Void => "a result is void: its numbers do not support a prediction",
+        Verdict::Caution => "read the findings of the results before you use the prediction",
+        Verdict::Sound if !result.extrapolations.is_empty() => {
+            "part of the prediction is beyond what was measured"
+        }
+        Verdict::Sound => "no check of the results warned or failed",
+    }
+}
+
+/// The cores of all proxies, what they add to response times, and the first bottleneck.
+fn answer(result: &SizeResult) -> Vec<String> {
+    let added = result.latency.as_ref().and_then(|latency| latency.added.mean_us);
+    let added = added.map_or_else(String::new, |mean| {
+        format!(" and add {} to the mean response time", us(&mean).with_unit())
+    });
+    let money = result.money.as_ref().and_then(|money| money.per_month);
+    let money = money.map_or_else(String::new, |money| format!(" ({} a month)", amount(&money).text()));
+    let bottleneck = &result.bottleneck;
+    let or = match bottleneck.or.as_slice() {
+        [] => String::new(),
+        others => format!(" or `{}`", others.join("` or `")),
+    };
+    vec![
+        format!(
+            "at {} requests/s, the proxies of {} use {}{money}{added}",
+            number(result.rate),
+            result.graph,
+            cores(&result.cores).with_unit()
+        ),
+        format!(
+            "the first bottleneck is `{}`{or}, at {} to the entry",
+            bottleneck.service,
+            Quantity::level(&bottleneck.rate, "requests/s").with_unit()
+        ),
+    ]
+}
+
+/// The limits of the prediction.
+fn notes(result: &SizeResult) -> Vec<String> {
+    let shown = if result.extrapolations.len() > MOST_NOTES { MOST_NOTES - 1 } else { MOST_NOTES };
+    let mut notes: Vec<String> =
+        result.extrapolations.iter().take(shown).map(|line| format!("beyond measurements: {line}")).collect();
+    let rest = result.extrapolations.len().saturating_sub(shown);
+    if rest > 0 {
+        notes.push(format!("beyond measurements: {rest} more (--details)"));
+    }
+    if result.latency.is_none() {
+        notes.push(format!("response times are not predicted: {}", no_latency(result)));
+    }
+    notes
+}
+
+fn no_latency(result: &SizeResult) -> &str {
+    result.no_latency.as_deref().unwrap_or("the result is of an earlier version")
+}
+
+/// A number of requests per second, with a decimal only if it is small.
+fn number(rate: f64) -> String {
+    grouped(rate, usize::from(rate < 10.0))
+}
+
+fn us(interval: &Interval) -> Quantity {
+    Quantity::level(interval, "us").predicted()
+}
+
+fn cores(interval: &Interval) -> Quantity {
+    Quantity::level(interval, "cores").predicted()
+}
+
+/// An amount of money.
+fn amount(interval: &Interval) -> Quantity {
+    Quantity::level(interval, "").predicted()
+}
+
+/// Each proxy, and all of them.
+fn proxies(result: &SizeResult) -> Table {
+    let mut all: Vec<&SizedProxy> = result.proxies.iter().collect();
+    all.sort_by(|one, other| other.cores.estimate.total_cmp(&one.cores.estimate));
+    let added = |service: Option<&str>| {
+        let latency = result.latency.as_ref()?;
+        let of_proxy = latency.proxies.iter().find(|one| Some(one.service.as_str()) == service);
+        let time = if service.is_none() { Some(&latency.added) } else { of_proxy.map(|one| &one.added) };
+        Some(predicted(latency, service, PredictedTime::MeanUs, time?.mean_us))
+    };
+    let row = |proxy: &&SizedProxy| {
+        let memory = proxy.memory_bytes.map(|bytes| bytes.times(1.0 / MIB));
+        Row::new(
+            &proxy.service,
+            vec![
+                Cell::Quantity(cores(&proxy.cores)),
+                Cell::words(format!("{:.0}", 100.0 * proxy.busy_share.estimate)),
+                Cell::Quantity(us(&proxy.cpu_us_per_request)),
+                Cell::words(number(proxy.requests_per_second)),
+                added(Some(&proxy.service)).unwrap_or(Cell::Empty),
+                memory.as_ref().map(|memory| Quantity::level(memory, "MiB").predicted()).into(),
+                Cell::words(proxy.workers.to_string()),
+                Cell::words(number(proxy.max_rate.estimate)),
+            ],
+        )
+    };
+    let mut rows: Vec<Row> = all.iter().map(row).collect();
+    if rows.len() > 1 {
+        let mut cells = vec![Cell::Empty; 8];
+        if let Some(cell) = cells.get_mut(0) {
+            *cell = Cell::Quantity(cores(&result.cores));
+        }
+        if let Some(cell) = cells.get_mut(4) {
+            *cell = added(None).unwrap_or(Cell::Empty);
+        }
+        rows.insert(0, Row::new("all proxies", cells));
+    }
+    let table = Table {
+        title: "predicted use of each proxy".to_owned(),
+        names: "proxy of".to_owned(),
+        columns: vec![
+            Column::new("cores", 0),
+            Column::new("busy %", 1),
+            Column::new("CPU us", 2),
+            Column::new("requests/s", 3),
+            Column::new("added us", 4),
+            Column::new("memory MiB", 5),
+            Column::new("workers", 6),
+            Column::new("always busy at/s", 7),
+        ],
+        rows,
+    };
+    table.without_empty_columns()
+}
+
+/// Cores over rates, and for each request, so that the bend shows.
+fn curve(result: &SizeResult) -> Section {
+    let last = result.curve.last();
+    let row = |point: &SizePoint| {
+        let per_request = point.cores.times(1e6 / point.rate);
+        let bar = last.map(|last| bar(point, last)).unwrap_or_default();
+        Row::new(
+            number(point.rate),
+            vec![Cell::Quantity(cores(&point.cores)), Cell::Quantity(us(&per_request)), Cell::Text(bar)],
+        )
+    };
+    let table = Table {
+        title: "cores in all by rate".to_owned(),
+        names: "requests/s".to_owned(),
+        columns: vec![
+            Column::new("cores in all", 0),
+            Column::new("CPU us per request to the entry", 1),
+            Column::text("bar", 2),
+        ],
+        rows: result.curve.iter().map(row).collect(),
+    };
+    let legend = "bars: cores; they would end at | if cores grew in proportion to the rate".to_owned();
+    Section::new("Cores by rate", vec![Block::Table(table), Block::Lines(vec![legend])])
+}
+
+/// A bar as long as its cores, with a mark where it would end if cores were in proportion to the rate.
+fn bar(point: &SizePoint, last: &SizePoint) -> String {
+    let cells = |share: f64| {
+        if share.is_finite() { (share * BAR_CELLS).round().clamp(0.0, BAR_CELLS) as usize } else { 0 }
+    };
+    let (of_cores, of_rate) =
+        (cells(point.cores.estimate / last.cores.estimate), cells(point.rate / last.rate));
+    let cell = |place: usize| {
+        if place == of_rate {
+            '|'
+        } else if place < of_cores + usize::from(of_rate < of_cores) {
+            '█'
+        } else {
+            ' '
+        }
+    };
+    (0..=of_cores.max(of_rate)).map(cell).collect::<String>().trim_end().to_owned()
+}
+
+/// What the proxies add to response times, or why that is unknown.
+fn latency(result: &SizeResult) -> Section {
+    let title = "Response times";
+    let Some(latency) = &result.latency else {
+        return Section::new(
+            title,
+            vec![Block::Lines(vec![format!("not predicted: {}", no_latency(result))])],
+        );
+    };
+    let cells = |service: Option<&str>, added: &AddedTime, slowest: Option<Option<Interval>>| {
+        let time =
+            |which: PredictedTime, interval: Option<Interval>| predicted(latency, service, which, interval);
+        vec![
+            time(PredictedTime::MeanUs, added.mean_us),
+            time(PredictedTime::P99Us, added.p99_us),
+            slowest.map_or(Cell::Empty, |slowest| time(PredictedTime::CriticalPathUs, slowest)),
+        ]
+    };
+    let row = |proxy: &ProxyLatency| {
+        let mut all = cells(Some(&proxy.service), &proxy.added, Some(proxy.critical_path_us));
+        let mark = if proxy.is_extrapolated { "beyond measurements" } else { "" };
+        all.extend([Cell::words(format!("{:.0}", 100.0 * proxy.busy_share)), Cell::words(mark)]);
+        Row::new(&proxy.service, all)
+    };
+    let mut all = cells(None, &latency.added, None);
+    let mark = if latency.is_extrapolated { "beyond measurements" } else { "" };
+    all.extend([Cell::Empty, Cell::words(mark)]);
+    let table = Table {
+        title: "time that proxies add to the response of a request to the entry, us".to_owned(),
+        names: "proxy of".to_owned(),
+        columns: vec![
+            Column::new("mean", 0),
+            Column::new("p99", 0),
+            Column::new("on the slowest way", 1),
+            Column::new("busy %", 2),
+            Column::text("", 3),
+        ],
+        rows: std::iter::once(Row::new("all proxies", all)).chain(latency.proxies.iter().map(row)).collect(),
+    };
+    let mut blocks = vec![Block::Table(table.without_empty_columns())];
+    let widest = latency.withheld.iter().map(|one| one.half_width_share).reduce(f64::max);
+    blocks.extend(widest.map(|widest| {
+        let widest = grouped(100.0 * widest, 0);
+        Block::Lines(vec![format!("withheld: intervals of more than half the number, up to ±{widest} %")])
+    }));
+    Section::new(title, blocks)
+}
+
+/// A predicted time, or why there is none.
+fn predicted(
+    latency: &SizeLatency,
+    service: Option<&str>,
+    time: PredictedTime,
+    interval: Option<Interval>,
+) -> Cell {
+    let withheld = latency.withheld.iter().find(|one| one.time == time && one.service.as_deref() == service);
+    Cell::Quantity(match (interval, withheld) {
+        (Some(interval), _) => us(&interval),
+        (None, Some(withheld)) => {
+            let share = grouped(100.0 * withheld.half_width_share, 0);
+            Quantity::unknown(format!("its interval is ±{share} % of it"), "us")
+        }
+        (None, None) => Quantity::unknown("too few responses", "us"),
+    })
+}
+
+/// New connections of the proxies that have some.
+fn connections(proxies: &[SizedProxy]) -> Option<Table> {
+    let new = proxies.iter().filter_map(|proxy| Some((proxy, proxy.new_connections.as_ref()?)));
+    let rows: Vec<Row> = new
+        .map(|(proxy, new)| {
+            Row::new(
+                &proxy.service,
+                vec![
+                    Cell::words(number(new.per_second)),
+                    Cell::Quantity(us(&new.cpu_us_each)),
+                    Cell::Quantity(cores(&new.cores)),
+                ],
+            )
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        title: "new connections".to_owned(),
+        names: "proxy of".to_owned(),
+        columns: vec![Column::new("per second", 0), Column::new("CPU us each", 0), Column::new("cores", 0)],
+        rows,
+    })
+}
+
+/// Resources of containers.
+fn resources(proxies: &[SizedProxy]) -> Table {
+    let row = |proxy: &SizedProxy| {
+        let resources = &proxy.kubernetes;
+        let memory = resources.memory_request.clone().unwrap_or_else(|| "-".to_owned());
+        let cells = [resources.cpu_request.clone(), resources.cpu_limit.clone(), memory];
+        Row::new(&proxy.service, cells.into_iter().map(Cell::from).collect())
+    };
+    let table = Table {
+        title: "Kubernetes resources".to_owned(),
+        names: "proxy of".to_owned(),
+        columns: ["requests.cpu", "limits.cpu", "requests.memory"]
+            .map(|heading| Column::new(heading, 0))
+            .into(),
+        rows: proxies.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+fn in_money(money: &SizeMoney) -> Section {
+    let rows = money.proxies.iter().map(|proxy| {
+        let all = [&proxy.per_month, &proxy.cpu_per_month, &proxy.memory_per_month];
+        Row::new(&proxy.service, all.map(|one| one.as_ref().map(amount).into()).into())
+    });
+    let all = money.per_month.as_ref().map(amount);
+    let all = Row::new("all proxies", vec![all.into(), Cell::Empty, Cell::Empty]);
+    let table = Table {
+        title: "money per month".to_owned(),
+        names: "proxy of".to_owned(),
+        columns: ["both", "CPU", "memory"].map(|heading| Column::new(heading, 0)).into(),
+        rows: std::iter::once(all).chain(rows).collect(),
+    };
+    let price = |price: Option<f64>, unit: &str| price.map(|price| format!("{price} for a {unit} and hour"));
+    let prices = [price(money.price_per_core_hour, "core"), price(money.price_per_gib_hour, "GiB")];
+    let prices: Vec<String> = prices.into_iter().flatten().collect();
+    let line = format!(
+        "at {}, if the rate is the same for all {} hours of a month",
+        prices.join(" and "),
+        grouped(money.hours_per_month, 0)
+    );
+    Section::new(
+        "Money per month",
+        vec![Block::Table(table.without_empty_columns()), Block::Lines(vec![line])],
+    )
+}
+
+/// The functions of all proxies, the most expensive first.
+fn functions(result: &SizeResult) -> Table {
+    let mut all: Vec<&SizedFunction> = result.functions.iter().collect();
+    all.sort_by(|one, other| other.cores.estimate.total_cmp(&one.cores.estimate));
+    let row = |function: &&SizedFunction| {
+        Row::new(
+            &function.function,
+            vec![
+                Cell::Quantity(cores(&function.cores)),
+                Cell::Quantity(cores(&function.saved_cores)),
+                Cell::Quantity(us(&function.cpu_us_per_request)),
+                Cell::words(number(function.requests_per_second)),
+                Cell::words(&function.service),
+                Cell::words(function.side.as_str()),
+            ],
+        )
+    };
+    Table {
+        title: "functions of the proxies".to_owned(),
+        names: "function".to_owned(),
+        columns: vec![
+            Column::new("cores", 0),
+            Column::new("saved when off", 1),
+            Column::new("CPU us", 2),
+            Column::new("requests/s", 4),
+            Column::text("proxy of", 0),
+            Column::text("side", 3),
+        ],
+        rows: all.iter().map(row).collect(),
+    }
+}
+
+fn source(source: &SizeSource) -> String {
+    let version = source.proxy_version.as_deref().unwrap_or("of unknown version");
+    let shares: Vec<String> =
+        source.busy_shares.iter().map(|share| format!("{:.0} %", 100.0 * share)).collect();
+    let busy = match shares.as_slice() {
+        [] => String::new(),
+        shares => format!(", proxies busy for {}", shares.join(", ")),
+    };
+    let rounds = if source.has_rounds { "" } else { ", without rounds" };
+    format!(
+        "`{}` of {} on {}, Envoy {version}{busy}{rounds} ({})",
+        source.study,
+        source.started_at,
+        source.cpu_model,
+        source.verdict.as_str()
+    )
+}
+
+/// How the numbers were computed, and what they do not cover.
+fn method(result: &SizeResult) -> Vec<String> {
+    let mut lines = vec![
+        "CPU time per request is that of plain proxying and of each function, at the busy share of the proxy"
+            .to_owned(),
+        format!(
+            "intervals are those of {:.0} %: they cover restarts of the proxies that were measured, not the error of adding costs up, and \
+             hold for that processor",
+            100.0 * result.confidence
+        ),
+    ];
+    if result.latency.is_some() {
+        lines.push(
+            "times added to responses are those measured at the busy share of each proxy; simulated requests add them up, or take the \
+             slowest of calls at the same time, as if proxies were independent"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{
+        KubernetesResources, ProxyLatency, ProxyMoney, SizeBottleneck, SizeSide, SizedConnections,
+        WithheldTime,
+    };
+
+    use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    fn about(estimate: f64, share: f64) -> Interval {
+        Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
+    }
+
+    fn proxy(service: &str, rate: f64, cpu_us: f64, workers: u32) -> SizedProxy {
+        let cores = rate * cpu_us / 1e6;
+        SizedProxy {
+            service: service.to_owned(),
+            workers,
+            requests_per_second: rate,
+            cpu_us_per_request: about(cpu_us, 0.03),
+            cores: about(cores, 0.03),
+            busy_share: about(cores / f64::from(workers), 0.03),
+            max_rate: about(12_000.0 / cores * f64::from(workers), 0.03),
+            memory_bytes: (workers > 1).then(|| about(61.0 * MIB, 0.01)),
+            new_connections: (workers > 1).then(|| SizedConnections {
+                per_second: 600.0,
+                cpu_us_each: about(213.0, 0.08),
+                cores: about(600.0 * 213e-6, 0.08),
+            }),
+            is_extrapolated: false,
+            kubernetes: KubernetesResources {
+                cpu_request: format!("{:.0}m", 1_030.0 * cores),
+                cpu_limit: workers.to_string(),
+                memory_request: (workers > 1).then(|| "62Mi".to_owned()),
+            },
+        }
+    }
+
+    fn latency_of(service: &str, mean_us: f64, is_extrapolated: bool) -> ProxyLatency {
+        ProxyLatency {
+            service: service.to_owned(),
+            busy_share: 0.63,
+            added: AddedTime {
+                mean_us: Some(about(mean_us, 0.02)),
+                p99_us: (!is_extrapolated).then(|| about(2.6 * mean_us, 0.05)),
+            },
+            critical_path_us: Some(about(0.5 * mean_us, 0.02)),
+            is_extrapolated,
+        }
+    }
+
+    fn sized() -> SizeResult {
+        let function = |name: &str, cores: f64| SizedFunction {
+            service: "gateway".to_owned(),
+            function: name.to_owned(),
+            side: SizeSide::Inbound,
+            requests_per_second: 12_000.0,
+            cpu_us_per_request: about(cores / 0.012, 0.1),
+            cores: about(cores, 0.1),
+            saved_cores: about(0.8 * cores, 0.2),
+        };
+        SizeResult {
+            format: SizeResult::FORMAT.to_owned(),
+            graph: "shop".to_owned(),
+            rate: 12_000.0,
+            confidence: 0.95,
+            sources: vec![SizeSource {
+                study: "in-use".to_owned(),
+                started_at: "2026-11-22T23:17:11Z".to_owned(),
+                verdict: Verdict::Caution,
+                cpu_model: "Test CPU".to_owned(),
+                proxy_version: Some("1.40.0".to_owned()),
+                busy_shares: vec![0.19, 0.45, 0.98],
+                has_rounds: true,
+            }],
+            proxies: vec![proxy("gateway", 12_000.0, 105.4, 2), proxy("cart", 6.5, 160.0, 1)],
+            functions: vec![function("jwt", 0.494), function("rbac{rules=50}", 0.0768)],
+            cores: about(1.266, 0.03),
+            curve: vec![
+                SizePoint { rate: 1_897.5, cores: about(0.31, 0.04) },
+                SizePoint { rate: 9_487.5, cores: about(1.14, 0.03) },
+                SizePoint { rate: 18_975.0, cores: about(1.95, 0.03) },
+            ],
+            bottleneck: SizeBottleneck {
+                service: "gateway".to_owned(),
+                rate: about(18_975.0, 0.03),
+                or: vec!["cart".to_owned()],
+            },
+            latency: Some(SizeLatency {
+                added: AddedTime { mean_us: Some(about(412.5, 0.02)), p99_us: None },
+                is_extrapolated: true,
+                proxies: vec![latency_of("gateway", 250.0, false), latency_of("cart", 325.0, true)],
+                withheld: [(None, 1.87), (Some("cart"), 4.2)]
+                    .map(|(service, half_width_share)| WithheldTime {
+                        service: service.map(str::to_owned),
+                        time: PredictedTime::P99Us,
+                        half_width_share,
+                    })
+                    .to_vec(),
+            }),
+            no_latency: None,
+            money: Some(SizeMoney {
+                price_per_core_hour: Some(0.03),
+                price_per_gib_hour: Some(0.004),
+                hours_per_month: 730.0,
+                proxies: vec![ProxyMoney {
+                    service: "gateway".to_owned(),
+                    cpu_per_month: Some(about(27.7, 0.03)),
+                    memory_per_month: None,
+                    per_month: None,
+                }],
+                per_month: Some(about(28.1, 0.03)),
+            }),
+            extrapolations: vec![
+                "`cart` is busy for 1 % of the time, less than the 19 % measured".to_owned(),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_graph_with_its_functions_and_limits() {
+        insta::assert_snapshot!(terminal::screen(&size(&sized()), STYLE));
+        insta::assert_snapshot!(terminal::details(&size(&sized()), STYLE));
+    }
+
+    #[test]
+    fn without_response_times_the_reason_is_said() {
+        let mut sized = sized();
+        (sized.latency, sized.no_latency) = (None, Some("`in-use` has no rounds".to_owned()));
+        let text = terminal::screen(&size(&sized), STYLE);
+        assert!(text.contains("response times are not predicted: `in-use` has no rounds"), "{text}");
+    }
+
+    #[test]
+    fn a_bar_shows_where_cores_in_proportion_would_end() {
+        let point = |rate: f64, cores: f64| SizePoint { rate, cores: about(cores, 0.0) };
+        let last = point(1_000.0, 2.0);
+        assert_eq!(bar(&point(500.0, 1.5), &last), format!("{}|{}", "█".repeat(12), "█".repeat(6)));
+        assert_eq!(bar(&point(500.0, 0.5), &last), format!("{}{}|", "█".repeat(6), " ".repeat(6)));
+        assert_eq!(bar(&last, &last), format!("{}|", "█".repeat(24)));
+    }
+
+    #[test]
+    fn a_void_source_is_said() {
+        let mut sized = sized();
+        sized.sources[0].verdict = Verdict::Void;
+        assert!(terminal::screen(&size(&sized), STYLE).contains("void: a result is void"));
+    }
+
+    #[test]
+    fn a_hundred_proxies_fit_on_a_screen() {
+        let mut sized = sized();
+        let limit = sized.extrapolations[0].clone();
+        sized.extrapolations = vec![limit; 100];
+        sized.proxies.extend((0..100).map(|number| proxy(&format!("service-{number}"), 10.0, 100.0, 1)));
+        let text = terminal::screen(&size(&sized), STYLE);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.contains("98 more"), "{text}");
+    }
+}

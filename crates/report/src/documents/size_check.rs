@@ -1,0 +1,301 @@
+//! The document of a check of predictions: how far they are from the compositions that a study measured.
+
+use hoptax_result::{
+    CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, SizeCheckResult, UncheckedComposition,
+    Verdict,
+};
+
+use crate::document::{Block, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
+use crate::numbers::grouped;
+
+/// The document of a check, the largest error first.
+pub fn size_check(result: &SizeCheckResult) -> Document {
+    let mut document = Document::new(format!("predict size --check {}", result.study), "", answer(result));
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result.verdict).to_owned() });
+    document.table = (!result.compositions.is_empty()).then(|| compositions(result));
+    let extrapolated = result.compositions.iter().filter(|one| one.is_extrapolated).count();
+    if extrapolated > 0 {
+        document.notes.push(format!(
+            "beyond measurements, and not in the average: {extrapolated} with a proxy busier or less busy than those measured"
+        ));
+    }
+    if !result.left_out.is_empty() {
+        document
+            .notes
+            .push(format!("compositions that cannot be predicted: {} (--details)", result.left_out.len()));
+    }
+    document.sections.extend((!result.response_times.is_empty()).then(|| response_times(result)));
+    document.sections.extend(Section::of_lines("Left out", left_out(&result.left_out)));
+    document
+        .sections
+        .extend(Section::of_lines("Left out of response times", left_out(&result.response_times_left_out)));
+    document.sections.extend(Section::of_lines("Method", method(result)));
+    document
+}
+
+fn usable(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Void => "the study is void: read its findings first",
+        Verdict::Caution => "read the findings of the study before you use the errors",
+        Verdict::Sound => "no check of the study warned or failed",
+    }
+}
+
+/// The errors, and the compositions whose difference is more than chance.
+fn answer(result: &SizeCheckResult) -> Vec<String> {
+    let (Some(mean), Some(worst)) = (result.mean_error_share, result.worst_error_share) else {
+        return vec!["no composition can be compared".to_owned()];
+    };
+    let is_worst = |one: &&CheckedComposition| !one.is_extrapolated && one.error_share.abs() >= worst;
+    let at = result.compositions.iter().find(is_worst);
+    let at = at.map_or_else(String::new, |one| format!(" (`{}` under {})", one.arm, one.load));
+    let compared = result.compositions.iter().filter(|one| !one.is_extrapolated).count();
+    let found = result.compositions.iter().filter(|one| one.is_interaction).count();
+    let by_chance = (1.0 - result.confidence) * result.compositions.len() as f64;
+    let interactions = if found == 0 {
+        "every interval of a difference contains 0: no function costs more or less beside others".to_owned()
+    } else {
+        format!(
+            "{found} of {} differ by more than their interval; by chance, {} would",
+            result.compositions.len(),
+            grouped(by_chance, 1)
+        )
+    };
+    vec![
+        format!(
+            "predictions of {compared} compositions miss their CPU time by {:.1} % on average and {:.1} % at worst{at}",
+            100.0 * mean,
+            100.0 * worst
+        ),
+        interactions,
+    ]
+}
+
+fn percent(share: f64) -> Quantity {
+    Quantity::point(100.0 * share, "%", Form::Difference)
+}
+
+/// Marks of a comparison.
+fn marks(is_interaction: bool, is_extrapolated: bool) -> Cell {
+    let marks = [(is_interaction, "more than chance"), (is_extrapolated, "beyond measurements")];
+    let marks: Vec<&str> = marks.into_iter().filter_map(|(is, mark)| is.then_some(mark)).collect();
+    Cell::words(marks.join(", "))
+}
+
+fn compositions(result: &SizeCheckResult) -> Table {
+    let mut all: Vec<&CheckedComposition> = result.compositions.iter().collect();
+    all.sort_by(|one, other| other.error_share.abs().total_cmp(&one.error_share.abs()));
+    let row = |one: &&CheckedComposition| {
+        Row::new(
+            &one.arm,
+            vec![
+                Cell::Quantity(percent(one.error_share)),
+                Cell::level(Some(&one.measured_us), "us"),
+                Cell::Quantity(Quantity::level(&one.predicted_us, "us").predicted()),
+                Cell::Quantity(Quantity::difference(&one.difference_us, "us")),
+                marks(one.is_interaction, one.is_extrapolated),
+                Cell::words(&one.load),
+                Cell::words(one.hops.to_string()),
+                Cell::words(one.functions.to_string()),
+            ],
+        )
+    };
+    let table = Table {
+        title: "CPU us per request of each composition, the largest error first".to_owned(),
+        names: "composition".to_owned(),
+        columns: vec![
+            Column::new("error %", 0),
+            Column::new("measured", 0),
+            Column::new("predicted", 0),
+            Column::new("difference", 2),
+            Column::text("note", 1),
+            Column::text("load", 3),
+            Column::new("proxies", 4),
+            Column::new("functions", 5),
+        ],
+        rows: all.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// All compositions of one reason in a sentence.
+fn left_out(all: &[UncheckedComposition]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in all {
+        let load = one.load.as_ref().map_or_else(String::new, |load| format!(" under {load}"));
+        let name = format!("`{}`{load}", one.arm);
+        match reasons.iter_mut().find(|(reason, _)| *reason == one.reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((&one.reason, vec![name])),
+        }
+    }
+    reasons.into_iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))).collect()
+}
+
+/// Each composition's response time as predicted and as measured.
+fn response_times(result: &SizeCheckResult) -> Section {
+    let row = |one: &CheckedResponse| {
+        let cells = |time: Option<&CheckedTime>| {
+            vec![
+                Cell::level(time.map(|time| &time.measured_us), "us"),
+                time.map(|time| Quantity::level(&time.predicted_us, "us").predicted()).into(),
+                time.map(|time| percent(time.error_share)).into(),
+            ]
+        };
+        let is_interaction = one.mean.is_interaction || one.p99.is_some_and(|p99| p99.is_interaction);
+        let mut all = cells(Some(&one.mean));
+        all.extend(cells(one.p99.as_ref()));
+        all.extend([marks(is_interaction, one.is_extrapolated), Cell::words(&one.load)]);
+        Row::new(&one.arm, all)
+    };
+    let table = Table {
+        title: "response times of compositions, us".to_owned(),
+        names: "composition".to_owned(),
+        columns: vec![
+            Column::new("mean", 0),
+            Column::new("predicted", 0),
+            Column::new("error %", 0),
+            Column::new("p99", 1),
+            Column::new("predicted", 1),
+            Column::new("error %", 1),
+            Column::text("note", 2),
+            Column::text("load", 3),
+        ],
+        rows: result.response_times.iter().map(row).collect(),
+    };
+    let errors = [("mean", result.mean_response_errors), ("p99", result.p99_response_errors)];
+    let lines: Vec<String> =
+        errors.into_iter().filter_map(|(time, errors)| Some(error_line(time, errors?))).collect();
+    let mut blocks = vec![Block::Table(table.without_empty_columns())];
+    blocks.extend((!lines.is_empty()).then_some(Block::Lines(lines)));
+    Section::new("Response times", blocks)
+}
+
+fn error_line(time: &str, errors: ErrorSummary) -> String {
+    format!(
+        "error of the {time}: {:.1} % on average of {}, {:.1} % at worst, without those beyond measurements",
+        100.0 * errors.mean_share,
+        errors.count,
+        100.0 * errors.worst_share
+    )
+}
+
+fn method(result: &SizeCheckResult) -> Vec<String> {
+    let mut lines = vec![
+        "predicted: the plain proxy for each proxy, and the cost of each function alone, of the same study at the rate of the composition"
+            .to_owned(),
+        "difference: measured minus predicted, within rounds; error: predicted minus measured, of the measured".to_owned(),
+        "response times include the origin, and are predicted at the busy share of the processors that the proxies share".to_owned(),
+        format!("intervals are those of {:.0} %", 100.0 * result.confidence),
+    ];
+    if !result.chains.is_empty() {
+        lines.push(format!(
+            "the cost of proxies to each other on the same processors is that of `{}`, which {} not predicted",
+            result.chains.join("`, `"),
+            if result.chains.len() == 1 { "is" } else { "are" }
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::Interval;
+
+    use super::*;
+    use crate::Style;
+    use crate::fixture::{about, checked_time};
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    fn response(arm: &str, p99: Option<CheckedTime>) -> CheckedResponse {
+        CheckedResponse {
+            arm: arm.to_owned(),
+            load: "in-use-30".to_owned(),
+            hops: 2,
+            functions: 0,
+            mean: checked_time(410.0, 402.0),
+            p99,
+            is_extrapolated: arm == "idle-hops",
+        }
+    }
+
+    fn checked(arm: &str, measured: f64, difference: f64) -> CheckedComposition {
+        let difference_us = Interval { estimate: difference, low: difference - 2.0, high: difference + 2.0 };
+        CheckedComposition {
+            arm: arm.to_owned(),
+            load: "saturation".to_owned(),
+            hops: 1,
+            functions: 2,
+            measured_us: about(measured, 0.02),
+            predicted_us: about(measured - difference, 0.03),
+            difference_us,
+            error_share: -difference / measured,
+            is_interaction: !difference_us.contains(0.0),
+            is_extrapolated: arm == "idle-hops",
+        }
+    }
+
+    fn result() -> SizeCheckResult {
+        SizeCheckResult {
+            format: SizeCheckResult::FORMAT.to_owned(),
+            study: "prediction".to_owned(),
+            verdict: Verdict::Sound,
+            confidence: 0.95,
+            chains: vec!["two-proxies".to_owned()],
+            compositions: vec![
+                checked("jwt-and-lua", 110.0, 1.1),
+                checked("two-hops", 150.0, -7.5),
+                checked("idle-hops", 290.0, 120.0),
+            ],
+            left_out: vec![UncheckedComposition {
+                arm: "mesh".to_owned(),
+                load: None,
+                reason: "no arm has only `lua`".to_owned(),
+            }],
+            mean_error_share: Some(0.03),
+            worst_error_share: Some(0.05),
+            response_times: vec![
+                response("two-hops", Some(checked_time(1_100.0, 900.0))),
+                response("idle-hops", None),
+            ],
+            response_times_left_out: vec![UncheckedComposition {
+                arm: "mesh".to_owned(),
+                load: None,
+                reason: "`prediction` has no arm without a proxy beside `baseline`".to_owned(),
+            }],
+            mean_response_errors: Some(ErrorSummary { count: 1, mean_share: 0.0195, worst_share: 0.0195 }),
+            p99_response_errors: Some(ErrorSummary { count: 1, mean_share: 0.182, worst_share: 0.182 }),
+        }
+    }
+
+    #[test]
+    fn a_check_states_errors_and_what_it_left_out() {
+        insta::assert_snapshot!(terminal::screen(&size_check(&result()), STYLE));
+        insta::assert_snapshot!(terminal::details(&size_check(&result()), STYLE));
+    }
+
+    #[test]
+    fn a_check_without_compositions_says_so() {
+        let none = SizeCheckResult {
+            compositions: Vec::new(),
+            mean_error_share: None,
+            worst_error_share: None,
+            ..result()
+        };
+        let text = terminal::screen(&size_check(&none), STYLE);
+        assert!(text.contains("No composition can be compared"), "{text}");
+    }
+
+    #[test]
+    fn a_hundred_compositions_fit_on_a_screen() {
+        let mut result = result();
+        result
+            .compositions
+            .extend((0..100).map(|number| checked(&format!("composition-{number}"), 100.0, 1.0)));
+        let text = terminal::screen(&size_check(&result), STYLE);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -1,0 +1,386 @@
+//! The document of a study, and of several sittings of one.
+
+use hoptax_result::{ArmKind, ArmResult, Interval, RoundMeasure, SittingsResult, StudyResult, Verdict};
+
+use crate::document::{
+    Block, Cell, Column, Document, FindingText, Intervals, Judgement, Row as DocumentRow, Section, Table,
+};
+use crate::forest::Item;
+use crate::in_use::multiples;
+use crate::layers::stacked_bars;
+use crate::numbers::{counted, grouped, level, percent_difference};
+use crate::rows::{Row, baselines, in_percent, rows};
+use crate::side::{SideTable, levels_by_load, side_tables, work};
+use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, words};
+
+/// The document of a study.
+pub fn study(result: &StudyResult) -> Document {
+    let rows = rows(result);
+    let mut document =
+        Document::new(format!("study {}", result.name), &result.summary, answer(result, &rows));
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: words::usable(result) });
+    let mut sides = by_load::cpu(result);
+    sides.extend(side_tables(result));
+    // In a timeline, no arm is compared with another: its first table is about the phases of each.
+    document.table = match result.plan.timeline {
+        Some(_) if !sides.is_empty() => Some(sides.remove(0).into()),
+        _ => table(result, &rows),
+    };
+    document.notes = notes(result, &rows);
+    document.next = Some(findings::next(result));
+    document.findings = FindingText::all(&result.findings);
+    document.plots = plots(result, &rows);
+    document.sections = sections(result, sides);
+    document
+}
+
+/// The document of several sittings: all together as `one` study, and CPU time by sitting.
+pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
+    let mut document = study(one);
+    let mut blocks = vec![Block::Lines(by_sitting::sittings(result)), Block::Note(by_sitting::holds(result))];
+    for table in by_sitting::tables(result, &by_sitting::CPU) {
+        blocks.push(Block::Note(words::capitalised(&table.title)));
+        blocks.push(Block::Table(table.into()));
+    }
+    document.sections.insert(0, Section::new(by_sitting::HEADING, blocks));
+    document
+}
+
+/// What plain proxying costs, and which arm adds most to it; of a study that is void or was cut short, first why.
+fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
+    let mut answer: Vec<String> = findings::cut(result).into_iter().collect();
+    let failed = findings::failed(result);
+    answer.extend(failed.iter().take(1).map(|group| {
+        let more = if failed.len() > 1 {
+            format!(" ({} more checks failed)", failed.len() - 1)
+        } else {
+            String::new()
+        };
+        format!("The study is void: {}{more}. {}", group.message(), words::capitalised(&group.finding.advice))
+    }));
+    if result.verdict != Verdict::Void {
+        answer.extend(costs(result, rows));
+    }
+    if answer.is_empty() {
+        answer.push(result.summary.clone());
+    }
+    answer
+}
+
+fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
+    let functions = || rows.iter().filter(|row| row.arm.kind != ArmKind::Same);
+    let share = |row: &Row<'_>| row.arm.cost.cpu_share.filter(|share| share.low > 0.0);
+    let us = |row: &Row<'_>| row.arm.cost.cpu_us_per_request.filter(|us| us.low > 0.0);
+    let dearest = functions().find(|row| share(row).or(us(row)).is_some());
+    let plain = baselines(result).first().and_then(|arm| plain(result, arm));
+    let most = dearest.map(|row| {
+        let cost = match (share(row), us(row)) {
+            (Some(share), Some(us)) => {
+                format!("{}, {} us", percent_difference(&share), crate::numbers::difference(&us))
+            }
+            (Some(share), None) => percent_difference(&share),
+            (None, us) => us.map_or_else(String::new, |us| format!("{} us", crate::numbers::difference(&us))),
+        };
+        format!("`{}` adds most: {cost}", row.name)
+    });
+    let measured = functions().filter(|row| row.cpu.is_stated()).count();
+    let clear = functions().filter(|row| share(row).or(us(row)).is_some()).count();
+    let clear = (measured > 1)
+        .then(|| format!("the costs of {clear} of {} are above zero", counted(measured as u64, "arm")));
+    [plain, [most, clear].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {
+    let cpu = arm.cpu_us_per_request.as_ref().map(|cpu| format!("{} us of CPU time per request", level(cpu)));
+    let load = result.plan.response_load();
+    let rate = load
+        .and_then(|load| load.rate)
+        .map_or_else(String::new, |rate| format!(" at {} requests/s", grouped(rate, 0)));
+    let p50 = arm.response_us.p50.as_ref().map(|p50| format!("a p50 of {} us{rate}", level(p50)));
+    let parts: Vec<String> = [cpu, p50].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("`{}` takes {}", arm.id, parts.join(" and ")))
+}
+
+/// The columns of slices: heading, the order in which narrow outputs drop them, and the cell.
+type Cells = fn(&Row<'_>) -> Cell;
+const COLUMNS: [(&str, u8, Cells); 6] = [
+    ("CPU %", 0, |row| row.cpu_share.clone()),
+    ("CPU us", 1, |row| row.cpu.clone()),
+    ("p50 us", 2, |row| row.p50.clone()),
+    ("p90 us", 6, |row| row.p90.clone()),
+    ("p99 us", 4, |row| row.p99.clone()),
+    ("max rate/s", 3, |row| row.max_rate.clone()),
+];
+
+fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
+    let mut columns: Vec<Column> =
+        COLUMNS.iter().map(|(heading, priority, _)| Column::new(*heading, *priority)).collect();
+    columns.extend(
+        RoundMeasure::compared()
+            .zip(5..)
+            .map(|(measure, priority)| Column::new(measure.definition().short_heading, priority)),
+    );
+    let row = |row: &Row<'_>| {
+        let of_slices = COLUMNS.iter().map(|(_, _, cell)| cell(row));
+        let of_rounds = row.of_rounds.iter().map(|(_, cell)| cell.clone());
+        DocumentRow {
+            name: row.name.clone(),
+            summary: summary(result, row),
+            cells: of_slices.chain(of_rounds).collect(),
+        }
+    };
+    let load = result.plan.response_load().and_then(|load| load.rate);
+    let at =
+        load.map_or_else(String::new, |rate| format!("; response times at {} requests/s", grouped(rate, 0)));
+    let table = Table {
+        title: format!("cost of each arm per request, its difference from the arm it is compared with{at}"),
+        names: "arm".to_owned(),
+        columns,
+        rows: rows.iter().map(row).collect(),
+    };
+    let table = table.without_empty_columns();
+    (!table.columns.is_empty()).then_some(table)
+}
+
+/// The arm in words, and the arm that it is compared with if that is not the main baseline.
+fn summary(result: &StudyResult, row: &Row<'_>) -> String {
+    let other = row.arm.compared_with.as_ref().filter(|other| **other != result.plan.baseline);
+    let parts = [Some(row.arm.summary.clone()), other.map(|other| format!("compared with {other}"))];
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    parts.join("; ")
+}
+
+/// The columns that the table lacks because no arm has a number in them, and loosened thresholds.
+fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
+    let mut notes = words::loosened(&result.loosened);
+    let lacking = COLUMNS.iter().filter(|(_, _, cell)| {
+        rows.iter().any(|row| cell(row).is_faint()) && rows.iter().all(|row| !cell(row).is_stated())
+    });
+    let lacking: Vec<&str> = lacking.map(|(heading, _, _)| *heading).collect();
+    if !lacking.is_empty() {
+        notes.push(format!("withheld for all arms: {}", lacking.join(", ")));
+    }
+    notes
+}
+
+fn plots(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Section> {
+    let has_share = rows.iter().any(|row| row.arm.cost.cpu_share.is_some());
+    let cpu = if has_share {
+        let axis = "CPU time that the arm adds to a request, % of that of the arm compared with";
+        plot(rows, "CPU cost of each arm", axis, |row| {
+            (row.cpu_share.text(), row.arm.cost.cpu_share.as_ref().map(in_percent))
+        })
+    } else {
+        plot(rows, "CPU cost of each arm", "CPU time that the arm adds to a request, us", |row| {
+            (row.cpu.text(), row.arm.cost.cpu_us_per_request)
+        })
+    };
+    let title = "Response time cost of each arm at the median";
+    let p50 = plot(rows, title, "response time that the arm adds, us", |row| {
+        (row.p50.text(), row.arm.cost.response_us.p50)
+    });
+    let load = result.plan.response_load();
+    let under =
+        load.map(|load| Block::Note(format!("Under {} ({}).", load.name, words::loop_of(result, load))));
+    let cpu = cpu.map(|plot| Section::new("CPU cost per request", vec![Block::Intervals(plot)]));
+    let p50 = p50.map(|plot| {
+        Section::new("Response time cost, p50", under.into_iter().chain([Block::Intervals(plot)]).collect())
+    });
+    [cpu, p50].into_iter().flatten().collect()
+}
+
+/// A plot of one cost, with the interval of the A/A arm as its band; none without costs.
+fn plot(
+    rows: &[Row<'_>],
+    title: &str,
+    axis: &str,
+    cost: impl Fn(&Row<'_>) -> (String, Option<Interval>),
+) -> Option<Intervals> {
+    let item = |row: &Row<'_>| {
+        let (value, interval) = cost(row);
+        Some(Item { family: family(row), label: row.name.clone(), value, interval: interval? })
+    };
+    // The arm without a proxy lies so far on the other side of zero that it would leave only half of the axis for the
+    // functions.
+    let proxied = rows.iter().filter(|row| row.arm.kind != ArmKind::Direct);
+    let items: Vec<Item> = proxied.filter_map(item).collect();
+    let same = rows.iter().find(|row| row.arm.kind == ArmKind::Same);
+    (!items.is_empty()).then(|| Intervals {
+        title: title.to_owned(),
+        axis: axis.to_owned(),
+        items,
+        band: same.and_then(|row| cost(row).1),
+        has_bars: false,
+    })
+}
+
+/// The family that an arm is drawn with: the first part of its function's id.
+fn family(row: &Row<'_>) -> String {
+    let id = row.arm.function.as_ref().unwrap_or(&row.arm.id);
+    id.split(['/', '{']).next().unwrap_or_default().to_owned()
+}
+
+fn sections(result: &StudyResult, sides: Vec<SideTable>) -> Vec<Section> {
+    let mut sections = Vec::new();
+    if let Some(table) = levels::levels(result) {
+        let mut section = Section::of_table(table.into());
+        section
+            .blocks
+            .extend(Some(levels::notes(result)).filter(|notes| !notes.is_empty()).map(Block::Lines));
+        sections.push(section);
+    }
+    sections.extend(pictures(result));
+    sections.extend(sides.into_iter().map(|table| Section::of_table(table.into())));
+    let details = levels_by_load(result).into_iter().chain(work(result));
+    sections.extend(details.map(|table| Section::folded(table.into())));
+    sections.extend(Section::of_lines("Known answers", known::sentences(result)));
+    let mut lines = vec![words::method(result)];
+    if result.plan.timeline.is_none() {
+        lines.extend(words::intervals(result));
+    }
+    lines.extend(words::same(result));
+    lines.extend(words::slices(result));
+    lines.push(words::machine(result));
+    sections.extend(Section::of_sentences("Method", lines));
+    sections
+}
+
+fn pictures(result: &StudyResult) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let several = multiples(result);
+    if let Some(first) = several.first() {
+        let busy = first.charts.first().is_some_and(|chart| chart.unit == "busy");
+        let busy = if busy {
+            " Horizontal: how busy the proxy was, as measured, which is more than the share of its capacity at low rates."
+        } else {
+            ""
+        };
+        let note = format!(
+            "Each function under each open loop, with its interval: the CPU time that it adds, as a share of that of the arm \
+             compared with under the same load, and its CPU and response times; grey: that arm.{busy}"
+        );
+        sections.push(Section::new("Costs by load", vec![Block::Note(note), Block::Multiples(several)]));
+    }
+    let courses = timeline::pictures(result);
+    if let Some(first) = courses.first() {
+        let shares = if first.charts.len() > 2 {
+            " Below: the share of each proxy or worker, the first in blue, named when pointed at."
+        } else {
+            ""
+        };
+        let note = format!(
+            "Left: requests per second that were answered in time (blue), late (grey), and that failed (red). Right: median (grey) \
+             and 99th percentile (blue) of response time.{shares} Dashed: events, named when pointed at. All arms have the same axes."
+        );
+        let title = "Callers over time";
+        sections.push(Section::new(title, vec![Block::Note(note), Block::Courses(courses)]));
+    }
+    if let Some(bars) = stacked_bars(result) {
+        let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, named when pointed \
+                    at; they add up to it. The numbers are below.";
+        let blocks = vec![Block::Note(note.to_owned()), Block::Bars(bars)];
+        sections.push(Section::new("CPU time by layer", blocks));
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{CostMeasure, Loosened};
+
+    use super::*;
+    use crate::render::{csv, html, markdown, terminal};
+    use crate::{Style, fixture};
+
+    const STYLE: Style = Style { width: 400, colour: false };
+
+    fn outputs(result: &StudyResult) -> [String; 4] {
+        let document = study(result);
+        [
+            terminal::details(&document, STYLE),
+            markdown::text(&document),
+            html::page(&document).unwrap(),
+            csv::text(&document),
+        ]
+    }
+
+    #[test]
+    fn every_measure_of_rounds_is_in_all_outputs() {
+        let mut result = fixture::study();
+        let number = Some(Interval { estimate: 8_192.0, low: 4_096.0, high: 12_288.0 });
+        for arm in result.arms.iter_mut().filter(|arm| !arm.hops.is_empty()) {
+            let all = RoundMeasure::ALL.into_iter().map(|measure| (measure, number));
+            arm.hops[0].of_rounds = all.clone().collect();
+            arm.cost.of_rounds = all.collect();
+        }
+        let outputs = outputs(&result);
+        for measure in RoundMeasure::ALL {
+            let measure = measure.definition();
+            let heading = measure.own_table.unwrap_or(measure.short_heading);
+            for output in &outputs {
+                let output = output.replace("&#x2f;", "/");
+                let is_in = output.contains(heading) || output.contains(&words::capitalised(heading));
+                assert!(is_in, "{heading}: {output}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_output_of_a_study_lists_loosened_thresholds() {
+        let usual = fixture::study();
+        let mut loose = usual.clone();
+        loose.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
+        let text = "ith a loosened threshold: steal 0.02 instead of 0.005";
+        let read = |result: &StudyResult| outputs(result).into_iter().take(3).collect::<Vec<String>>();
+        assert!(read(&usual).iter().all(|output| !output.contains("loosened")));
+        for output in read(&loose) {
+            assert_eq!(output.matches(text).count(), 1, "{output}");
+        }
+    }
+
+    #[test]
+    fn a_column_that_is_withheld_for_all_arms_is_named_once() {
+        let mut result = fixture::study();
+        result.findings[0].withholds = true;
+        result.findings[0].measures = vec![hoptax_result::Measure::ResponseP99];
+        for arm in &mut result.arms {
+            arm.cost.response_us.p99 = None;
+        }
+        let document = study(&result);
+        assert!(document.table.unwrap().columns.iter().all(|column| column.heading != "p99 us"));
+        assert_eq!(document.notes, ["withheld for all arms: p99 us"]);
+        assert!(study(&fixture::void()).table.is_none());
+    }
+
+    #[test]
+    fn a_cost_that_some_arms_lack_keeps_its_column() {
+        let mut result = fixture::study();
+        let count = result.arms.len();
+        for arm in result.arms.iter_mut().take(count - 1) {
+            arm.cost.response_us.p90 = None;
+        }
+        let table = study(&result).table.unwrap();
+        assert!(table.columns.iter().any(|column| column.heading == "p90 us"));
+    }
+
+    #[test]
+    fn the_answer_of_a_void_study_is_why() {
+        let answer = study(&fixture::void()).answer;
+        assert!(answer[0].starts_with("The study is void: "), "{answer:?}");
+        let cut = study(&fixture::cut()).answer;
+        assert!(cut[0].starts_with("The study ended after 4 of 10 rounds"), "{cut:?}");
+    }
+
+    #[test]
+    fn costs_by_measure_use_the_units_of_tables() {
+        let result = fixture::study();
+        let rows = rows(&result);
+        let lua = rows.iter().find(|row| row.arm.id == "lua").unwrap();
+        let share = CostMeasure::CpuShare.of(&lua.arm.cost).unwrap();
+        let Cell::Quantity(quantity) = &lua.cpu_share else { panic!("a quantity") };
+        assert!((quantity.estimate.unwrap() - 100.0 * share.estimate).abs() < 1e-9);
+    }
+}
