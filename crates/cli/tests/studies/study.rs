@@ -332,7 +332,7 @@ fn without_an_envoy_the_error_lists_the_ways_to_get_one() {
     fs::create_dir(&empty).unwrap();
     let ran = ran(study.command().env("PATH", &empty).env("XDG_CACHE_HOME", &empty));
     assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr.contains("hoptax envoy install 1.40.0"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hoptax lab envoy install 1.40.0"), "{}", ran.stderr);
     assert!(ran.stderr.contains("--envoy PATH"), "{}", ran.stderr);
 }
 
