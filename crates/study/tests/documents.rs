@@ -225,6 +225,16 @@ fn every_link_between_files_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
+fn every_document_is_in_the_index() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    let linked = links(&index);
+    let documents = pages().into_iter().filter_map(|(name, _)| name.strip_prefix("docs/").map(str::to_owned));
+    let absent: Vec<String> =
+        documents.filter(|name| name != "README.md" && !linked.contains(&name.as_str())).collect();
+    assert!(absent.is_empty(), "not in docs/README.md: {}", absent.join(", "));
+}
+
+#[test]
 fn links_that_lead_nowhere_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
