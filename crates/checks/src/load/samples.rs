@@ -68,11 +68,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
     source: "own: n (1 - p) of at least 100; below it, the 95 % interval is given",
     judge: |result, limits| {
         let count = result.latency.response.count;
-        let usual = QUANTILES.iter().map(|quantile| (quantile.p, quantile.name.to_owned()));
-        let mut lost: Vec<(f64, String)> =
-            usual.chain(requested(result)).filter(|(p, _)| is_too_few(count, *p, limits)).collect();
-        lost.sort_by(|a, b| rarer(a.0).total_cmp(&rarer(b.0)).reverse());
-        lost.dedup_by(|a, b| a.1 == b.1);
+        let lost = too_few(result, limits);
         let Some((nearest, _)) = lost.first() else { return Vec::new() };
         let names: Vec<&str> = lost.iter().map(|(_, name)| name.as_str()).collect();
         // Requests without a response count with the time that they waited at least.
@@ -141,6 +137,9 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
             .chain(requested)
             .filter(|(half, _)| *half > limits.of(&thresholds::INTERVAL_SHARE))
             .collect();
+        // Too few responses have that reason.
+        let few = too_few(result, limits);
+        vague.retain(|(_, name)| !few.iter().any(|(_, few)| few == name));
         let mut seen = std::collections::BTreeSet::new();
         vague.retain(|(_, name)| seen.insert(name.clone()));
         // A far tail often has a wide interval; a median with one deserves a warning.
@@ -260,6 +259,17 @@ fn share_of(value: Option<&f64>, interval: Option<Range>, bounds: Option<TimeBou
 /// The requested percentiles, as shares from 0 to 1, with their names.
 fn requested(result: &LoadResult) -> impl Iterator<Item = (f64, String)> {
     result.percentiles.iter().map(|one| (one.percentile / 100.0, name_of(one)))
+}
+
+/// The quantiles that too few responses support, the least rare first, with their names.
+fn too_few(result: &LoadResult, limits: &Limits) -> Vec<(f64, String)> {
+    let count = result.latency.response.count;
+    let usual = QUANTILES.iter().map(|quantile| (quantile.p, quantile.name.to_owned()));
+    let mut few: Vec<(f64, String)> =
+        usual.chain(requested(result)).filter(|(p, _)| is_too_few(count, *p, limits)).collect();
+    few.sort_by(|a, b| rarer(a.0).total_cmp(&rarer(b.0)).reverse());
+    few.dedup_by(|a, b| a.1 == b.1);
+    few
 }
 
 /// The share of the requests on the thinner side of a quantile.

@@ -14,6 +14,7 @@ mod support;
 
 mod answers;
 mod bodies;
+mod bounds;
 mod collector;
 mod crosscheck;
 mod dns;
