@@ -1,22 +1,15 @@
 //! Results for a terminal.
 
-mod account;
 mod find;
 mod find_arms;
-mod graph_run;
-mod load;
 pub(crate) mod rows;
-mod scale;
-mod size;
 mod tune;
 
+use crate::account;
 use crate::findings::FindingGroup;
 
 pub use find::{find, find_trial, rate, sweep_trial};
 pub use find_arms::find_arms;
-pub use graph_run::graph_run;
-pub use load::load;
-pub use size::{size, size_check};
 pub use tune::tune;
 
 /// The style of the output.

@@ -1,7 +1,7 @@
 //! `hoptax predict size`: predicts what the proxies of a service graph use, and checks such predictions.
 
 use hoptax_predict::size::{Prices, graph};
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
 use hoptax_session::{library::catalogue as load, results::read_run};
 
@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let json = arguments.json.as_deref();
     if let Some(path) = &arguments.check {
         let result = hoptax_predict::size::check(&read_run(path)?).map_err(Failure::bad_input)?;
-        print::table_or_json(json, &result, || terminal::size_check(&result, print::style()))?;
+        print::document_or_json(json, &result, || documents::size_check(&result))?;
         return Ok(code_of_check(&result));
     }
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let prices =
         Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
     result.money = hoptax_predict::size::money(&result, prices);
-    print::table_or_json(json, &result, || terminal::size(&result, print::style()))?;
+    print::document_or_json(json, &result, || documents::size(&result))?;
     Ok(code(&result))
 }
 

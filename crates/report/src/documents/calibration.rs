@@ -28,18 +28,18 @@ pub fn calibration(result: &CalibrationResult) -> Document {
 fn answer(result: &CalibrationResult) -> Vec<String> {
     let floor = &result.floor;
     let added = format!(
-        "this machine adds {} us at the median and {} us at p99 to every response time at 1,000 requests/s (at least {} us)",
+        "This machine adds {} us at the median and {} us at p99 to every response time at 1,000 requests/s (at least {} us)",
         us(floor.p50_us),
         us(floor.p99_us),
         us(floor.min_us)
     );
     let ceiling = match result.ceiling {
         Some(ceiling) => format!(
-            "it sends up to {} requests/s with a send lag p99 of at most 50 us ({} us)",
+            "It sends up to {} requests/s with a send lag p99 of at most 50 us ({} us)",
             grouped(ceiling.rate, 0),
             us(ceiling.send_lag_p99_us)
         ),
-        None => "its send lag p99 exceeds 50 us at every rate tried".to_owned(),
+        None => "Its send lag p99 exceeds 50 us at every rate tried".to_owned(),
     };
     vec![added, ceiling]
 }
@@ -71,9 +71,9 @@ fn errors(result: &CalibrationResult) -> Table {
         names: "experiment".to_owned(),
         columns: vec![
             Column::new("error min", 3),
-            Column::new("p50", 0),
-            Column::new("p99", 0),
-            Column::new("max", 4),
+            Column::new("error p50", 0),
+            Column::new("error p99", 0),
+            Column::new("error max", 4),
             Column::new("true p99", 1),
             Column::new("reported p99", 1),
             Column::new("requests", 5),

@@ -44,12 +44,8 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document.notes = failures(result);
     for scenario in &result.scenarios {
         let title = format!("{}: {}", scenario.name, scenario.summary);
-        let blocks = vec![
-            Block::Table(latencies(scenario)),
-            Block::Note(String::new()),
-            Block::Table(traffic(scenario)),
-        ];
-        document.sections.push(Section::new(title, blocks));
+        document.sections.push(Section::new(title, vec![Block::Table(latencies(scenario))]));
+        document.sections.push(Section::of_table(traffic(scenario)));
     }
     let left_out = result.left_out.iter().map(|one| format!("{}: {}", one.tool, one.reason)).collect();
     document.sections.extend(Section::of_lines("Tools that did not run", left_out));
@@ -69,16 +65,21 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
         })
     };
     let range = |(low, high): (f64, f64)| {
-        let (low, high) = (format!("{low:.2}"), format!("{high:.2}"));
+        let (low, high) = (multiple(low), multiple(high));
         if low == high { format!("{low} times") } else { format!("{low} to {high} times") }
     };
     let count = counted(result.scenarios.len() as u64, "scenario");
     let own = of(true).map_or_else(
-        || format!("in {count}, {OWN} reports no p99: its checks withheld it, or it did not run"),
-        |ends| format!("in {count}, {OWN} reports {} the true p99", range(ends)),
+        || format!("In {count}, {OWN} reports no p99: its checks withheld it, or it did not run"),
+        |ends| format!("In {count}, {OWN} reports {} the true p99", range(ends)),
     );
-    let others = of(false).map(|ends| format!("other load generators report {}", range(ends)));
+    let others = of(false).map(|ends| format!("Other load generators report {} it", range(ends)));
     std::iter::once(own).chain(others).collect()
+}
+
+/// A multiple of the truth.
+fn multiple(ratio: f64) -> String {
+    if ratio < 0.1 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
 }
 
 /// Each tool, with each quantile in each scenario as a multiple of the truth.
@@ -102,7 +103,7 @@ fn ratios(result: &CrosscheckResult) -> Table {
             || result.scenarios.iter().map(|scenario| scenario.tools.iter().find(|tool| tool.tool == **name));
         let ratio = |quantile: &Quantile, tool: Option<&ToolRuns>| {
             let ratio = tool.and_then(|tool| quantile.ratio(tool));
-            Cell::from(ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")))
+            Cell::from(ratio.map_or_else(|| "-".to_owned(), multiple))
         };
         let mut cells: Vec<Cell> =
             QUANTILES.iter().flat_map(|quantile| of_each().map(move |tool| ratio(quantile, tool))).collect();
@@ -174,6 +175,9 @@ fn latencies(scenario: &Scenario) -> Table {
     table.without_empty_columns()
 }
 
+/// The unit of counts.
+const COUNT: &str = "connections";
+
 /// The traffic that the server received from the tools: heading, unit and number of each column.
 const TRAFFIC: [(&str, &str, Get); 8] = [
     ("rate reported", "requests/s", |run| run.reported.rate),
@@ -182,13 +186,17 @@ const TRAFFIC: [(&str, &str, Get); 8] = [
     ("gap p99 us", "us", |run| Some(run.gaps.p99_us)),
     ("in bursts %", "%", |run| Some(run.gaps.burst_share * 100.0)),
     ("variation", "", |run| Some(run.gaps.variation)),
-    ("connections", "connections", |run| Some(run.connections as f64)),
+    ("connections", COUNT, |run| Some(run.connections as f64)),
     ("CPU us", "us", |run| Some(run.cpu_us_per_request)),
 ];
 
 fn traffic(scenario: &Scenario) -> Table {
     let row = |tool: &ToolRuns| {
-        Row::new(named(tool), TRAFFIC.map(|(_, unit, get)| Cell::point(middle(&tool.runs, get), unit)).into())
+        let cell = |(_, unit, get): (&str, &'static str, Get)| match middle(&tool.runs, get) {
+            Some(count) if unit == COUNT => Cell::words(grouped(count, 0)),
+            value => Cell::point(value, unit),
+        };
+        Row::new(named(tool), TRAFFIC.map(cell).into())
     };
     let table = Table {
         title: format!("traffic that the server received in {}", scenario.name),

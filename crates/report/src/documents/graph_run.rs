@@ -19,12 +19,7 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
     document.findings = FindingText::all(&result.findings);
     document.sections.push(Section::of_table(responses(result)));
     if let Some(check) = &result.check {
-        if check.proxies.iter().any(|proxy| proxy.is_extrapolated) {
-            document.notes.push(
-                "~ beyond what the prediction was learned from (--details); not in the average error"
-                    .to_owned(),
-            );
-        }
+        document.notes.extend(legend(check));
         document.sections.extend(Section::of_lines("Prediction", errors(check)));
         document.sections.extend(Section::of_lines("Beyond measurements", check.extrapolations.clone()));
     }
@@ -43,7 +38,7 @@ fn usable(result: &GraphRunResult) -> &'static str {
 /// What all proxies use and add, and the error of the prediction.
 fn answer(result: &GraphRunResult) -> Vec<String> {
     let mut answer = Vec::new();
-    let at = format!("at {} requests/s", grouped(result.rate, 0));
+    let rate = format!("{} requests/s", grouped(result.rate, 0));
     let us = |interval: &Interval| Quantity::level(interval, "us").with_unit();
     let cpu = result
         .all_cpu_us
@@ -53,14 +48,14 @@ fn answer(result: &GraphRunResult) -> Vec<String> {
     let added = mean.as_ref().map(|mean| format!("add {} to the mean response time", us(mean)));
     let parts: Vec<String> = [cpu, added].into_iter().flatten().collect();
     if !parts.is_empty() {
-        answer.push(format!("{at}, the proxies of {} {}", result.graph, parts.join(" and ")));
+        answer.push(format!("At {rate}, the proxies of {} {}", result.graph, parts.join(" and ")));
     }
     let failed = result.findings.iter().find(|finding| finding.severity == hoptax_result::Severity::Fail);
     if result.verdict == Verdict::Void {
         let why = failed.map_or_else(String::new, |finding| {
             format!(": {}. {}", finding.message, capitalised(&finding.advice))
         });
-        answer.push(format!("the run of {} {at} is void{why}", result.graph));
+        answer.push(format!("The run of {} at {rate} is void{why}", result.graph));
     }
     answer.extend(result.check.as_ref().map(|check| cpu_error(check)));
     answer
@@ -70,14 +65,14 @@ fn answer(result: &GraphRunResult) -> Vec<String> {
 fn cpu_error(check: &GraphRunCheck) -> String {
     let targets = check.targets;
     match check.cpu_errors {
-        None => "the prediction of CPU times cannot be compared with any proxy".to_owned(),
+        None => "The prediction of CPU times cannot be compared with any proxy".to_owned(),
         Some(errors) => format!(
-            "the prediction misses CPU times by {} on average of {} ({}) and {} at worst ({})",
+            "The prediction misses CPU times by {} on average ({}) and {} at worst ({}; proxies compared: {})",
             percent(errors.mean_share),
-            errors.count,
             target(errors.mean_share, targets.cpu_mean_share),
             percent(errors.worst_share),
-            target(errors.worst_share, targets.cpu_worst_share)
+            target(errors.worst_share, targets.cpu_worst_share),
+            errors.count
         ),
     }
 }
@@ -89,6 +84,19 @@ fn percent(share: f64) -> String {
 fn target(error: f64, target: f64) -> String {
     let is_met = if error <= target { "met" } else { "missed" };
     format!("target {}: {is_met}", percent(target))
+}
+
+/// The marks of errors.
+fn legend(check: &GraphRunCheck) -> Option<String> {
+    let mut times = check.proxies.iter().map(|proxy| &proxy.cpu).chain([&check.all]).flatten();
+    let is_found = times.any(|time| time.is_interaction);
+    let is_extrapolated = check.proxies.iter().any(|proxy| proxy.is_extrapolated);
+    let marks = [
+        (is_found, "* more than chance explains"),
+        (is_extrapolated, "~ beyond what was learned from, so not in the average error"),
+    ];
+    let marks: Vec<&str> = marks.into_iter().filter_map(|(is, mark)| is.then_some(mark)).collect();
+    (!marks.is_empty()).then(|| marks.join("; "))
 }
 
 /// A measured time, or that it is withheld.

@@ -60,7 +60,7 @@ fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
     };
     vec![
         format!("{changed} of {all} of {number} changed lastingly"),
-        format!("{}: {}", name(first), line(first, change)),
+        format!("The largest change: {}: {}", name(first), line(first, change)),
     ]
 }
 

@@ -62,8 +62,14 @@ fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
     let marks = arms.iter().filter_map(|arm| arm.mean);
     let (low, high) =
         marks.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mark| (low.min(mark), high.max(mark)));
-    let marks =
-        (low <= high).then(|| format!("MeshMarks are from {} to {}", grouped(low, 1), grouped(high, 1)));
+    let marks = (low <= high).then(|| {
+        let (low, high) = (grouped(low, 1), grouped(high, 1));
+        if low == high {
+            format!("Every MeshMark is {low}")
+        } else {
+            format!("MeshMarks are from {low} to {high}")
+        }
+    });
     std::iter::once(value).chain(marks).collect()
 }
 

@@ -17,7 +17,7 @@ pub fn runs(result: &RunsResult) -> Document {
         .runs
         .iter()
         .find(|run| run.verdict.is_some())
-        .map(|run| Next::new(format!("hoptax runs show {}", run.run), "prints the result of that run"));
+        .map(|run| Next::new(format!("hoptax runs show {}", run.run), "prints the newest result"));
     document
 }
 

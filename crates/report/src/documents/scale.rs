@@ -86,8 +86,7 @@ fn peak(fit: &ScaleFit, over: ScaleDimension) -> String {
             "peaks beyond {size} {over} (from {from}), twice the largest size measured; its law reaches {rate} there"
         ),
         PeakPlace::Below => {
-            let to = if to == size { String::new() } else { format!(" to {to}") };
-            format!("does not grow beyond {size}{to} {over}, its smallest size, with {rate}")
+            format!("peaks at its smallest size or below it (at most {to} {over}) with {rate}")
         }
     }
 }
@@ -123,7 +122,7 @@ fn laws(result: &ScaleResult) -> Table {
         title: format!("growth of the rate with {}", result.over.as_str()),
         names: "series".to_owned(),
         columns: vec![
-            Column::new(format!("peak at {}", result.over.as_str()), 0),
+            Column::new("peak at", 0),
             Column::new("peak rate/s", 1),
             Column::new("rate/s at 1", 2),
             Column::new("contention", 3),

@@ -73,13 +73,13 @@ fn answer(result: &SizeResult) -> Vec<String> {
     };
     vec![
         format!(
-            "at {} requests/s, the proxies of {} use {}{money}{added}",
+            "At {} requests/s, the proxies of {} use {}{money}{added}",
             number(result.rate),
             result.graph,
             cores(&result.cores).with_unit()
         ),
         format!(
-            "the first bottleneck is `{}`{or}, at {} to the entry",
+            "The first bottleneck is `{}`{or}, at {} to the entry",
             bottleneck.service,
             Quantity::level(&bottleneck.rate, "requests/s").with_unit()
         ),
@@ -257,7 +257,7 @@ fn latency(result: &SizeResult) -> Section {
             Column::new("p99", 0),
             Column::new("on the slowest way", 1),
             Column::new("busy %", 2),
-            Column::text("", 3),
+            Column::text("note", 3),
         ],
         rows: std::iter::once(Row::new("all proxies", all)).chain(latency.proxies.iter().map(row)).collect(),
     };

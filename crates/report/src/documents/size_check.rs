@@ -44,7 +44,7 @@ fn usable(verdict: Verdict) -> &'static str {
 /// The errors, and the compositions whose difference is more than chance.
 fn answer(result: &SizeCheckResult) -> Vec<String> {
     let (Some(mean), Some(worst)) = (result.mean_error_share, result.worst_error_share) else {
-        return vec!["no composition can be compared".to_owned()];
+        return vec!["No composition can be compared".to_owned()];
     };
     let is_worst = |one: &&CheckedComposition| !one.is_extrapolated && one.error_share.abs() >= worst;
     let at = result.compositions.iter().find(is_worst);
@@ -53,17 +53,17 @@ fn answer(result: &SizeCheckResult) -> Vec<String> {
     let found = result.compositions.iter().filter(|one| one.is_interaction).count();
     let by_chance = (1.0 - result.confidence) * result.compositions.len() as f64;
     let interactions = if found == 0 {
-        "every interval of a difference contains 0: no function costs more or less beside others".to_owned()
+        "Every interval of a difference contains 0: no function costs more or less beside others".to_owned()
     } else {
         format!(
-            "{found} of {} differ by more than their interval; by chance, {} would",
+            "{found} of {} differ by more than chance explains; by chance, {} would",
             result.compositions.len(),
             grouped(by_chance, 1)
         )
     };
     vec![
         format!(
-            "predictions of {compared} compositions miss their CPU time by {:.1} % on average and {:.1} % at worst{at}",
+            "Predictions of {compared} compositions miss their CPU time by {:.1} % on average and {:.1} % at worst{at}",
             100.0 * mean,
             100.0 * worst
         ),

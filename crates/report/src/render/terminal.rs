@@ -41,6 +41,9 @@ pub fn details(document: &Document, style: Style) -> String {
     for note in &document.notes {
         text += &format!("{}\n", style.wrap(note, 2));
     }
+    if !document.notes.is_empty() && !document.sections.is_empty() {
+        text.push('\n');
+    }
     text += &document.sections.iter().map(|one| section(one, style)).collect::<String>();
     for one in &document.findings {
         text += &finding(one, style);

@@ -40,22 +40,11 @@ impl Rows {
         self.0.add_row(std::iter::once(name.to_owned()).chain(cells));
     }
 
-    /// The table, with a column of bars at its right end.
-    pub(super) fn text_with_bars(mut self) -> String {
-        let columns = self.0.column_count();
-        self.lines(columns.saturating_sub(1))
-    }
-
+    /// The table; numbers are right-aligned.
     pub(super) fn text(mut self) -> String {
-        let columns = self.0.column_count();
-        self.lines(columns)
-    }
-
-    /// The table; numbers are right-aligned in the first `columns` columns.
-    fn lines(mut self, columns: usize) -> String {
         for (index, column) in self.0.column_iter_mut().enumerate() {
             column.set_padding((0, 2));
-            if index > 0 && index < columns {
+            if index > 0 {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }

@@ -8,7 +8,7 @@ use hoptax_graph::plan::{self, RunPlan};
 use hoptax_graph::{CONNECTIONS, Event, RunSpec, Setting, WARMUP, check, summary};
 use hoptax_host::processors::{self, Placement};
 use hoptax_predict::size::Processors;
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{SizeResult, StudyResult, Verdict, counted};
 use hoptax_session::{environment, library, machine, results::read_run, thresholds};
 use hoptax_subject::envoy::release::Envoy;
@@ -86,9 +86,7 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     };
     let mut result = summary::result(&plan, &spec, rounds, environment, &limits);
     result.check = predicted.map(|predicted| check::check(&result, &predicted));
-    print::table_or_json(arguments.json.as_deref(), &result, || {
-        terminal::graph_run(&result, print::style())
-    })?;
+    print::document_or_json(arguments.json.as_deref(), &result, || documents::graph_run(&result))?;
     let is_void = results.iter().any(|result| result.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::of(result.verdict) })
 }
