@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hoptax_result::{Known, LoadResult, Severity, TimeBounds, TimeOf, Verdict};
+use hoptax_result::{Latency, LoadResult, Percentile, Severity, Verdict};
 
 /// The judgement of a load.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Judgement {
         }
         for (what, state) in [
             ("withheld in the result", Quantile::Withheld),
-            ("lower bounds in the result", Quantile::AtLeast),
+            ("lower bounds in the result", Quantile::Bounded),
         ] {
             let names: Vec<String> = quantiles(result)
                 .into_iter()
@@ -41,28 +41,34 @@ impl Judgement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantile {
     Known,
-    AtLeast,
-    /// Not at all, or by an upper bound, which the times in these files are not.
+    Bounded,
     Withheld,
 }
 
 /// The percentiles of response time in the result, those of `--percentiles` and `--fail-on` included, ascending.
 fn quantiles(result: &LoadResult) -> Vec<(f64, Quantile)> {
-    let mut percentiles = vec![50.0, 90.0, 99.0, 99.9];
-    percentiles.extend(result.percentiles.iter().map(|one| one.percentile));
-    percentiles.sort_by(f64::total_cmp);
-    percentiles.dedup();
-    let state = |percentile: f64| match result.response(TimeOf::Percentile(percentile)) {
-        Known::Measured(_) => Quantile::Known,
-        Known::Bounded(TimeBounds { high_us: None, .. }) => Quantile::AtLeast,
-        Known::Bounded(_) | Known::Unknown => Quantile::Withheld,
+    let Latency { p50_us, p90_us, p99_us, p99_9_us, at_least, .. } = &result.latency.response;
+    let state = |value: &Option<f64>, bound: &Option<f64>| match (value, bound) {
+        (Some(_), _) => Quantile::Known,
+        (None, Some(_)) => Quantile::Bounded,
+        (None, None) => Quantile::Withheld,
     };
-    percentiles.into_iter().map(|percentile| (percentile, state(percentile))).collect()
+    let mut quantiles = vec![
+        (50.0, state(p50_us, &at_least.p50_us)),
+        (90.0, state(p90_us, &at_least.p90_us)),
+        (99.0, state(p99_us, &at_least.p99_us)),
+        (99.9, state(p99_9_us, &at_least.p99_9_us)),
+    ];
+    let requested = |one: &Percentile| (one.percentile, state(&one.response_us, &one.response_at_least_us));
+    quantiles.extend(result.percentiles.iter().map(requested));
+    quantiles.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    quantiles.dedup_by_key(|(percentile, _)| *percentile);
+    quantiles
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Percentile, sample};
+    use hoptax_result::sample;
     use serde_json::json;
 
     use super::*;
@@ -80,7 +86,6 @@ mod tests {
         let response = &mut result.latency.response;
         (response.p50_us, response.p99_us, response.p99_9_us) = (None, None, None);
         response.at_least.p99_us = Some(5e3);
-        result.bounds.response.p99_us = None;
         result.percentiles = vec![
             Percentile { percentile: 50.0, ..Percentile::default() },
             Percentile { percentile: 99.99, ..Percentile::default() },

@@ -179,9 +179,9 @@ fn the_csv_of_the_log_has_every_request() {
         rows.iter().filter(|row| row[9] == "answered").map(|row| row[6].parse().unwrap()).collect();
     response_ns.sort_unstable();
     let exact_us = response_ns[response_ns.len().div_ceil(2) - 1] as f64 / 1e3;
-    // Withheld if the machine was too busy.
+    // Bounded if the machine was too busy.
     let printed_us = result["latency"]["response"]["p50_us"].as_f64();
-    assert!(printed_us.is_some() || result["verdict"] == "void");
+    assert!(printed_us.is_some() || result["verdict"] != "sound");
     let differs = |printed_us: f64| (printed_us / exact_us - 1.0).abs() > 0.001;
     assert!(!printed_us.is_some_and(differs), "{printed_us:?} {exact_us}");
     assert_eq!(run(["convert", "log", "/dev/null"]).code, Some(2));
@@ -195,10 +195,11 @@ fn the_loss_of_the_origin_appears_in_the_book() {
     origin.signal("KILL");
     load.wait_for(|line| line["failures"]["refused"].as_u64() > Some(0));
     let result = load.interrupt();
-    assert_eq!(result["verdict"], "void", "{result:#}");
+    assert_eq!(result["verdict"], "caution", "{result:#}");
     assert!(result["book"]["failed"].as_u64().unwrap() > 0, "{result:#}");
     assert!(result["failures"].get("refused").is_some(), "{result:#}");
-    assert!(result["rate"]["achieved"].is_null() && result["latency"]["response"]["p50_us"].is_null());
+    // Requests that failed may have taken any time.
+    assert!(result["rate"]["achieved"].is_f64() && result["latency"]["response"]["p50_us"].is_null());
 }
 
 #[test]

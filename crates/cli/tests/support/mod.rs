@@ -43,8 +43,12 @@ pub(crate) fn program() -> &'static Path {
 /// a stalled machine would leave requests unsent.
 pub(crate) const UNHURRIED: [&str; 4] = ["-d", "1h", "--timeout", "10m"];
 
-/// Thresholds that a busy machine does not exceed, so that the load always has times.
-pub(crate) const TOLERANT: [&str; 12] = [
+/// Thresholds that a busy machine does not exceed, so that the load always states times.
+pub(crate) const TOLERANT: [&str; 16] = [
+    "--threshold",
+    "own-lag-us=1e9",
+    "--threshold",
+    "interval-fail-share=1e9",
     "--threshold",
     "generator-busy-fail=99",
     "--threshold",
