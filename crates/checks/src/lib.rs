@@ -88,6 +88,7 @@ pub fn judge_sittings(result: &mut StudyResult) {
 
 /// Adds the findings of `checks` to those of the result, sets the verdict, and withholds invalid numbers.
 fn judge_by(checks: &[Check<StudyResult>], result: &mut StudyResult, limits: &Limits) {
+    let before = study::bounds::Before::new(result);
     let findings = run_checks(checks, result, limits);
     result.for_each_number(&mut |place, number| {
         if findings.iter().any(|finding| finding.withholds_number(place)) {
@@ -95,10 +96,13 @@ fn judge_by(checks: &[Check<StudyResult>], result: &mut StudyResult, limits: &Li
         }
     });
     study::derived::withhold(result, &findings);
+    before.set_bounds(result, &findings);
     result.findings.extend(findings);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let is_void = result.findings.iter().any(|finding| finding.withholds) && !study::is_answered(result);
-    result.verdict = Verdict::of(&result.findings, is_void);
+    let is_withheld = result.findings.iter().any(|finding| finding.withholds) && !study::is_answered(result);
+    let verdict = Verdict::of(&result.findings, is_withheld && !study::is_bounded(result));
+    // A bound is no answer to rely on, whatever the severity of the finding that left no more.
+    result.verdict = if is_withheld && verdict == Verdict::Sound { Verdict::Caution } else { verdict };
 }
 
 /// The findings of `checks`, worst first and otherwise in the order of the list.

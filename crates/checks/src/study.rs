@@ -2,6 +2,7 @@
 
 mod answers;
 mod arms;
+pub(crate) mod bounds;
 mod counters;
 pub(crate) mod derived;
 mod external;
@@ -15,7 +16,7 @@ mod samples;
 mod timeline;
 mod utilisation;
 
-use hoptax_result::{ArmKind, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, StudyResult};
 
 use crate::Check;
 
@@ -77,23 +78,38 @@ pub const OF_NUMBERS: &[Check<StudyResult>] =
 /// The check of known CPU times.
 pub(crate) const KNOWN_CPU: &str = known::CPU_TIME.id;
 
-/// Whether something is left of a study's main question: of a timeline, how long it hurts; of another study, a cost in CPU time of an arm with proxies; if no arm has
-/// proxies, a cost in response time or a ratio of rates.
+/// Whether a number is left of a study's main question: of a timeline, how long it hurts; of another study, a cost in CPU time of an arm
+/// with proxies; if no arm has proxies, a cost in response time or a ratio of rates.
 pub(crate) fn is_answered(result: &StudyResult) -> bool {
     if result.plan.timeline.is_some() {
         return result.timelines.iter().any(|timeline| timeline.whole.hurt_s.is_some());
     }
+    let of_cpu_time = |arm: &ArmResult| arm.cost.cpu_us_per_request.is_some();
+    let of_times = |arm: &ArmResult| {
+        arm.cost.response_us.p50.is_some() || arm.loads.iter().any(|load| load.rate_ratio.is_some())
+    };
+    has_answer(result, of_cpu_time, of_times)
+}
+
+/// Whether a bound is left of the main question of a study that observed costs.
+pub(crate) fn is_bounded(result: &StudyResult) -> bool {
+    let has = |arm: &ArmResult, measure| arm.bounds.cost(measure).is_some();
+    has_answer(result, |arm| has(arm, CostMeasure::CpuUs), |arm| has(arm, CostMeasure::ResponseP50Us))
+}
+
+/// Whether an arm has an answer: in CPU time if an arm has proxies, otherwise in times.
+fn has_answer(
+    result: &StudyResult,
+    of_cpu_time: impl Fn(&ArmResult) -> bool,
+    of_times: impl Fn(&ArmResult) -> bool,
+) -> bool {
     let compared = || result.arms.iter().filter(|arm| arm.compared_with.is_some());
     if compared().any(|arm| !arm.hops.is_empty()) {
         // The A/A arm does not count, unless it is the only one.
         let has_others = compared().any(|arm| arm.kind != ArmKind::Same && !arm.hops.is_empty());
-        return compared()
-            .filter(|arm| arm.kind != ArmKind::Same || !has_others)
-            .any(|arm| arm.cost.cpu_us_per_request.is_some());
+        return compared().filter(|arm| arm.kind != ArmKind::Same || !has_others).any(of_cpu_time);
     }
-    compared().any(|arm| {
-        arm.cost.response_us.p50.is_some() || arm.loads.iter().any(|load| load.rate_ratio.is_some())
-    })
+    compared().any(of_times)
 }
 
 #[cfg(test)]
@@ -402,7 +418,7 @@ pub(crate) mod tests {
             |result| result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0)),
             Vec::new(),
         );
-        assert_eq!((result.verdict, result.findings[0].sitting), (Verdict::Void, None));
+        assert_eq!((result.verdict, result.findings[0].sitting), (Verdict::Caution, None));
         let left = left(&mut result);
         assert!(!left.contains(&"+lua saturation Cpu".to_owned()), "{left:?}");
         assert!(left.contains(&"lua saturation Cpu".to_owned()), "{left:?}");

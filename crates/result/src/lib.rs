@@ -94,7 +94,8 @@ pub use study::{
     MeasureDefinition, NamedNumber, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
     PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest,
     PlannedSubject, ProxyTraffic, ProxyUse, ResponseCost, ResponseHistogram, RoundMeasure, RoundNumbers,
-    RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices, SpreadSample, StatusResult, StudyPlan,
-    StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart, WorkerConnections,
+    RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices, SpreadSample, Standing, StatusResult,
+    StudyPlan, StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart,
+    WorkerConnections,
 };
 pub use tune::{TuneResult, TuneStep};

@@ -15,6 +15,7 @@ mod parts;
 mod plan;
 mod round;
 mod rules;
+mod standing;
 mod subject;
 mod timeline;
 mod usable;
@@ -41,6 +42,7 @@ pub use round::{
     ArmRound, Capacity, Disturbance, Histogram, Opened, ProxyTraffic, RoundProfile, Sample, StudyRound,
 };
 pub use rules::{RuleCost, Shape};
+pub use standing::Standing;
 pub use subject::{
     AllProcessors, ConnectionTls, HopProcessors, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop,
     PlannedNetwork, PlannedRequest, PlannedSubject,

@@ -2,7 +2,8 @@
 
 use hoptax_result::Interval;
 
-use crate::{jackknife, quantile_supported};
+use crate::jackknife;
+use crate::mixture::Mixture;
 
 /// The response times of one round, of an arm and of the arm that it is compared with.
 ///
@@ -57,7 +58,7 @@ pub struct RoundTimes<'a> {
 /// four), and in 96 and 88 % (p50 and p90 of 10 rounds, one against nine).
 ///
 /// **Degenerate cases.** Rounds without responses on either side are left out. `None` with fewer than two rounds left,
-/// when one side has too few responses for the quantile ([`quantile_supported`], with rounds of unequal size counted by
+/// when one side has too few responses for the quantile ([`crate::quantile_supported`], with rounds of unequal size counted by
 /// their effective sample size at equal weights), when `p` or `confidence` is not strictly between 0 and 1, and when
 /// values are not in ascending order. Rounds that agree give an interval of zero width.
 pub fn quantile_cost(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Option<Interval> {
@@ -83,7 +84,7 @@ fn cost(
     let arm = Mixture::new(complete().map(|round| round.arm)).filter(&is_enough)?;
     let other = Mixture::new(complete().map(|round| round.other)).filter(&is_enough)?;
     let difference = |left_out| arm.quantile(p, left_out) - other.quantile(p, left_out);
-    jackknife(arm.rounds.len(), difference, confidence)
+    jackknife(arm.rounds(), difference, confidence)
 }
 
 /// The `p` quantile of response time of one arm, with its `confidence` interval, in nanoseconds. `rounds` holds the
@@ -93,83 +94,7 @@ fn cost(
 pub fn quantile_level(rounds: &[&[(u64, u64)]], p: f64, confidence: f64) -> Option<Interval> {
     let with_responses = rounds.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
     let mixture = Mixture::new(with_responses.copied()).filter(|mixture| mixture.supports(p))?;
-    jackknife(mixture.rounds.len(), |left_out| mixture.quantile(p, left_out), confidence)
-}
-
-/// The mixture of a side's rounds with equal weights.
-struct Mixture {
-    /// For each round its values in ascending order, each with the share of the round's responses at or below it.
-    rounds: Vec<Vec<(u64, f64)>>,
-    /// Kish's effective sample size: the number of responses of a single sample that would estimate a share with the
-    /// same variance. NaN without rounds.
-    effective: f64,
-}
-
-impl Mixture {
-    /// None when a round's values are not ascending. Every round has a response.
-    fn new<'a>(rounds: impl Iterator<Item = &'a [(u64, u64)]>) -> Option<Self> {
-        let mut shares = Vec::new();
-        let mut inverse_counts = 0.0;
-        for times in rounds {
-            if !times.is_sorted_by(|a, b| a.0 < b.0) {
-                return None;
-            }
-            let responses: f64 = times.iter().map(|(_, count)| *count as f64).sum();
-            inverse_counts += 1.0 / responses;
-            let mut at_most = 0.0;
-            let recorded = times.iter().filter(|(_, count)| *count > 0);
-            let share = |&(value, count): &(u64, u64)| {
-                at_most += count as f64;
-                (value, at_most / responses)
-            };
-            shares.push(recorded.map(share).collect());
-        }
-        let effective = (shares.len() as f64).powi(2) / inverse_counts;
-        Some(Self { rounds: shares, effective })
-    }
-
-    /// Whether all rounds together support the `p` quantile.
-    fn supports(&self, p: f64) -> bool {
-        // The margin allows for rounding in the sum of inverses.
-        quantile_supported((self.effective * (1.0 + 1e-12)) as u64, p)
-    }
-
-    /// The `p` quantile of all rounds but `left_out`, nanoseconds.
-    fn quantile(&self, p: f64, left_out: Option<usize>) -> f64 {
-        let kept = || {
-            let rounds = self.rounds.iter().enumerate();
-            rounds.filter(|(index, _)| Some(*index) != left_out).map(|(_, round)| round.as_slice())
-        };
-        let share_sum = |value: u64| kept().map(|round| share_at_most(round, value)).sum::<f64>();
-        // Sums of shares round, so a deficit below a fraction of one response still reaches the rank.
-        let wanted = p * kept().count() as f64 - 1e-9;
-        let mut below = kept().filter_map(|round| round.first()).map(|(value, _)| *value).min().unwrap_or(0);
-        if share_sum(below) >= wanted {
-            return below as f64;
-        }
-        let mut reached = kept().filter_map(|round| round.last()).map(|(value, _)| *value).max().unwrap_or(0);
-        // The share grows at recorded values only, so the search ends at one.
-        while reached - below > 1 {
-            let middle = below + (reached - below) / 2;
-            if share_sum(middle) >= wanted { reached = middle } else { below = middle }
-        }
-        let previous = kept().filter_map(|round| last_at_most(round, below)).max().unwrap_or(below);
-        let (from, to) = (share_sum(previous), share_sum(reached));
-        let way = ((wanted - from) / (to - from)).clamp(0.0, 1.0);
-        previous as f64 + way * (reached - previous) as f64
-    }
-}
-
-/// The share of a round's responses at or below `value`.
-fn share_at_most(round: &[(u64, f64)], value: u64) -> f64 {
-    let count = round.partition_point(|(recorded, _)| *recorded <= value);
-    count.checked_sub(1).map_or(0.0, |last| round[last].1)
-}
-
-/// The largest value of a round at or below `value`.
-fn last_at_most(round: &[(u64, f64)], value: u64) -> Option<u64> {
-    let count = round.partition_point(|(recorded, _)| *recorded <= value);
-    Some(round[count.checked_sub(1)?].0)
+    jackknife(mixture.rounds(), |left_out| mixture.quantile(p, left_out), confidence)
 }
 
 #[cfg(test)]

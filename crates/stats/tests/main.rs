@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bound_coverage;
 mod coverage;
 mod decision_errors;
 mod independent_coverage;

@@ -27,7 +27,7 @@ const SLOW_NS: u64 = 1_000_000;
 
 /// The cause of the tail of response times.
 #[derive(Clone, Copy, Debug)]
-enum Tail {
+pub(crate) enum Tail {
     /// Single responses: a lognormal share of the response time, correlated from response to response, larger in some rounds
     /// than in others.
     Responses,
@@ -37,37 +37,37 @@ enum Tail {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Scenario {
-    rounds: usize,
+pub(crate) struct Scenario {
+    pub(crate) rounds: usize,
     /// Of the arm per round.
-    responses: usize,
+    pub(crate) responses: usize,
     /// Of the arm compared with, each with as many responses as the arm.
-    copies: usize,
-    tail: Tail,
+    pub(crate) copies: usize,
+    pub(crate) tail: Tail,
     /// The factor by which the arm's tail is larger, or its stalls are more frequent.
-    factor: f64,
+    pub(crate) factor: f64,
 }
 
 /// The times of a study, by round.
-struct Study {
-    arm: Vec<Vec<(u64, u64)>>,
-    other: Vec<Vec<(u64, u64)>>,
+pub(crate) struct Study {
+    pub(crate) arm: Vec<Vec<(u64, u64)>>,
+    pub(crate) other: Vec<Vec<(u64, u64)>>,
 }
 
 impl Study {
-    fn rounds(&self) -> Vec<RoundTimes<'_>> {
+    pub(crate) fn rounds(&self) -> Vec<RoundTimes<'_>> {
         self.arm.iter().zip(&self.other).map(|(arm, other)| RoundTimes { arm, other }).collect()
     }
 }
 
-struct Machine(Xoshiro256PlusPlus);
+pub(crate) struct Machine(Xoshiro256PlusPlus);
 
 impl Machine {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         StandardNormal.sample(&mut self.0)
     }
 
@@ -115,11 +115,11 @@ impl Machine {
         }
     }
 
-    fn exponential(&mut self) -> f64 {
+    pub(crate) fn exponential(&mut self) -> f64 {
         Exp1.sample(&mut self.0)
     }
 
-    fn study(&mut self, scenario: Scenario) -> Study {
+    pub(crate) fn study(&mut self, scenario: Scenario) -> Study {
         let Scenario { rounds, responses, copies, tail, factor } = scenario;
         let mut study = Study { arm: Vec::new(), other: Vec::new() };
         for _ in 0..rounds {
@@ -137,7 +137,7 @@ impl Machine {
 }
 
 /// Values at the resolution of a histogram with three digits, with their counts.
-fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
+pub(crate) fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
     let mut counts = BTreeMap::new();
     for time in times {
         let bucket_ns = 2_u64.pow((time.log2() as u32).saturating_sub(10));
@@ -147,12 +147,12 @@ fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
 }
 
 /// A study with a single copy, long enough to serve as the truth.
-fn long(scenario: Scenario) -> Study {
+pub(crate) fn long(scenario: Scenario) -> Study {
     Machine::new(99).study(Scenario { rounds: 800, responses: 720, copies: 1, ..scenario })
 }
 
 /// The `p` quantile of the times of all rounds, which have equal sizes.
-fn quantile_of_all(rounds: &[Vec<(u64, u64)>], p: f64) -> f64 {
+pub(crate) fn quantile_of_all(rounds: &[Vec<(u64, u64)>], p: f64) -> f64 {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for (value, count) in rounds.iter().flatten() {
         *counts.entry(*value).or_default() += count;

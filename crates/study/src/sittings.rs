@@ -310,6 +310,8 @@ mod tests {
                 load: Some("saturation".to_owned()),
                 measures: vec![measure],
                 withholds: true,
+                bounds: false,
+                numbers: Vec::new(),
                 costs_alone: true,
                 sitting: None,
                 message: String::new(),

@@ -7,6 +7,7 @@
 //!
 //! [`fill`] computes all numbers from the evidence in a result alone, so anyone with a `result.json` can verify them.
 
+mod bounds;
 mod by_round;
 mod evidence;
 mod histogram;

@@ -173,6 +173,7 @@ mod tests {
             connections: 16,
             seed,
             response: load.latency.response,
+            bounds: hoptax_result::LatencyBounds::default(),
             environment: load.environment,
         }
     }

@@ -1,36 +1,40 @@
-//! What holds the numbers of an arm, whatever the disturbances that the evidence shows did to them. Checks keep the bounds of numbers that
-//! they withhold for such a disturbance, and drop the others.
+//! What holds the numbers of an arm, whatever the disturbances in the evidence did to them. Checks keep the bounds of numbers that they
+//! withhold for such a disturbance, and drop the others.
+
+mod quantiles;
 
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Bound, BoundOf, Bounds, CostMeasure, Interval, LoadSpec, Loop, Sample,
+    ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Disturbance, Interval, LoadSpec, Loop, Sample,
     StudyPlan, StudyRound,
 };
-use hoptax_stats::{Ends, lateness, quantile_ends};
 
+use self::quantiles::{QUANTILES, Quantile, Side};
 use super::histogram;
 use super::response::Times;
 use super::samples::Rounds;
 use super::speed::{Speed, speed};
-use crate::measure;
+use crate::measure::{self, Measure};
 
 /// The evidence that bounds are computed from.
 pub(super) struct Evidence<'a> {
     rounds: Rounds<'a>,
     /// How late the generator itself was to send, nanoseconds, as in [`Rounds::times`].
     lags: Vec<Times>,
-    as_planned: AsPlanned,
+    /// The first measurement of each planned slice, disturbed or not, so that no disturbance selects slices; none if these are the
+    /// slices that count.
+    as_planned: Option<AsPlanned>,
 }
 
-/// The first measurement of each planned slice, disturbed or not, so that no disturbance selects any.
 struct AsPlanned {
     rounds: Vec<StudyRound>,
     /// By load.
     speeds: BTreeMap<String, Speed>,
-    /// Whether they differ from the slices that count.
-    differ: bool,
 }
+
+/// A number of an arm, computed from other slices than it states.
+type Again<'a> = &'a dyn Fn(&Rounds<'_>, Option<&Speed>) -> Option<Interval>;
 
 impl<'a> Evidence<'a> {
     pub(super) fn new(rounds: Rounds<'a>, plan: &StudyPlan) -> Self {
@@ -38,81 +42,154 @@ impl<'a> Evidence<'a> {
             let counts = histogram::counts(Some(sample.own_lag.as_ref()?));
             Some(((sample.arm.clone(), sample.load.clone()), counts))
         };
-        let lags =
-            rounds.all.iter().map(|round| round.samples.iter().filter_map(of_sample).collect()).collect();
-        Self { rounds, lags, as_planned: AsPlanned::new(rounds.all, plan) }
+        let lags = rounds.all.iter().map(|round| round.samples.iter().filter_map(of_sample).collect());
+        Self { rounds, lags: lags.collect(), as_planned: AsPlanned::new(rounds.all, plan) }
     }
 
-    /// The bounds of an arm under a load, beside its numbers.
-    pub(super) fn of_load(&self, arm: &ArmResult, under: &ArmLoad, others: Option<&ArmLoad>, load: &LoadSpec) -> Bounds {
+    /// The bounds of the numbers of an arm under a load. `others` are those of the arm that it is compared with.
+    pub(super) fn of_load(
+        &self,
+        arm: &ArmResult,
+        (under, others): (&ArmLoad, Option<&ArmLoad>),
+        load: &LoadSpec,
+    ) -> Bounds {
         let mut bounds = self.of_slices(arm, under);
         if load.loop_ == Loop::Open {
-            for quantile in &QUANTILES {
-                bounds.extend(self.of_quantile(arm, (under, others), quantile));
-            }
+            let other = arm.compared_with.as_deref().zip(others);
+            bounds.extend(
+                QUANTILES.iter().flat_map(|quantile| self.of_quantile((&arm.id, under), other, quantile)),
+            );
         }
         Bounds(bounds)
     }
 
-    /// Between the number of the slices that count and that of all slices as planned.
+    /// Numbers whose slices may be a selection: between the number of the slices that count and that of all slices as planned.
     fn of_slices(&self, arm: &ArmResult, under: &ArmLoad) -> Vec<Bound> {
-        let load = under.load.as_str();
-        let planned = self.as_planned.rounds(self.rounds.confidence);
-        let factors = |other: &str| Some(self.as_planned.speeds.get(load)?.between(&arm.id, other));
-        let other = arm.compared_with.as_deref();
-        let differs = |measure, compare: fn(f64, f64) -> f64, is_cpu: bool| {
-            let factors = other.filter(|_| is_cpu).and_then(factors);
-            planned.cost((&arm.id, other?), load, (measure, factors.as_ref()), compare)
+        let (id, load) = (arm.id.as_str(), under.load.as_str());
+        let level = |rounds: &Rounds<'_>, measure: &Measure| rounds.level(id, load, measure);
+        let cpu_cost = |rounds: &Rounds<'_>, speed: Option<&Speed>, compare: fn(f64, f64) -> f64| {
+            let other = arm.compared_with.as_deref()?;
+            let factors = speed.map(|speed| speed.between(id, other));
+            rounds.cost((id, other), load, (&measure::CPU, factors.as_ref()), compare)
         };
-        let less: fn(f64, f64) -> f64 = |own, other| own - other;
-        let of_all: [(BoundOf, CostMeasure, Option<Interval>, &dyn Fn() -> Option<Interval>); 5] = [
-            (BoundOf::Level, CostMeasure::CpuUs, under.cpu_us_per_request, &|| {
-                planned.level(&arm.id, load, &measure::CPU)
+        let rate_cost = |rounds: &Rounds<'_>| {
+            let other = arm.compared_with.as_deref()?;
+            rounds.cost((id, other), load, (&measure::RATE, None), |own, other| own - other)
+        };
+        let numbers: [(BoundOf, CostMeasure, Option<Interval>, Again<'_>); 5] = [
+            (BoundOf::Level, CostMeasure::CpuUs, under.cpu_us_per_request, &|rounds, _| {
+                level(rounds, &measure::CPU)
             }),
-            (BoundOf::Level, CostMeasure::MaxRate, under.rate, &|| planned.level(&arm.id, load, &measure::RATE)),
-            (BoundOf::Cost, CostMeasure::CpuUs, under.cost.cpu_us_per_request, &|| {
-                differs(&measure::CPU, less, true)
+            (BoundOf::Level, CostMeasure::MaxRate, under.rate, &|rounds, _| level(rounds, &measure::RATE)),
+            (BoundOf::Cost, CostMeasure::CpuUs, under.cost.cpu_us_per_request, &|rounds, speed| {
+                cpu_cost(rounds, speed, |own, other| own - other)
             }),
-            (BoundOf::Cost, CostMeasure::CpuShare, under.cost.cpu_share, &|| {
-                differs(&measure::CPU, |own, other| (own - other) / other, true)
+            (BoundOf::Cost, CostMeasure::CpuShare, under.cost.cpu_share, &|rounds, speed| {
+                cpu_cost(rounds, speed, |own, other| (own - other) / other)
             }),
-            (BoundOf::Cost, CostMeasure::MaxRate, under.cost.max_rate, &|| differs(&measure::RATE, less, false)),
+            (BoundOf::Cost, CostMeasure::MaxRate, under.cost.max_rate, &|rounds, _| rate_cost(rounds)),
         ];
-        let bound = |(of, measure, stated, planned): (BoundOf, CostMeasure, Option<Interval>, &dyn Fn() -> Option<Interval>)| {
-            let stated = stated?;
-            let planned = if self.as_planned.differ { planned()? } else { stated };
-            Some(Bound::new(of, measure, Some(stated.low), Some(stated.high))?.extended_to(&planned))
+        let bound = |(of, measure, stated, again): (BoundOf, CostMeasure, Option<Interval>, Again<'_>)| {
+            let both = self.with_all_slices(stated?, load, again)?;
+            Bound::new(of, measure, Some(both.low), Some(both.high))
         };
-        of_all.into_iter().filter_map(bound).collect()
+        numbers.into_iter().filter_map(bound).collect()
     }
 
-    /// What holds a quantile of response time and its difference from that of the other arm.
+    /// The interval of a number, extended to that of all slices as planned.
+    fn with_all_slices(&self, stated: Interval, load: &str, again: Again<'_>) -> Option<Interval> {
+        let Some(as_planned) = &self.as_planned else { return Some(stated) };
+        let rounds = Rounds { all: &as_planned.rounds, times: &[], ..self.rounds };
+        let planned = again(&rounds, as_planned.speeds.get(load))?;
+        Some(Interval { low: stated.low.min(planned.low), high: stated.high.max(planned.high), ..stated })
+    }
+
+    /// A quantile of response time, and its difference from that of another arm.
     fn of_quantile(
         &self,
-        arm: &ArmResult,
-        (under, others): (&ArmLoad, Option<&ArmLoad>),
+        (arm, under): (&str, &ArmLoad),
+        other: Option<(&str, &ArmLoad)>,
         quantile: &Quantile,
     ) -> Vec<Bound> {
-        let stated = quantile.measure.of(&under.cost);
-        let own = self.side(&arm.id, under, quantile);
-        let level = own.level(quantile, self.rounds.confidence);
-        let mut found = vec![Bound::new(BoundOf::Level, quantile.measure, level.low, level.high)];
-        if let Some((other, others)) = arm.compared_with.as_deref().zip(others) {
-            let other = self.side(other, others, quantile);
-            let cost = own.cost(&other, stated, quantile, self.rounds.confidence);
-            found.push(Bound::new(BoundOf::Cost, quantile.measure, cost.low, cost.high));
-        }
-        found.into_iter().flatten().collect()
-    }
-
-    fn side(&self, arm: &str, under: &ArmLoad, quantile: &Quantile) -> Side<'_> {
-        let key = (arm.to_owned(), under.load.clone());
-        let of = |times: &'_ [Times]| -> Vec<Vec<(u64, u64)>> { times.iter().map(|round| round.get(&key).cloned().unwrap_or_default()).collect() };
-        Side {
-            responses: self.rounds.times.iter().map(|round| round.get(&key).map_or([].as_slice(), Vec::as_slice)).collect(),
-            lags: self.lags.iter().map(|round| round.get(&key).map_or([].as_slice(), Vec::as_slice)).collect(),
-            missing: missing_share(&under.book),
-            stated: (quantile.level)(under),
-        }
+        let load = under.load.as_str();
+        let p50 = &measure::RESPONSE_P50;
+        // Slices have a median of their own.
+        let extended = |stated: Option<Interval>, again: Again<'_>| {
+            let of_slices = quantile.measure == CostMeasure::ResponseP50Us;
+            if of_slices { self.with_all_slices(stated?, load, again) } else { stated }
+        };
+        let side = |arm: &str, under: &ArmLoad| {
+            let stated =
+                extended((quantile.level)(&under.response_us), &|rounds, _| rounds.level(arm, load, p50));
+            Side {
+                responses: of_arm(self.rounds.times, arm, load),
+                lags: of_arm(&self.lags, arm, load),
+                missing: quantiles::missing_share(&under.book),
+                stated,
+            }
+        };
+        let (own, confidence) = (side(arm, under), self.rounds.confidence);
+        let level = own.level(quantile, confidence);
+        let cost = other.map(|(other, others)| {
+            let stated = extended(quantile.measure.of(&under.cost), &|rounds, _| {
+                rounds.cost((arm, other), load, (p50, None), |own, other| own - other)
+            });
+            own.cost(&side(other, others), stated, quantile, confidence)
+        });
+        let level = Bound::new(BoundOf::Level, quantile.measure, level.low, level.high);
+        let cost = cost.and_then(|cost| Bound::new(BoundOf::Cost, quantile.measure, cost.low, cost.high));
+        level.into_iter().chain(cost).collect()
     }
 }
+
+/// The times of an arm under a load, round by round.
+fn of_arm<'t>(times: &'t [Times], arm: &str, load: &str) -> Vec<&'t [(u64, u64)]> {
+    let key = (arm.to_owned(), load.to_owned());
+    times.iter().map(|round| round.get(&key).map_or([].as_slice(), Vec::as_slice)).collect()
+}
+
+impl AsPlanned {
+    fn new(rounds: &[StudyRound], plan: &StudyPlan) -> Option<Self> {
+        let mut samples = rounds.iter().flat_map(|round| &round.samples);
+        if samples.all(|sample| sample.set_aside.iter().all(Vec::is_empty)) {
+            return None;
+        }
+        let of_round = |round: &StudyRound| StudyRound {
+            samples: round.samples.iter().map(first_of_each).collect(),
+            ..StudyRound::default()
+        };
+        let rounds: Vec<StudyRound> = rounds.iter().map(of_round).collect();
+        let of_load = |load: &LoadSpec| Some((load.name.clone(), speed(&rounds, &load.name)?));
+        let speeds = plan.loads.iter().filter_map(of_load).collect();
+        Some(Self { rounds, speeds })
+    }
+}
+
+/// The first measurement of each planned slice, as if nothing had disturbed it. What a process that was replaced meanwhile took is not
+/// known.
+fn first_of_each(sample: &Sample) -> Sample {
+    let mut first: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for (index, (place, by)) in sample.block.iter().zip(&sample.copy).zip(&sample.set_aside).enumerate() {
+        if !by.contains(&Disturbance::Restarted) {
+            first.entry((*place.0, *place.1)).or_insert(index);
+        }
+    }
+    let indexes: Vec<usize> = first.into_values().collect();
+    fn kept<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
+        indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
+    }
+    Sample {
+        arm: sample.arm.clone(),
+        load: sample.load.clone(),
+        began_s: kept(&sample.began_s, &indexes),
+        block: kept(&sample.block, &indexes),
+        copy: kept(&sample.copy, &indexes),
+        set_aside: vec![Vec::new(); indexes.len()],
+        slowdown: vec![None; indexes.len()],
+        values: sample.values.iter().map(|(name, values)| (name.clone(), kept(values, &indexes))).collect(),
+        ..Sample::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Bounds, Cost, GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, Reasons,
-    ResponseCost, Sample, Slices, StudyResult,
+    ArmLoad, ArmResult, Book, Bound, Bounds, Cost, CostMeasure, GeneratorUse, HopUse, HostUse, LoadSpec,
+    Loop, ProxyUse, Reasons, ResponseCost, Sample, Slices, StudyPlan, StudyResult,
 };
 use hoptax_stats::{median, quantile_supported};
 
+use super::bounds::Evidence;
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
 use super::{histogram, layers, once, parts, response, rules, statuses, timeline};
@@ -40,10 +41,45 @@ pub fn fill(result: &mut StudyResult) {
     for arm in &mut arms {
         fill_arm(&study, arm);
     }
+    fill_bounds(&mut arms, &Evidence::new(all, &result.plan), &result.plan);
     let rule_costs = rules::costs(&all, &arms, result.plan.confidence);
     let names: Vec<&str> = arms.iter().map(|arm| arm.id.as_str()).collect();
     result.timelines = timeline::timelines(&rounds, &names, &result.plan);
     (result.arms, result.rule_costs, result.rounds) = (arms, rule_costs, rounds);
+}
+
+/// Sets what holds the numbers of all arms, which have all numbers.
+fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan) {
+    let of_arm = |arm: &ArmResult, all: &[ArmResult]| -> Vec<Bounds> {
+        let other = all.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
+        let of_load = |under: &ArmLoad| {
+            let others = other.and_then(|other| other.loads.iter().find(|one| one.load == under.load));
+            let load = plan.loads.iter().find(|load| load.name == under.load);
+            load.map(|load| evidence.of_load(arm, (under, others), load)).unwrap_or_default()
+        };
+        arm.loads.iter().map(of_load).collect()
+    };
+    let bounds: Vec<Vec<Bounds>> = arms.iter().map(|arm| of_arm(arm, arms)).collect();
+    for (arm, bounds) in arms.iter_mut().zip(bounds) {
+        arm.bounds = usual_bounds(arm, &bounds, plan);
+        for (load, bounds) in arm.loads.iter_mut().zip(bounds) {
+            load.bounds = bounds;
+        }
+    }
+}
+
+/// Of the bounds of each load of an arm, those under the usual load of their measure.
+fn usual_bounds(arm: &ArmResult, bounds: &[Bounds], plan: &StudyPlan) -> Bounds {
+    let usual = |measure: CostMeasure| match measure {
+        CostMeasure::CpuUs | CostMeasure::CpuShare => plan.cpu_load(),
+        CostMeasure::MaxRate => plan.rate_load(),
+        _ => plan.response_load(),
+    };
+    let of_load = |(under, bounds): (&ArmLoad, &Bounds)| {
+        let is_usual = |bound: &&Bound| usual(bound.measure).is_some_and(|load| load.name == under.load);
+        bounds.0.iter().filter(is_usual).cloned().collect::<Vec<Bound>>()
+    };
+    Bounds(arm.loads.iter().zip(bounds).flat_map(of_load).collect())
 }
 
 /// The inputs of an arm's numbers.

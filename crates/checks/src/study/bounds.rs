@@ -1,0 +1,297 @@
+//! What is left of a number that a finding withholds: a bound that holds it, where the evidence allows one.
+
+use hoptax_result::{
+    ArmKind, ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Finding, Interval, Place, ResponseCost,
+    StudyResult,
+};
+use hoptax_stats::null_reach;
+
+use super::{arms, generator, host, known, missing, same, samples, utilisation};
+
+/// What a finding leaves of a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Left {
+    /// Nothing: the number is that of other work, or of an instrument that is wrong by an unknown amount.
+    Nothing,
+    /// Its interval, which is only too wide to be used.
+    Interval,
+    /// What the evidence of the study bounds it by: see `hoptax_study::summary`.
+    Evidence,
+    /// That times were at most as long without what only lengthens them.
+    Shorter,
+    /// That it is at least what was measured.
+    AtLeast,
+    /// That it is at most what was measured.
+    AtMost,
+    /// Its interval, wider by this on both sides.
+    Within(f64),
+}
+
+/// A number of a result: of an arm, under one load, or under the usual load of its measure.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    arm: usize,
+    load: Option<usize>,
+    of: BoundOf,
+    measure: CostMeasure,
+}
+
+/// The numbers of a result with their bounds before anything is withheld.
+pub(crate) struct Before {
+    numbers: Vec<(Slot, Option<Interval>)>,
+    /// By arm: those under the usual loads, and those of each load.
+    bounds: Vec<(Bounds, Vec<Bounds>)>,
+}
+
+impl Before {
+    pub(crate) fn new(result: &StudyResult) -> Self {
+        let mut numbers = Vec::new();
+        for (index, arm) in result.arms.iter().enumerate() {
+            let loads = std::iter::once(None).chain((0..arm.loads.len()).map(Some));
+            let measures = CostMeasure::all();
+            let slots = loads.flat_map(|load| {
+                let of = [BoundOf::Level, BoundOf::Cost];
+                let slot = move |of, measure| Slot { arm: index, load, of, measure };
+                of.map(|of| measures.iter().map(move |measure| slot(of, *measure)).collect::<Vec<_>>())
+            });
+            numbers.extend(slots.flatten().map(|slot| (slot, slot.number(arm))));
+        }
+        let of_arm = |arm: &ArmResult| {
+            (arm.bounds.clone(), arm.loads.iter().map(|load| load.bounds.clone()).collect())
+        };
+        Self { numbers, bounds: result.arms.iter().map(of_arm).collect() }
+    }
+
+    /// Sets the bounds of the numbers that `findings` withheld from the result, and of those that have too few responses.
+    pub(crate) fn set_bounds(&self, result: &mut StudyResult, findings: &[Finding]) {
+        let mut found: Vec<(Slot, Bound)> = Vec::new();
+        for (slot, before) in &self.numbers {
+            let Some(arm) = result.arms.get(slot.arm) else { continue };
+            if slot.number(arm).is_none() {
+                found.extend(self.bound(result, (slot, *before), findings).map(|bound| (*slot, bound)));
+            }
+        }
+        for arm in &mut result.arms {
+            arm.bounds = Bounds::default();
+            arm.loads.iter_mut().for_each(|load| load.bounds = Bounds::default());
+        }
+        for (slot, bound) in found {
+            let arm = result.arms.get_mut(slot.arm);
+            let bounds = arm.and_then(|arm| match slot.load {
+                None => Some(&mut arm.bounds),
+                Some(load) => arm.loads.get_mut(load).map(|load| &mut load.bounds),
+            });
+            if let Some(bounds) = bounds {
+                bounds.0.push(bound);
+            }
+        }
+    }
+
+    fn bound(
+        &self,
+        result: &StudyResult,
+        (slot, before): (&Slot, Option<Interval>),
+        findings: &[Finding],
+    ) -> Option<Bound> {
+        let place = slot.place(result)?;
+        let evidence = self.evidence(slot, slot.of);
+        let withholding: Vec<&Finding> = findings.iter().filter(|one| withholds(one, &place)).collect();
+        if withholding.is_empty() {
+            // A number that was never stated. Only quantiles lack for nothing but responses.
+            return evidence.filter(|_| is_quantile(slot.measure)).cloned();
+        }
+        let left: Vec<Left> = withholding.iter().map(|one| self.left(result, one, slot)).collect();
+        let is_from_evidence = left.iter().any(|one| match one {
+            Left::Evidence | Left::Shorter => true,
+            Left::AtLeast | Left::AtMost => is_quantile(slot.measure),
+            Left::Nothing | Left::Interval | Left::Within(_) => false,
+        });
+        let of_interval = before.filter(|_| !is_from_evidence);
+        let mut bound = match of_interval {
+            Some(stated) => Bound::new(slot.of, slot.measure, Some(stated.low), Some(stated.high))?,
+            None => evidence.cloned()?,
+        };
+        for one in left {
+            match one {
+                Left::Nothing => return None,
+                Left::Interval | Left::Evidence => {}
+                Left::Shorter => {
+                    let longest = |of: &Slot| self.evidence(of, BoundOf::Level)?.high;
+                    let least = match slot.of {
+                        BoundOf::Level => Some(0.0),
+                        BoundOf::Cost => {
+                            slot.other(result).and_then(|other| longest(&other)).map(|high| -high)
+                        }
+                    };
+                    (bound.low, bound.high) = (least, longest(slot));
+                }
+                Left::AtLeast => bound.high = None,
+                Left::AtMost => bound.low = None,
+                Left::Within(reach) => {
+                    bound.low = bound.low.map(|low| low - reach);
+                    bound.high = bound.high.map(|high| high + reach);
+                }
+            }
+        }
+        let mut by: Vec<String> = withholding.iter().map(|one| one.id.clone()).collect();
+        by.sort_unstable();
+        by.dedup();
+        Some(Bound { by, ..Bound::new(slot.of, slot.measure, bound.low, bound.high)? })
+    }
+
+    /// What the evidence bounds the number by.
+    fn evidence(&self, slot: &Slot, of: BoundOf) -> Option<&Bound> {
+        let (usual, of_loads) = self.bounds.get(slot.arm)?;
+        let bounds = slot.load.map_or(Some(usual), |load| of_loads.get(load))?;
+        bounds.get(of, slot.measure)
+    }
+
+    /// What a finding leaves of a number in its scope.
+    fn left(&self, result: &StudyResult, finding: &Finding, slot: &Slot) -> Left {
+        let (own, other) = (result.arms.get(slot.arm), slot.other(result).map(|other| other.arm));
+        let other = other.and_then(|other| result.arms.get(other));
+        let is_cost = slot.of == BoundOf::Cost;
+        // A difference is at least its number if its arm is, and at most if the arm that it is compared with is at least.
+        let if_higher = || match &finding.arm {
+            _ if !is_cost => Left::AtLeast,
+            None => Left::Nothing,
+            Some(id) if other.is_some_and(|other| other.id == *id) => Left::AtMost,
+            Some(_) => Left::AtLeast,
+        };
+        let compared = |share: fn(&ArmResult, Option<usize>) -> Option<f64>| {
+            Some((share(own?, slot.load)?, share(other?, slot.load)?))
+        };
+        let is_median = slot.measure == CostMeasure::ResponseP50Us;
+        let of_rounds = matches!(slot.measure, CostMeasure::OfRounds(_));
+        let id = finding.id.as_str();
+        if id == samples::VAGUE.id || id == samples::VAGUE_LEVEL.id {
+            Left::Interval
+        } else if [samples::TOO_FEW.id, missing::MISSING.id, generator::SEND_LAG.id].contains(&id) {
+            Left::Evidence
+        } else if [generator::SATURATED.id, host::SHARED_PROCESSOR.id].contains(&id) {
+            if is_quantile(slot.measure) { Left::Shorter } else { if_higher() }
+        } else if [host::STEAL.id, host::PROXY_RUN_DELAY.id, host::SET_ASIDE.id].contains(&id) {
+            match slot.measure {
+                // Measured once in each round, whatever happens to slices.
+                _ if of_rounds => Left::Interval,
+                _ if is_median || !is_quantile(slot.measure) => Left::Evidence,
+                _ if id == host::STEAL.id => Left::Shorter,
+                _ => Left::Nothing,
+            }
+        } else if id == arms::NOT_SATURATED.id || (id == arms::OFFERED.id && is_quantile(slot.measure)) {
+            if_higher()
+        } else if id == arms::UNEQUALLY_BUSY.id {
+            // The idler a proxy, the more CPU time a request takes.
+            let busy = compared(|arm, _| Some(arm.proxy_use?.processors_busy_share()));
+            busy.map_or(Left::Nothing, |(own, other)| if own < other { Left::AtMost } else { Left::AtLeast })
+        } else if id == utilisation::UNEQUAL.id {
+            // The busier a proxy, the longer a request waits.
+            let busy = compared(|arm, load| arm.loads.get(load?)?.proxy_processors_busy_share);
+            busy.map_or(Left::Nothing, |(own, other)| if own < other { Left::AtLeast } else { Left::AtMost })
+        } else if id == same::SAME.id {
+            self.null_reach(result, slot).map_or(Left::Nothing, Left::Within)
+        } else if id == known::RESPONSE_TIME.id && self.explains_known_times(result) {
+            Left::Evidence
+        } else {
+            Left::Nothing
+        }
+    }
+
+    /// How far identical arms show that a number may be off.
+    fn null_reach(&self, result: &StudyResult, slot: &Slot) -> Option<f64> {
+        let load = |slot: &Slot| Some(&result.arms.get(slot.arm)?.loads.get(slot.load?)?.load);
+        let is_null = |one: &Slot| {
+            let is_same = result.arms.get(one.arm).is_some_and(|arm| arm.kind == ArmKind::Same);
+            is_same && one.of == BoundOf::Cost && one.measure == slot.measure && load(one) == load(slot)
+        };
+        let nulls = self.numbers.iter().filter(|(one, _)| is_null(one));
+        let nulls: Vec<f64> = nulls.filter_map(|(_, number)| Some((*number)?.estimate)).collect();
+        null_reach(&nulls, result.plan.confidence)
+    }
+
+    /// Whether what is known of the generator explains why known response times were not measured: all lie within their bounds.
+    fn explains_known_times(&self, result: &StudyResult) -> bool {
+        let mut known = result.arms.iter().zip(&self.bounds).filter_map(|(arm, (bounds, _))| {
+            let low = arm.known_answer?.response_p50_low_us?;
+            let high = arm.known_answer?.response_p50_high_us.unwrap_or(f64::INFINITY);
+            let bound = bounds.cost(CostMeasure::ResponseP50Us);
+            Some(bound.is_some_and(|bound| {
+                bound.low.is_none_or(|least| least <= high) && bound.high.is_none_or(|most| most >= low)
+            }))
+        });
+        known.all(|is_within| is_within)
+    }
+}
+
+/// Whether a finding withholds a number. A vague level is withheld alone, and what is compared with it stays.
+fn withholds(finding: &Finding, place: &Place<'_>) -> bool {
+    let is_vague_level = finding.id == samples::VAGUE_LEVEL.id && place.compared_with.is_none();
+    finding.withholds_number(place) || (is_vague_level && finding.concerns(place))
+}
+
+fn is_quantile(measure: CostMeasure) -> bool {
+    matches!(measure, CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us)
+}
+
+impl Slot {
+    /// The number, if stated.
+    fn number(&self, arm: &ArmResult) -> Option<Interval> {
+        let load = |index: usize| arm.loads.get(index);
+        let quantile = |times: &ResponseCost| match self.measure {
+            CostMeasure::ResponseP50Us => times.p50,
+            CostMeasure::ResponseP90Us => times.p90,
+            CostMeasure::ResponseP99Us => times.p99,
+            _ => None,
+        };
+        match (self.of, self.load) {
+            (BoundOf::Cost, None) => self.measure.of(&arm.cost),
+            (BoundOf::Cost, Some(index)) => self.measure.of(&load(index)?.cost),
+            (BoundOf::Level, None) => match self.measure {
+                CostMeasure::CpuUs => arm.cpu_us_per_request,
+                CostMeasure::MaxRate => arm.max_rate,
+                _ => quantile(&arm.response_us),
+            },
+            (BoundOf::Level, Some(index)) => match self.measure {
+                CostMeasure::CpuUs => load(index)?.cpu_us_per_request,
+                _ => quantile(&load(index)?.response_us),
+            },
+        }
+    }
+
+    /// The address of the number.
+    fn place<'r>(&self, result: &'r StudyResult) -> Option<Place<'r>> {
+        let arm = result.arms.get(self.arm)?;
+        let usual = match self.measure {
+            CostMeasure::CpuUs | CostMeasure::CpuShare => result.plan.cpu_load(),
+            CostMeasure::MaxRate => result.plan.rate_load(),
+            CostMeasure::OfRounds(_) => None,
+            _ => result.plan.response_load(),
+        };
+        let load = match self.load {
+            None => usual.map(|load| load.name.as_str()),
+            Some(index) => Some(arm.loads.get(index)?.load.as_str()),
+        };
+        let compared_with = arm.compared_with.as_deref().filter(|_| self.of == BoundOf::Cost);
+        let is_there = self.of == BoundOf::Level || compared_with.is_some();
+        is_there.then_some(Place { arm: &arm.id, compared_with, load, measure: self.measure.measure() })
+    }
+
+    /// The same number of the arm that its arm is compared with.
+    fn other(&self, result: &StudyResult) -> Option<Self> {
+        let arm = result.arms.get(self.arm)?;
+        let id = arm.compared_with.as_ref()?;
+        let other = result.arms.iter().position(|other| other.id == *id)?;
+        let name = |index: usize| Some(&arm.loads.get(index)?.load);
+        let load = match self.load {
+            None => None,
+            Some(index) => {
+                let of_other = |load: &ArmLoad| Some(&load.load) == name(index);
+                Some(result.arms.get(other)?.loads.iter().position(of_other)?)
+            }
+        };
+        Some(Self { arm: other, load, ..*self })
+    }
+}
+
+#[cfg(test)]
+mod tests;

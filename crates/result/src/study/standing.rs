@@ -1,0 +1,96 @@
+//! What may be used of a study: for each measure, how many arms have a sound cost, and how many only a bound or nothing.
+
+use super::{ArmResult, LoadSpec, Place, StudyResult};
+use crate::{CostMeasure, Finding, Loop, Severity};
+
+/// What a study knows of the costs in one measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The measure.
+    pub measure: CostMeasure,
+    /// Arms whose cost is stated, and about which no check warns.
+    pub sound: u32,
+    /// Arms whose cost is stated, with a warning about this measure.
+    pub doubted: u32,
+    /// Arms whose cost is not stated, but bounded.
+    pub bounded: u32,
+    /// Arms of whose cost nothing is known.
+    pub withheld: u32,
+}
+
+impl Standing {
+    /// Number of arms that the study would know the cost of.
+    pub fn arms(&self) -> u32 {
+        self.sound + self.doubted + self.bounded + self.withheld
+    }
+
+    fn add(&mut self, arm: &ArmResult, is_doubted: bool) {
+        let count = match (self.measure.of(&arm.cost), arm.bounds.cost(self.measure)) {
+            (Some(_), _) if is_doubted => &mut self.doubted,
+            (Some(_), _) => &mut self.sound,
+            (None, Some(_)) => &mut self.bounded,
+            (None, None) => &mut self.withheld,
+        };
+        *count += 1;
+    }
+}
+
+impl StudyResult {
+    /// What may be used of the costs of the study, under the usual load of each measure, in the order of measures. A measure that the
+    /// study does not take is not in it, and neither are arms that it cannot have: without proxies there is no CPU time and no maximum
+    /// rate. Costs as a share are as those in us.
+    pub fn standings(&self) -> Vec<Standing> {
+        let standing = |measure| {
+            let mut standing = Standing { measure, sound: 0, doubted: 0, bounded: 0, withheld: 0 };
+            for arm in self.arms.iter().filter(|arm| self.takes(measure, arm)) {
+                standing.add(arm, self.is_doubted(measure, arm));
+            }
+            standing
+        };
+        let measures = CostMeasure::all().into_iter().filter(|measure| *measure != CostMeasure::CpuShare);
+        measures.map(standing).filter(|standing| standing.arms() > 0).collect()
+    }
+
+    /// Whether the study would know the cost of an arm in a measure.
+    fn takes(&self, measure: CostMeasure, arm: &ArmResult) -> bool {
+        let other = self.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
+        let Some(other) = other else { return false };
+        let is_under = |load: Option<&LoadSpec>, loop_: Loop| {
+            load.is_some_and(|load| {
+                load.loop_ == loop_ && arm.loads.iter().any(|under| under.load == load.name)
+            })
+        };
+        let has_proxies = !arm.hops.is_empty();
+        match measure {
+            CostMeasure::CpuUs | CostMeasure::CpuShare => has_proxies,
+            CostMeasure::MaxRate => {
+                has_proxies && !other.hops.is_empty() && is_under(self.plan.rate_load(), Loop::Closed)
+            }
+            CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
+                is_under(self.plan.response_load(), Loop::Open)
+            }
+            // Not every proxy has each of them.
+            CostMeasure::OfRounds(_) => measure.of(&arm.cost).is_some() || arm.bounds.cost(measure).is_some(),
+        }
+    }
+
+    /// Whether a check warns about the cost of an arm in this measure. A warning about the whole study names no measure.
+    fn is_doubted(&self, measure: CostMeasure, arm: &ArmResult) -> bool {
+        let load = match measure {
+            CostMeasure::CpuUs | CostMeasure::CpuShare => self.plan.cpu_load(),
+            CostMeasure::MaxRate => self.plan.rate_load(),
+            CostMeasure::OfRounds(_) => None,
+            _ => self.plan.response_load(),
+        };
+        let place = Place {
+            arm: &arm.id,
+            compared_with: arm.compared_with.as_deref(),
+            load: load.map(|load| load.name.as_str()),
+            measure: measure.measure(),
+        };
+        let warns = |finding: &Finding| {
+            finding.severity > Severity::Info && !finding.measures.is_empty() && finding.concerns(&place)
+        };
+        self.findings.iter().any(warns)
+    }
+}

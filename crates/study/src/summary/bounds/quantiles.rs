@@ -1,0 +1,86 @@
+//! Bounds of quantiles of response time: with few responses, with requests that have none, and with a generator that was late.
+
+use hoptax_result::{Book, CostMeasure, Interval, ResponseCost};
+use hoptax_stats::{Ends, lateness, quantile_ends};
+
+/// A quantile of response time.
+pub(super) struct Quantile {
+    pub(super) measure: CostMeasure,
+    p: f64,
+    /// Its level, if stated.
+    pub(super) level: fn(&ResponseCost) -> Option<Interval>,
+}
+
+pub(super) const QUANTILES: [Quantile; 3] = [
+    Quantile { measure: CostMeasure::ResponseP50Us, p: 0.5, level: |times| times.p50 },
+    Quantile { measure: CostMeasure::ResponseP90Us, p: 0.9, level: |times| times.p90 },
+    Quantile { measure: CostMeasure::ResponseP99Us, p: 0.99, level: |times| times.p99 },
+];
+
+/// Response times of an arm under a load, with what disturbs their quantiles. Times are in nanoseconds with their counts, by round.
+pub(super) struct Side<'a> {
+    pub(super) responses: Vec<&'a [(u64, u64)]>,
+    /// How late the generator itself was to send.
+    pub(super) lags: Vec<&'a [(u64, u64)]>,
+    /// Share of the planned requests without a response time.
+    pub(super) missing: f64,
+    /// The quantile with its interval, us; none if it has none.
+    pub(super) stated: Option<Interval>,
+}
+
+/// The share of the planned requests that were not sent in time, or not answered. A failure has an answer.
+pub(super) fn missing_share(book: &Book) -> f64 {
+    let missing = book.planned.saturating_sub(book.answered.saturating_add(book.failed));
+    missing as f64 / book.planned.max(1) as f64
+}
+
+impl Side<'_> {
+    /// What holds the quantile that all planned requests would have, sent in time, us. A generator that is late only lengthens
+    /// response times.
+    pub(super) fn level(&self, quantile: &Quantile, confidence: f64) -> Ends {
+        let ends = self.stated().unwrap_or_else(|| self.ends(quantile.p, confidence));
+        let late_us = self.late_us(quantile.p, confidence);
+        Ends { low: ends.low.map(|low| (low - late_us).max(0.0)), high: ends.high }
+    }
+
+    /// What holds the difference of that quantile from that of another arm. `stated` is the difference with its interval, us, if it
+    /// has one: it is narrower than the difference of two levels, since it is taken within rounds.
+    pub(super) fn cost(
+        &self,
+        other: &Self,
+        stated: Option<Interval>,
+        quantile: &Quantile,
+        confidence: f64,
+    ) -> Ends {
+        let [own, others] = [self, other].map(|side| side.level(quantile, confidence));
+        let less = |one: Option<f64>, two: Option<f64>| Some(one? - two?);
+        let of_levels = Ends { low: less(own.low, others.high), high: less(own.high, others.low) };
+        let Some(stated) = stated.filter(|_| self.missing.max(other.missing) <= 0.0) else {
+            return of_levels;
+        };
+        let [own_us, other_us] = [self, other].map(|side| side.late_us(quantile.p, confidence));
+        // No response time is negative.
+        let least = others.high.map_or(f64::NEG_INFINITY, |high| -high);
+        let most = own.high.unwrap_or(f64::INFINITY);
+        Ends { low: Some((stated.low - own_us).max(least)), high: Some((stated.high + other_us).min(most)) }
+    }
+
+    /// The ends of the stated interval, if every request has a response time.
+    fn stated(&self) -> Option<Ends> {
+        let stated = self.stated.filter(|_| self.missing <= 0.0)?;
+        Some(Ends { low: Some(stated.low), high: Some(stated.high) })
+    }
+
+    /// Ends from order statistics. Requests without a response time may be the fastest or the slowest of all.
+    fn ends(&self, p: f64, confidence: f64) -> Ends {
+        let answered = 1.0 - self.missing;
+        let low = quantile_ends(&self.responses, (p - self.missing) / answered, confidence).low;
+        let high = quantile_ends(&self.responses, p / answered, confidence).high;
+        Ends { low: low.map(|ns| ns / 1e3), high: high.map(|ns| ns / 1e3) }
+    }
+
+    /// How much lower the quantile may be without the lag of the generator.
+    fn late_us(&self, p: f64, confidence: f64) -> f64 {
+        lateness(&self.responses, &self.lags, p, confidence).unwrap_or(0.0) / 1e3
+    }
+}
