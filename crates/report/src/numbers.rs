@@ -41,6 +41,11 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// A rate, with a decimal if it is small.
+pub fn rate(rate: f64) -> String {
+    grouped(rate, usize::from(rate < 100.0))
+}
+
 /// As [`grouped`], with a sign, for differences.
 pub(crate) fn signed(value: f64, decimals: usize) -> String {
     let text = grouped(value, decimals);

@@ -1,15 +1,11 @@
 //! Results for a terminal.
 
-mod find;
-mod find_arms;
 pub(crate) mod rows;
 mod tune;
 
 use crate::account;
 use crate::findings::FindingGroup;
 
-pub use find::{find, find_trial, rate, sweep_trial};
-pub use find_arms::find_arms;
 pub use tune::tune;
 
 /// The style of the output.

@@ -9,7 +9,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hoptax_report::terminal;
+use hoptax_report::documents;
+use hoptax_report::numbers::rate;
 use hoptax_result::{FindEnd, FindResult, FindTrial, FoundGoal};
 use hoptax_session::{environment, thresholds};
 use hoptax_stats::search::{Ending, Goal, Limits, Planned, Search, Step};
@@ -92,8 +93,8 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let sweep_time = if arguments.sweep { sweep_time } else { Duration::ZERO };
     print::note(&format!(
         "search from {} to {} requests/s{}: about {} if trials agree, at most {}",
-        terminal::rate(range.min),
-        terminal::rate(range.max),
+        rate(range.min),
+        rate(range.max),
         if arguments.sweep { ", then a sweep" } else { "" },
         seconds(begun.elapsed() + search.expected_duration() + sweep_time),
         seconds(budget + sweep_time)
@@ -111,11 +112,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let may_sweep = arguments.sweep && matches!(ended_by, FindEnd::Complete | FindEnd::Budget);
     let sweep = match highest.filter(|_| may_sweep) {
         Some(highest) => {
-            print::note(&format!(
-                "sweep up to {} requests/s: about {}",
-                terminal::rate(highest),
-                seconds(sweep_time)
-            ));
+            print::note(&format!("sweep up to {} requests/s: about {}", rate(highest), seconds(sweep_time)));
             let (sweep, ended_early) = sweep::run(&mut trials, highest, settings.goal.final_trial);
             failure = ended_early;
             Some(sweep)
@@ -143,7 +140,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         plan,
         environment: trials.into_environment(),
     };
-    print::table_or_json(arguments.json.as_deref(), &result, || terminal::find(&result, print::style()))?;
+    print::document_or_json(arguments.json.as_deref(), &result, || documents::find(&result))?;
     match failure {
         // An error after an interrupt is a consequence of it.
         Some(error) if ended_by == FindEnd::Failure => Err(error),
@@ -169,7 +166,7 @@ fn run_trials(
             Err(error) if tried.is_empty() => return Err(error),
             Err(error) => return Ok((tried, Some(error))),
         };
-        print::note(&terminal::find_trial(&trial));
+        print::note(&documents::find_trial(&trial));
         search.record(&planned, measured(&trial, goals));
         tried.push((planned, trial));
     }

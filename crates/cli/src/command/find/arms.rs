@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{Environment, FindArmsResult, FindEnd, FindState, FoundArm};
 use hoptax_session::{environment, estimate, library, machine, requirements, thresholds};
 use hoptax_stats::search::{Goal, Limits, Repetition, Search};
@@ -106,9 +106,7 @@ pub(super) fn run(arguments: &FindArguments, ids: &[String]) -> Result<Code, Fai
     drop(awake);
     let Some(searched) = searched else { return failure.map_or(Ok(Code::Interrupted), Err) };
     let result = result(arguments, &study.plan, settings, searched, (begun, budget), environment);
-    print::table_or_json(arguments.json.as_deref(), &result, || {
-        terminal::find_arms(&result, print::style())
-    })?;
+    print::document_or_json(arguments.json.as_deref(), &result, || documents::find_arms(&result))?;
     failure.map_or_else(|| Ok(code(&result)), Err)
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{Interval, Latency, LoadResult, ProcessAccount, Sweep, SweepKnee, SweepPoint};
 use hoptax_stats::{knee, mean_over_rounds};
 
@@ -37,7 +37,7 @@ pub(super) fn run(trials: &mut Trials<'_>, highest: f64, trial: Duration) -> (Sw
                 break;
             }
         };
-        print::note(&terminal::sweep_trial(*rate, &result, &generator_limits));
+        print::note(&documents::sweep_trial(*rate, &result, &generator_limits));
         results.push(Some(result).filter(|_| generator_limits.is_empty()));
     }
     let sweep = Sweep {

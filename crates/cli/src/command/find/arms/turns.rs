@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hoptax_checks::thresholds::Limits as Thresholds;
 use hoptax_load::trial::TrialSpec;
 use hoptax_load::{MAX_RATE, Pace};
-use hoptax_report::terminal;
+use hoptax_report::documents;
 use hoptax_result::{ArmTrial, Environment, FindEnd, FindTrial, FoundArm, FoundGoal, LoadResult};
 use hoptax_session::Interrupt;
 use hoptax_stats::search::{
@@ -272,7 +272,7 @@ impl<'a> Turns<'a> {
                 let Step::Trial(planned) = search.searching.next() else { continue };
                 let Some(trial) = self.trial(live, arm, &planned)? else { return Ok(FindEnd::Interrupt) };
                 let name = self.name_of(arm);
-                print::note(&format!("{place}  {name:<width$}  {}", terminal::find_trial(&trial)));
+                print::note(&format!("{place}  {name:<width$}  {}", documents::find_trial(&trial)));
                 search.searching.record(&planned, measured(&trial, &goals));
                 self.trials.push(ArmTrial { arm: name.to_owned(), round, trial: trial.clone() });
                 search.tried.push((planned, trial));

@@ -1,0 +1,544 @@
+//! The document of a search for a rate, and a line for each of its trials.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{
+    FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, ProcessAccount, Sweep,
+    SweepPoint,
+};
+
+use crate::document::{Basis, Block, Cell, Column, Document, Form, Next, Quantity, Row, Section, Table};
+use crate::numbers::{counted, grouped, rate};
+use crate::rows::{MIB, in_percent, in_units};
+
+/// Goals whose answer is on the first screen; the others are notes.
+const ANSWERS: usize = 2;
+/// Rates on the first screen: those nearest to the rate that was found.
+const NEAREST: usize = 16;
+
+/// The document of a search.
+pub fn find(result: &FindResult) -> Document {
+    let mut answers: Vec<String> = result.goals.iter().map(|goal| sentence(goal, result)).collect();
+    let notes = answers.split_off(ANSWERS.min(answers.len()));
+    let mut document = Document::new(format!("find {}", result.plan.url), "", answers);
+    document.notes = notes;
+    if let Some(account) = account_of(result) {
+        let count = grouped(account.processors, usize::from(account.processors.fract() > 0.0));
+        document.notes.push(format!("CPU %: of {count} usable processors, used by {}", account.processes));
+    }
+    let all = rates(result);
+    document.table = (!all.rows.is_empty()).then(|| nearest(&all, result));
+    document.next = next(result);
+    if all.rows.len() > NEAREST {
+        document.sections.push(Section::of_table(all));
+    }
+    if let Some(found) = &result.sweep {
+        document.notes.push(knee(found));
+        document.sections.push(Section::new("Latency by rate", vec![Block::Table(sweep(found))]));
+    }
+    document.sections.extend(Section::of_lines("Method", vec![method(result)]));
+    document
+}
+
+/// The result for a goal.
+fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
+    let objectives = goal.objectives.join(" and ");
+    let found = format!("The highest rate that holds {objectives} is {}", in_words(highest(goal).as_ref()));
+    match goal.state {
+        FindState::Found if goal.limited_by.len() == goal.objectives.len() => found,
+        FindState::Found => format!("{found}; above, {} fails", goal.limited_by.join(" and ")),
+        FindState::MaximumHeld => format!("{found}, the highest rate of the search"),
+        FindState::MinimumFailed => format!(
+            "No rate that holds {objectives} was found: it fails at {} requests/s, the lowest rate of the search",
+            goal.upper_rate.map_or_else(|| "-".to_owned(), rate)
+        ),
+        FindState::GeneratorLimited => format!("{found}: {}", limit(goal, result)),
+        FindState::Unfinished => {
+            let ended = match result.ended_by {
+                FindEnd::Interrupt => "was interrupted",
+                FindEnd::Failure => "ended because a trial could not run",
+                FindEnd::Budget | FindEnd::Complete => "ran out of time",
+            };
+            let known = if goal.rate.or(goal.upper_rate).is_some() { ", undecided" } else { "" };
+            format!("{found}{known}: the search {ended}")
+        }
+    }
+}
+
+/// A rate in a sentence.
+pub(super) fn in_words(rate: Option<&Quantity>) -> String {
+    let Some(found) = rate else { return "unknown".to_owned() };
+    match (found.low, found.high) {
+        (Some(low), None) => format!("at least {} {}", crate::numbers::rate(low), found.unit),
+        (None, Some(high)) => format!("less than {} {}", crate::numbers::rate(high), found.unit),
+        _ => found.with_unit(),
+    }
+}
+
+/// Why the generator or the accounting limits a goal.
+fn limit(goal: &FoundGoal, result: &FindResult) -> String {
+    let is_upper =
+        |trial: &&FindTrial| goal.upper_rate.is_some_and(|upper| trial.rate.to_bits() == upper.to_bits());
+    let reason = result.trials.iter().filter(is_upper).find_map(|trial| trial.generator_limits.first());
+    let upper =
+        goal.upper_rate.map_or_else(|| "a higher rate".to_owned(), |upper| format!("{}/s", rate(upper)));
+    match reason {
+        Some(reason) if reason.starts_with("account: ") => format!("no trial at {upper} counts ({reason})"),
+        reason => format!(
+            "the generator cannot produce {upper} ({}), so the server may carry more. Use more --workers, or a machine of its own for \
+             the generator",
+            reason.map_or("it was the limit", String::as_str)
+        ),
+    }
+}
+
+/// The highest rate of a goal: its interval, or the end that is known.
+pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
+    let upper = match goal.state {
+        FindState::Found | FindState::MinimumFailed | FindState::Unfinished => goal.upper_rate,
+        // The generator limited the upper rate, not the server.
+        FindState::MaximumHeld | FindState::GeneratorLimited => None,
+    };
+    if goal.rate.is_none() && upper.is_none() {
+        return None;
+    }
+    let basis = if goal.state == FindState::Found { Basis::Measured } else { Basis::Bounded };
+    let bounds = Quantity::bounded(goal.rate, upper, "requests/s", Form::Level);
+    Some(Quantity { basis, ..bounds })
+}
+
+/// The next command: a load at the rate that was found, or a search that decides. None for requests that a short command cannot repeat.
+fn next(result: &FindResult) -> Option<Next> {
+    let plan = &result.plan;
+    if plan.method != "GET" || plan.requests != 1 || plan.data.is_some() {
+        return None;
+    }
+    let found = result.goals.iter().filter_map(|goal| goal.rate).min_by(f64::total_cmp);
+    let is = |state: FindState| result.goals.iter().any(|goal| goal.state == state);
+    let again = |option: String, purpose: &str| {
+        let objectives: Vec<&String> = result.goals.iter().flat_map(|goal| &goal.objectives).collect();
+        let objectives: String = objectives.iter().map(|one| format!("--slo '{one}' ")).collect();
+        let each = if result.goals.len() > 1 { "--each " } else { "" };
+        Some(Next::new(format!("hoptax find {objectives}{each}{option} '{}'", plan.url), purpose))
+    };
+    if is(FindState::MaximumHeld) {
+        return again(format!("--max-rate {:.0}", 4.0 * result.max_rate), "tries higher rates");
+    }
+    if is(FindState::MinimumFailed) {
+        return again(format!("--min-rate {}", result.min_rate / 10.0), "tries lower rates");
+    }
+    if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
+        return again(format!("--budget {:.0}s", 2.0 * result.budget_s), "decides");
+    }
+    let command =
+        format!("hoptax load -q {:.0} -c {} '{}'", found?.floor().max(1.0), plan.connections, plan.url);
+    Some(Next::new(command, "measures response times at that rate"))
+}
+
+/// The rows nearest to the rate that was found.
+fn nearest(all: &Table, result: &FindResult) -> Table {
+    let mut table = all.clone();
+    let edge = result.goals.iter().filter_map(|goal| goal.rate.or(goal.upper_rate)).min_by(f64::total_cmp);
+    let edge = edge.unwrap_or(result.min_rate).max(f64::MIN_POSITIVE);
+    let distances: Vec<f64> =
+        by_rate(result).keys().map(|bits| (f64::from_bits(*bits) / edge).ln().abs()).collect();
+    let mut sorted = distances.clone();
+    sorted.sort_by(f64::total_cmp);
+    if let Some(furthest) = sorted.get(NEAREST) {
+        let mut distances = distances.iter();
+        table.rows.retain(|_| distances.next().is_some_and(|distance| distance < furthest));
+        table.title = format!("rates tried, those nearest to the result of {}", all.rows.len());
+    }
+    table
+}
+
+/// The trials of each rate. Rates are positive, so their bits are in their order.
+fn by_rate(result: &FindResult) -> BTreeMap<u64, Vec<&FindTrial>> {
+    let mut by_rate: BTreeMap<u64, Vec<&FindTrial>> = BTreeMap::new();
+    for trial in &result.trials {
+        by_rate.entry(trial.rate.to_bits()).or_default().push(trial);
+    }
+    by_rate
+}
+
+/// A number of the processes that trials accounted for.
+type OfAccount = fn(&ProcessAccount) -> Option<f64>;
+const ACCOUNT: [(&str, &str, OfAccount); 3] = [
+    ("CPU %", "%", |one| Some(one.cpu_share? * 100.0)),
+    ("CPU us", "us", |one| one.cpu_us),
+    ("memory MiB", "MiB", |one| Some(one.memory_bytes? as f64 / MIB)),
+];
+
+/// The rates that were tried, ascending, with the medians of what the objectives limit.
+fn rates(result: &FindResult) -> Table {
+    let objectives: Vec<&str> = result
+        .trials
+        .first()
+        .map(|trial| trial.objectives.iter().map(|one| one.objective.as_str()).collect())
+        .unwrap_or_default();
+    let mut columns = vec![Column::text("held", 0)];
+    columns.extend(objectives.iter().map(|one| Column::new(*one, 1)));
+    columns.push(Column::new("answered/s", 3));
+    let is_accounted = account_of(result).is_some();
+    columns.extend(ACCOUNT.iter().filter(|_| is_accounted).map(|(heading, _, _)| Column::new(*heading, 2)));
+    columns.push(Column::new("seconds", 4));
+    let row = |trials: &Vec<&FindTrial>| {
+        let usable: Vec<&&FindTrial> =
+            trials.iter().filter(|trial| trial.generator_limits.is_empty()).collect();
+        let held = usable.iter().filter(|trial| trial.objectives.iter().all(|one| one.holds)).count();
+        let unusable = trials.len() - usable.len();
+        let excluded = if unusable > 0 { format!(" ({unusable} excluded)") } else { String::new() };
+        let mut cells = vec![Cell::words(format!("{held} of {}{excluded}", usable.len()))];
+        for number in 0..objectives.len() {
+            let values = usable.iter().map(|trial| trial.objectives.get(number)?.value);
+            let unit =
+                trials.first().and_then(|trial| trial.objectives.get(number)).map_or("", |one| &one.unit);
+            cells.push(value(median(values), unit).into());
+        }
+        let answered = median(usable.iter().map(|trial| Some(trial.answered_rate)));
+        cells.push(answered.map_or_else(|| "-".to_owned(), rate).into());
+        for (_, unit, of) in ACCOUNT.iter().filter(|_| is_accounted) {
+            let values = usable.iter().map(|trial| of(trial.account.as_ref()?));
+            cells.push(Cell::point(median(values), unit));
+        }
+        cells.push(grouped(trials.iter().map(|trial| trial.duration_s).sum(), 1).into());
+        Row::new(rate(trials.first().map_or(0.0, |trial| trial.rate)), cells)
+    };
+    Table {
+        title: "rates tried: trials in which the objectives held, and the median of each number".to_owned(),
+        names: "rate/s".to_owned(),
+        columns,
+        rows: by_rate(result).values().map(row).collect(),
+    }
+}
+
+/// The processes that the trials accounted for.
+fn account_of(result: &FindResult) -> Option<&ProcessAccount> {
+    result.trials.iter().find_map(|trial| trial.account.as_ref())
+}
+
+/// The median; None if a value is missing, since it may be the largest.
+fn median(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect::<Option<_>>()?;
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// The number that an objective limits, in its unit.
+fn value(value: Option<f64>, unit: &str) -> String {
+    match (value, unit) {
+        (None, _) => "-".to_owned(),
+        (Some(us), "us") if us >= 10_000.0 => format!("{} ms", grouped(us / 1e3, 1)),
+        (Some(us), "us") => format!("{} us", grouped(us, 0)),
+        (Some(percent), "%") => format!("{percent:.2} %"),
+        (Some(bytes), "bytes") => format!("{} MiB", grouped(bytes / MIB, 1)),
+        (Some(count), _) => grouped(count, 0),
+    }
+}
+
+/// The latency curve.
+fn sweep(sweep: &Sweep) -> Table {
+    let row = |point: &SweepPoint| {
+        let excluded =
+            if point.excluded > 0 { format!(" ({} excluded)", point.excluded) } else { String::new() };
+        let us = |number: &Option<Interval>| Cell::level(number.as_ref(), "us");
+        let memory = point.memory_bytes.map(|bytes| in_units(&bytes, MIB));
+        Row::new(
+            rate(point.rate),
+            vec![
+                us(&point.mean_us),
+                us(&point.p50_us),
+                us(&point.p90_us),
+                us(&point.p99_us),
+                Cell::level(point.answered_rate.as_ref(), "requests/s"),
+                Cell::level(point.cpu_share.as_ref().map(in_percent).as_ref(), "%"),
+                us(&point.cpu_us),
+                Cell::level(memory.as_ref(), "MiB"),
+                Cell::words(format!("{}{excluded}", point.trials)),
+            ],
+        )
+    };
+    let headings =
+        ["mean us", "p50 us", "p90 us", "p99 us", "answered/s", "CPU %", "CPU us", "memory MiB", "trials"];
+    let priorities = [0, 0, 3, 0, 4, 1, 1, 2, 5];
+    let table = Table {
+        title: "response times and use of the server by rate".to_owned(),
+        names: "rate/s".to_owned(),
+        columns: headings
+            .iter()
+            .zip(priorities)
+            .map(|(heading, priority)| Column::new(*heading, priority))
+            .collect(),
+        rows: sweep.points.iter().map(row).collect(),
+    };
+    table.without_empty_columns()
+}
+
+/// The knee of the latency curve.
+fn knee(sweep: &Sweep) -> String {
+    let last = sweep.points.last().map_or(f64::INFINITY, |point| point.rate);
+    let Some(knee) = sweep.knee else {
+        return "knee: not known: fewer than two rounds have a trial that counts at every rate".to_owned();
+    };
+    let place = match knee {
+        knee if knee.high_rate >= last => format!("at {} requests/s or above", rate(knee.low_rate)),
+        knee if knee.low_rate.to_bits() == knee.high_rate.to_bits() => {
+            format!("at {} requests/s", rate(knee.rate))
+        }
+        knee => format!("{} to {} requests/s", rate(knee.low_rate), rate(knee.high_rate)),
+    };
+    format!("knee: {place}; below, 1 % more requests add less than 1 % to the mean response time")
+}
+
+fn method(result: &FindResult) -> String {
+    let evidence = &result.evidence;
+    format!(
+        "{} in {:.0} s; a rate counts when trials of {} s in total, {} s each, agree by {}",
+        counted(result.trials.len() as u64, "trial"),
+        result.took_s,
+        evidence.duration_sum_s,
+        evidence.final_trial_s,
+        if evidence.exceed_ratio > 0.0 {
+            format!("more than {:.0} %", (1.0 - evidence.exceed_ratio) * 100.0)
+        } else {
+            "all of them".to_owned()
+        }
+    )
+}
+
+/// A line about a trial.
+pub fn find_trial(trial: &FindTrial) -> String {
+    let objectives: Vec<String> = trial
+        .objectives
+        .iter()
+        .map(|one| format!("{}: {}", one.objective, value(one.value, &one.unit)))
+        .collect();
+    let outcome = if !trial.generator_limits.is_empty() {
+        format!("does not count ({})", trial.generator_limits.join("; "))
+    } else if trial.objectives.iter().all(|one| one.holds) {
+        "holds".to_owned()
+    } else {
+        "fails".to_owned()
+    };
+    format!("{:>10}/s for {} s: {}; {outcome}", rate(trial.rate), trial.duration_s, objectives.join(", "))
+}
+
+/// A line about a trial of a sweep.
+pub fn sweep_trial(of_rate: f64, result: &LoadResult, generator_limits: &[String]) -> String {
+    let response = &result.latency.response;
+    let outcome = match generator_limits {
+        [] => String::new(),
+        limits => format!("; does not count ({})", limits.join("; ")),
+    };
+    format!(
+        "{:>10}/s: p50 {}, p99 {}{outcome}",
+        rate(of_rate),
+        value(response.p50_us, "us"),
+        value(response.p99_us, "us")
+    )
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use hoptax_result::{FindEvidence, SweepKnee, SweepPoint, TriedObjective, sample};
+
+    use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    pub(in crate::documents) fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -> FindTrial {
+        FindTrial {
+            rate,
+            duration_s: 1.0,
+            took_s: 1.4,
+            planned: rate as u64,
+            answered: rate as u64,
+            answered_rate: rate,
+            objectives: vec![TriedObjective {
+                objective: "p99<5ms".to_owned(),
+                holds,
+                value: p99_us,
+                unit: "us".to_owned(),
+                loss_ratio: if holds { 0.001 } else { 0.2 },
+            }],
+            generator_limits: Vec::new(),
+            account: None,
+        }
+    }
+
+    /// Trials with an account, of which the first is not known in full.
+    fn accounted(mut result: FindResult) -> FindResult {
+        for (number, trial) in result.trials.iter_mut().enumerate() {
+            trial.account = Some(ProcessAccount {
+                processes: "process envoy".to_owned(),
+                processors: 2.0,
+                cpu_share: Some(trial.rate * 40e-6).filter(|_| number > 0),
+                cpu_us: Some(80.0).filter(|_| number > 0),
+                memory_bytes: Some(48 << 20),
+            });
+        }
+        result
+    }
+
+    fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindResult {
+        let load = sample::load();
+        let mut late = trial(1_300.0, Some(80_000.0), false);
+        late.generator_limits = vec!["send-lag: send lag p99 was 900 us".to_owned()];
+        FindResult {
+            format: String::new(),
+            ended_by: FindEnd::Complete,
+            goals: vec![FoundGoal {
+                objectives: vec!["p99<5ms".to_owned()],
+                state,
+                rate,
+                upper_rate,
+                conditional_throughput: rate,
+                limited_by: vec!["p99<5ms".to_owned()],
+            }],
+            evidence: FindEvidence {
+                preset: "quick".to_owned(),
+                final_trial_s: 1.0,
+                duration_sum_s: 11.0,
+                exceed_ratio: 0.5,
+                width: 0.02,
+            },
+            min_rate: 2.0,
+            max_rate: 2_000.0,
+            closed_loop_rate: 1_000.0,
+            budget_s: 300.0,
+            took_s: 55.4,
+            trials: vec![
+                trial(1_200.0, None, false),
+                late,
+                trial(980.5, Some(2_100.0), true),
+                trial(980.5, Some(2_300.0), true),
+                trial(980.5, Some(12_300.0), false),
+                trial(20.5, Some(1_800.0), true),
+            ],
+            sweep: None,
+            plan: load.plan,
+            environment: load.environment,
+        }
+    }
+
+    #[test]
+    fn the_table_of_a_search_for_a_rate() {
+        let found = find(&result(FindState::Found, Some(980.5), Some(1_200.0)));
+        insta::assert_snapshot!(terminal::screen(&found, STYLE));
+    }
+
+    #[test]
+    fn the_curve_of_a_sweep_states_its_knee() {
+        let near = |estimate: f64| Some(Interval { estimate, low: estimate * 0.95, high: estimate * 1.05 });
+        let point = |rate: f64, p99_us: Option<Interval>, excluded: u32| SweepPoint {
+            rate,
+            trials: 6 - excluded,
+            excluded,
+            answered_rate: near(rate),
+            mean_us: near(1e6 / (1_200.0 - rate)),
+            p50_us: near(0.7e6 / (1_200.0 - rate)),
+            p90_us: near(2.3e6 / (1_200.0 - rate)),
+            p99_us,
+            cpu_share: near(rate * 40e-6),
+            cpu_us: near(80.0),
+            memory_bytes: near(48.0 * MIB),
+        };
+        let sweep = Sweep {
+            rounds: 6,
+            trial_s: 1.0,
+            confidence: 0.95,
+            points: vec![
+                point(98.05, None, 0),
+                point(490.25, near(6_490.0), 0),
+                point(980.5, near(21_000.0), 2),
+            ],
+            knee: Some(SweepKnee { rate: 490.25, low_rate: 490.25, high_rate: 490.25 }),
+        };
+        let at_the_end = SweepKnee { rate: 980.5, low_rate: 490.25, high_rate: 980.5 };
+        let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+        let between = SweepKnee { rate: 490.25, low_rate: 98.05, high_rate: 490.25 };
+        result.sweep = Some(sweep.clone());
+        let mut text = terminal::details(&find(&result), STYLE);
+        for knee in [Some(between), Some(at_the_end), None] {
+            text += &format!("\n{}", super::knee(&Sweep { knee, ..sweep.clone() }));
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn processes_have_columns_in_the_table_and_objectives_of_their_own() {
+        let mut result = accounted(result(FindState::Found, Some(980.5), Some(1_200.0)));
+        for trial in &mut result.trials {
+            let bytes = trial.account.as_ref().and_then(|account| account.memory_bytes);
+            trial.objectives.push(TriedObjective {
+                objective: "memory<50MiB".to_owned(),
+                holds: true,
+                value: bytes.map(|bytes| bytes as f64),
+                unit: "bytes".to_owned(),
+                loss_ratio: 0.0,
+            });
+        }
+        insta::assert_snapshot!(terminal::screen(&find(&result), STYLE));
+        let ended =
+            "account: a process or a thread of `pid 7` ended during the trial, so its use is not known";
+        result.trials[1].generator_limits = vec![ended.to_owned()];
+        let goal = FoundGoal {
+            state: FindState::GeneratorLimited,
+            upper_rate: Some(1_300.0),
+            ..result.goals[0].clone()
+        };
+        assert_eq!(
+            sentence(&goal, &result),
+            format!(
+                "The highest rate that holds p99<5ms is at least 980 requests/s: no trial at 1,300/s counts ({ended})"
+            )
+        );
+    }
+
+    #[test]
+    fn every_state_says_what_is_known_and_what_to_do() {
+        let cases = [
+            (FindState::MaximumHeld, Some(2_000.0), None),
+            (FindState::MinimumFailed, None, Some(2.0)),
+            (FindState::GeneratorLimited, Some(1_200.0), Some(1_300.0)),
+            (FindState::GeneratorLimited, None, Some(1_300.0)),
+            (FindState::Unfinished, Some(980.5), Some(1_200.0)),
+            (FindState::Unfinished, Some(980.5), None),
+            (FindState::Unfinished, None, None),
+        ];
+        let sentences: Vec<String> = cases
+            .into_iter()
+            .map(|(state, lower, upper)| {
+                let result = result(state, lower, upper);
+                let next = next(&result).map_or_else(String::new, |next| next.command);
+                format!("{}\n  {next}", sentence(&result.goals[0], &result))
+            })
+            .collect();
+        insta::assert_snapshot!(sentences.join("\n"));
+    }
+
+    #[test]
+    fn a_line_about_a_trial() {
+        let result = result(FindState::Found, None, None);
+        let lines: Vec<String> = result.trials.iter().take(3).map(find_trial).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_search_of_a_hundred_rates_shows_those_nearest_to_its_result() {
+        let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+        result
+            .trials
+            .extend((1..100).map(|number| trial(f64::from(number) * 20.0, Some(1_000.0), number < 50)));
+        result.goals = vec![result.goals[0].clone(); 20];
+        let document = find(&result);
+        let rows = &document.table.as_ref().unwrap().rows;
+        assert!(rows.len() <= NEAREST && rows.iter().any(|row| row.name == "980"), "{rows:?}");
+        let text = terminal::screen(&document, STYLE);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(terminal::details(&document, STYLE).contains("20.0 "), "all rates");
+    }
+}

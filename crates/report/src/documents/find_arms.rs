@@ -1,0 +1,250 @@
+//! The document of a search on arms of a study: the rate of each, and the ratios.
+
+use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FoundArm};
+
+use super::find::{highest, in_words};
+use crate::document::{Cell, Column, Document, Quantity, Row, Section, Table};
+use crate::numbers::counted;
+
+/// The document of a search on arms.
+pub fn find_arms(result: &FindArmsResult) -> Document {
+    let mut document = Document::new(
+        format!("find --arms {}", result.study),
+        result.objectives.join(" and "),
+        answer(result),
+    );
+    document.table = Some(table(result));
+    // The note about its state also explains why an arm without a rate has no ratio.
+    let note = |arm| state(arm, result).or_else(|| no_ratio(arm)).or_else(|| caution(arm));
+    document.notes = result.arms.iter().filter_map(note).collect();
+    document.sections.extend(Section::of_lines("Method", method(result)));
+    document
+}
+
+fn ratio(arm: &FoundArm) -> Option<Quantity> {
+    arm.ratio.as_ref().map(|ratio| Quantity::level(ratio, ""))
+}
+
+/// The rate of the first arm, and the arm with the lowest ratio to it.
+fn answer(result: &FindArmsResult) -> Vec<String> {
+    let Some(first) = result.arms.first() else { return vec!["No arm was searched".to_owned()] };
+    let objectives = result.objectives.join(" and ");
+    let rate = in_words(highest(&first.found).as_ref());
+    let of_first = format!("The highest rate at which `{}` holds {objectives} is {rate}", first.arm);
+    let estimate = |arm: &FoundArm| arm.ratio.map_or(f64::INFINITY, |ratio| ratio.estimate);
+    let known = result.arms.iter().filter(|arm| arm.ratio.is_some());
+    let lowest = known.min_by(|one, other| estimate(one).total_cmp(&estimate(other)));
+    let lowest = lowest.and_then(|arm| {
+        let rate = in_words(highest(&arm.found).as_ref());
+        Some(format!("`{}` holds them at the lowest ratio to it, {}: {rate}", arm.arm, ratio(arm)?.text()))
+    });
+    std::iter::once(of_first).chain(lowest).collect()
+}
+
+fn table(result: &FindArmsResult) -> Table {
+    let first = result.arms.first().map_or("", |arm| arm.arm.as_str());
+    let row = |(number, arm): (usize, &FoundArm)| {
+        let is_known = number == 0 && arm.found.state == FindState::Found;
+        let of_first = if is_known { Cell::words("1") } else { Cell::Empty };
+        Row::new(
+            &arm.arm,
+            vec![
+                highest(&arm.found).into(),
+                ratio(arm).map_or(of_first, Cell::Quantity),
+                Cell::words(limited_by(arm)),
+            ],
+        )
+    };
+    Table {
+        title: format!("highest rate at which each arm holds {}", result.objectives.join(" and ")),
+        names: "arm".to_owned(),
+        columns: vec![
+            Column::new("rate/s", 0),
+            Column::new(format!("ratio to {first}"), 0),
+            Column::text("limited by", 1),
+        ],
+        rows: result.arms.iter().enumerate().map(row).collect(),
+    }
+}
+
+/// The limit of the rate of an arm.
+fn limited_by(arm: &FoundArm) -> String {
+    match arm.found.state {
+        FindState::Found => arm.found.limited_by.join(", "),
+        FindState::MaximumHeld => "highest rate".to_owned(),
+        FindState::MinimumFailed => "fails at the lowest rate".to_owned(),
+        FindState::GeneratorLimited => "the generator".to_owned(),
+        FindState::Unfinished => "time".to_owned(),
+    }
+}
+
+/// The remedy for a rate that is not known.
+fn state(arm: &FoundArm, result: &FindArmsResult) -> Option<String> {
+    let name = &arm.arm;
+    Some(match arm.found.state {
+        FindState::Found => return None,
+        FindState::MaximumHeld => format!("{name}: may carry more than the highest rate: raise --max-rate"),
+        FindState::MinimumFailed => {
+            format!("{name}: fails at the lowest rate: lower --min-rate, or relax the objectives")
+        }
+        FindState::GeneratorLimited => {
+            let is_upper = |one: &&ArmTrial| {
+                let is_rate = |upper: f64| one.trial.rate.to_bits() == upper.to_bits();
+                one.arm == *name && one.round.is_none() && arm.found.upper_rate.is_some_and(is_rate)
+            };
+            let mut at_upper = result.trials.iter().filter(is_upper);
+            let reason = at_upper.find_map(|one| one.trial.generator_limits.first());
+            format!(
+                "{name}: may carry more, but the generator cannot produce it ({}): use an idle or a faster machine",
+                reason.map_or("it was the limit", String::as_str)
+            )
+        }
+        FindState::Unfinished => match result.ended_by {
+            FindEnd::Interrupt => format!("{name}: the search was interrupted"),
+            FindEnd::Failure => format!("{name}: the search ended because a trial could not run"),
+            FindEnd::Budget | FindEnd::Complete => {
+                format!("{name}: the search ran out of time: raise --budget")
+            }
+        },
+    })
+}
+
+fn no_ratio(arm: &FoundArm) -> Option<String> {
+    let why = arm.no_ratio.as_ref()?;
+    Some(format!("{}: no ratio: {why}", arm.arm))
+}
+
+fn caution(arm: &FoundArm) -> Option<String> {
+    let why = arm.ratio_caution.as_ref()?;
+    Some(format!("{}: {why}", arm.arm))
+}
+
+/// How the numbers came about.
+fn method(result: &FindArmsResult) -> Vec<String> {
+    let (search, round) = (&result.evidence, &result.round_evidence);
+    let most = if search.exceed_ratio > 0.0 {
+        format!("more than {:.0} % of the", (1.0 - search.exceed_ratio) * 100.0)
+    } else {
+        "all".to_owned()
+    };
+    vec![
+        format!(
+            "{} in {:.0} s, with the requests of the load `{}` on {}",
+            counted(result.trials.len() as u64, "trial"),
+            result.took_s,
+            result.load,
+            counted(result.connections.into(), "connection"),
+        ),
+        format!(
+            "objectives hold at the lower end of a rate, and fail at the upper end, in {most} trials of {} s, {} s in total, on \
+             processes that were started once",
+            search.final_trial_s, search.duration_sum_s,
+        ),
+        format!(
+            "ratios are means over {} of {} rounds, with intervals of {:.0} %; each round starts all processes again, and decides by \
+             trials of {} s in total",
+            result.rounds,
+            result.rounds_planned,
+            result.confidence * 100.0,
+            round.duration_sum_s,
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{FindEvidence, FoundGoal, Interval, sample};
+
+    use super::super::find::tests::trial;
+    use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+
+    fn arm(name: &str, state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FoundArm {
+        FoundArm {
+            arm: name.to_owned(),
+            found: FoundGoal {
+                objectives: vec!["p99<5ms".to_owned()],
+                state,
+                rate,
+                upper_rate,
+                conditional_throughput: rate,
+                limited_by: vec!["p99<5ms".to_owned()],
+            },
+            min_rate: 2.0,
+            max_rate: 30_000.0,
+            closed_loop_rate: 15_000.0,
+            round_rates: vec![rate; 6],
+            ratio: None,
+            no_ratio: None,
+            ratio_caution: None,
+        }
+    }
+
+    fn result(arms: Vec<FoundArm>) -> FindArmsResult {
+        let evidence = |duration_sum_s| FindEvidence {
+            preset: "quick".to_owned(),
+            final_trial_s: 1.0,
+            duration_sum_s,
+            exceed_ratio: 0.5,
+            width: 0.02,
+        };
+        let mut late = trial(31_000.0, Some(80_000.0), false);
+        late.generator_limits = vec!["send-lag: send lag p99 was 900 us".to_owned()];
+        FindArmsResult {
+            format: String::new(),
+            ended_by: FindEnd::Complete,
+            study: "quick".to_owned(),
+            load: "fixed-rate".to_owned(),
+            connections: 64,
+            arrivals: "uniform".to_owned(),
+            objectives: vec!["p99<5ms".to_owned(), "errors<0.1%".to_owned()],
+            arms,
+            evidence: evidence(11.0),
+            round_evidence: evidence(5.0),
+            rounds_planned: 6,
+            rounds: 6,
+            confidence: 0.95,
+            seed: 1,
+            budget_s: 600.0,
+            took_s: 301.2,
+            trials: vec![ArmTrial { arm: "direct".to_owned(), round: None, trial: late }],
+            environment: sample::load().environment,
+        }
+    }
+
+    const STYLE: Style = Style { width: 100, colour: false };
+
+    #[test]
+    fn the_table_of_a_search_on_arms() {
+        let mut lua = arm("lua", FindState::Found, Some(9_805.0), Some(9_990.0));
+        lua.ratio = Some(Interval { estimate: 0.8412, low: 0.8263, high: 0.8561 });
+        lua.ratio_caution = Some("the interval of its ratio may be too narrow".to_owned());
+        let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
+        insta::assert_snapshot!(terminal::details(&find_arms(&result(vec![baseline, lua])), STYLE));
+    }
+
+    #[test]
+    fn every_state_says_what_is_missing_and_what_to_do() {
+        let mut arms = vec![
+            arm("direct", FindState::GeneratorLimited, Some(30_000.0), Some(31_000.0)),
+            arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0)),
+            arm("lua", FindState::MinimumFailed, None, Some(2.0)),
+            arm("rbac", FindState::MaximumHeld, Some(30_000.0), None),
+            arm("jwt", FindState::Unfinished, None, None),
+        ];
+        for arm in &mut arms[1..] {
+            arm.no_ratio = Some("the search found no rate of `direct`".to_owned());
+        }
+        insta::assert_snapshot!(terminal::screen(&find_arms(&result(arms)), STYLE));
+    }
+
+    #[test]
+    fn a_hundred_arms_fit_on_a_screen() {
+        let arms =
+            (0..100).map(|number| arm(&format!("arm-{number}"), FindState::MinimumFailed, None, Some(2.0)));
+        let text = terminal::screen(&find_arms(&result(arms.collect())), STYLE);
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}
