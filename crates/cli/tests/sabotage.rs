@@ -145,7 +145,7 @@ fn a_freeze_until_the_end_makes_quantiles_lower_bounds() {
     let (_origin, url) = origin(&["--default", "service=200us&freeze=9s@1s"]);
     let ran = ran(hoptax().arg("load").args(flags).arg(&url));
     assert!(
-        ran.stdout.contains(">= ") || ran.code == Some(4),
+        ran.stdout.contains("≥ ") || ran.code == Some(4),
         "{:?}: {} {}",
         ran.code,
         ran.stdout,
