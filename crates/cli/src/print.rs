@@ -68,9 +68,18 @@ pub(crate) fn set_details(details: bool) {
 
 /// Prints the first screen of a document, or all of it if the command line asks for the details.
 pub(crate) fn document(document: &Document) -> Result<(), Failure> {
+    result(&text_of(document))
+}
+
+/// As [`document`], on stderr.
+pub(crate) fn document_as_note(document: &Document) {
+    note(&text_of(document));
+}
+
+fn text_of(document: &Document) -> String {
     let has_details = DETAILS.get().copied().unwrap_or_default();
     let text = if has_details { terminal::details } else { terminal::screen };
-    result(&text(document, style()))
+    text(document, style())
 }
 
 /// Prints a document and writes JSON to its file; if the file is `-`, prints only the JSON.

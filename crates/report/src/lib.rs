@@ -3,6 +3,7 @@
 //! Each result becomes a [`document::Document`] in one file of [`documents`]; each output of documents is one file of [`render`]. Data
 //! for programs (CSV, Parquet, OpenMetrics, `JUnit`, SARIF) has files of its own.
 
+mod account;
 mod bill;
 mod by_load;
 mod comparison;

@@ -16,7 +16,7 @@ use hoptax_checks::fail_on::Condition;
 use hoptax_checks::{fail_on, judge_load};
 use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
-use hoptax_report::{openmetrics, terminal};
+use hoptax_report::{openmetrics, documents};
 use hoptax_result::{LoadResult, counted};
 use hoptax_session::{environment, machine};
 
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let intervals_written = intervals.finish(&result);
     if arguments.every.is_some() {
         // Only JSON lines go to stdout.
-        print::note(&terminal::load(&result, print::style()));
+        print::document_as_note(&documents::load(&result));
         print::write_json(arguments.json.as_deref(), &result)?;
     } else {
         write(arguments.json.as_deref(), &result)?;
@@ -231,5 +231,5 @@ fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Prints the table and writes the JSON; with `-`, prints only the JSON.
 pub(super) fn write(json: Option<&Path>, result: &LoadResult) -> Result<(), Failure> {
-    print::table_or_json(json, result, || terminal::load(result, print::style()))
+    print::document_or_json(json, result, || documents::load(result))
 }

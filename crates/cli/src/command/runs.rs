@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hoptax_report::{documents, terminal};
+use hoptax_report::documents;
 use hoptax_result::{LoadResult, RunKind, RunsResult, StoredRun};
 use hoptax_session::{results, store};
 use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
@@ -82,7 +82,7 @@ fn print_result(run: &StoredRun, text: &str) -> Result<(), Failure> {
         RunKind::Load => {
             let result: LoadResult = serde_json::from_str(text)
                 .map_err(|error| Failure::bad_input(format!("{what} cannot be read: {error}")))?;
-            print::result(&terminal::load(&result, print::style()))
+            print::document(&documents::load(&result))
         }
     }
 }

@@ -73,6 +73,12 @@ impl Quantity {
         Self { estimate: Some(estimate), low: None, high: None, unit, form, basis: Basis::Measured }
     }
 
+    /// An amount with the ends of its interval, if it has one.
+    pub(crate) fn estimated(estimate: f64, ends: Option<(f64, f64)>, unit: &'static str) -> Self {
+        let (low, high) = ends.unzip();
+        Self { estimate: Some(estimate), low, high, unit, form: Form::Level, basis: Basis::Measured }
+    }
+
     /// Bounds of a number: at least one of its ends.
     pub(crate) fn bounded(low: Option<f64>, high: Option<f64>, unit: &'static str, form: Form) -> Self {
         Self { estimate: None, low, high, unit, form, basis: Basis::Bounded }

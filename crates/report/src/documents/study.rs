@@ -34,6 +34,31 @@ pub fn study(result: &StudyResult) -> Document {
     document
 }
 
+/// Arms that the line about a study that still measures names.
+const SO_FAR: usize = 5;
+
+/// The costs so far of a study that still measures, on one line; none without costs in CPU time.
+pub fn so_far(result: &StudyResult) -> Option<String> {
+    let rows = rows(result);
+    let cost = |row: &Row<'_>| {
+        let share = row.arm.cost.cpu_share.as_ref().map(percent_difference);
+        let us = row
+            .arm
+            .cost
+            .cpu_us_per_request
+            .as_ref()
+            .map(|us| format!("{} us", crate::numbers::difference(us)));
+        share.or(us).map(|cost| format!("{} {cost}", row.arm.id))
+    };
+    let costs: Vec<String> =
+        rows.iter().filter(|row| row.arm.kind == ArmKind::Function).filter_map(cost).collect();
+    let more = costs.len().saturating_sub(SO_FAR);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let rounds = counted(result.plan.rounds_completed.into(), "round");
+    let shown: Vec<String> = costs.into_iter().take(SO_FAR).collect();
+    (!shown.is_empty()).then(|| format!("CPU time that arms add, after {rounds}: {}{more}", shown.join(", ")))
+}
+
 /// The document of several sittings: all together as `one` study, and CPU time by sitting.
 pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
     let mut document = study(one);
@@ -372,6 +397,19 @@ mod tests {
         assert!(answer[0].starts_with("The study is void: "), "{answer:?}");
         let cut = study(&fixture::cut()).answer;
         assert!(cut[0].starts_with("The study ended after 4 of 10 rounds"), "{cut:?}");
+    }
+
+    #[test]
+    fn a_study_that_still_measures_has_a_line_with_its_most_expensive_arms() {
+        let mut result = fixture::study();
+        result.plan.rounds_completed = 3;
+        let line = so_far(&result).unwrap();
+        assert!(
+            line.starts_with("CPU time that arms add, after 3 rounds: compress/gzip +133.3 ±2.1 %, jwt "),
+            "{line}"
+        );
+        assert!(line.ends_with(" more") && !line.contains("same"), "{line}");
+        assert_eq!(so_far(&fixture::void()), None);
     }
 
     #[test]

@@ -1,0 +1,596 @@
+//! The document of a load: requests answered, their rate, and response times with their intervals or bounds.
+
+mod imported;
+mod merged;
+
+use hoptax_result::{
+    BodyBytes, EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, NetworkPlan, TimeOf,
+    TlsResult,
+};
+
+use crate::account;
+use crate::document::{
+    Block, Cell, Column, Document, FindingText, Form, Judgement, Next, Quantity, Row, Section, Table,
+};
+use crate::numbers::{counted, grouped};
+use crate::rows::MIB;
+use crate::side::SideTable;
+use crate::words;
+
+/// The document of a load.
+pub fn load(result: &LoadResult) -> Document {
+    let (subject, how) = heading(result);
+    let load = vec![subject.clone(), how.clone()];
+    let mut document = Document::new(subject, how, answer(result));
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: result.usable() });
+    document.table = Some(times(result));
+    document.notes = fail_on(result);
+    document.notes.extend(trouble(result));
+    document.notes.extend(words::loosened(&result.loosened));
+    document.next = next(result);
+    document.findings = FindingText::all(&result.findings);
+    document.sections.extend(Section::of_lines("Load", load));
+    document.sections.extend(Section::of_lines("Accounts", accounts(result)));
+    document.sections.push(Section::of_table(latencies(result)));
+    document.sections.extend(percentiles(result).map(Section::of_table));
+    document.sections.extend(Section::of_lines("Response time", coverage(result)));
+    document.sections.extend(stages(result));
+    document.sections.extend(result.merged.as_ref().map(|merged| Section::of_table(merged::runs(merged))));
+    let processes: Vec<String> = result.account.iter().map(account::line).chain(generator(result)).collect();
+    document.sections.extend(Section::of_lines("Processes", processes));
+    document
+}
+
+/// The requests answered and their rate, then response time.
+fn answer(result: &LoadResult) -> Vec<String> {
+    let count = |count: u64| grouped(count as f64, 0);
+    let book = &result.book;
+    let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
+    let requests = match &result.imported {
+        Some(imported) => imported::accounts(result, imported).join("; "),
+        None => format!(
+            "{} of {} planned requests were answered{rate}",
+            count(book.answered),
+            count(book.planned)
+        ),
+    };
+    let (name, of_response) = match result.latency.response.count {
+        0 => ("service time", false),
+        _ => ("response time", true),
+    };
+    let quantile = |percentile: f64| {
+        let text = quantity(result, percentile, of_response)?.text();
+        Some(format!("p{percentile} {text} us"))
+    };
+    let times: Vec<String> = [50.0, 99.0].into_iter().filter_map(quantile).collect();
+    let times = (!times.is_empty()).then(|| format!("{}: {}", words::capitalised(name), times.join(", ")));
+    std::iter::once(requests).chain(times).collect()
+}
+
+/// A quantile with its interval or its bounds; none if nothing is known of it.
+fn quantity(result: &LoadResult, percentile: f64, of_response: bool) -> Option<Quantity> {
+    let of = TimeOf::Percentile(percentile);
+    // Of another tool, only the bucket of a service time may be known.
+    let mut buckets = result.imported.iter().flat_map(|imported| &imported.ranges).filter(|_| !of_response);
+    if let Some(bucket) = buckets.find(|bucket| (bucket.percentile - percentile).abs() < 1e-9) {
+        return Some(Quantity::bounded(Some(bucket.low_us), Some(bucket.high_us), "us", Form::Level));
+    }
+    let known = if of_response { result.response(of) } else { result.service(of) };
+    let intervals = &result.response_intervals;
+    let interval = match percentile {
+        _ if !of_response => None,
+        50.0 => intervals.p50_us,
+        90.0 => intervals.p90_us,
+        99.0 => intervals.p99_us,
+        99.9 => intervals.p99_9_us,
+        _ => None,
+    };
+    Some(match (known, known.ends()) {
+        (Known::Unknown, _) => return None,
+        (Known::Measured(estimate), _) => {
+            Quantity::estimated(estimate, interval.map(|range| (range.low, range.high)), "us")
+        }
+        (_, (low, high)) => Quantity::bounded(low, high, "us", Form::Level),
+    })
+}
+
+/// Quantiles of response and service time.
+fn times(result: &LoadResult) -> Table {
+    let cells = |of_response: bool| -> Vec<Cell> {
+        let count = if of_response { result.latency.response.count } else { result.latency.service.count };
+        let unknown =
+            || if count == 0 { Cell::Empty } else { Cell::Quantity(Quantity::unknown("withheld", "us")) };
+        let quantiles = [50.0, 90.0, 99.0, 99.9];
+        quantiles
+            .into_iter()
+            .map(|percentile| quantity(result, percentile, of_response).map_or_else(unknown, Cell::Quantity))
+            .collect()
+    };
+    let rows = [("response time", true), ("service time", false)];
+    Table {
+        title: "response time from the intended start, service time from the send, us".to_owned(),
+        names: "us".to_owned(),
+        columns: [("p50", 0), ("p90", 2), ("p99", 1), ("p99.9", 3)]
+            .into_iter()
+            .map(|(heading, priority)| Column::new(heading, priority))
+            .collect(),
+        rows: rows.into_iter().map(|(name, of_response)| Row::new(name, cells(of_response))).collect(),
+    }
+}
+
+/// Failures and requests that were not sent.
+fn trouble(result: &LoadResult) -> Vec<String> {
+    let count = |count: u64| grouped(count as f64, 0);
+    let mut lines = Vec::new();
+    if !result.failures.is_empty() {
+        lines.push(format!("failures: {}", result.reasons.listed(&result.failures, Vec::new(), count)));
+    }
+    if !result.unsent.is_empty() {
+        let unsent: Vec<String> =
+            result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number))).collect();
+        lines.push(format!("unsent: {}", unsent.join(", ")));
+    }
+    lines
+}
+
+/// A longer load, if only bounds are known of a quantile for want of responses.
+fn next(result: &LoadResult) -> Option<Next> {
+    let has = |id: &str| result.findings.iter().any(|finding| finding.id == id);
+    let is_short = has("too-few-samples") || has("vague-quantile");
+    let duration_s = result.plan.duration_s;
+    (is_short && result.imported.is_none() && result.merged.is_none() && result.plan.requests == 1).then(
+        || {
+            let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
+            let command = format!("hoptax load{rate} -d {}s {}", 4.0 * duration_s, result.plan.url);
+            Next::new(command, "narrows the intervals")
+        },
+    )
+}
+
+fn generator(result: &LoadResult) -> Option<String> {
+    let generator = &result.generator;
+    result.imported.is_none().then(|| {
+        format!(
+            "generator: {:.2} s of CPU, {} us of run delay in {:.2} s",
+            generator.cpu_seconds,
+            grouped(generator.run_delay_us, 0),
+            generator.wall_seconds
+        )
+    })
+}
+
+/// A table of words.
+fn table(title: &str, header: &[&str], rows: Vec<(String, Vec<String>)>) -> Table {
+    let header = header.iter().map(|heading| (*heading).to_owned()).collect();
+    SideTable { title: title.to_owned(), header, rows }.into()
+}
+
+/// The sizes of bodies, after the statuses of their responses.
+fn body_sizes(bytes: BodyBytes) -> String {
+    let BodyBytes { smallest, largest, .. } = bytes;
+    let sizes = if smallest == largest {
+        grouped(smallest as f64, 0)
+    } else {
+        format!("{} to {}", grouped(smallest as f64, 0), grouped(largest as f64, 0))
+    };
+    format!("; bodies of {sizes} bytes")
+}
+
+/// The request, and how it is sent.
+fn heading(result: &LoadResult) -> (String, String) {
+    let plan = &result.plan;
+    if let Some(imported) = &result.imported {
+        return imported::heading(result, imported);
+    }
+    let how = match (result.rate.target, &plan.arrivals) {
+        _ if plan.stages.is_some() => {
+            format!("open loop, stages {}", plan.stages.as_deref().unwrap_or_default())
+        }
+        (Some(rate), Some(arrivals)) => format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0)),
+        _ => "closed loop".to_owned(),
+    };
+    let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
+    let runs = result.merged.as_ref();
+    let runs = runs.map_or_else(String::new, |merged| {
+        format!("merged from {}: ", counted(merged.runs.len() as u64, "run"))
+    });
+    // For HTTP/1.1 the method is enough.
+    let what = match plan.protocol.as_str() {
+        "http2" => format!("HTTP/2 {}", plan.method),
+        "http3" => format!("HTTP/3 {}", plan.method),
+        "grpc" => "gRPC".to_owned(),
+        "grpc-http3" => "gRPC over HTTP/3".to_owned(),
+        "tcp" => "TCP".to_owned(),
+        "websocket" => "WebSocket".to_owned(),
+        _ => plan.method.clone(),
+    };
+    let how = format!(
+        "{how}, {}{}{}, {}, {}{} after {} s of warm-up",
+        counted(plan.connections.into(), "connection"),
+        if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
+        network_note(&plan.network),
+        counted(plan.workers.into(), "worker"),
+        match (result.ended_by, plan.request_limit) {
+            _ if result.merged.is_some() => format!("{:.1} s in common", result.recorded_s),
+            (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
+            (EndedBy::Requests, Some(limit)) => {
+                format!("{} in {:.1} s", counted(limit, "request"), result.recorded_s)
+            }
+            _ => format!("{:.1} of {} s", result.recorded_s, seconds(plan.duration_s)),
+        },
+        match result.ended_by {
+            EndedBy::Plan | EndedBy::Requests => "",
+            EndedBy::Interrupt => " (interrupted)",
+            EndedBy::Backlog => " (ended: the backlog could not be sent in time)",
+        },
+        seconds(plan.warmup_s)
+    );
+    (format!("{runs}{what} {}{more}", plan.url), how)
+}
+
+/// How connections reach the servers, if not in the default way.
+fn network_note(network: &NetworkPlan) -> String {
+    let mut text = String::new();
+    if let Some(path) = &network.unix_socket {
+        text += &format!(" through {path}");
+    }
+    if network.servers.len() > 1 {
+        text += &format!(" to {} addresses", network.servers.len());
+    }
+    if let Some(every_s) = network.resolve_every_s {
+        text += &format!(", names resolved every {every_s} s");
+    }
+    if !network.source_addresses.is_empty() {
+        text += &format!(" from {}", network.source_addresses.join(", "));
+    }
+    if let Some(version) = &network.proxy_protocol {
+        text += &format!(" with a PROXY {version} header");
+    }
+    if network.ramp_up_s > 0.0 {
+        text += &format!(", opened over {} s", seconds(network.ramp_up_s));
+    }
+    text
+}
+
+/// A time in seconds, with a decimal place if it is not whole.
+fn seconds(seconds: f64) -> String {
+    grouped(seconds, usize::from(seconds.fract() > 0.0))
+}
+
+/// Rates, and accounts of requests.
+fn accounts(result: &LoadResult) -> Vec<String> {
+    if let Some(imported) = &result.imported {
+        return imported::accounts(result, imported);
+    }
+    let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
+    // A withheld rate could be computed from the count of responses below, which is kept as evidence.
+    let mut lines = vec![format!(
+        "rate: {}sent {}{}{}",
+        result.rate.achieved.map_or_else(String::new, |achieved| format!("answered {}, ", rate(achieved))),
+        rate(result.rate.offered),
+        result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(target))),
+        if result.rate.achieved.is_none() { " (rate of responses withheld)" } else { "" }
+    )];
+    // What a backlog holds of the requests that were due before the record is not in these rates.
+    if let Some(sustained) = result.sustained_rate.filter(|_| result.unsent.contains_key("end")) {
+        // As the check of the offered load states it: a rate below 10/s has a decimal place.
+        let digits = usize::from(sustained < 10.0);
+        lines.push(format!("answered {}/s from the start of the warm-up on", grouped(sustained, digits)));
+    }
+    let book = &result.book;
+    let count = |count: u64| grouped(count as f64, 0);
+    lines.push(format!(
+        "requests: {} planned = {} sent + {} unsent",
+        count(book.planned),
+        count(book.sent),
+        count(book.unsent)
+    ));
+    lines.push(format!(
+        "{} sent = {} answered + {} failed + {} timed out + {} unfinished",
+        count(book.sent),
+        count(book.answered),
+        count(book.failed),
+        count(book.timed_out),
+        count(book.unfinished)
+    ));
+    let listed = |entries: Vec<String>| entries.join(", ");
+    if book.sent_again > 0 {
+        lines.push(format!(
+            "again: {} sent again, because the server had handed them back unprocessed",
+            count(book.sent_again)
+        ));
+    }
+    if !result.unsent.is_empty() {
+        let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
+        lines.push(format!("unsent: {}", listed(unsent.collect())));
+    }
+    // Requests that never got a connection waited for one too.
+    if book.blocked > 0 || result.waiting.most > 0 {
+        let until_end = result.unsent.get("end").copied().unwrap_or_default();
+        lines.push(format!(
+            "waiting: {} waited for a connection{}, at most {} at once, {:.3} s in total",
+            count(book.blocked + until_end),
+            if until_end > 0 {
+                format!(", {} of them until the end", count(until_end))
+            } else {
+                String::new()
+            },
+            count(result.waiting.most),
+            result.waiting.total_s
+        ));
+    }
+    if !result.statuses.is_empty() {
+        let statuses =
+            result.statuses.iter().map(|(status, number)| format!("{} of {status}", count(*number)));
+        let bodies = result.body_bytes.map(body_sizes).unwrap_or_default();
+        lines.push(format!("statuses: {}{bodies}", listed(statuses.collect())));
+    }
+    if !result.deviations.is_empty() {
+        let deviations =
+            result.deviations.iter().map(|(what, number)| format!("{} with {what}", count(*number)));
+        lines.push(format!("deviations: {}", listed(deviations.collect())));
+    }
+    if !result.failures.is_empty() {
+        let failures = result.reasons.listed(&result.failures, Vec::new(), count);
+        lines.push(format!("failures: {failures}"));
+    }
+    if let Some(lookups) = &result.lookups {
+        lines.push(format!(
+            "lookups: {}, {} failed, {} changed the addresses or their order",
+            count(lookups.done),
+            count(lookups.failed),
+            count(lookups.changes)
+        ));
+    }
+    if !result.drained.is_empty() {
+        let drained = result.drained.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
+        lines.push(format!("drained: connections drained by the server: {}", listed(drained.collect())));
+    }
+    if let Some(tls) = &result.tls {
+        lines.push(tls_line(tls));
+    }
+    lines
+}
+
+/// Version, cipher, group and handshakes.
+fn tls_line(tls: &TlsResult) -> String {
+    let quantiles =
+        [("p50", tls.handshake.p50_us), ("p99", tls.handshake.p99_us), ("max", tls.handshake.max_us)];
+    let took: Vec<String> =
+        quantiles.iter().filter_map(|(name, time)| Some(format!("{name} {}", us((*time)?)))).collect();
+    format!(
+        "TLS: {} with {}{}{}; {} full handshakes{}, {} resumed; {} us",
+        tls.version,
+        tls.cipher,
+        tls.key_exchange_group.as_ref().map_or_else(String::new, |group| format!(", {group}")),
+        tls.alpn.as_ref().map_or_else(String::new, |alpn| format!(", {alpn}")),
+        grouped(tls.full_handshakes as f64, 0),
+        match tls.hello_retry_requests {
+            0 => String::new(),
+            retries => format!(" ({} after a hello retry request)", grouped(retries as f64, 0)),
+        },
+        grouped(tls.resumed_handshakes as f64, 0),
+        took.join(", "),
+    )
+}
+
+/// The distributions; response time is of answered requests and of those whose response was still pending.
+fn latencies(result: &LoadResult) -> Table {
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    let mut add = |name: &str, cells: Vec<String>| rows.push((name.to_owned(), cells));
+    let latency = &result.latency;
+    add("response time", statistics(&latency.response, &result.bounds.response));
+    let intervals = &result.response_intervals;
+    let ranges = [intervals.p50_us, intervals.p90_us, intervals.p99_us, intervals.p99_9_us];
+    let known = [
+        latency.response.p50_us,
+        latency.response.p90_us,
+        latency.response.p99_us,
+        latency.response.p99_9_us,
+    ];
+    if ranges.iter().zip(known).any(|(range, known)| range.is_some() && known.is_some()) {
+        for (name, end) in [("  95 % from", 0), ("       to", 1)] {
+            let cells =
+                ranges.iter().zip(known).map(|(range, known)| match range.filter(|_| known.is_some()) {
+                    Some(range) => us(if end == 0 { range.low } else { range.high }),
+                    None => String::new(),
+                });
+            let empty = || std::iter::repeat_n(String::new(), 2);
+            add(name, empty().chain(cells).chain(std::iter::once(String::new())).collect());
+        }
+    }
+    add("service time", service(result));
+    add("send lag", quantiles(&latency.send_lag));
+    add("first byte", quantiles(&latency.first_byte));
+    add("last byte", quantiles(&latency.last_byte));
+    if latency.connect.count > 0 {
+        add("connect", quantiles(&latency.connect));
+    }
+    if let Some(messages) = &result.messages {
+        add("per message", quantiles(messages));
+    }
+    for (outcome, failed) in result.outcomes.iter().filter(|(outcome, _)| *outcome != "answered") {
+        add(outcome, quantiles(failed));
+    }
+    if let Some(kernel) = &result.kernel {
+        add("write to wire", quantiles(&kernel.to_wire));
+        add("on the wire", quantiles(&kernel.on_wire));
+        add("wire to read", quantiles(&kernel.from_wire));
+    }
+    table("all times, us", &["us", "min", "mean", "p50", "p90", "p99", "p99.9", "max"], rows)
+}
+
+/// The requested percentiles.
+fn percentiles(result: &LoadResult) -> Option<Table> {
+    let count = result.latency.response.count;
+    let row = |one: &hoptax_result::Percentile| {
+        let of = TimeOf::Percentile(one.percentile);
+        let cells = vec![cell(result.response(of), count), cell(result.service(of), count)];
+        (format!("p{}", one.percentile), cells)
+    };
+    let rows: Vec<(String, Vec<String>)> = result.percentiles.iter().map(row).collect();
+    (!rows.is_empty())
+        .then(|| table("requested percentiles, us", &["us", "response time", "service time"], rows))
+}
+
+/// The conditions of `--fail-on`.
+fn fail_on(result: &LoadResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    for one in &result.fail_on {
+        let unit = |value: f64| match one.unit.as_str() {
+            "us" => format!("{} us", us(value)),
+            "%" => format!("{value:.3} %"),
+            "/s" => format!("{}/s", grouped(value, 0)),
+            "bytes" => format!("{} MiB", grouped(value / MIB, 1)),
+            unit => format!("{} {unit}", grouped(value, 0)),
+        };
+        let value = match (one.value, one.at_least, one.at_most) {
+            (Some(value), ..) => unit(value),
+            (None, Some(low), Some(high)) => format!("{} to {}", unit(low), unit(high)),
+            (None, Some(low), None) => format!("at least {}", unit(low)),
+            (None, None, Some(high)) => format!("at most {}", unit(high)),
+            (None, None, None) => "no value".to_owned(),
+        };
+        let outcome = match one.outcome {
+            FailOnOutcome::Passed => "passed",
+            FailOnOutcome::Failed => "FAILED",
+            FailOnOutcome::Unknown => "UNKNOWN",
+        };
+        lines.push(format!("fail-on `{}`: {outcome}: {value}", one.condition));
+    }
+    lines
+}
+
+/// The requests that response time covers, and its ratio to the latency floor.
+fn coverage(result: &LoadResult) -> Vec<String> {
+    let count = |count: u64| grouped(count as f64, 0);
+    let answered = result.book.answered;
+    let awaited = result.latency.response.count.saturating_sub(answered);
+    let mut lines = Vec::new();
+    let is_withheld = result.response(TimeOf::Percentile(50.0)) == Known::Unknown;
+    if result.imported.is_none() && !is_withheld {
+        let and = if awaited > 0 {
+            format!(", and {} unanswered ones up to the end of the wait", count(awaited))
+        } else {
+            String::new()
+        };
+        lines.push(format!("from the intended start: {} answered requests{and}", count(answered)));
+    }
+    if let (Some(calibration), Some(p50_us), Some(rate)) =
+        (&result.environment.calibration, result.latency.response.p50_us, result.rate.target)
+        && let Some(floor_us) = calibration.floor_p50_us_at(rate)
+    {
+        lines.push(format!(
+            "p50 is {:.1} times the latency floor ({} us at this rate, calibrated {})",
+            p50_us / floor_us,
+            us(floor_us),
+            calibration.measured_at
+        ));
+    }
+    lines.extend(shape(result));
+    lines
+}
+
+/// The modes, if there is more than one.
+fn shape(result: &LoadResult) -> Option<String> {
+    if result.modes.len() < 2 {
+        return None;
+    }
+    let modes = result
+        .modes
+        .iter()
+        .map(|mode| format!("{:.1} % around {} us", mode.share * 100.0, us(mode.peak_us)))
+        .collect::<Vec<_>>();
+    Some(format!("modes: {}", modes.join(", ")))
+}
+
+fn stages(result: &LoadResult) -> Option<Section> {
+    if result.stages.is_empty() {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for stage in &result.stages {
+        let name = if (stage.from_rate - stage.to_rate).abs() < f64::EPSILON {
+            format!("{}/s", rate(stage.to_rate))
+        } else {
+            format!("{} to {}/s", rate(stage.from_rate), rate(stage.to_rate))
+        };
+        let response = &stage.latency.response;
+        let percentile =
+            |of: f64| cell(response.known(&stage.bounds.response, TimeOf::Percentile(of)), response.count);
+        let book = &stage.book;
+        let cells = vec![
+            grouped(
+                stage.duration_s,
+                usize::from((stage.duration_s - stage.duration_s.round()).abs() > 0.05),
+            ),
+            stage.rate.achieved.map_or("withheld".to_owned(), rate),
+            grouped((book.sent - book.answered) as f64, 0),
+            grouped(book.unsent as f64, 0),
+            percentile(50.0),
+            percentile(99.0),
+            percentile(99.9),
+        ];
+        rows.push((name, cells));
+    }
+    let header = ["stage", "for s", "answered/s", "errors", "unsent", "p50 us", "p99 us", "p99.9 us"];
+    let mut section = Section::of_table(table("stages", &header, rows));
+    let planned = result.plan.stages.as_deref().map_or(0, |stages| stages.split(',').count());
+    let lacking = match planned.saturating_sub(result.stages.len()) {
+        0 => return Some(section),
+        1 => "the last stage did not start".to_owned(),
+        more => format!("the last {more} stages did not start"),
+    };
+    section.blocks.push(Block::Note(lacking));
+    Some(section)
+}
+
+/// The quantiles of service time; the range of its bucket where an imported result has only that.
+fn service(result: &LoadResult) -> Vec<String> {
+    // What another tool did not report was not withheld.
+    let count = if result.imported.is_some() { 0 } else { result.latency.service.count };
+    let mut cells = statistics(&Latency { count, ..result.latency.service }, &result.bounds.service);
+    // After minimum and mean.
+    let columns = [50.0, 90.0, 99.0, 99.9].into_iter().zip(cells.iter_mut().skip(2));
+    for (percentile, cell) in columns {
+        let mut ranges = result.imported.iter().flat_map(|imported| &imported.ranges);
+        if let Some(range) = ranges.find(|range| (range.percentile - percentile).abs() < 1e-9) {
+            *cell = format!("{} to {}", us(range.low_us), us(range.high_us));
+        }
+    }
+    cells
+}
+
+fn quantiles(latency: &Latency) -> Vec<String> {
+    statistics(latency, &LatencyBounds::default())
+}
+
+/// All statistics of a distribution, or their bounds.
+fn statistics(latency: &Latency, bounds: &LatencyBounds) -> Vec<String> {
+    let percentiles = [50.0, 90.0, 99.0, 99.9].map(TimeOf::Percentile);
+    let all = [TimeOf::Min, TimeOf::Mean].into_iter().chain(percentiles).chain([TimeOf::Max]);
+    all.map(|of| cell(latency.known(bounds, of), latency.count)).collect()
+}
+
+/// A number, its bounds if only they are known, or why there are none.
+fn cell(known: Known, count: u64) -> String {
+    match (known.ends(), known) {
+        (_, Known::Measured(value)) => us(value),
+        ((Some(low), Some(high)), _) => format!("{} to {}", us(low), us(high)),
+        ((Some(low), None), _) => format!(">= {}", us(low)),
+        ((None, Some(high)), _) => format!("<= {}", us(high)),
+        // Without requests there is no value; otherwise a missing value was withheld.
+        ((None, None), _) => if count == 0 { "-" } else { "withheld" }.to_owned(),
+    }
+}
+
+fn rate(rate: f64) -> String {
+    grouped(rate, 0)
+}
+
+fn us(us: f64) -> String {
+    grouped(us, usize::from(us < 1000.0))
+}
+
+#[cfg(test)]
+mod tests;

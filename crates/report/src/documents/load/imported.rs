@@ -1,0 +1,58 @@
+//! The heading and the accounts of a result of another tool: what its file states, and no more.
+
+use hoptax_result::{CountRange, Imported, LoadResult, Stated};
+
+use super::seconds;
+use crate::numbers::{counted, grouped};
+
+/// The value of texts that the file does not state.
+const UNKNOWN: &str = "unknown";
+
+/// The source and the target, and what is known of the load.
+pub(super) fn heading(result: &LoadResult, imported: &Imported) -> (String, String) {
+    let plan = &result.plan;
+    let target = if plan.url == UNKNOWN { "unknown target" } else { &plan.url };
+    let known = |count: u32, one: &str| (count > 0).then(|| counted(count.into(), one));
+    let known = [
+        result.rate.target.map(|rate| format!("{} requests/s", grouped(rate, 0))),
+        known(plan.connections, "connection"),
+        known(plan.workers, "worker"),
+        (result.recorded_s > 0.0).then(|| format!("{} s", seconds(result.recorded_s))),
+    ];
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    let load = if known.is_empty() { "a load that is not known".to_owned() } else { known.join(", ") };
+    (format!("imported from {}: {target}", imported.tool), load)
+}
+
+/// Rates and accounts.
+pub(super) fn accounts(result: &LoadResult, imported: &Imported) -> Vec<String> {
+    let book = &result.book;
+    let (has_answered, has_failed) = match book.stated {
+        Stated::All => (true, true),
+        Stated::Imported { answered, failed } => (answered, failed),
+    };
+    let range = imported.answered_per_s;
+    let rate = match (result.rate.achieved, range) {
+        (Some(rate), _) => format!("answered {}/s", grouped(rate, 0)),
+        (None, Some(range)) => format!("answered {} to {}/s", grouped(range.low, 0), grouped(range.high, 0)),
+        (None, None) => "not known".to_owned(),
+    };
+    let answered = count(has_answered, book.answered, imported.answered);
+    let failed = count(has_failed, book.failed, imported.failed);
+    let requests = match (answered, failed) {
+        (None, None) => "not known".to_owned(),
+        (Some(answered), Some(failed)) => format!("{answered} answered, {failed} failed"),
+        (Some(answered), None) => format!("{answered} answered, failed not known"),
+        (None, Some(failed)) => format!("answered not known, {failed} failed"),
+    };
+    vec![format!("rate: {rate}"), format!("requests: {requests}")]
+}
+
+/// A number of requests, or the range that it is in.
+fn count(is_known: bool, count: u64, range: Option<CountRange>) -> Option<String> {
+    let grouped = |count: u64| grouped(count as f64, 0);
+    match range {
+        Some(range) => Some(format!("{} to {}", grouped(range.at_least), grouped(range.at_most))),
+        None => is_known.then(|| grouped(count)),
+    }
+}

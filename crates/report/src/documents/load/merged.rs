@@ -1,0 +1,35 @@
+//! The runs that a result was merged from.
+
+use hoptax_result::{Merged, TimeOf};
+
+use super::{cell, rate, table};
+use crate::document::Table;
+use crate::numbers::grouped;
+
+/// A row for each run, with its start after that of the first.
+pub(super) fn runs(merged: &Merged) -> Table {
+    let header = ["run", "start s", "for s", "connections", "answered/s", "p50 us", "p99 us", "verdict"];
+    let mut rows = Vec::new();
+    let starts = merged.runs.iter().map(|run| run.recorded_from_unix_s);
+    let first_s = starts.fold(f64::INFINITY, f64::min);
+    for run in &merged.runs {
+        let percentile =
+            |of: f64| cell(run.response.known(&run.bounds, TimeOf::Percentile(of)), run.response.count);
+        let cells = vec![
+            format!("{:.1}", run.recorded_from_unix_s - first_s),
+            format!("{:.1}", run.recorded_s),
+            grouped(run.connections.into(), 0),
+            run.rate.achieved.map_or("withheld".to_owned(), rate),
+            percentile(50.0),
+            percentile(99.0),
+            run.verdict.as_str().to_owned(),
+        ];
+        rows.push((run.file.clone(), cells));
+    }
+    for run in &merged.left_out {
+        let mut cells = vec![String::new(); header.len() - 2];
+        cells.push("left out".to_owned());
+        rows.push((run.file.clone(), cells));
+    }
+    table("merged runs", &header, rows)
+}

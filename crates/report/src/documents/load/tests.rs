@@ -1,0 +1,295 @@
+use hoptax_result::{
+    CountRange, FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile,
+    ProcessAccount, Range, RunLeftOut, Stated, TimeBounds,
+};
+
+use super::*;
+use crate::render::terminal;
+use crate::{Style, fixture};
+
+fn text_of(result: &LoadResult) -> String {
+    terminal::details(&load(result), Style { width: 400, colour: false })
+}
+
+#[test]
+fn the_summary_of_a_load_over_tls() {
+    let mut result = fixture::load();
+    result.plan.protocol = "http2".to_owned();
+    result.plan.streams = 8;
+    result.plan.network = NetworkPlan {
+        servers: vec!["127.0.0.1:1".to_owned(), "127.0.0.2:1".to_owned()],
+        source_addresses: vec!["127.0.1.0/24".to_owned(), "127.0.2.1".to_owned()],
+        proxy_protocol: Some("v2".to_owned()),
+        ramp_up_s: 2.5,
+        ..NetworkPlan::default()
+    };
+    result.drained = [("no-error".to_owned(), 3)].into();
+    result.tls = Some(TlsResult {
+        version: "1.3".to_owned(),
+        cipher: "TLS13_AES_256_GCM_SHA384".to_owned(),
+        key_exchange_group: Some("X25519".to_owned()),
+        alpn: Some("h2".to_owned()),
+        full_handshakes: 16,
+        resumed_handshakes: 1_000,
+        hello_retry_requests: 2,
+        resumption_share: 0.984,
+        handshake: Latency { count: 1_016, p50_us: Some(310.5), max_us: Some(8_123.0), ..Latency::default() },
+    });
+    let text = text_of(&result);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| ["HTTP/2", "open", "drained", "TLS"].iter().any(|word| line.starts_with(word)))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn lookups_during_a_load_are_counted_in_the_summary() {
+    let mut result = fixture::load();
+    result.plan.network.resolve_every_s = Some(10.0);
+    let servers = vec!["127.0.0.1:1".to_owned()];
+    result.lookups = Some(Lookups { done: 1_200, failed: 3, changes: 2, servers });
+    let text = text_of(&result);
+    for expected in [
+        "connections, names resolved every 10 s",
+        "lookups: 1,200, 3 failed, 2 changed the addresses or their order\n",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn requests_that_were_sent_again_and_a_rate_that_a_backlog_hides_have_a_line() {
+    let mut result = fixture::load();
+    (result.book.sent_again, result.sustained_rate) = (3_506, Some(97.6));
+    result.unsent = [("end".to_owned(), 400)].into();
+    let text = text_of(&result);
+    for expected in [
+        "again: 3,506 sent again, because the server had handed them back unprocessed\n",
+        "answered 98/s from the start of the warm-up on\n",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    result.sustained_rate = Some(0.46);
+    let text = text_of(&result);
+    assert!(text.contains("answered 0.5/s from the start of the warm-up on\n"), "{text}");
+    result.unsent.clear();
+    assert!(!text_of(&result).contains("from the start of the warm-up"));
+}
+
+#[test]
+fn processes_have_a_line_with_their_cpu_time_and_memory() {
+    let mut result = fixture::load();
+    let known = ProcessAccount {
+        processes: "pid 7".to_owned(),
+        processors: 1.5,
+        cpu_share: Some(0.503),
+        cpu_us: Some(37.72),
+        memory_bytes: Some(200 << 20),
+    };
+    let unknown = ProcessAccount { processors: 1.0, cpu_share: None, cpu_us: None, ..known.clone() };
+    let lines = [known, unknown].map(|account| {
+        result.account = Some(account);
+        let text = text_of(&result);
+        text.lines().find(|line| line.starts_with("account: ")).unwrap().to_owned()
+    });
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn the_summary_of_an_interrupted_load_states_the_recorded_time() {
+    let mut result = fixture::load();
+    (result.ended_by, result.recorded_s) = (EndedBy::Interrupt, 7.04);
+    result.plan.stages = Some("0:10000@5s,10000:30000@5s,30000@5s".to_owned());
+    result.stages[1].duration_s = 2.04;
+    (result.book.blocked, result.waiting.total_s) = (0, 2.5);
+    result.unsent.insert("end".to_owned(), 7);
+    let text = text_of(&result);
+    for expected in [
+        "7.0 of 10 s (interrupted) after",
+        "waiting: 7 waited for a connection, 7 of them until the end, at most 7 at once, 2.500 s in total",
+        "the last stage did not start",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn a_load_with_a_request_limit_states_their_number_and_time() {
+    let mut result = fixture::load();
+    (result.ended_by, result.recorded_s, result.plan.request_limit) =
+        (EndedBy::Requests, 10.04, Some(200_000));
+    let text = text_of(&result);
+    assert!(text.contains("1 worker, 200,000 requests in 10.0 s after 1 s"), "{text}");
+}
+
+#[test]
+fn requested_percentiles_and_conditions_have_their_lines() {
+    let mut result = fixture::load();
+    result.percentiles = vec![Percentile {
+        percentile: 99.99,
+        response_at_least_us: Some(5_000_000.0),
+        service_us: Some(412.3),
+        ..Percentile::default()
+    }];
+    let one = |condition: &str, outcome, value, unit: &str| FailOn {
+        condition: condition.to_owned(),
+        outcome,
+        value,
+        at_least: None,
+        at_most: None,
+        unit: unit.to_owned(),
+    };
+    result.fail_on = vec![
+        one("p99>5ms", FailOnOutcome::Failed, Some(6_120.0), "us"),
+        one("errors>0.1%", FailOnOutcome::Passed, Some(0.025), "%"),
+        one("rate<9900", FailOnOutcome::Unknown, None, "/s"),
+        FailOn {
+            at_least: Some(210.0),
+            at_most: Some(430.0),
+            ..one("p50>300us", FailOnOutcome::Unknown, None, "us")
+        },
+    ];
+    let text = text_of(&result);
+    for expected in [
+        "fail-on `p99>5ms`: FAILED: 6,120 us",
+        "fail-on `errors>0.1%`: passed: 0.025 %",
+        "fail-on `rate<9900`: UNKNOWN: no value",
+        "fail-on `p50>300us`: UNKNOWN: 210.0 us to 430.0 us",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let line = text.lines().find(|line| line.starts_with("p99.99")).unwrap();
+    assert!(line.contains(">= 5,000,000") && line.contains("412.3"), "{line}");
+}
+
+#[test]
+fn times_that_are_only_bounded_are_printed_as_bounds_and_the_verdict_says_what_may_be_used() {
+    let mut result = fixture::load();
+    result.verdict = hoptax_result::Verdict::Caution;
+    (result.latency.response.p99_us, result.latency.service.p99_us) = (None, None);
+    result.bounds.response.p99_us = Some(TimeBounds { low_us: Some(210.0), high_us: Some(430.0) });
+    result.bounds.service.p99_us = Some(TimeBounds { low_us: None, high_us: Some(410.0) });
+    let text = text_of(&result);
+    let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("response time").contains("  210 to 430  "), "{text}");
+    assert!(line("service time").contains("  ≤ 410  "), "{text}");
+    let verdict = "caution: counts, rates, p50 and p90 are sound; p99 and p99.9 are only bounded";
+    assert!(line("caution").starts_with(verdict), "{text}");
+}
+
+#[test]
+fn a_void_load_states_no_rate_of_responses_and_no_times() {
+    let mut result = fixture::load();
+    result.verdict = hoptax_result::Verdict::Void;
+    result.rate.achieved = None;
+    result.bounds.response = LatencyBounds::default();
+    result.latency.response = Latency { count: result.latency.response.count, ..Latency::default() };
+    let text = text_of(&result);
+    let rate = text.lines().find(|line| line.starts_with("rate: ")).unwrap();
+    assert!(!rate.contains("answered") && rate.ends_with("(rate of responses withheld)"), "{rate}");
+    assert!(!text.contains("from the intended start"), "{text}");
+    assert!(text.contains("\nvoid: ") && text.contains("199,850 answered"), "{text}");
+}
+
+#[test]
+fn the_summary_of_a_load() {
+    insta::assert_snapshot!(text_of(&fixture::load()));
+}
+
+#[test]
+fn a_stored_result_with_the_former_name_of_drained_connections_is_read() {
+    let mut result = fixture::load();
+    result.drained = [("no-error".to_owned(), 3)].into();
+    let text = serde_json::to_string(&result).unwrap();
+    let stored = text.replace("\"drained\"", "\"retired\"");
+    assert_ne!(stored, text);
+    assert_eq!(serde_json::from_str::<LoadResult>(&stored).unwrap(), result);
+}
+
+#[test]
+fn a_merged_load_has_a_row_for_each_run() {
+    let mut result = fixture::load();
+    let run = |file: &str, from_s: f64, p99_us: Option<f64>| MergedRun {
+        file: file.to_owned(),
+        verdict: hoptax_result::Verdict::Sound,
+        recorded_from_unix_s: from_s,
+        recorded_s: 10.0,
+        rate: LoadRate { target: Some(10_000.0), offered: 10_000.0, achieved: Some(9_990.0) },
+        connections: 16,
+        seed: 1,
+        response: Latency { p99_us, ..fixture::load().latency.response },
+        bounds: LatencyBounds::default(),
+        environment: result.environment.clone(),
+    };
+    let runs = vec![run("a.json", 1_767_323_045.2, Some(1_234.0)), run("b.json", 1_767_323_045.0, None)];
+    let reason = "it cannot be read".to_owned();
+    let left_out = vec![RunLeftOut { file: "c.json".to_owned(), reason, planned_rate: None }];
+    let merged = Merged { runs, left_out, ..Merged::default() };
+    result.stages.clear();
+    result.merged = Some(merged);
+    let text = text_of(&result);
+    assert!(text.contains("\nmerged from 2 runs: GET http://127.0.0.1:8080/ and 2 more\n"), "{text}");
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("run ")).take(4).collect();
+    insta::assert_snapshot!(table.join("\n"));
+}
+
+fn imported(tool: &str) -> Imported {
+    Imported {
+        tool: tool.to_owned(),
+        unknown: Vec::new(),
+        ranges: Vec::new(),
+        answered: None,
+        failed: None,
+        answered_per_s: None,
+    }
+}
+
+#[test]
+fn requests_of_which_only_bounds_are_known_are_printed_as_ranges() {
+    let mut result = fixture::load();
+    result.book.stated = Stated::Imported { answered: false, failed: true };
+    (result.book.failed, result.rate.achieved) = (150, None);
+    result.imported = Some(Imported {
+        answered: Some(CountRange { at_least: 19_700, at_most: 19_850 }),
+        answered_per_s: Some(Range { low: 7_880.0, high: 7_940.0 }),
+        ..imported("ab")
+    });
+    let text = text_of(&result);
+    assert!(text.contains("rate: answered 7,880 to 7,940/s\n"), "{text}");
+    assert!(text.contains("requests: 19,700 to 19,850 answered, 150 failed\n"), "{text}");
+    result.book.stated = Stated::Imported { answered: false, failed: false };
+    let text = text_of(&result);
+    assert!(text.contains("requests: 19,700 to 19,850 answered, failed not known\n"), "{text}");
+}
+
+#[test]
+fn a_quantile_of_which_only_the_bucket_is_known_is_printed_as_a_range() {
+    let mut result = fixture::load();
+    let ranges = vec![ImportedRange { percentile: 50.0, low_us: 13.0, high_us: 1_000.0 }];
+    result.imported = Some(Imported { ranges, ..imported("fortio") });
+    let text = text_of(&result);
+    let line = text.lines().find(|line| line.starts_with("service time")).unwrap();
+    assert!(line.contains("13 to 1,000 "), "{line}");
+}
+
+#[test]
+fn an_imported_result_states_what_its_file_does() {
+    let mut result = fixture::load();
+    result.imported = Some(imported("hgrm"));
+    assert!(!text_of(&result).contains("not known"));
+    let (plan, book) = (&mut result.plan, &mut result.book);
+    (plan.url, plan.connections, plan.workers) = ("unknown".to_owned(), 0, 0);
+    book.stated = Stated::Imported { answered: false, failed: false };
+    result.recorded_s = 0.0;
+    (result.rate.target, result.rate.achieved, result.latency.service.p99_9_us) = (None, None, None);
+    let text = text_of(&result);
+    for words in [
+        "imported from hgrm: unknown target\na load that is not known\n",
+        "rate: not known\nrequests: not known\n",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let service = text.lines().find(|line| line.starts_with("service time")).unwrap();
+    assert!(!service.contains("withheld"), "{service}");
+}
