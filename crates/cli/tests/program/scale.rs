@@ -35,12 +35,13 @@ fn a_law_is_fitted_to_the_rates_of_a_run() {
         sample.values.insert("generator_core_share".to_owned(), vec![Some(0.97)]);
     }
     write(folder.path(), &study);
-    let ran = scale(folder.path(), &["--over", "connections"]);
+    let ran = scale(folder.path(), &["--over", "connections", "--details"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     // Sentences wrap at the width of the terminal.
     let text = ran.stdout.split_whitespace().collect::<Vec<&str>>().join(" ");
     for words in [
-        "sigma 0.05000 (0.05000 to 0.05000)",
+        "`baseline` peaks at 25 connections (25 to 25)",
+        "0.05000 ±0.00000",
         "left out: 256 (baseline under full-256",
         "the generator used 97 % of its core",
     ] {
@@ -74,7 +75,7 @@ fn what_cannot_be_fitted_has_its_exit_code() {
     let mut short = study(&[1, 4, 16, 64]);
     short.rounds.truncate(3);
     let short = ran(&short, "connections");
-    assert!(short.code == Some(4) && short.stdout.contains("no fit: 3 rounds"), "{}", short.stdout);
+    assert!(short.code == Some(4) && short.stdout.contains("no law: 3 rounds"), "{}", short.stdout);
     let void = StudyResult { verdict: Verdict::Void, ..study(&[1, 4, 16, 64]) };
     assert_eq!(ran(&void, "connections").code, Some(4));
     fs::write(folder.path().join("result.json"), "{}").unwrap();

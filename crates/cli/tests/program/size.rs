@@ -23,14 +23,15 @@ fn a_graph_is_predicted_from_the_published_price_list() {
     let ran = run(arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for words in [
-        "shop at 12,000 requests/s",
-        "first bottleneck: `gateway`",
-        "saved when off",
-        "without rounds",
-        "not predicted: `price-list` has no rounds",
-        "requests.cpu",
+        "At 12,000 requests/s, the proxies of shop use",
+        "The first bottleneck is `gateway`",
+        "response times are not predicted: `price-list` has no rounds",
     ] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
+    let details = run(arguments.into_iter().chain(["--details"]));
+    for words in ["saved when off", "without rounds", "requests.cpu"] {
+        assert!(details.stdout.contains(words), "{words}: {}", details.stdout);
     }
     let json = checked("size", &run(arguments.into_iter().chain(["--json", "-"])).stdout);
     assert_eq!(json["proxies"][1]["requests_per_second"], 6_000.0);
@@ -101,7 +102,7 @@ spec: {{selector: {{app: {name}}}}}
         (["lab", "graph", "isotope", topology.to_str().unwrap()], 3),
         (["lab", "graph", "kubernetes", manifests.to_str().unwrap()], 2),
     ] {
-        let (source, ran) = (arguments[2], run(arguments));
+        let (source, ran) = (arguments[3], run(arguments));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let graph = folder.path().join("graph.yaml");
         fs::write(&graph, &ran.stdout).unwrap();

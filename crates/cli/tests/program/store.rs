@@ -99,9 +99,9 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     runs.printed(&["runs", "label", "2", "nightly"]);
     assert_eq!(listed(&["--label", "nightly"]), [2]);
     let table = runs.printed(&["runs", "list"]);
-    assert_eq!(table.lines().count(), 6, "{table}");
+    assert!(table.contains("5 runs, the newest of "), "{table}");
     assert!(
-        table.contains("2  2026-01-02 08:00:00  study  sound         4  1.40.0  nightly  quick"),
+        table.contains("2    2026-01-02 08:00:00  study  sound         4  1.40.0  nightly  quick"),
         "{table}"
     );
     runs.printed(&["runs", "label", "1", "nightly", "--only"]);
@@ -266,7 +266,7 @@ fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
     assert_eq!(changes.len(), 1, "{printed}");
     let at = changes[0]["point"].as_u64().unwrap() as usize;
     assert_eq!((at, &changes[0]["run"]), (12, &series[0]["points"][12]["run"]), "{printed}");
-    assert!(printed.contains("quick, lua against baseline") && printed.contains("(+20 %)"), "{printed}");
+    assert!(printed.contains("quick, lua against baseline") && printed.contains("(+19.9 %)"), "{printed}");
 
     let names = runs.printed(&["runs", "history", "list"]);
     assert_eq!(names, "cost_cpu_us_per_request\ncpu_us_per_request\n");
