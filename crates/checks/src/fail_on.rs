@@ -426,13 +426,14 @@ mod tests {
 
     #[test]
     fn bounds_decide_what_all_values_between_them_do() {
+        use FailOnOutcome::{Failed, Passed, Unknown};
+
         let between = |low_us, high_us| {
             move |result: &mut LoadResult| {
                 result.latency.response.p99_us = None;
                 result.bounds.response.p99_us = Some(TimeBounds { low_us, high_us });
             }
         };
-        use FailOnOutcome::{Failed, Passed, Unknown};
         for (condition, expected) in [
             // Within 200 to 400 us, at most 400 us, at least 200 us.
             ("p99>100us", [Failed, Unknown, Failed]),

@@ -22,7 +22,7 @@ const SLEPT_NS: u64 = 5_000;
 
 /// A response of the current turn.
 #[derive(Clone, Copy, Debug)]
-struct Response {
+struct Answered {
     intended_ns: u64,
     response_ns: u64,
     /// Time from writing the request to reading the response, which bounds how late it was read.
@@ -47,7 +47,7 @@ pub(crate) struct HeldUp {
     /// This time, and the largest lag, since the worker last had nothing in flight.
     busy_from_ns: u64,
     most_lag_ns: u64,
-    turn: Vec<Response>,
+    turn: Vec<Answered>,
 }
 
 impl HeldUp {
@@ -85,7 +85,7 @@ impl HeldUp {
         blocked: bool,
     ) {
         let Self { most_lag_ns, busy_from_ns, .. } = *self;
-        self.turn.push(Response {
+        self.turn.push(Answered {
             intended_ns,
             response_ns,
             service_ns,

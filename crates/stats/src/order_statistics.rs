@@ -53,7 +53,7 @@ pub fn quantile_ranks(p: f64, at: impl Fn(f64) -> Vec<Batch>) -> Option<Ranks> {
     }
     let design = Design::of(at(p))?;
     let beyond = p.min(1.0 - p) * LESS_RARE;
-    let less_rare = (beyond < 0.5).then(|| if p < 0.5 { beyond } else { 1.0 - beyond });
+    let less_rare = (beyond < 0.5).then_some(if p < 0.5 { beyond } else { 1.0 - beyond });
     let effect =
         less_rare.and_then(|p| Design::of(at(p))).map_or(design.effect, |one| one.effect.max(design.effect));
     let t = StudentsT::new(0.0, 1.0, (design.batches - 1) as f64).ok()?.inverse_cdf(1.0 - BEYOND_EACH_END);

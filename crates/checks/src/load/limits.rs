@@ -1,6 +1,6 @@
 //! Leaves bounds of what a check limits, and withholds what it makes unknown.
 
-use hoptax_result::{Latency, LatencyBounds, LoadResult, Percentile, TimeBounds};
+use hoptax_result::{Latency, LatencyBounds, LoadResult, Percentile, QuantileIntervals, TimeBounds};
 
 use crate::thresholds::{self, Limits};
 
@@ -163,7 +163,7 @@ pub(super) fn withhold_times(result: &mut LoadResult) {
     if let Some(messages) = &mut result.messages {
         *messages = Latency { count: messages.count, ..Latency::default() };
     }
-    result.response_intervals = Default::default();
+    result.response_intervals = QuantileIntervals::default();
     for one in &mut result.percentiles {
         *one = Percentile { percentile: one.percentile, ..Percentile::default() };
     }

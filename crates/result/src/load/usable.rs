@@ -40,7 +40,7 @@ impl LoadResult {
 
     fn counts(&self) -> State {
         match (self.book.stated, &self.imported) {
-            (Stated::All, _) | (Stated::Imported { answered: true, .. }, _) => State::Sound,
+            (Stated::All | Stated::Imported { answered: true, .. }, _) => State::Sound,
             (_, Some(Imported { answered: Some(_), .. })) => State::Bounded,
             (Stated::Imported { .. }, _) => State::Unknown,
         }
