@@ -97,6 +97,8 @@ impl StudyResult {
 
 #[cfg(all(test, feature = "sample"))]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use super::super::{Bound, BoundOf, Interval};
     use super::*;
     use crate::{Measure, Measured, sample};
