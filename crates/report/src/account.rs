@@ -7,16 +7,15 @@ use crate::rows::MIB;
 
 /// A column of a table.
 pub(crate) struct Column {
-    pub(crate) heading: &'static str,
     pub(crate) value: fn(&ProcessAccount) -> Option<f64>,
     decimals: usize,
 }
 
 /// All columns.
 pub(crate) const COLUMNS: [Column; 3] = [
-    Column { heading: "cpu %", value: |one| Some(one.cpu_share? * 100.0), decimals: 1 },
-    Column { heading: "cpu us", value: |one| one.cpu_us, decimals: 1 },
-    Column { heading: "memory MiB", value: |one| Some(one.memory_bytes? as f64 / MIB), decimals: 1 },
+    Column { value: |one| Some(one.cpu_share? * 100.0), decimals: 1 },
+    Column { value: |one| one.cpu_us, decimals: 1 },
+    Column { value: |one| Some(one.memory_bytes? as f64 / MIB), decimals: 1 },
 ];
 
 impl Column {
@@ -31,15 +30,6 @@ pub(crate) fn line(account: &ProcessAccount) -> String {
     let [cpu, cpu_us, memory] = COLUMNS.map(|column| column.text((column.value)(account)));
     format!(
         "account: {}: {cpu} % of {}, {cpu_us} us of CPU time for each response, {memory} MiB of memory",
-        account.processes,
-        processors(account)
-    )
-}
-
-/// What the columns mean.
-pub(crate) fn legend(account: &ProcessAccount) -> String {
-    format!(
-        "cpu %, cpu us, memory MiB: CPU time of {} as a share of {} and for each response, and memory.\n",
         account.processes,
         processors(account)
     )

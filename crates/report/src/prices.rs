@@ -169,14 +169,4 @@ pub(crate) mod fixture {
             ],
         }
     }
-
-    /// The same list as measured.
-    pub(crate) fn listed() -> PricesResult {
-        let mut result = carried();
-        result.here = None;
-        for price in &mut result.prices {
-            (price.here_us, price.made, price.reason) = (None, PriceMade::Listed, None);
-        }
-        result
-    }
 }

@@ -3,9 +3,6 @@
 pub(crate) mod rows;
 mod tune;
 
-use crate::account;
-use crate::findings::FindingGroup;
-
 pub use tune::tune;
 
 /// The style of the output.
@@ -85,22 +82,4 @@ impl Style {
         }
         lines.join("\n")
     }
-}
-
-/// The findings, one paragraph per check that fired.
-fn findings(groups: &[FindingGroup<'_>], style: Style) -> String {
-    groups.iter().map(|group| finding(group, &group.finding.advice, style)).collect()
-}
-
-/// A finding with advice, unless the advice is given elsewhere.
-fn finding(group: &FindingGroup<'_>, advice: &str, style: Style) -> String {
-    let finding = group.finding;
-    let head = format!("{:<4} {}", finding.severity.as_str(), finding.id);
-    let painted = style.paint(Style::of_severity(finding.severity), &head);
-    let measured = group.measured().map_or_else(String::new, |measured| format!(" ({measured})"));
-    let message = format!("{head}{}: {}{measured}", group.scope(), group.message());
-    let withheld = group.withheld().unwrap_or_default();
-    let parts = [message.as_str(), withheld.as_str(), advice].into_iter().filter(|part| !part.is_empty());
-    let body = parts.collect::<Vec<_>>().join("; ");
-    style.wrap(&body, 5).replacen(&head, &painted, 1) + "\n"
 }

@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::{env, fs};
 
-use hoptax_report::{Style, html, markdown, terminal};
+use hoptax_report::render::{html, markdown, terminal};
+use hoptax_report::{Style, documents};
 use hoptax_result::{ArmKind, SittingsResult, StudyResult};
 use serde::de::DeserializeOwned;
 
@@ -34,11 +35,12 @@ fn assert_complete(result: &StudyResult, name: &str, text: &str) {
 fn every_function_of_the_price_list_is_in_every_output() {
     let path = env::var("HOPTAX_RESULT").unwrap_or_else(|_| published("result.json"));
     let result: StudyResult = read(&path);
-    let page = html::study(&result).unwrap();
+    let document = documents::study(&result);
+    let page = html::page(&document).unwrap();
     let outputs = [
         ("report.html", page.clone()),
-        ("report.md", markdown::study(&result)),
-        ("report.txt", terminal::study(&result, Style { width: 100, colour: false })),
+        ("report.md", markdown::text(&document)),
+        ("report.txt", terminal::details(&document, Style { width: 100, colour: false })),
     ];
     for (name, text) in &outputs {
         written(name, text);
@@ -55,10 +57,9 @@ fn every_function_of_the_price_list_is_in_every_output() {
 fn every_function_of_the_price_list_is_in_the_outputs_of_its_sittings() {
     let one: StudyResult = read(&published("result.json"));
     let sittings: SittingsResult = read(&published("sittings.json"));
-    let outputs = [
-        ("sittings.html", html::sittings(&sittings, &one).unwrap()),
-        ("sittings.md", markdown::sittings(&sittings, &one)),
-    ];
+    let document = documents::sittings(&sittings, &one);
+    let outputs =
+        [("sittings.html", html::page(&document).unwrap()), ("sittings.md", markdown::text(&document))];
     for (name, text) in &outputs {
         written(name, text);
         assert_complete(&one, name, text);

@@ -282,7 +282,8 @@ fn here(
     }
     let schedule = Schedule::begin(&plan, length, estimate, &rounds);
     let mut written = Written { folder: &folder, manifest: &manifest, recorder: &mut recorder };
-    let (outcome, course) = trials(&plan, &setting, &mut written, (rounds.earlier, schedule), interrupt, say);
+    let (outcome, course) =
+        trials(&plan, &setting, &mut written, (rounds.earlier, schedule), (&limits, interrupt), say);
     if plan.profile {
         flames::write(&plan, &directory, say);
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use hoptax_checks::judge_study;
 use hoptax_checks::thresholds::Limits;
+use hoptax_report::documents;
 use hoptax_result::{Environment, StudyResult};
 use hoptax_study::event::Event;
 use hoptax_study::length::Course;
@@ -21,6 +22,22 @@ use crate::recorder::Recorder;
 use crate::run_folder::RunFolder;
 use crate::update::{Say, Update};
 
+/// Complete rounds after which the costs so far are told for the first time, and then each time that their number has doubled.
+const FIRST_TOLD: u32 = 3;
+
+/// Whether the costs so far are told after this many complete rounds.
+fn is_told(rounds: usize) -> bool {
+    let times = rounds as u32 / FIRST_TOLD;
+    times.is_power_of_two() && times * FIRST_TOLD == rounds as u32
+}
+
+/// The costs so far. They decide nothing.
+fn so_far(plan: &Plan, rounds: &[RoundRecord], limits: &Limits) -> Option<String> {
+    let mut result = summary::summarise(plan, rounds, Conditions::default());
+    judge_study(&mut result, limits);
+    documents::so_far(&result)
+}
+
 /// Where complete rounds are written.
 pub(crate) struct Written<'a, 'b> {
     pub(crate) folder: &'a RunFolder,
@@ -34,7 +51,7 @@ pub(crate) fn trials(
     setting: &Setting<'_>,
     written: &mut Written<'_, '_>,
     (earlier, mut schedule): (Earlier, Schedule<'_>),
-    interrupt: &Interrupt,
+    (limits, interrupt): (&Limits, &Interrupt),
     say: Say<'_>,
 ) -> (Outcome, Course) {
     let expected = Cell::new(None);
@@ -44,8 +61,9 @@ pub(crate) fn trials(
     let mut should_continue = |rounds: &[RoundRecord]| {
         let (should_continue, note) = schedule.should_continue(rounds, &expected);
         say(Update::Rounds(expected.get()));
-        if let Some(note) = note {
-            say(Update::Note(&note));
+        let so_far = is_told(rounds.len()).then(|| so_far(plan, rounds, limits)).flatten();
+        for note in so_far.iter().filter(|_| should_continue).chain(&note) {
+            say(Update::Note(note));
         }
         should_continue
     };
@@ -133,4 +151,15 @@ pub(crate) fn note_precision(directory: &Path, result: &StudyResult, say: Say<'_
         directory.display(),
         target.replace(" %", "%")
     )));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_costs_so_far_are_told_less_and_less_often() {
+        let told: Vec<usize> = (0..50).filter(|rounds| is_told(*rounds)).collect();
+        assert_eq!(told, [3, 6, 12, 24, 48]);
+    }
 }

@@ -114,7 +114,7 @@ fn a_cheaper_candidate_that_does_other_work_fails() {
     assert_eq!(gate["answer_differences"], serde_json::json!([{"arm": "ours", "differences": differences}]));
     assert_eq!((&gate["limits"][0]["outcome"], ran.code), (&"failed".into(), Some(1)), "{}", ran.stderr);
     assert!(
-        ran.stdout.trim_start().starts_with("failed: config=new.yaml answers differently"),
+        ran.stdout.trim_start().starts_with("Failed: config=new.yaml answers differently"),
         "{}",
         ran.stdout
     );
@@ -176,7 +176,7 @@ fn a_gate_against_stored_runs_finds_a_large_change_and_stores_the_run() {
     // Runs are compared if processors halt in all of them or in none, which is chosen for each by default.
     let gate =
         ["gate", "edge.yaml", "--never-halt", "never", "--reference", "nightly", "--fail-on", "cpu>+30%"];
-    let gate = [&gate[..], &["--json", "gate.json"]].concat();
+    let gate = [&gate[..], &["--json", "gate.json", "--details"]].concat();
     let refused_with = |usable: usize| {
         let ran = in_folder(&gate);
         let expected = format!("has {usable}:");

@@ -24,7 +24,9 @@ fn prices(arguments: &[&str]) -> Ran {
 fn the_built_in_list_is_printed_in_every_format() {
     let table = prices(&[]);
     assert_eq!(table.code, Some(0), "{}", table.stderr);
-    assert!(table.stdout.contains("route/path{routes=1000}") && table.stdout.contains("listed: study"));
+    assert!(table.stdout.contains("route/path{routes=1000}") && table.stdout.contains("more: --details"));
+    let details = prices(&["--details"]).stdout;
+    assert!(details.contains("listed: study") && !details.contains("more: --details"), "{details}");
     let markdown = prices(&["--markdown"]).stdout;
     assert!(markdown.contains("| `jwt` | "), "{markdown}");
     let json = checked("prices", &prices(&["--json", "-"]).stdout);

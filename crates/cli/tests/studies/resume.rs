@@ -80,7 +80,7 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     let cleaned = ran(hoptax().args(["runs", "cleanup"]).arg(folder.0.path()));
     assert!(cleaned.code == Some(0) && cleaned.stdout.contains("files") && !exists(&leftover), "{cleaned:?}");
 
-    let resumed = ran(hoptax().arg("study").arg("--resume").arg(folder.out()));
+    let resumed = ran(hoptax().args(["study", "--details", "--resume"]).arg(folder.out()));
     assert!(resumed.stderr.contains("resumed after round"), "{}", resumed.stderr);
     let result = folder.result();
     assert_eq!(result["plan"]["rounds_completed"], 5, "{}", resumed.stderr);
@@ -90,7 +90,7 @@ fn a_killed_study_resumes_after_its_last_complete_round() {
     assert!(resumed.stdout.contains(&format!("resumed after round {after}")), "{}", resumed.stdout);
     // The same from the store alone, as after the loss of the folder.
     let to_store = format!("--store={}", store.display());
-    let from_store = ran(hoptax().arg("study").arg("--resume").arg(&exported).arg(&to_store));
+    let from_store = ran(hoptax().args(["study", "--details", "--resume"]).arg(&exported).arg(&to_store));
     assert!(
         from_store.stdout.contains(&format!("resumed after round {in_store}")),
         "{}{}",

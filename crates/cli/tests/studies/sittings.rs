@@ -161,7 +161,7 @@ fn sittings_of_one_study_are_combined() {
     let file = studies.path("small-sittings.json");
     assert_eq!(checked("sittings", &read(&file))["holds_for"], "sitting");
 
-    let second = studies.run("second", &["--again", "--rounds", "5", "--seed", "2"]);
+    let second = studies.run("second", &["--details", "--again", "--rounds", "5", "--seed", "2"]);
     let combined = checked("sittings", &read(&file));
     // Checks may withhold any cost of a study this small. A cost that both sittings state holds for the machine.
     let costs = combined["arms"].as_array().unwrap().iter().flat_map(|arm| arm["costs"].as_array().unwrap());

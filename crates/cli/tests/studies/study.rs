@@ -364,7 +364,8 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
     let ran = ran(study.command().arg("--force"));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("result.json") && ran.stderr.contains("No space left"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("verdict:") && study.out().join("report.html").exists());
+    let has_verdict = ["sound: ", "caution: ", "void: "].iter().any(|verdict| ran.stdout.contains(verdict));
+    assert!(has_verdict && study.out().join("report.html").exists());
 }
 
 #[test]

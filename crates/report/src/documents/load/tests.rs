@@ -188,7 +188,7 @@ fn a_void_load_states_no_rate_of_responses_and_no_times() {
     let text = text_of(&result);
     let rate = text.lines().find(|line| line.starts_with("rate: ")).unwrap();
     assert!(!rate.contains("answered") && rate.ends_with("(rate of responses withheld)"), "{rate}");
-    assert!(!text.contains("from the intended start"), "{text}");
+    assert!(!text.contains("from the intended start: "), "{text}");
     assert!(text.contains("\nvoid: ") && text.contains("199,850 answered"), "{text}");
 }
 
