@@ -36,8 +36,8 @@ pub(crate) use about::{
 };
 pub(crate) use compare::CompareArguments;
 pub(crate) use convert::{ConvertCommand, ExportArguments, ExportFormat, ImportArguments, LogArguments};
-pub(crate) use crosscheck::{CrosscheckArguments, TuneArguments};
-pub(crate) use find::{FindArguments, Given, Preset};
+pub(crate) use crosscheck::CrosscheckArguments;
+pub(crate) use find::{FindArguments, FindGoal, Given, Preset};
 pub(crate) use gate::GateArguments;
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments};
@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure the cost of Envoy's functions
     Study(StudyArguments),
-    /// Measure what an Envoy configuration costs per request, and what each of its parts adds
+    /// Measure what an Envoy configuration costs per request, and what each part adds
     Price(Box<PriceArguments>),
     /// Decide whether proxies differ, measured side by side
     Compare(CompareArguments),
@@ -95,8 +95,6 @@ pub(crate) enum Command {
     Load(Box<LoadArguments>),
     /// Find the highest rate at which a server holds objectives such as `p99<5ms`
     Find(Box<FindArguments>),
-    /// Find the highest rate at which a server stays in its fastest mode
-    Tune(TuneArguments),
     /// Predict from results: `prices` of functions, `size` of a mesh, `scale` of a rate
     #[command(
         subcommand,
@@ -119,7 +117,7 @@ Examples:
   hoptax convert log requests.log > requests.csv"
     )]
     Convert(ConvertCommand),
-    /// Run what measurements need: test servers (`origin`), `certs`, `envoy`, a service `graph`
+    /// Run what measurements need: an `origin`, `certs`, `envoy`, a `graph` of services
     #[command(
         subcommand,
         after_help = "\

@@ -30,7 +30,6 @@ mod scale;
 mod size;
 mod smp;
 mod study;
-mod tune;
 
 use crate::arguments::{Command, ConvertCommand, LabCommand, PredictCommand, TrustCommand};
 use crate::exit::{Code, Failure};
@@ -47,7 +46,6 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Gate(arguments) => gate::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
-        Command::Tune(arguments) => tune::run(&arguments),
         Command::Predict(PredictCommand::Prices(arguments)) => prices::run(&arguments),
         Command::Predict(PredictCommand::Size(arguments)) => size::run(&arguments),
         Command::Predict(PredictCommand::Scale(arguments)) => scale::run(&arguments),

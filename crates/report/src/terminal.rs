@@ -1,9 +1,6 @@
 //! Results for a terminal.
 
 pub(crate) mod rows;
-mod tune;
-
-pub use tune::tune;
 
 /// The style of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Interval, LoadPlan, ProcessAccount};
+use crate::{Environment, Interval, LoadPlan, Mode, ProcessAccount};
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +44,11 @@ pub struct FindResult {
     pub format: String,
     /// Why it ended: `complete`, `budget`, `interrupt` or `failure`.
     pub ended_by: FindEnd,
-    /// The goals, each with its result: one for all objectives, or one for each of them with `--each`.
+    /// The fastest mode of the response times; null unless the goal was to keep it.
+    #[serde(default)]
+    pub fastest_mode: Option<FastestMode>,
+    /// The goals, each with its result: one for all objectives, or one for each of them with `--each`. None if the goal was to keep a
+    /// fastest mode and there is no such mode, or it is not known.
     pub goals: Vec<FoundGoal>,
     /// How much evidence makes a rate a bound.
     pub evidence: FindEvidence,
@@ -67,6 +71,40 @@ pub struct FindResult {
     pub plan: LoadPlan,
     /// The machine.
     pub environment: Environment,
+}
+
+/// The fastest mode of the response times of a server that is slower when it is crowded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FastestMode {
+    /// The mode; null if response times have a single mode, or if a load that would show it does not count.
+    pub mode: Option<Mode>,
+    /// Response times up to here belong to it, us.
+    pub limit_us: Option<f64>,
+    /// The loads that show it: a closed loop and, if that has only one mode, one at a low rate.
+    pub loads: Vec<ModesOfLoad>,
+}
+
+impl FastestMode {
+    /// Why it is not known; None if it is, or if there is none.
+    pub fn unknown(&self) -> Option<&str> {
+        let mut reasons = self.loads.iter().flat_map(|load| &load.does_not_count).map(String::as_str);
+        reasons.next().filter(|_| self.mode.is_none())
+    }
+}
+
+/// The modes of the response times under a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModesOfLoad {
+    /// Requested requests per second; null for a closed loop.
+    pub rate: Option<f64>,
+    /// Responses per second.
+    pub answered_rate: f64,
+    /// The modes, the fastest first; empty if the load does not count.
+    pub modes: Vec<Mode>,
+    /// Why the load says nothing about modes: failed checks of the generator and its machine, or those that leave bounds of its times alone.
+    pub does_not_count: Vec<String>,
 }
 
 /// How much evidence makes a rate a bound, by the terms of MLRsearch.

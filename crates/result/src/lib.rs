@@ -26,7 +26,6 @@ mod size;
 mod speeds;
 mod stored;
 mod study;
-mod tune;
 
 #[cfg(feature = "sample")]
 pub mod sample;
@@ -47,8 +46,8 @@ pub use crosscheck::{CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, Too
 pub use digits::{counted, grouped};
 pub use environment::Environment;
 pub use find::{
-    FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, Sweep, SweepKnee, SweepPoint,
-    TriedObjective,
+    FastestMode, FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, ModesOfLoad, Sweep,
+    SweepKnee, SweepPoint, TriedObjective,
 };
 pub use find_arms::{ArmTrial, FindArmsResult, FoundArm};
 pub use finding::{Finding, Measured, Severity, Verdict};
@@ -98,4 +97,3 @@ pub use study::{
     StudyPlan, StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart,
     WorkerConnections,
 };
-pub use tune::{TuneResult, TuneStep};

@@ -83,8 +83,6 @@ pub(crate) enum SchemaOf {
     Calibration,
     /// The result of `hoptax trust crosscheck`
     Crosscheck,
-    /// The result of `hoptax tune`
-    Tune,
     /// The result of `hoptax predict prices --json`
     Prices,
     /// The result of `hoptax runs list --json`

@@ -27,7 +27,7 @@ pub(crate) enum ConvertCommand {
 Examples:
   hoptax convert import fortio result.json
   hoptax convert import hlog load.hlog --statistic response --json result.json
-  hoptax convert import smp result.yaml --json result.json      what `export --to smp` wrote, without loss
+  hoptax convert import smp result.yaml --json result.json    what `export --to smp` wrote
 
 A result holds what the file states and no more: what is missing is listed as a finding.
 

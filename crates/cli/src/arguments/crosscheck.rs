@@ -1,7 +1,6 @@
-//! Arguments of `hoptax trust crosscheck` and of `hoptax tune`.
+//! Arguments of `hoptax trust crosscheck`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
@@ -50,37 +49,6 @@ pub(crate) struct CrosscheckArguments {
     /// Folder to search for the tools first
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) tools_dir: Option<PathBuf>,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The first run is as fast as possible. If its response times have several modes, the next rate is
-the number of responses per second in the fastest mode. If they have one mode, a run at a tenth of
-the rate looks for a faster mode. The rate then doubles while at least 95 % of the responses stay
-in the fastest mode; after that, the search narrows down the limit.
-
-Examples:
-  hoptax tune http://127.0.0.1:8080/
-  hoptax tune -c 64 -d 20s http://127.0.0.1:8080/")]
-pub(crate) struct TuneArguments {
-    /// Target, `http://HOST:PORT/PATH`
-    #[arg(value_hint = ValueHint::Url)]
-    pub(crate) url: GivenUrl,
-    /// Number of connections
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) connections: u32,
-    /// Length of each run
-    #[arg(short, long, default_value = "5s", value_parser = values::duration)]
-    pub(crate) duration: Duration,
-    /// Arrival process, as for `hoptax load`
-    #[arg(long, value_name = "ARRIVALS", default_value = "uniform")]
-    pub(crate) arrivals: hoptax_load::Arrivals,
-    /// Seed of all random choices
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub(crate) seed: u64,
     /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,

@@ -20,6 +20,10 @@ A closed loop of one second shows where to begin. Short trials then find the reg
 of a given total duration decide about the rates near the result, by the rules of MLRsearch. A
 trial in which the generator was the limit says nothing about the server and is repeated.
 
+With --goal fastest-mode, the closed loop is longer and shows the modes of the response times:
+many services answer fast while they are uncrowded, and slowly beyond. The search also keeps 95 %
+of the requests in the fastest mode.
+
 With --arms, the argument is a study file or the name of a built-in study. The processes of
 these arms start as in the study, and the arms take turns, trial by trial. Six rounds follow,
 each of which starts all processes again and searches briefly, for the ratio of each rate to
@@ -27,7 +31,7 @@ that of the first arm, with its interval.
 
 Examples:
   hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' http://127.0.0.1:8080/
-  hoptax find --slo 'cpu<80%' --account process=envoy --each --json - http://127.0.0.1:10000/
+  hoptax find --goal fastest-mode http://127.0.0.1:8080/
   hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' --arms baseline,lua --dry-run quick
 
 Exit codes:
@@ -45,8 +49,11 @@ pub(crate) struct FindArguments {
     ///
     /// Metrics are those of `hoptax load --fail-on` that describe the server, with `<` or `<=`. Percentiles and `errors` count
     /// every scheduled request: with `p99<5ms`, at most 1 % may be later, fail, or never be sent.
-    #[arg(long = "slo", value_name = "OBJECTIVE", required = true, help_heading = CHECKS)]
+    #[arg(long = "slo", value_name = "OBJECTIVE", required_unless_present = "goal", help_heading = CHECKS)]
     pub(crate) objectives: Vec<Objective>,
+    /// The rate to find
+    #[arg(long, value_name = "GOAL", value_enum, default_value_t = FindGoal::Objectives, help_heading = SEARCH)]
+    pub(crate) goal: FindGoal,
     /// Find the rates of these arms of a study, and their ratios to the first: `baseline,lua`; the argument is then the study
     ///
     /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first
@@ -93,6 +100,15 @@ pub(crate) struct FindArguments {
     /// Write the result with all trials as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = SEARCH)]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// The rate that a search is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FindGoal {
+    /// The highest at which the objectives hold
+    Objectives,
+    /// The highest at which response times stay in their fastest mode, and the objectives, if any, hold
+    FastestMode,
 }
 
 /// The arms of a search.
@@ -225,9 +241,20 @@ mod tests {
         assert_eq!(of(&["--preset", "quick", "--json", "-", "--dry-run"]), Given::default());
         assert_eq!(of(&["--seed", "1"]), Given { seed: true, ..Given::default() });
         assert_eq!(of(&["--arrivals", "uniform"]), Given { arrivals: true, ..Given::default() });
-        let given = of(&["-c", "16", "--sweep", "--account", "pid=1", "-H", "a: b", "--each"]);
+        let given = of(&[
+            "-c",
+            "16",
+            "--sweep",
+            "--account",
+            "pid=1",
+            "-H",
+            "a: b",
+            "--each",
+            "--goal",
+            "objectives",
+        ]);
         let given: std::collections::BTreeSet<String> = given.not_with_arms.into_iter().collect();
-        for option in ["--connections", "--sweep", "--account", "--header", "--each"] {
+        for option in ["--connections", "--sweep", "--account", "--header", "--each", "--goal"] {
             assert!(given.contains(option), "{option}: {given:?}");
         }
     }

@@ -8,7 +8,7 @@ use super::Command;
 
 /// The groups, with the names of their commands.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Measure", &["study", "price", "compare", "gate", "load", "find", "tune"]),
+    ("Measure", &["study", "price", "compare", "gate", "load", "find"]),
     ("Predict", &["predict"]),
     ("Results", &["runs", "convert"]),
     ("Lab", &["lab"]),

@@ -9,13 +9,13 @@ use super::values;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax predict prices                       the built-in price list
-  hoptax predict prices --here                costs predicted for this machine from a few measurements
+  hoptax predict prices                 the built-in price list
+  hoptax predict prices --here          costs predicted for this machine from a few measurements
   hoptax predict prices --here --measured runs/quick-1/result.json
 
 With --here, every price states its origin: `measured here`, `carried` from the list, with an
-interval that includes the model's error, or `not carried`. docs/design/prices.md describes the model
-and its limits.
+interval that includes the model's error, or `not carried`. docs/design/prices.md describes the
+model and its limits.
 
 Exit codes:
   0    success

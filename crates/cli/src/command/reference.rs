@@ -11,7 +11,6 @@ use hoptax_result::{
     BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
     GateResult, GraphRunResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult,
     RunsResult, ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudiesComparison, StudyResult,
-    TuneResult,
 };
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
@@ -45,7 +44,6 @@ fn schema_of(of: SchemaOf) -> String {
         SchemaOf::MeshMark => schemars::schema_for!(MeshMarkResult).to_value(),
         SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
         SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
-        SchemaOf::Tune => schemars::schema_for!(TuneResult).to_value(),
         SchemaOf::Prices => schemars::schema_for!(PricesResult).to_value(),
         SchemaOf::Runs => schemars::schema_for!(RunsResult).to_value(),
         SchemaOf::History => schemars::schema_for!(HistoryResult).to_value(),

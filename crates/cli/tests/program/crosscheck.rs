@@ -1,4 +1,4 @@
-//! `hoptax trust crosscheck`, `import` and `tune`, with hoptax alone or with fake tools.
+//! `hoptax trust crosscheck` and `hoptax convert import`, with hoptax alone or with fake tools.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -130,22 +130,4 @@ fn an_imported_result_states_what_the_tool_does_not_report() {
     let wrong = run(["convert", "import", "fortio", file.to_str().unwrap()]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("not output of fortio"), "{}", wrong.stderr);
     assert_eq!(run(["convert", "import", "wrok", "x"]).code, Some(2));
-}
-
-#[test]
-fn a_service_that_is_slow_when_crowded_is_tuned_to_its_fast_mode() {
-    let (_origin, url) = origin(&["--default", "delay=5ms&crowded=8:50ms"]);
-    // Other work on the machine blurs the two modes in some runs.
-    let mut results = (0..3).map(|_| {
-        let result = checked("tune", &run(["tune", "-d", "500ms", "--json", "-", &url]).stdout);
-        let crowded = result["steps"][0]["fastest_share"].as_f64();
-        (crowded.is_some_and(|share| share < 0.5), result)
-    });
-    let (_, result) =
-        results.find(|(is_slow, _)| *is_slow).expect("a closed loop that is slow in one of the attempts");
-    let rate = result["rate"].as_f64().unwrap();
-    // Eight concurrent requests of 5 ms allow 1,600/s; 32 in a closed loop get 580/s, all slow.
-    assert!((100.0..1_700.0).contains(&rate), "{result}");
-    let at_rate = result["steps"].as_array().unwrap().iter().find(|step| step["rate"] == rate).unwrap();
-    assert!(at_rate["fastest_share"].as_f64().unwrap() >= 0.95, "{result}");
 }

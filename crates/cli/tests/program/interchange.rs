@@ -146,7 +146,8 @@ fn a_histogram_that_states_more_bytes_than_it_has_does_not_take_them_from_memory
     // The head of an encoding, which states 4 GiB of counts.
     let head = "HISTE/////8AAAAAAAAAAwAAAAAAAAABAAADRjC4oAA/8AAAAAAAAA==";
     fs::write(&log, format!("0.000,1.000,1.000,{head}\n")).unwrap();
-    let script = format!("ulimit -v 2097152; exec '{}' import hlog '{}'", program().display(), log.display());
+    let script =
+        format!("ulimit -v 2097152; exec '{}' convert import hlog '{}'", program().display(), log.display());
     let refused = ran(Command::new("sh").args(["-c", &script]));
     assert!(
         refused.code == Some(2) && refused.stderr.contains("at 0 s cannot be read"),

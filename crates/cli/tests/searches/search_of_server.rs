@@ -57,6 +57,45 @@ fn objectives_that_never_hold_and_a_generator_that_is_the_limit_are_told_apart()
     assert!(stderr.contains("does not count (send-lag: "), "{stderr}");
 }
 
+#[test]
+fn a_server_stays_in_its_fastest_mode_at_a_low_rate_and_not_at_one_that_crowds_it() {
+    // Eight concurrent requests of 5 ms allow 1,600/s; those in a closed loop are all slow.
+    // The two modes are far apart: beside other tests, single responses are late by milliseconds.
+    let (_origin, url) = origin(&["--default", "delay=5ms&crowded=8:200ms"]);
+    // The generator may be, too.
+    let goal = ["--goal", "fastest-mode", "--threshold", "own-lag-fail-us=20000"];
+    let range = ["--min-rate", "50", "--max-rate", "51"];
+    let (code, result, stderr) = find(&url, &[&goal[..], &range[..]].concat());
+    assert_eq!((code, result["goals"][0]["state"].as_str()), (Some(0), Some("maximum-held")), "{stderr}");
+    let fastest = &result["fastest_mode"];
+    let (peak_us, limit_us) = (fastest["mode"]["peak_us"].as_f64(), fastest["limit_us"].as_f64());
+    assert!(peak_us.is_some_and(|us| (5_000.0..10_000.0).contains(&us)), "{fastest:#}");
+    assert!(limit_us.is_some_and(|us| (15_000.0..150_000.0).contains(&us)), "{fastest:#}");
+    let objective = result["goals"][0]["objectives"][0].as_str().unwrap();
+    assert_eq!(objective, format!("p95<{}us", limit_us.unwrap().ceil()));
+    let range = ["--min-rate", "2500", "--max-rate", "2550"];
+    let (code, result, stderr) = find(&url, &[&goal[..], &range[..]].concat());
+    assert_eq!((code, result["goals"][0]["state"].as_str()), (Some(1), Some("minimum-failed")), "{stderr}");
+}
+
+#[test]
+fn a_fastest_mode_that_a_late_generator_would_show_is_not_known_and_a_single_mode_is_none() {
+    let (_origin, url) = origin(&["--default", "delay=5ms&crowded=8:50ms"]);
+    // With this threshold, no generator is good enough.
+    let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
+    let (code, result, stderr) = find(&url, &[&["--goal", "fastest-mode"][..], &strict[..]].concat());
+    let loads = result["fastest_mode"]["loads"].as_array().unwrap();
+    let reasons = loads.iter().flat_map(|load| load["does_not_count"].as_array().unwrap());
+    let mut reasons = reasons.map(|reason| reason.as_str().unwrap());
+    assert!(code == Some(4) && reasons.any(|one| one.starts_with("send-lag: ")), "{result:#}\n{stderr}");
+    assert_eq!((&result["goals"], &result["trials"]), (&json!([]), &json!([])), "{stderr}");
+    let (_origin, url) = origin(&["--default", "delay=20ms"]);
+    let (code, result, stderr) = find(&url, &["--goal", "fastest-mode", "-c", "4"]);
+    let fastest = &result["fastest_mode"];
+    assert_eq!((code, &fastest["mode"]), (Some(0), &Value::Null), "{result:#}\n{stderr}");
+    assert_eq!(fastest["loads"].as_array().map(Vec::len), Some(2), "{fastest:#}");
+}
+
 /// Starts a search that writes its result to `json`. Returns it with the lines of its stderr.
 fn begin(options: &[&str], json: &Path, url: &str) -> (Guarded, impl Iterator<Item = String> + use<>) {
     let finding = hoptax()
@@ -132,6 +171,7 @@ fn searches_that_cannot_begin_are_refused_with_the_reason() {
         (vec!["--slo", "p99>5ms"], 2, "with `<` or `<=`"),
         (vec!["--slo", "rate<100"], 2, "the search sets the rate"),
         (vec![], 2, "--slo"),
+        (vec!["--goal", "objectives"], 2, "name an objective"),
         (vec!["--slo", "p99<5ms", "--min-rate", "0.5"], 2, "must be at least 1"),
         (
             vec!["--slo", "p99<5ms", "--min-rate", "20", "--max-rate", "10"],

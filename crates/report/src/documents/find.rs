@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, ProcessAccount, Sweep,
-    SweepPoint,
+    FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
+    ModesOfLoad, ProcessAccount, Sweep, SweepPoint,
 };
 
 use crate::document::{Basis, Block, Cell, Column, Document, Form, Next, Quantity, Row, Section, Table};
@@ -19,7 +19,12 @@ const NEAREST: usize = 16;
 /// The document of a search.
 pub fn find(result: &FindResult) -> Document {
     let mut answers: Vec<String> = result.goals.iter().map(|goal| sentence(goal, result)).collect();
-    let notes = answers.split_off(ANSWERS.min(answers.len()));
+    let mut notes = answers.split_off(ANSWERS.min(answers.len()));
+    if let Some(found) = &result.fastest_mode {
+        let of_mode = if answers.is_empty() { &mut answers } else { &mut notes };
+        of_mode.push(fastest_mode(found));
+        notes.extend(found.loads.iter().map(modes));
+    }
     let mut document = Document::new(format!("find {}", result.plan.url), "", answers);
     document.notes = notes;
     if let Some(account) = account_of(result) {
@@ -63,6 +68,34 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
             format!("{found}{known}: the search {ended}")
         }
     }
+}
+
+/// The fastest mode, or why there is none.
+fn fastest_mode(found: &FastestMode) -> String {
+    match (&found.mode, found.limit_us, found.unknown()) {
+        (Some(mode), Some(limit_us), _) => format!(
+            "The fastest mode of the response times is around {}, and ends at {}",
+            value(Some(mode.peak_us), "us"),
+            value(Some(limit_us), "us")
+        ),
+        (_, _, Some(reason)) => format!(
+            "The fastest mode of the response times is unknown: the generator or its machine spoilt the load that would show it \
+             ({reason}). Stop other work, use more --workers, or a machine of its own for the generator"
+        ),
+        _ => "Response times have a single mode: no rate makes them leave it. Name objectives with --slo instead of \
+              --goal fastest-mode"
+            .to_owned(),
+    }
+}
+
+/// The modes that a load showed.
+fn modes(load: &ModesOfLoad) -> String {
+    let at = load.rate.map_or_else(|| "closed loop".to_owned(), |at| format!("{} requests/s", rate(at)));
+    let mode =
+        |mode: &Mode| format!("{:.0} % around {}", mode.share * 100.0, value(Some(mode.peak_us), "us"));
+    let modes: Vec<String> = load.modes.iter().map(mode).collect();
+    let modes = if modes.is_empty() { "modes unknown".to_owned() } else { modes.join(", ") };
+    format!("{at}, {} responses/s: {modes}", rate(load.answered_rate))
 }
 
 /// A rate in a sentence.
@@ -389,6 +422,7 @@ pub(super) mod tests {
         FindResult {
             format: String::new(),
             ended_by: FindEnd::Complete,
+            fastest_mode: None,
             goals: vec![FoundGoal {
                 objectives: vec!["p99<5ms".to_owned()],
                 state,
@@ -540,5 +574,42 @@ pub(super) mod tests {
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(terminal::details(&document, STYLE).contains("20.0 "), "all rates");
+    }
+
+    #[test]
+    fn a_fastest_mode_is_there_or_not_or_unknown() {
+        let mode = |peak_us: f64| Mode { low_us: peak_us, peak_us, high_us: peak_us, share: 1.0 };
+        let load = |rate: Option<f64>, peak_us: f64| ModesOfLoad {
+            rate,
+            answered_rate: rate.unwrap_or(580.0),
+            modes: vec![mode(peak_us)],
+            does_not_count: Vec::new(),
+        };
+        let found = FastestMode {
+            mode: Some(mode(5_100.0)),
+            limit_us: Some(16_700.0),
+            loads: vec![load(None, 55_000.0), load(Some(58.0), 5_100.0)],
+        };
+        let with = |fastest: FastestMode| {
+            let mut searched = result(FindState::Found, Some(980.5), Some(1_200.0));
+            if fastest.mode.is_none() {
+                searched.goals.clear();
+            }
+            searched.fastest_mode = Some(fastest);
+            let document = find(&searched);
+            [document.answer, document.notes].concat().join("\n")
+        };
+        let text = with(found.clone());
+        assert!(
+            text.contains("mode of the response times is around 5,100 us, and ends at 16.7 ms"),
+            "{text}"
+        );
+        assert!(text.contains("closed loop, 580 responses/s: 100 % around 55.0 ms"), "{text}");
+        let none = FastestMode { mode: None, limit_us: None, ..found.clone() };
+        assert!(with(none.clone()).starts_with("Response times have a single mode"), "{}", with(none));
+        let mut late = load(None, 1.0);
+        (late.modes, late.does_not_count) = (Vec::new(), vec!["run-delay: workers waited".to_owned()]);
+        let unknown = with(FastestMode { loads: vec![late], mode: None, limit_us: None });
+        assert!(unknown.contains("is unknown: the generator") && unknown.contains("run-delay"), "{unknown}");
     }
 }

@@ -36,16 +36,32 @@ pub(super) fn recording(spec: TrialSpec, objectives: &[Objective]) -> TrialSpec 
     }
 }
 
-/// The range of a search for which there is this time, given the rate of a closed loop.
+/// What loads before a search tell about where to search, requests per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Near {
+    /// Where to begin.
+    pub(super) start: f64,
+    /// The highest rate without `--max-rate`.
+    pub(super) most: f64,
+}
+
+impl Near {
+    /// What the rate of a closed loop tells.
+    pub(super) fn closed_loop(rate: f64) -> Self {
+        Self { start: rate, most: rate * ABOVE_CLOSED_LOOP }
+    }
+}
+
+/// The range of a search for which there is this time.
 pub(super) fn range_of(
     arguments: &FindArguments,
     settings: Settings,
-    closed_loop_rate: f64,
+    near: Near,
     budget: Duration,
 ) -> Limits {
-    let max = arguments.max_rate.unwrap_or((closed_loop_rate * ABOVE_CLOSED_LOOP).min(MAX_RATE));
+    let max = arguments.max_rate.unwrap_or(near.most.min(MAX_RATE));
     let min = arguments.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE));
-    Limits { min, max, start: closed_loop_rate.min(max), budget, overhead: settings.warmup }
+    Limits { min, max, start: near.start.max(min).min(max), budget, overhead: settings.warmup }
 }
 
 /// The error of a search that cannot begin; `no_time` says for what the budget leaves none.

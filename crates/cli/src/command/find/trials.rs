@@ -9,12 +9,12 @@ use hoptax_checks::thresholds;
 use hoptax_host::clock::{self, now_ns};
 use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
-use hoptax_result::{Environment, FindTrial, LoadPlan, LoadResult, TriedObjective};
+use hoptax_result::{Environment, FindTrial, LoadResult, TriedObjective};
 use hoptax_session::Interrupt;
 use hoptax_stats::search::Planned;
 
 use super::Settings;
-use super::common::{limits_processes, unless_interrupted};
+use super::common::{limits_processes, recording, unless_interrupted};
 use crate::arguments::FindArguments;
 use crate::exit::Failure;
 
@@ -24,6 +24,8 @@ pub(super) const CLOSED_LOOP: Duration = Duration::from_secs(1);
 /// Runs trials on a server.
 pub(super) struct Trials<'a> {
     arguments: &'a FindArguments,
+    /// What each trial tries.
+    objectives: Vec<Objective>,
     settings: Settings,
     spec: TrialSpec,
     environment: Environment,
@@ -45,8 +47,21 @@ impl<'a> Trials<'a> {
         limits: thresholds::Limits,
         interrupt: &'a Interrupt,
     ) -> Self {
-        let spec = TrialSpec { warmup: settings.warmup, ..spec };
-        Self { arguments, settings, spec, environment, limits, interrupt, number: 0, must_settle: false }
+        let objectives = arguments.objectives.clone();
+        let spec = recording(TrialSpec { warmup: settings.warmup, ..spec }, &objectives);
+        let (number, must_settle) = (0, false);
+        Self { arguments, objectives, settings, spec, environment, limits, interrupt, number, must_settle }
+    }
+
+    /// Trials from now on try this objective first.
+    pub(super) fn aim_at(&mut self, objective: Objective) {
+        self.objectives.insert(0, objective);
+        self.spec = recording(self.spec.clone(), &self.objectives);
+    }
+
+    /// What each trial tries.
+    pub(super) fn objectives(&self) -> &[Objective] {
+        &self.objectives
     }
 
     /// How long a trial may wait for its last responses.
@@ -54,25 +69,23 @@ impl<'a> Trials<'a> {
         self.spec.timeout
     }
 
-    /// A closed loop, and its responses per second; None if it was interrupted.
-    pub(super) fn closed_loop(&mut self) -> Result<Option<(LoadPlan, f64)>, Failure> {
-        let spec = TrialSpec { duration: CLOSED_LOOP, ..self.spec.clone() };
+    /// A closed loop, not judged; None if it was interrupted.
+    pub(super) fn closed_loop(&mut self, duration: Duration) -> Result<Option<LoadResult>, Failure> {
+        let spec = TrialSpec { duration, ..self.spec.clone() };
         let Some(result) = self.load(&spec)? else { return Ok(None) };
         if result.book.answered == 0 {
-            return Err(Failure::environment(format!("{}; is the URL correct?", silence(&result))));
+            return Err(Failure::environment(format!("{}; is the URL correct?", silence(&result, duration))));
         }
         // Under full load, the server may still be busy.
         self.must_settle = true;
-        let rate = answered_rate(&result);
-        Ok(Some((result.plan, rate)))
+        Ok(Some(result))
     }
 
     /// Runs a trial; None if it was interrupted.
     pub(super) fn run(&mut self, planned: &Planned) -> Result<Option<FindTrial>, Failure> {
         let begun = Instant::now();
         let result = self.at_rate(planned.load, planned.duration)?;
-        let judged =
-            |result| judged(result, planned, begun.elapsed(), &self.arguments.objectives, &self.limits);
+        let judged = |result| judged(result, planned, begun.elapsed(), &self.objectives, &self.limits);
         Ok(result.map(judged))
     }
 
@@ -83,9 +96,14 @@ impl<'a> Trials<'a> {
         duration: Duration,
     ) -> Result<Option<(LoadResult, Vec<String>)>, Failure> {
         let Some(mut result) = self.at_rate(rate, duration)? else { return Ok(None) };
-        judge_load(&mut result, &self.limits);
-        let generator_limits = generator_limits(&result);
+        let generator_limits = self.judge(&mut result);
         Ok(Some((result, generator_limits)))
+    }
+
+    /// Judges a load, and states the failed checks of the generator.
+    pub(super) fn judge(&self, result: &mut LoadResult) -> Vec<String> {
+        judge_load(result, &self.limits);
+        generator_limits(result)
     }
 
     /// Runs a load at a rate once the server has settled, without judging it; None if it was interrupted.
@@ -103,7 +121,7 @@ impl<'a> Trials<'a> {
             Failure::environment(format!("the trial at {rate:.0} requests/s could not run: {error}"))
         })?;
         if let Some(result) = &result {
-            self.must_settle = !hold(&try_all(&self.arguments.objectives, result));
+            self.must_settle = !hold(&try_all(&self.objectives, result));
         }
         Ok(result)
     }
@@ -170,11 +188,11 @@ pub(super) fn judged(
     }
 }
 
-/// That a closed loop got no response, and which failures it saw.
-pub(super) fn silence(result: &LoadResult) -> String {
+/// That a closed loop of this length got no response, and which failures it saw.
+pub(super) fn silence(result: &LoadResult, length: Duration) -> String {
     let failures = result.reasons.listed(&result.failures, Vec::new(), |count| count.to_string());
     let failures = if failures.is_empty() { "no failure".to_owned() } else { failures };
-    format!("`{}` answered no request within {CLOSED_LOOP:?} ({failures})", result.plan.url)
+    format!("`{}` answered no request within {length:?} ({failures})", result.plan.url)
 }
 
 /// Tries each objective on a load that is not judged yet.

@@ -16,7 +16,7 @@ use hoptax_study::runner::Live;
 
 use super::super::Settings;
 use super::super::common::{
-    found, limits_processes, measured, range_of, recording, refusal, unless_interrupted,
+    Near, found, limits_processes, measured, range_of, recording, refusal, unless_interrupted,
 };
 use super::super::trials::{CLOSED_LOOP, answered_rate, hold, judged, silence, try_all};
 use super::{ROUNDS, arrivals};
@@ -184,7 +184,7 @@ impl<'a> Turns<'a> {
         for arm in draws.order(self.plan.arms.len()) {
             let Some(result) = self.load(live, arm, None, CLOSED_LOOP)? else { return Ok(false) };
             if result.book.answered == 0 {
-                let message = format!("arm `{}`: {}", self.name_of(arm), silence(&result));
+                let message = format!("arm `{}`: {}", self.name_of(arm), silence(&result, CLOSED_LOOP));
                 return Err(Failure::environment(message));
             }
             if limits_processes(&self.arguments.objectives) && result.account.is_none() {
@@ -201,7 +201,7 @@ impl<'a> Turns<'a> {
         let left = self.budget.mul_f64(SHARE_OF_SEARCHES).saturating_sub(self.begun.elapsed());
         let budget = left / rates.len().max(1) as u32;
         for rate in rates {
-            let limits = range_of(self.arguments, self.settings, rate, budget);
+            let limits = range_of(self.arguments, self.settings, Near::closed_loop(rate), budget);
             let search =
                 Search::new(&[self.settings.goal], limits).map_err(|error| refusal(&error, NO_TIME))?;
             let searching = Searching::Whole(search);
