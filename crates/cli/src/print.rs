@@ -95,19 +95,6 @@ pub(crate) fn document_or_json(
     write_json(json, value)
 }
 
-/// Prints a table and writes JSON to its file; if the file is `-`, prints only the JSON.
-pub(crate) fn table_or_json(
-    json: Option<&Path>,
-    value: &impl Serialize,
-    table: impl FnOnce() -> String,
-) -> Result<(), Failure> {
-    if json == Some(Path::new("-")) {
-        return result(&json_text(value)?);
-    }
-    result(&table())?;
-    write_json(json, value)
-}
-
 /// Writes the JSON to its file, if there is one.
 pub(crate) fn write_json(file: Option<&Path>, value: &impl Serialize) -> Result<(), Failure> {
     let Some(path) = file else { return Ok(()) };

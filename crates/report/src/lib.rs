@@ -32,12 +32,12 @@ mod rules;
 pub mod sarif;
 mod side;
 mod sittings;
+mod style;
 pub mod tables;
-pub mod terminal;
 mod timeline;
 mod words;
 
 #[cfg(test)]
 mod fixture;
 
-pub use terminal::Style;
+pub use style::Style;

@@ -16,7 +16,7 @@ use hoptax_checks::fail_on::Condition;
 use hoptax_checks::{fail_on, judge_load};
 use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
-use hoptax_report::{openmetrics, documents};
+use hoptax_report::{documents, openmetrics};
 use hoptax_result::{LoadResult, counted};
 use hoptax_session::{environment, machine};
 

@@ -200,7 +200,16 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
     write("old/study.yaml", &format!("name: old\n{head}  - lua\n  - {{name: edge, envoy: 1.40.0}}\n{LOADS}"));
     let edge = "{name: edge, functions: ['control/burn{us=100}']}";
     write("new/study.yaml", &format!("name: new\n{head}  - lua\n  - {edge}\n  - cors\n{LOADS}"));
-    let arguments = ["compare", "old/study.yaml", "new/study.yaml", "--json", "compare.json", "--out", "out", "--details"];
+    let arguments = [
+        "compare",
+        "old/study.yaml",
+        "new/study.yaml",
+        "--json",
+        "compare.json",
+        "--out",
+        "out",
+        "--details",
+    ];
     let ran = ran(hoptax().current_dir(folder.path()).args(arguments));
     let text =
         fs::read_to_string(folder.path().join("compare.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));

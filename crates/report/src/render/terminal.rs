@@ -6,7 +6,7 @@ use crate::Style;
 use crate::document::{Block, Document, FindingText, Section};
 use hoptax_result::Severity;
 
-use super::super::terminal::Paint;
+use crate::style::Paint;
 
 /// Rows of a table on the first screen, the line for the rest among them.
 const ROWS: usize = 24;

@@ -1,11 +1,33 @@
 //! A table on a terminal, as wide and as long as there is room.
 
+use std::collections::BTreeSet;
+
 use comfy_table::{CellAlignment, Table as Lines, presets};
 
 use crate::Style;
 use crate::document::{Cell, Row, Table};
-use crate::terminal::Paint;
-use crate::terminal::rows::short_names;
+use crate::style::Paint;
+
+/// Longest name that is never shortened, in characters.
+const LONGEST_NAME: usize = 44;
+/// The end of a longer one that stays.
+const KEPT_END: usize = 12;
+
+/// The names without the middle of long ones; unchanged if two would be the same.
+fn short_names(names: Vec<String>) -> Vec<String> {
+    let short = |name: &String| {
+        let length = name.chars().count();
+        if length <= LONGEST_NAME {
+            return name.clone();
+        }
+        let begin: String = name.chars().take(LONGEST_NAME - KEPT_END - 3).collect();
+        let end: String = name.chars().skip(length - KEPT_END).collect();
+        format!("{begin}...{end}")
+    };
+    let short: Vec<String> = names.iter().map(short).collect();
+    let distinct: BTreeSet<&String> = short.iter().collect();
+    if distinct.len() == short.len() { short } else { names }
+}
 
 /// The table with as many columns as fit, and with at most `most` rows, the line for the rest among them.
 pub(super) fn text(table: &Table, style: Style, most: Option<usize>) -> String {
@@ -76,4 +98,26 @@ fn painted(line: &str, row: Option<&Row>, style: Style) -> String {
         rest = behind;
     }
     text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_their_middle_unless_they_would_be_the_same() {
+        let names = |parts: [&str; 2]| parts.map(|part| format!("baseline{{cookie={part}}}")).to_vec();
+        let long = names(["session=0123456789abcdef0123456789abcdef", "short"]);
+        let short = short_names(long.clone());
+        assert!(
+            short[0].starts_with("baseline{cookie=session=01234...") && short[0].ends_with("789abcdef}"),
+            "{short:?}"
+        );
+        assert!(short[0].chars().count() == LONGEST_NAME && short[1] == long[1], "{short:?}");
+        let alike = names([
+            "session=0123456789abcdef-one-0123456789abcdef",
+            "session=0123456789abcdef-two-0123456789abcdef",
+        ]);
+        assert_eq!(short_names(alike.clone()), alike);
+    }
 }

@@ -1,6 +1,4 @@
-//! Results for a terminal.
-
-pub(crate) mod rows;
+//! The style of text on a terminal: its width and its colours.
 
 /// The style of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
