@@ -89,7 +89,8 @@ impl OriginProcess {
         log: &Path,
         processors: &[u32],
     ) -> Result<Self, OriginError> {
-        let first = ["lab", "origin", "--listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
+        let first =
+            ["lab", "origin", "--listen", &SocketAddr::new(listen, 0).to_string()].map(OsString::from);
         let arguments = first.into_iter().chain(more.iter().cloned()).collect();
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         // The address is read from the log, so the log must not contain that of an earlier start.

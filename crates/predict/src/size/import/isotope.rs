@@ -150,8 +150,10 @@ impl<'a> Reading<'a> {
             ));
         }
         if self.states_no_size {
-            notes
-                .push("Sizes that the topology does not state are those of `hoptax predict size`, not 0.".to_owned());
+            notes.push(
+                "Sizes that the topology does not state are those of `hoptax predict size`, not 0."
+                    .to_owned(),
+            );
         }
         notes
     }
