@@ -177,7 +177,7 @@ impl Section {
     }
 
     /// As [`Self::of_lines`], of sentences that begin with a word of theirs and not with a name.
-    pub(crate) fn of_sentences(title: &str, lines: Vec<String>) -> Option<Self> {
+    pub(crate) fn of_sentences(title: &str, lines: &[String]) -> Option<Self> {
         Self::of_lines(title, lines.iter().map(|line| capitalised(line)).collect())
     }
 

@@ -1,7 +1,7 @@
 //! The outputs of a result: pure functions from results to text, or to bytes.
 //!
 //! Each result becomes a [`document::Document`] in one file of [`documents`]; each output of documents is one file of [`render`]. Data
-//! for programs (CSV, Parquet, OpenMetrics, `JUnit`, SARIF) has files of its own.
+//! for programs (CSV, Parquet, `OpenMetrics`, `JUnit`, SARIF) has files of its own.
 
 mod account;
 mod bill;

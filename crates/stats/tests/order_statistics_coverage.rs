@@ -102,7 +102,7 @@ fn covers(responses: Responses, cases: &[(usize, f64)], least: f64) {
              ends",
             p * 100.0
         );
-        println!("{text}");
+        eprintln!("{text}");
         assert!(held >= least, "{text}");
     }
 }

@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn delays_of_unknown_requests_leave_upper_bounds_and_a_backward_clock_no_times() {
-        let disturb: [(&str, fn(&mut LoadResult)); 3] = [
+        type Disturb = fn(&mut LoadResult);
+        let disturb: [(&str, Disturb); 3] = [
             ("steal", |result| result.generator.steal_share = 0.06),
             ("throttled", |result| result.generator.throttled = Some(1)),
             ("clock", |result| result.generator.clock_read_ns = 1_500.0),

@@ -62,13 +62,13 @@ fn bounds_hold_the_response_time_of_a_server_however_busy_the_machine_is() {
             let (low_us, high_us) = ends(&result, quantile);
             let holds =
                 low_us.is_none_or(|us| us <= TRUTH_US[1]) && high_us.is_none_or(|us| us >= TRUTH_US[0]);
-            println!("{default} {flags:?}: {quantile} is {low_us:?} to {high_us:?} us");
+            eprintln!("{default} {flags:?}: {quantile} is {low_us:?} to {high_us:?} us");
             all += 1;
             held += usize::from(holds);
             bounded += usize::from(result["latency"]["response"][quantile].is_null());
         }
     }
-    println!("{held} of {all} hold the server's response time, of which {bounded} are bounds");
+    eprintln!("{held} of {all} hold the server's response time, of which {bounded} are bounds");
     assert_eq!(held, all);
     assert!(bounded > 0, "the machine was not busy");
 }

@@ -41,11 +41,11 @@ pub fn bill(result: &BillResult) -> Document {
     document
         .sections
         .extend(bill::changes(result, &bill::all_columns()).map(|table| Section::of_table(table.into())));
-    document.sections.extend(Section::of_sentences("Sum of the parts", adds_up(result)));
+    document.sections.extend(Section::of_sentences("Sum of the parts", &adds_up(result)));
     document.sections.extend(Section::of_lines("Not exercised", idle(result)));
     document.sections.extend(Section::of_lines("No statistic", untold(result)));
     document.sections.extend(Section::of_lines("Not measured", not_measured(result)));
-    document.sections.extend(Section::of_sentences("Method", method(result)));
+    document.sections.extend(Section::of_sentences("Method", &method(result)));
     document.sections.extend(replacements(result));
     document
 }

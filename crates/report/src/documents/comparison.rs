@@ -26,7 +26,7 @@ pub fn decisions(comparisons: &[ComparisonResult]) -> Option<Document> {
     let mut document = Document::new(format!("study {}: decisions", first.study), "", Vec::new());
     document.answer.push(format!("Decisions about the arms of {}", first.study));
     document.table = Some(Table::from(decided(comparisons)).with_words(&["compared with"]));
-    document.sections.extend(Section::of_sentences("Method", vec![method(first)]));
+    document.sections.extend(Section::of_sentences("Method", &[method(first)]));
     Some(document)
 }
 
@@ -45,7 +45,7 @@ fn document(results: &[&ComparisonResult], left_out: Option<String>) -> Document
         let title = words::capitalised(heading.trim_end_matches(':'));
         document.sections.push(Section::new(title, vec![Block::Lines(lines)]));
     }
-    document.sections.extend(Section::of_sentences("Method", vec![method(first)]));
+    document.sections.extend(Section::of_sentences("Method", &[method(first)]));
     document
 }
 

@@ -15,7 +15,7 @@ pub fn gate(result: &GateResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
     document.notes = sentences.collect();
     document.table = Some(Table::from(table(result)).with_words(&["limit", "measure", "outcome"]));
-    document.sections.extend(Section::of_sentences("Method", method(result)));
+    document.sections.extend(Section::of_sentences("Method", &method(result)));
     document
 }
 

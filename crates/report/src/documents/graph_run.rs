@@ -57,7 +57,7 @@ fn answer(result: &GraphRunResult) -> Vec<String> {
         });
         answer.push(format!("The run of {} at {rate} is void{why}", result.graph));
     }
-    answer.extend(result.check.as_ref().map(|check| cpu_error(check)));
+    answer.extend(result.check.as_ref().map(cpu_error));
     answer
 }
 

@@ -269,7 +269,7 @@ fn sections(result: &StudyResult, sides: Vec<SideTable>) -> Vec<Section> {
     lines.extend(words::same(result));
     lines.extend(words::slices(result));
     lines.push(words::machine(result));
-    sections.extend(Section::of_sentences("Method", lines));
+    sections.extend(Section::of_sentences("Method", &lines));
     sections
 }
 

@@ -165,6 +165,11 @@ impl AsPlanned {
     }
 }
 
+/// The items at these indexes.
+fn kept<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
+    indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
+}
+
 /// The first measurement of each planned slice, as if nothing had disturbed it. What a process that was replaced meanwhile took is not
 /// known.
 fn first_of_each(sample: &Sample) -> Sample {
@@ -175,9 +180,6 @@ fn first_of_each(sample: &Sample) -> Sample {
         }
     }
     let indexes: Vec<usize> = first.into_values().collect();
-    fn kept<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
-        indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
-    }
     Sample {
         arm: sample.arm.clone(),
         load: sample.load.clone(),
