@@ -37,7 +37,7 @@ fn sending(response: Vec<u8>) -> String {
 /// The result of a load, and what the program prints.
 fn load(arguments: &[&str]) -> (Value, String) {
     let requests = REQUESTS.to_string();
-    let fixed = ["load", "--warmup", "0s", "-c", "2", "-n", &requests];
+    let fixed = ["load", "--details", "--warmup", "0s", "-c", "2", "-n", &requests];
     let all = || fixed.iter().chain(&UNHURRIED).chain(arguments).copied();
     let shown = run(all());
     let ran = run(all().chain(["--json", "-"]));
@@ -98,7 +98,7 @@ fn what_is_wrong_with_responses_is_in_the_result_in_the_summary_and_in_the_advic
         assert_eq!(result["fail_on"][0]["value"].as_f64(), Some(REQUESTS as f64), "{}", result["fail_on"]);
         assert_eq!(result["reasons"], json!({kind: {reason: REQUESTS}}));
         let line = format!("{REQUESTS} {kind}: {reason} ({REQUESTS})");
-        assert!(shown.contains(&format!("failures   {line}\n")), "{shown}");
+        assert!(shown.contains(&format!("failures: {line}\n")), "{shown}");
         let finding = &result["findings"][0];
         assert!(finding["message"].as_str().unwrap().contains(&line), "{finding}");
         assert!(finding["advice"].as_str().unwrap().contains("which the reasons name"), "{finding}");

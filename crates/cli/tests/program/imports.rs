@@ -16,7 +16,7 @@ fn a_different_length_is_no_failure() {
     let ran = run(["convert", "import", "ab", &failures("ab-2.4-non-2xx.txt")]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
-        ran.stdout.contains("rate       answered 7,940/s\nrequests   19,850 answered, 150 failed\n"),
+        ran.stdout.contains("rate: answered 7,940/s; requests: 19,850 answered, 150 failed."),
         "{}",
         ran.stdout
     );
@@ -27,9 +27,7 @@ fn overlapping_counters_are_ranges_in_all_outputs() {
     let file = failures("wrk-4-statuses.txt");
     let ran = run(["convert", "import", "wrk", &file]);
     assert!(
-        ran.stdout.contains(
-            "rate       answered 9 to 10/s\nrequests   88 to 100 answered, 4,940 to 4,952 failed\n"
-        ),
+        ran.stdout.contains("rate: answered 9 to 10/s; requests: 88 to 100 answered, 4,940 to 4,952 failed."),
         "{}",
         ran.stdout
     );
@@ -70,10 +68,10 @@ fn what_a_file_does_not_state_is_printed_as_not_known() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times.hgrm").display().to_string();
     fs::write(&file, "0.1 0.5 1\n1.0 1.0 2\n").unwrap();
-    let ran = run(["convert", "import", "hgrm", &file]);
+    let ran = run(["convert", "import", "--details", "hgrm", &file]);
     assert!(ran.stdout.contains("a load that is not known\n"), "{}", ran.stdout);
     assert!(
-        ran.stdout.contains("rate       not known\nrequests   0 to 2 answered, failed not known\n"),
+        ran.stdout.contains("rate: not known; requests: 0 to 2 answered, failed not known."),
         "{}",
         ran.stdout
     );

@@ -21,7 +21,7 @@ fn results_of_two_generators_are_one_and_a_missing_one_is_named() {
     other["plan"]["seed"] = json!(2);
     fs::write(&b, other.to_string()).unwrap();
 
-    let ran = run(["runs", "merge", &a, &b, &c, "--json", &all]);
+    let ran = run(["runs", "merge", "--details", &a, &b, &c, "--json", &all]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("merged from 2 runs") && ran.stdout.contains("left out"), "{}", ran.stdout);
     let merged = checked("load", &fs::read_to_string(&all).unwrap());

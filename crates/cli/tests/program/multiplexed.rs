@@ -17,8 +17,18 @@ use crate::support::{Guarded, Lab, UNHURRIED, checked, run, wait_until};
 fn load(arguments: &[&str]) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result.json");
-    let fixed =
-        ["load", "--protocol", "http2", "--warmup", "0s", "-c", "1", "--json", path.to_str().unwrap()];
+    let fixed = [
+        "load",
+        "--details",
+        "--protocol",
+        "http2",
+        "--warmup",
+        "0s",
+        "-c",
+        "1",
+        "--json",
+        path.to_str().unwrap(),
+    ];
     let ran = run(fixed.iter().chain(&UNHURRIED).chain(arguments).copied());
     let text = fs::read_to_string(&path).unwrap_or_else(|_| panic!("{arguments:?}: {}", ran.stderr));
     (checked("load", &text), ran.stdout + &ran.stderr)

@@ -20,6 +20,7 @@ fn a_record_that_the_backlog_of_the_warm_up_eats_up_tells_the_rate_that_the_serv
     let (message, advice) = (offered["message"].as_str().unwrap(), offered["advice"].as_str().unwrap());
     assert!(message.contains("/s from the start of the warm-up on"), "{message}");
     assert!(advice.contains("lower the rate to below "), "{advice}");
-    let summary = run(["load", "-q", "400", "-c", "2", "--warmup", "1s", "-d", "1s", &url]).stdout;
+    let summary =
+        run(["load", "--details", "-q", "400", "-c", "2", "--warmup", "1s", "-d", "1s", &url]).stdout;
     assert!(summary.contains("/s from the start of the warm-up on\n"), "{summary}");
 }
