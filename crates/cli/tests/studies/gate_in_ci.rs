@@ -84,7 +84,7 @@ fn the_action_summarises_the_gate_and_fails_with_it() {
         |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_else(|_| panic!("{stderr}"));
     failed(code, &stderr, &read("gate.xml"));
     let summary = read("summary.md");
-    assert!(summary.contains("cpu>+3%") && summary.contains("cpu<-90%"), "{summary}");
+    assert!(summary.contains("cpu>+3%") && summary.contains("cpu&lt;-90%"), "{summary}");
     assert!(serde_json::from_str::<Value>(&read("gate.sarif")).unwrap()["runs"].is_array());
 }
 
