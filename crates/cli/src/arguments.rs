@@ -25,6 +25,7 @@ mod smp;
 mod study;
 mod traffic;
 mod trust;
+mod usual;
 pub(crate) mod values;
 
 use std::ffi::OsString;
@@ -155,7 +156,8 @@ pub(crate) fn parsed<T>(line: impl IntoIterator<Item = T>) -> Result<Arguments, 
 where
     T: Into<OsString> + Clone,
 {
-    let mut command = Arguments::command();
+    let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
+    let mut command = usual::shown(Arguments::command(), &line);
     let matches = command.try_get_matches_from_mut(line).map_err(|error| hint::added(error, &command))?;
     Arguments::from_arg_matches(&matches)
 }

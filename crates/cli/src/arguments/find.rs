@@ -44,6 +44,7 @@ Exit codes:
   130  interrupted
 
 docs/guide/find.md describes the method, the presets and the objectives.")]
+#[command(arg = super::usual::help_all())]
 pub(crate) struct FindArguments {
     /// Objective that must hold, for example `p99<5ms`; repeatable
     ///

@@ -32,6 +32,7 @@ Exit codes:
 Checks decide whether the result is valid. They examine the load generator too (`hoptax trust
 checks`). docs/guide/load.md has more examples; docs/reference/load.md describes conditions,
 metrics, and early ends.")]
+#[command(arg = super::usual::help_all())]
 pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) traffic: TrafficArguments,

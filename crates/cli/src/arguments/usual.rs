@@ -1,0 +1,115 @@
+//! The flags of commands with many that their help shows by default; `--help-all` shows all.
+
+use std::ffi::OsStr;
+
+use clap::{Arg, ArgAction, Command};
+
+/// The usual flags of each such command: those that nine in ten users need.
+const USUAL: [(&str, &[&str]); 2] = [
+    (
+        "load",
+        &[
+            "rate",
+            "duration",
+            "count",
+            "connections",
+            "workers",
+            "warmup",
+            "protocol",
+            "method",
+            "header",
+            "body",
+            "timeout",
+            "insecure",
+            "percentiles",
+            "fail-on",
+            "json",
+        ],
+    ),
+    (
+        "find",
+        &[
+            "slo",
+            "goal",
+            "arms",
+            "preset",
+            "sweep",
+            "min-rate",
+            "max-rate",
+            "budget",
+            "account",
+            "connections",
+            "protocol",
+            "method",
+            "header",
+            "body",
+            "json",
+        ],
+    ),
+];
+
+/// The flag that prints the help with all flags.
+pub(crate) fn help_all() -> Arg {
+    Arg::new("help-all")
+        .long("help-all")
+        .action(ArgAction::HelpLong)
+        .help("Print the help with all flags; without it, only the usual ones are shown")
+}
+
+/// The command for this line: if it asks for the usual help, without the other flags.
+pub(crate) fn shown(command: Command, line: &[impl AsRef<OsStr>]) -> Command {
+    let asks = |flag: &str| line.iter().any(|word| word.as_ref() == flag);
+    // The command `help` prints what `--help` does.
+    let asks_for_usual =
+        asks("--help") || asks("-h") || line.get(1).is_some_and(|word| word.as_ref() == "help");
+    if asks("--help-all") || !asks_for_usual {
+        return command;
+    }
+    USUAL.iter().fold(command, |command, (name, usual)| {
+        command.mut_subcommand(name, |one| {
+            one.mut_args(|arg| {
+                let is_usual =
+                    arg.get_long().is_none_or(|long| usual.contains(&long) || long.starts_with("help"));
+                arg.hide(!is_usual)
+            })
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::arguments::{Arguments, parsed};
+
+    fn help(words: &[&str]) -> String {
+        parsed(std::iter::once(&"hoptax").chain(words).copied()).unwrap_err().to_string()
+    }
+
+    /// The long flags that a help describes.
+    fn flags(help: &str) -> usize {
+        let is_flag = |line: &&str| {
+            let line = line.trim_start();
+            line.starts_with("--") || (line.starts_with('-') && line.contains(", --"))
+        };
+        help.lines().filter(is_flag).count()
+    }
+
+    #[test]
+    fn the_help_of_a_command_with_many_flags_shows_the_usual_ones_and_where_the_rest_is() {
+        for (name, usual) in USUAL {
+            let command = Arguments::command();
+            let one = command.find_subcommand(name).unwrap();
+            let longs: Vec<&str> = one.get_arguments().filter_map(Arg::get_long).collect();
+            let unknown: Vec<&&str> = usual.iter().filter(|flag| !longs.contains(*flag)).collect();
+            assert!(unknown.is_empty(), "{name}: {unknown:?}");
+            for asked in [["--help"], ["-h"]] {
+                let text = help(&[&[name][..], &asked].concat());
+                assert!(text.contains("--help-all") && flags(&text) <= usual.len() + 3, "{name}: {text}");
+            }
+            let all = help(&[name, "--help-all"]);
+            assert!(flags(&all) >= longs.len(), "{name}: {} of {}", flags(&all), longs.len());
+        }
+    }
+}
