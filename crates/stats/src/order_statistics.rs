@@ -156,7 +156,7 @@ mod tests {
         assert!((0.008..0.013).contains(&width(unlike)), "{unlike:?}");
         // Dependence that only a less rare quantile shows.
         let shown = |p: f64| {
-            batches(20, 1_000, |number| if p > 0.95 { 990 } else { 800 + 200 * (number as u64 % 2) })
+            batches(20, 1_000, |number| if p > 0.95 { 990 } else { 860 + 80 * (number as u64 % 2) })
         };
         assert!(width(quantile_ranks(0.99, shown).unwrap()) > 2.0 * width(alike));
     }

@@ -89,10 +89,9 @@ mod tests {
 
     /// The long flags that a help describes.
     fn flags(help: &str) -> usize {
-        let is_flag = |line: &&str| {
-            let line = line.trim_start();
-            line.starts_with("--") || (line.starts_with('-') && line.contains(", --"))
-        };
+        // At the indentation of flags: descriptions may begin with one, too.
+        let is_flag =
+            |line: &&str| line.starts_with("      --") || (line.starts_with("  -") && line.contains(", --"));
         help.lines().filter(is_flag).count()
     }
 
