@@ -37,7 +37,7 @@ const SPREAD_CHANCE: f64 = 0.1;
 ///
 /// **Coverage.** Simulated by `tests/bound_coverage.rs` with 3,200 to 11,520 responses in 8 to 16 rounds, for p90 and p99. The ends of a
 /// difference hold the truth in 97 to 100 % of studies, also where a few stalls of the machine make up the p99 and differ between the
-/// arms, and the interval of [`crate::quantile_cost`] covers in as few as 73 %. The ends of a level hold it in 99 to 100 % where every
+/// arms, and the interval of [`crate::quantile_cost()`] covers in as few as 73 %. The ends of a level hold it in 99 to 100 % where every
 /// round has its share of the tail. The p99 that stalls make up is above the upper end in 6 to 12 %: in studies that met too few stalls,
 /// which nothing in them shows.
 ///
