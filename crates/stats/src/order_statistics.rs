@@ -155,9 +155,8 @@ mod tests {
         // The standard error of the shares is 0.0023, and t is 2.093.
         assert!((0.008..0.013).contains(&width(unlike)), "{unlike:?}");
         // Dependence that only a less rare quantile shows.
-        let shown = |p: f64| {
-            batches(20, 1_000, |number| if p > 0.95 { 990 } else { 860 + 80 * (number as u64 % 2) })
-        };
+        let shown =
+            |p: f64| batches(20, 1_000, |number| if p > 0.95 { 990 } else { 860 + 80 * (number as u64 % 2) });
         assert!(width(quantile_ranks(0.99, shown).unwrap()) > 2.0 * width(alike));
     }
 
