@@ -181,9 +181,9 @@ impl Before {
         } else if id == arms::NOT_SATURATED.id || (id == arms::OFFERED.id && is_quantile(slot.measure)) {
             if_higher()
         } else if id == arms::UNEQUALLY_BUSY.id {
-            // The idler a proxy, the more CPU time a request takes.
-            let busy = compared(|arm, _| Some(arm.proxy_use?.processors_busy_share()));
-            busy.map_or(Left::Nothing, |(own, other)| if own < other { Left::AtMost } else { Left::AtLeast })
+            // Idling makes a request dearer, but what kept the proxy idle may make it cheaper: four origins behind a balancer did, by
+            // more than idling cost.
+            Left::Nothing
         } else if id == utilisation::UNEQUAL.id {
             // The busier a proxy, the longer a request waits.
             let busy = compared(|arm, load| arm.loads.get(load?)?.proxy_processors_busy_share);

@@ -126,10 +126,9 @@ fn a_proxy_that_idles_takes_at_least_the_measured_rate() {
 }
 
 #[test]
-fn a_proxy_that_idles_takes_at_most_the_measured_cpu_time() {
-    // It costs 5 ± 0.5 us.
-    assert_eq!(cost(&judged(idle(&[2])), 2, CostMeasure::CpuUs), Some((None, Some(5.5))));
-    assert_eq!(cost(&judged(idle(&[0])), 2, CostMeasure::CpuUs), Some((Some(4.5), None)));
+fn nothing_is_known_of_the_cpu_time_of_a_proxy_that_idles_beside_one_that_does_not() {
+    assert_eq!(cost(&judged(idle(&[2])), 2, CostMeasure::CpuUs), None);
+    assert_eq!(cost(&judged(idle(&[0])), 2, CostMeasure::CpuUs), None);
 }
 
 #[test]
