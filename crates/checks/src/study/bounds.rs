@@ -6,7 +6,7 @@ use hoptax_result::{
 };
 use hoptax_stats::null_reach;
 
-use super::{arms, generator, host, known, missing, same, samples, utilisation};
+use super::{arms, generator, host, known, missing, same, samples};
 
 /// What a finding leaves of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,8 +148,7 @@ impl Before {
 
     /// What a finding leaves of a number in its scope.
     fn left(&self, result: &StudyResult, finding: &Finding, slot: &Slot) -> Left {
-        let (own, other) = (result.arms.get(slot.arm), slot.other(result).map(|other| other.arm));
-        let other = other.and_then(|other| result.arms.get(other));
+        let other = slot.other(result).and_then(|other| result.arms.get(other.arm));
         let is_cost = slot.of == BoundOf::Cost;
         // A difference is at least its number if its arm is, and at most if the arm that it is compared with is at least.
         let if_higher = || match &finding.arm {
@@ -157,9 +156,6 @@ impl Before {
             None => Left::Nothing,
             Some(id) if other.is_some_and(|other| other.id == *id) => Left::AtMost,
             Some(_) => Left::AtLeast,
-        };
-        let compared = |share: fn(&ArmResult, Option<usize>) -> Option<f64>| {
-            Some((share(own?, slot.load)?, share(other?, slot.load)?))
         };
         let is_median = slot.measure == CostMeasure::ResponseP50Us;
         let of_rounds = matches!(slot.measure, CostMeasure::OfRounds(_));
@@ -180,19 +176,13 @@ impl Before {
             }
         } else if id == arms::NOT_SATURATED.id || (id == arms::OFFERED.id && is_quantile(slot.measure)) {
             if_higher()
-        } else if id == arms::UNEQUALLY_BUSY.id {
-            // Idling makes a request dearer, but what kept the proxy idle may make it cheaper: four origins behind a balancer did, by
-            // more than idling cost.
-            Left::Nothing
-        } else if id == utilisation::UNEQUAL.id {
-            // The busier a proxy, the longer a request waits.
-            let busy = compared(|arm, load| arm.loads.get(load?)?.proxy_processors_busy_share);
-            busy.map_or(Left::Nothing, |(own, other)| if own < other { Left::AtLeast } else { Left::AtMost })
         } else if id == same::SAME.id {
             self.null_reach(result, slot).map_or(Left::Nothing, Left::Within)
         } else if id == known::RESPONSE_TIME.id && self.explains_known_times(result) {
             Left::Evidence
         } else {
+            // Among them are arms that were not equally busy: idling makes a request dearer and slower where wake-ups are slow, but what
+            // keeps a proxy idle may make it cheaper, so nothing says on which side of the number the truth lies.
             Left::Nothing
         }
     }
