@@ -112,8 +112,8 @@ impl Quantity {
         match (self.estimate, self.low, self.high) {
             (Some(estimate), Some(low), Some(high)) => self.with_interval(&Interval { estimate, low, high }),
             (None, Some(_), Some(_)) => self.ends(),
-            (_, Some(low), None) => format!("≥ {}", self.plain(low)),
-            (_, None, Some(high)) => format!("≤ {}", self.plain(high)),
+            (_, Some(low), None) => format!("≥ {}", self.plain(self.outward(low, digits(low), f64::floor))),
+            (_, None, Some(high)) => format!("≤ {}", self.plain(self.outward(high, digits(high), f64::ceil))),
             (Some(estimate), None, None) => self.plain(estimate),
             (None, None, None) => "-".to_owned(),
         }
@@ -124,7 +124,17 @@ impl Quantity {
         let (Some(low), Some(high)) = (self.low, self.high) else { return String::new() };
         let middle = Interval { estimate: f64::midpoint(low, high), low, high };
         let decimals = self.decimals(&middle);
+        let (low, high) = (self.outward(low, decimals, f64::floor), self.outward(high, decimals, f64::ceil));
         format!("{} to {}", self.number(low, decimals), self.number(high, decimals))
+    }
+
+    /// An end as it is printed. That of a bound is rounded away from the number, which would else not be held by what is read.
+    fn outward(&self, end: f64, decimals: usize, round: fn(f64) -> f64) -> f64 {
+        let scale = 10_f64.powi(decimals as i32);
+        let scaled = end * scale;
+        // A product that is a whole number but for its last digits stays.
+        let is_whole = (scaled - scaled.round()).abs() < 1e-6;
+        if self.basis == Basis::Bounded && !is_whole { round(scaled) / scale } else { end }
     }
 
     /// Decimals that the interval supports. Cores and pure numbers are often far below one.
@@ -144,29 +154,34 @@ impl Quantity {
     }
 
     fn with_interval(&self, interval: &Interval) -> String {
-        // An interval that is far from even around its estimate is given by its ends.
+        // An interval that is far from even around its estimate is given by its ends, too.
         let (below, above) = (interval.estimate - interval.low, interval.high - interval.estimate);
         let is_even = below.max(above) <= 1.5 * below.min(above) || interval.half_width() <= f64::EPSILON;
-        if !is_even {
-            return self.ends();
-        }
         let decimals = self.decimals(interval);
+        if !is_even {
+            // The estimate tells it from a bound.
+            return format!("{} ({})", self.number(interval.estimate, decimals), self.ends());
+        }
         format!("{} ±{}", self.number(interval.estimate, decimals), grouped(interval.half_width(), decimals))
     }
 
     /// One number, with three significant digits.
     fn plain(&self, value: f64) -> String {
-        let decimals = match value.abs() {
-            large if large >= 100.0 => 0,
-            middling if middling >= 10.0 => 1,
-            _ => 2,
-        };
-        self.number(value, decimals)
+        self.number(value, digits(value))
     }
 
     /// Its text with the unit: `27.41 ±0.32 us`.
     pub(crate) fn with_unit(&self) -> String {
         format!("{} {}", self.text(), self.unit).trim_end().to_owned()
+    }
+}
+
+/// Decimals of three significant digits.
+fn digits(value: f64) -> usize {
+    match value.abs() {
+        large if large >= 100.0 => 0,
+        middling if middling >= 10.0 => 1,
+        _ => 2,
     }
 }
 
@@ -200,15 +215,20 @@ mod tests {
     fn bounds_are_written_by_their_ends() {
         let of = |low, high, form| Quantity::bounded(low, high, "us", form).text();
         assert_eq!(of(Some(-20.0), Some(300.0), Form::Difference), "-20 to +300");
-        assert_eq!(of(Some(0.213), Some(0.434), Form::Level), "0.21 to 0.43");
+        assert_eq!(of(Some(0.213), Some(0.434), Form::Level), "0.21 to 0.44");
         assert_eq!(of(Some(1_234.0), None, Form::Level), "≥ 1,234");
-        assert_eq!(of(None, Some(12.34), Form::Difference), "≤ +12.3");
+        assert_eq!(of(None, Some(12.34), Form::Difference), "≤ +12.4");
+        // What is read holds what was bounded.
+        assert_eq!(of(Some(1_234.7), None, Form::Level), "≥ 1,234");
+        assert_eq!(of(None, Some(-7.781), Form::Difference), "≤ -7.78");
+        assert_eq!(of(Some(-20.3), Some(299.2), Form::Difference), "-21 to +300");
+        assert_eq!(of(Some(0.3), Some(0.7), Form::Level), "0.30 to 0.70");
         assert_eq!(Quantity::unknown("no responses", "us").text(), "-");
     }
 
     #[test]
-    fn an_uneven_interval_is_written_by_its_ends() {
-        assert_eq!(Quantity::level(&interval(10.0, 9.0, 30.0), "us").text(), "9 to 30");
+    fn an_uneven_interval_is_written_with_its_ends() {
+        assert_eq!(Quantity::level(&interval(10.0, 9.0, 30.0), "us").text(), "10 (9 to 30)");
     }
 
     #[test]
