@@ -34,4 +34,4 @@ pub use runs::{runs, stored_run};
 pub use scale::scale;
 pub use size::size;
 pub use size_check::size_check;
-pub use study::{sittings, so_far, study};
+pub use study::{sittings, so_far, study, study_of};

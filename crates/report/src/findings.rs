@@ -238,16 +238,19 @@ fn is_open_ended(plan: &StudyPlan) -> bool {
     plan.budget_s.is_some() || plan.sequential.is_some()
 }
 
-/// The next step after a study.
-pub(crate) fn next(result: &StudyResult) -> Next {
-    let (plan, name) = (&result.plan, &result.name);
+/// The next step after a study, which `source` names as a command line does, and whose run folder is `folder`.
+pub(crate) fn next(result: &StudyResult, source: &str, folder: &str) -> Next {
+    let (plan, name) = (&result.plan, source);
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
     if plan.ended_early.is_some() && is_open_ended(plan) {
-        return Next::new("hoptax study --resume FOLDER", "continues the study in the folder of this result");
+        return Next::new(format!("hoptax study --resume {folder}"), "continues the study");
     }
     if plan.ended_early.is_some() && missing > 0 {
         let missing = counted(missing.into(), "round");
-        return Next::new("hoptax study --resume FOLDER", format!("measures the missing {missing}"));
+        return Next::new(
+            format!("hoptax study --resume {folder}"),
+            format!("measures the missing {missing}"),
+        );
     }
     let is_void = result.verdict == Verdict::Void;
     let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_shortened);
@@ -393,33 +396,37 @@ mod tests {
         assert!(failed(&fixture::study()).is_empty());
         let void = fixture::void();
         assert_eq!(failed(&void)[0].finding.id, "steal");
-        assert_eq!(next(&void).command, "hoptax study quick");
+        assert_eq!(next(&void, "quick", "runs/1").command, "hoptax study quick");
+        assert_eq!(next(&void, "mine.yaml", "runs/1").command, "hoptax study mine.yaml");
         let mut few = void.clone();
         few.plan.rounds_completed = 2;
-        assert_eq!(next(&few).command, "hoptax study quick --rounds 10");
+        assert_eq!(next(&few, "quick", "runs/1").command, "hoptax study quick --rounds 10");
     }
 
     #[test]
     fn a_study_that_was_cut_short_is_to_be_resumed() {
         let result = fixture::cut();
         assert_eq!(cut(&result).as_deref(), Some("The study ended after 4 of 10 rounds: it was interrupted"));
-        let found = next(&result);
-        assert!(found.command.contains("--resume") && found.purpose.ends_with("the missing 6 rounds"));
+        let found = next(&result, "quick", "runs/1");
+        assert!(
+            found.command == "hoptax study --resume runs/1"
+                && found.purpose.ends_with("the missing 6 rounds")
+        );
         // The number of missing rounds is unknown for a study that ends with its time budget.
         let mut timed = result.clone();
         timed.plan.budget_s = Some(600.0);
         assert_eq!(cut(&timed).as_deref(), Some("The study ended after 4 rounds: it was interrupted"));
-        assert!(next(&timed).purpose.starts_with("continues the study"));
+        assert!(next(&timed, "quick", "runs/1").purpose.starts_with("continues the study"));
     }
 
     #[test]
     fn slow_wake_ups_that_can_be_shortened_are_the_first_remedy() {
         let mut void = fixture::void();
         void.machine = Some(fixture::machine(42.0, 5.0));
-        assert!(next(&void).command.contains("--never-halt always"));
+        assert!(next(&void, "quick", "runs/1").command.contains("--never-halt always"));
         void.machine.as_mut().unwrap().never_halted_by = Some(NeverHaltedBy::Spinner);
-        assert_eq!(next(&void).command, "sudo hoptax study quick");
+        assert_eq!(next(&void, "quick", "runs/1").command, "sudo hoptax study quick");
         void.plan.never_halted = true;
-        assert!(!next(&void).purpose.contains("a wake-up takes"));
+        assert!(!next(&void, "quick", "runs/1").purpose.contains("a wake-up takes"));
     }
 }

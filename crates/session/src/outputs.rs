@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hoptax_report::render::{html, markdown};
+use hoptax_report::render::{csv, html, json, markdown};
 use hoptax_report::{documents, histograms};
 use hoptax_result::StudyResult;
 use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
@@ -19,13 +19,15 @@ type Text = Option<Result<String, String>>;
 type Output = (&'static str, fn(&StudyResult) -> Text);
 
 /// The output files.
-const FILES: [Output; 9] = [
+const FILES: [Output; 11] = [
     (RESULT, |result| {
         let text = serde_json::to_string_pretty(result).map(|text| text + "\n");
         Some(text.map_err(|error| error.to_string()))
     }),
     ("report.md", |result| Some(Ok(markdown::text(&documents::study(result))))),
     ("report.html", |result| Some(html::page(&documents::study(result)).map_err(|error| error.to_string()))),
+    ("report.csv", |result| Some(Ok(csv::text(&documents::study(result))))),
+    ("report.json", |result| Some(json::text(&documents::study(result)).map_err(|error| error.to_string()))),
     ("numbers.csv", |result| StudyTable::Numbers.csv(result).map(Ok)),
     ("slices.csv", |result| StudyTable::Slices.csv(result).map(Ok)),
     ("timeline.csv", |result| StudyTable::Timeline.csv(result).map(Ok)),

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let terminal = StudyOnTerminal::default();
     let measured = measure(&place, &options, &interrupt, &|update| terminal.show(update))?;
     if measured.result.plan.rounds_completed > 0 {
-        show(&measured.result, &measured.folder.join("report.html"))?;
+        show(&measured.result, &source(arguments), &measured.folder)?;
     }
     let combined = match measured.ending {
         Ending::Complete if arguments.again && measured.problems.is_empty() => {
@@ -91,11 +91,20 @@ fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
     Ok(code)
 }
 
+/// The study on a command line. Of a study that is continued, the file is in its folder.
+fn source(arguments: &StudyArguments) -> String {
+    match &arguments.resume {
+        Some(folder) => folder.join("study.yaml").display().to_string(),
+        None => arguments.study.clone(),
+    }
+}
+
 /// Prints a result, and the decisions about arms that its file compares by name.
-fn show(result: &StudyResult, page: &Path) -> Result<(), Failure> {
+fn show(result: &StudyResult, source: &str, folder: &Path) -> Result<(), Failure> {
     let decisions = documents::decisions(&with_named(result, USUAL_MARGIN_SHARE));
     decisions.as_ref().map_or(Ok(()), print::document)?;
-    print::document(&documents::study(result).with_page(page.display().to_string()))
+    let document = documents::study_of(result, source, &folder.display().to_string());
+    print::document(&document.with_page(folder.join("report.html").display().to_string()))
 }
 
 /// Prints combined sittings.

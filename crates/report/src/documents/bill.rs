@@ -116,10 +116,7 @@ fn next(result: &BillResult) -> Option<Next> {
         return Some(Next::new(command, "decides whether the parts add up"));
     }
     (result.verdict != Verdict::Void && result.changes.is_empty()).then(|| {
-        Next::new(
-            format!("hoptax gate {file} --candidate config=new.yaml --fail-on 'cpu>+3%'"),
-            "judges a change of it",
-        )
+        Next::new(format!("hoptax compare {file} new.yaml"), "decides whether a change of it costs more")
     })
 }
 

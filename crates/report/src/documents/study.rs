@@ -13,8 +13,13 @@ use crate::rows::{Row, baselines, in_percent, rows};
 use crate::side::{SideTable, levels_by_load, side_tables, work};
 use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, words};
 
-/// The document of a study.
+/// The document of a study whose file and run folder are not known: the next command names it as its file does.
 pub fn study(result: &StudyResult) -> Document {
+    study_of(result, &result.name, "FOLDER")
+}
+
+/// The document of a study that a command line named `source`, in its run folder.
+pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
     let rows = rows(result);
     let mut document =
         Document::new(format!("study {}", result.name), &result.summary, answer(result, &rows));
@@ -27,7 +32,7 @@ pub fn study(result: &StudyResult) -> Document {
         _ => table(result, &rows),
     };
     document.notes = notes(result, &rows);
-    document.next = Some(findings::next(result));
+    document.next = Some(findings::next(result, source, folder));
     document.findings = FindingText::all(&result.findings);
     document.plots = plots(result, &rows);
     document.sections = sections(result, sides);

@@ -2,7 +2,7 @@
 
 use hoptax_result::{CountRange, Imported, LoadResult, Stated};
 
-use super::seconds;
+use super::heading::seconds;
 use crate::numbers::{counted, grouped};
 
 /// The value of texts that the file does not state.

@@ -1,6 +1,6 @@
 use hoptax_result::{
-    CountRange, FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, Percentile,
-    ProcessAccount, Range, RunLeftOut, Stated, TimeBounds,
+    CountRange, EndedBy, FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, NetworkPlan,
+    Percentile, ProcessAccount, Range, RunLeftOut, Stated, TimeBounds,
 };
 
 use super::*;

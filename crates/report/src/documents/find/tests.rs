@@ -1,0 +1,229 @@
+use hoptax_result::{FindEvidence, SweepKnee, SweepPoint, TriedObjective, sample};
+
+use super::*;
+use crate::Style;
+use crate::render::terminal;
+
+const STYLE: Style = Style { width: 100, colour: false };
+
+pub(in crate::documents) fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -> FindTrial {
+    FindTrial {
+        rate,
+        duration_s: 1.0,
+        took_s: 1.4,
+        planned: rate as u64,
+        answered: rate as u64,
+        answered_rate: rate,
+        objectives: vec![TriedObjective {
+            objective: "p99<5ms".to_owned(),
+            holds,
+            value: p99_us,
+            unit: "us".to_owned(),
+            loss_ratio: if holds { 0.001 } else { 0.2 },
+        }],
+        generator_limits: Vec::new(),
+        account: None,
+    }
+}
+
+/// Trials with an account, of which the first is not known in full.
+fn accounted(mut result: FindResult) -> FindResult {
+    for (number, trial) in result.trials.iter_mut().enumerate() {
+        trial.account = Some(ProcessAccount {
+            processes: "process envoy".to_owned(),
+            processors: 2.0,
+            cpu_share: Some(trial.rate * 40e-6).filter(|_| number > 0),
+            cpu_us: Some(80.0).filter(|_| number > 0),
+            memory_bytes: Some(48 << 20),
+        });
+    }
+    result
+}
+
+fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindResult {
+    let load = sample::load();
+    let mut late = trial(1_300.0, Some(80_000.0), false);
+    late.generator_limits = vec!["send-lag: send lag p99 was 900 us".to_owned()];
+    FindResult {
+        format: String::new(),
+        ended_by: FindEnd::Complete,
+        fastest_mode: None,
+        goals: vec![FoundGoal {
+            objectives: vec!["p99<5ms".to_owned()],
+            state,
+            rate,
+            upper_rate,
+            conditional_throughput: rate,
+            limited_by: vec!["p99<5ms".to_owned()],
+        }],
+        evidence: FindEvidence {
+            preset: "quick".to_owned(),
+            final_trial_s: 1.0,
+            duration_sum_s: 11.0,
+            exceed_ratio: 0.5,
+            width: 0.02,
+        },
+        min_rate: 2.0,
+        max_rate: 2_000.0,
+        closed_loop_rate: 1_000.0,
+        budget_s: 300.0,
+        took_s: 55.4,
+        trials: vec![
+            trial(1_200.0, None, false),
+            late,
+            trial(980.5, Some(2_100.0), true),
+            trial(980.5, Some(2_300.0), true),
+            trial(980.5, Some(12_300.0), false),
+            trial(20.5, Some(1_800.0), true),
+        ],
+        sweep: None,
+        plan: load.plan,
+        environment: load.environment,
+    }
+}
+
+#[test]
+fn the_table_of_a_search_for_a_rate() {
+    let found = find(&result(FindState::Found, Some(980.5), Some(1_200.0)));
+    insta::assert_snapshot!(terminal::screen(&found, STYLE));
+}
+
+#[test]
+fn the_curve_of_a_sweep_states_its_knee() {
+    let near = |estimate: f64| Some(Interval { estimate, low: estimate * 0.95, high: estimate * 1.05 });
+    let point = |rate: f64, p99_us: Option<Interval>, excluded: u32| SweepPoint {
+        rate,
+        trials: 6 - excluded,
+        excluded,
+        answered_rate: near(rate),
+        mean_us: near(1e6 / (1_200.0 - rate)),
+        p50_us: near(0.7e6 / (1_200.0 - rate)),
+        p90_us: near(2.3e6 / (1_200.0 - rate)),
+        p99_us,
+        cpu_share: near(rate * 40e-6),
+        cpu_us: near(80.0),
+        memory_bytes: near(48.0 * MIB),
+    };
+    let sweep = Sweep {
+        rounds: 6,
+        trial_s: 1.0,
+        confidence: 0.95,
+        points: vec![point(98.05, None, 0), point(490.25, near(6_490.0), 0), point(980.5, near(21_000.0), 2)],
+        knee: Some(SweepKnee { rate: 490.25, low_rate: 490.25, high_rate: 490.25 }),
+    };
+    let at_the_end = SweepKnee { rate: 980.5, low_rate: 490.25, high_rate: 980.5 };
+    let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+    let between = SweepKnee { rate: 490.25, low_rate: 98.05, high_rate: 490.25 };
+    result.sweep = Some(sweep.clone());
+    let mut text = terminal::details(&find(&result), STYLE);
+    for knee in [Some(between), Some(at_the_end), None] {
+        text += &format!("\n{}", super::knee(&Sweep { knee, ..sweep.clone() }));
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn processes_have_columns_in_the_table_and_objectives_of_their_own() {
+    let mut result = accounted(result(FindState::Found, Some(980.5), Some(1_200.0)));
+    for trial in &mut result.trials {
+        let bytes = trial.account.as_ref().and_then(|account| account.memory_bytes);
+        trial.objectives.push(TriedObjective {
+            objective: "memory<50MiB".to_owned(),
+            holds: true,
+            value: bytes.map(|bytes| bytes as f64),
+            unit: "bytes".to_owned(),
+            loss_ratio: 0.0,
+        });
+    }
+    insta::assert_snapshot!(terminal::screen(&find(&result), STYLE));
+    let ended = "account: a process or a thread of `pid 7` ended during the trial, so its use is not known";
+    result.trials[1].generator_limits = vec![ended.to_owned()];
+    let goal = FoundGoal {
+        state: FindState::GeneratorLimited,
+        upper_rate: Some(1_300.0),
+        ..result.goals[0].clone()
+    };
+    assert_eq!(
+        sentence(&goal, &result),
+        format!(
+            "The highest rate that holds p99<5ms is at least 980 requests/s: no trial at 1,300/s counts ({ended})"
+        )
+    );
+}
+
+#[test]
+fn every_state_says_what_is_known_and_what_to_do() {
+    let cases = [
+        (FindState::MaximumHeld, Some(2_000.0), None),
+        (FindState::MinimumFailed, None, Some(2.0)),
+        (FindState::GeneratorLimited, Some(1_200.0), Some(1_300.0)),
+        (FindState::GeneratorLimited, None, Some(1_300.0)),
+        (FindState::Unfinished, Some(980.5), Some(1_200.0)),
+        (FindState::Unfinished, Some(980.5), None),
+        (FindState::Unfinished, None, None),
+    ];
+    let sentences: Vec<String> = cases
+        .into_iter()
+        .map(|(state, lower, upper)| {
+            let result = result(state, lower, upper);
+            let next = next(&result).map_or_else(String::new, |next| next.command);
+            format!("{}\n  {next}", sentence(&result.goals[0], &result))
+        })
+        .collect();
+    insta::assert_snapshot!(sentences.join("\n"));
+}
+
+#[test]
+fn a_line_about_a_trial() {
+    let result = result(FindState::Found, None, None);
+    let lines: Vec<String> = result.trials.iter().take(3).map(find_trial).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn a_search_of_a_hundred_rates_shows_those_nearest_to_its_result() {
+    let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+    result.trials.extend((1..100).map(|number| trial(f64::from(number) * 20.0, Some(1_000.0), number < 50)));
+    result.goals = vec![result.goals[0].clone(); 20];
+    let document = find(&result);
+    let rows = &document.table.as_ref().unwrap().rows;
+    assert!(rows.len() <= NEAREST && rows.iter().any(|row| row.name == "980"), "{rows:?}");
+    let text = terminal::screen(&document, STYLE);
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(terminal::details(&document, STYLE).contains("20.0 "), "all rates");
+}
+
+#[test]
+fn a_fastest_mode_is_there_or_not_or_unknown() {
+    let mode = |peak_us: f64| Mode { low_us: peak_us, peak_us, high_us: peak_us, share: 1.0 };
+    let load = |rate: Option<f64>, peak_us: f64| ModesOfLoad {
+        rate,
+        answered_rate: rate.unwrap_or(580.0),
+        modes: vec![mode(peak_us)],
+        does_not_count: Vec::new(),
+    };
+    let found = FastestMode {
+        mode: Some(mode(5_100.0)),
+        limit_us: Some(16_700.0),
+        loads: vec![load(None, 55_000.0), load(Some(58.0), 5_100.0)],
+    };
+    let with = |fastest: FastestMode| {
+        let mut searched = result(FindState::Found, Some(980.5), Some(1_200.0));
+        if fastest.mode.is_none() {
+            searched.goals.clear();
+        }
+        searched.fastest_mode = Some(fastest);
+        let document = find(&searched);
+        [document.answer, document.notes].concat().join("\n")
+    };
+    let text = with(found.clone());
+    assert!(text.contains("mode of the response times is around 5,100 us, and ends at 16.7 ms"), "{text}");
+    assert!(text.contains("closed loop, 580 responses/s: 100 % around 55.0 ms"), "{text}");
+    let none = FastestMode { mode: None, limit_us: None, ..found.clone() };
+    assert!(with(none.clone()).starts_with("Response times have a single mode"), "{}", with(none));
+    let mut late = load(None, 1.0);
+    (late.modes, late.does_not_count) = (Vec::new(), vec!["run-delay: workers waited".to_owned()]);
+    let unknown = with(FastestMode { loads: vec![late], mode: None, limit_us: None });
+    assert!(unknown.contains("is unknown: the generator") && unknown.contains("run-delay"), "{unknown}");
+}

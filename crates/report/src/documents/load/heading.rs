@@ -1,0 +1,86 @@
+//! What a load sends, and how.
+
+use hoptax_result::{EndedBy, LoadResult, NetworkPlan};
+
+use crate::numbers::{counted, grouped};
+
+/// The request, and how it is sent.
+pub(super) fn heading(result: &LoadResult) -> (String, String) {
+    let plan = &result.plan;
+    if let Some(imported) = &result.imported {
+        return super::imported::heading(result, imported);
+    }
+    let how = match (result.rate.target, &plan.arrivals) {
+        _ if plan.stages.is_some() => {
+            format!("open loop, stages {}", plan.stages.as_deref().unwrap_or_default())
+        }
+        (Some(rate), Some(arrivals)) => format!("open loop, {} requests/s, {arrivals}", grouped(rate, 0)),
+        _ => "closed loop".to_owned(),
+    };
+    let more = if plan.requests > 1 { format!(" and {} more", plan.requests - 1) } else { String::new() };
+    let runs = result.merged.as_ref();
+    let runs = runs.map_or_else(String::new, |merged| {
+        format!("merged from {}: ", counted(merged.runs.len() as u64, "run"))
+    });
+    // For HTTP/1.1 the method is enough.
+    let what = match plan.protocol.as_str() {
+        "http2" => format!("HTTP/2 {}", plan.method),
+        "http3" => format!("HTTP/3 {}", plan.method),
+        "grpc" => "gRPC".to_owned(),
+        "grpc-http3" => "gRPC over HTTP/3".to_owned(),
+        "tcp" => "TCP".to_owned(),
+        "websocket" => "WebSocket".to_owned(),
+        _ => plan.method.clone(),
+    };
+    let how = format!(
+        "{how}, {}{}{}, {}, {}{} after {} s of warm-up",
+        counted(plan.connections.into(), "connection"),
+        if plan.streams > 1 { format!(" of {} streams", plan.streams) } else { String::new() },
+        network_note(&plan.network),
+        counted(plan.workers.into(), "worker"),
+        match (result.ended_by, plan.request_limit) {
+            _ if result.merged.is_some() => format!("{:.1} s in common", result.recorded_s),
+            (EndedBy::Plan, _) => format!("{} s", seconds(plan.duration_s)),
+            (EndedBy::Requests, Some(limit)) => {
+                format!("{} in {:.1} s", counted(limit, "request"), result.recorded_s)
+            }
+            _ => format!("{:.1} of {} s", result.recorded_s, seconds(plan.duration_s)),
+        },
+        match result.ended_by {
+            EndedBy::Plan | EndedBy::Requests => "",
+            EndedBy::Interrupt => " (interrupted)",
+            EndedBy::Backlog => " (ended: the backlog could not be sent in time)",
+        },
+        seconds(plan.warmup_s)
+    );
+    (format!("{runs}{what} {}{more}", plan.url), how)
+}
+
+/// How connections reach the servers, if not in the default way.
+fn network_note(network: &NetworkPlan) -> String {
+    let mut text = String::new();
+    if let Some(path) = &network.unix_socket {
+        text += &format!(" through {path}");
+    }
+    if network.servers.len() > 1 {
+        text += &format!(" to {} addresses", network.servers.len());
+    }
+    if let Some(every_s) = network.resolve_every_s {
+        text += &format!(", names resolved every {every_s} s");
+    }
+    if !network.source_addresses.is_empty() {
+        text += &format!(" from {}", network.source_addresses.join(", "));
+    }
+    if let Some(version) = &network.proxy_protocol {
+        text += &format!(" with a PROXY {version} header");
+    }
+    if network.ramp_up_s > 0.0 {
+        text += &format!(", opened over {} s", seconds(network.ramp_up_s));
+    }
+    text
+}
+
+/// A time in seconds, with a decimal place if it is not whole.
+pub(super) fn seconds(seconds: f64) -> String {
+    grouped(seconds, usize::from(seconds.fract() > 0.0))
+}

@@ -1,0 +1,159 @@
+use hoptax_result::{
+    KubernetesResources, ProxyLatency, ProxyMoney, SizeBottleneck, SizeSide, SizedConnections, WithheldTime,
+};
+
+use super::*;
+use crate::Style;
+use crate::render::terminal;
+
+const STYLE: Style = Style { width: 100, colour: false };
+
+fn about(estimate: f64, share: f64) -> Interval {
+    Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
+}
+
+fn proxy(service: &str, rate: f64, cpu_us: f64, workers: u32) -> SizedProxy {
+    let cores = rate * cpu_us / 1e6;
+    SizedProxy {
+        service: service.to_owned(),
+        workers,
+        requests_per_second: rate,
+        cpu_us_per_request: about(cpu_us, 0.03),
+        cores: about(cores, 0.03),
+        busy_share: about(cores / f64::from(workers), 0.03),
+        max_rate: about(12_000.0 / cores * f64::from(workers), 0.03),
+        memory_bytes: (workers > 1).then(|| about(61.0 * MIB, 0.01)),
+        new_connections: (workers > 1).then(|| SizedConnections {
+            per_second: 600.0,
+            cpu_us_each: about(213.0, 0.08),
+            cores: about(600.0 * 213e-6, 0.08),
+        }),
+        is_extrapolated: false,
+        kubernetes: KubernetesResources {
+            cpu_request: format!("{:.0}m", 1_030.0 * cores),
+            cpu_limit: workers.to_string(),
+            memory_request: (workers > 1).then(|| "62Mi".to_owned()),
+        },
+    }
+}
+
+fn latency_of(service: &str, mean_us: f64, is_extrapolated: bool) -> ProxyLatency {
+    ProxyLatency {
+        service: service.to_owned(),
+        busy_share: 0.63,
+        added: AddedTime {
+            mean_us: Some(about(mean_us, 0.02)),
+            p99_us: (!is_extrapolated).then(|| about(2.6 * mean_us, 0.05)),
+        },
+        critical_path_us: Some(about(0.5 * mean_us, 0.02)),
+        is_extrapolated,
+    }
+}
+
+fn sized() -> SizeResult {
+    let function = |name: &str, cores: f64| SizedFunction {
+        service: "gateway".to_owned(),
+        function: name.to_owned(),
+        side: SizeSide::Inbound,
+        requests_per_second: 12_000.0,
+        cpu_us_per_request: about(cores / 0.012, 0.1),
+        cores: about(cores, 0.1),
+        saved_cores: about(0.8 * cores, 0.2),
+    };
+    SizeResult {
+        format: SizeResult::FORMAT.to_owned(),
+        graph: "shop".to_owned(),
+        rate: 12_000.0,
+        confidence: 0.95,
+        sources: vec![SizeSource {
+            study: "in-use".to_owned(),
+            started_at: "2026-11-22T23:17:11Z".to_owned(),
+            verdict: Verdict::Caution,
+            cpu_model: "Test CPU".to_owned(),
+            proxy_version: Some("1.40.0".to_owned()),
+            busy_shares: vec![0.19, 0.45, 0.98],
+            has_rounds: true,
+        }],
+        proxies: vec![proxy("gateway", 12_000.0, 105.4, 2), proxy("cart", 6.5, 160.0, 1)],
+        functions: vec![function("jwt", 0.494), function("rbac{rules=50}", 0.0768)],
+        cores: about(1.266, 0.03),
+        curve: vec![
+            SizePoint { rate: 1_897.5, cores: about(0.31, 0.04) },
+            SizePoint { rate: 9_487.5, cores: about(1.14, 0.03) },
+            SizePoint { rate: 18_975.0, cores: about(1.95, 0.03) },
+        ],
+        bottleneck: SizeBottleneck {
+            service: "gateway".to_owned(),
+            rate: about(18_975.0, 0.03),
+            or: vec!["cart".to_owned()],
+        },
+        latency: Some(SizeLatency {
+            added: AddedTime { mean_us: Some(about(412.5, 0.02)), p99_us: None },
+            is_extrapolated: true,
+            proxies: vec![latency_of("gateway", 250.0, false), latency_of("cart", 325.0, true)],
+            withheld: [(None, 1.87), (Some("cart"), 4.2)]
+                .map(|(service, half_width_share)| WithheldTime {
+                    service: service.map(str::to_owned),
+                    time: PredictedTime::P99Us,
+                    half_width_share,
+                })
+                .to_vec(),
+        }),
+        no_latency: None,
+        money: Some(SizeMoney {
+            price_per_core_hour: Some(0.03),
+            price_per_gib_hour: Some(0.004),
+            hours_per_month: 730.0,
+            proxies: vec![ProxyMoney {
+                service: "gateway".to_owned(),
+                cpu_per_month: Some(about(27.7, 0.03)),
+                memory_per_month: None,
+                per_month: None,
+            }],
+            per_month: Some(about(28.1, 0.03)),
+        }),
+        extrapolations: vec!["`cart` is busy for 1 % of the time, less than the 19 % measured".to_owned()],
+    }
+}
+
+#[test]
+fn a_graph_with_its_functions_and_limits() {
+    insta::assert_snapshot!(terminal::screen(&size(&sized()), STYLE));
+    insta::assert_snapshot!(terminal::details(&size(&sized()), STYLE));
+}
+
+#[test]
+fn without_response_times_the_reason_is_said() {
+    let mut sized = sized();
+    (sized.latency, sized.no_latency) = (None, Some("`in-use` has no rounds".to_owned()));
+    let text = terminal::screen(&size(&sized), STYLE);
+    assert!(text.contains("response times are not predicted: `in-use` has no rounds"), "{text}");
+}
+
+#[test]
+fn a_bar_shows_where_cores_in_proportion_would_end() {
+    let point = |rate: f64, cores: f64| SizePoint { rate, cores: about(cores, 0.0) };
+    let last = point(1_000.0, 2.0);
+    assert_eq!(bar(&point(500.0, 1.5), &last), format!("{}|{}", "█".repeat(12), "█".repeat(6)));
+    assert_eq!(bar(&point(500.0, 0.5), &last), format!("{}{}|", "█".repeat(6), " ".repeat(6)));
+    assert_eq!(bar(&last, &last), format!("{}|", "█".repeat(24)));
+}
+
+#[test]
+fn a_void_source_is_said() {
+    let mut sized = sized();
+    sized.sources[0].verdict = Verdict::Void;
+    assert!(terminal::screen(&size(&sized), STYLE).contains("void: a result is void"));
+}
+
+#[test]
+fn a_hundred_proxies_fit_on_a_screen() {
+    let mut sized = sized();
+    let limit = sized.extrapolations[0].clone();
+    sized.extrapolations = vec![limit; 100];
+    sized.proxies.extend((0..100).map(|number| proxy(&format!("service-{number}"), 10.0, 100.0, 1)));
+    let text = terminal::screen(&size(&sized), STYLE);
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains("98 more"), "{text}");
+}
