@@ -24,8 +24,6 @@ pub struct RunPlan {
     pub entry: usize,
     /// The requests from outside.
     pub request: PlannedRequest,
-    /// The indexes of all services, each after all that it calls.
-    pub order: Vec<usize>,
 }
 
 /// A service of a graph to run.
@@ -41,6 +39,8 @@ pub struct PlannedService {
     pub service_time_us: f64,
     /// Its calls, by step.
     pub calls: Vec<Vec<PlannedCall>>,
+    /// Its place in the order in which services start: after all that it calls.
+    pub start: usize,
 }
 
 /// The proxy of a service.
@@ -61,6 +61,8 @@ pub struct PlannedProxy {
 pub struct PlannedCall {
     /// The index of the service that is called.
     pub service: usize,
+    /// The name of that service.
+    pub name: String,
     /// Calls for each request.
     pub factor: f64,
     /// What is sent.
@@ -81,12 +83,12 @@ pub struct PlannedRequest {
 }
 
 impl PlannedService {
-    /// The services that it calls, each once.
-    pub(crate) fn called(&self) -> Vec<usize> {
+    /// The services that it calls, each once, with their indexes.
+    pub(crate) fn called(&self) -> Vec<(usize, &str)> {
         let mut called = Vec::new();
-        for call in self.calls.iter().flatten() {
-            if !called.contains(&call.service) {
-                called.push(call.service);
+        for PlannedCall { service, name, .. } in self.calls.iter().flatten() {
+            if !called.contains(&(*service, name.as_str())) {
+                called.push((*service, name.as_str()));
             }
         }
         called
@@ -98,6 +100,13 @@ impl RunPlan {
     pub(crate) fn proxies(&self) -> impl Iterator<Item = (usize, &PlannedService, &PlannedProxy)> {
         let all = self.services.iter().enumerate();
         all.filter_map(|(index, service)| Some((index, service, service.proxy.as_ref()?)))
+    }
+
+    /// The services with their indexes, each after all that it calls.
+    pub(crate) fn in_starting_order(&self) -> Vec<(usize, &PlannedService)> {
+        let mut all: Vec<(usize, &PlannedService)> = self.services.iter().enumerate().collect();
+        all.sort_by_key(|(_, service)| service.start);
+        all
     }
 
     /// Whether a function calls the companion.
@@ -127,7 +136,7 @@ pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<RunPlan, Pr
     let (file, positions) = read_as::<GraphFile>(name, text)?;
     let mut planning = Planning { file: &file, positions: &positions, catalogue, problems: Vec::new() };
     let plan = planning.plan(graph);
-    if planning.problems.is_empty() { Ok(plan) } else { Err(positions.problems(planning.problems)) }
+    plan.filter(|_| planning.problems.is_empty()).ok_or_else(|| positions.problems(planning.problems))
 }
 
 /// A graph file whose names are right.
@@ -141,12 +150,22 @@ struct Planning<'a> {
 /// Functions on both sides of a proxy.
 type Sides = (Composition, Option<Composition>);
 
+/// A service of the file with its place and the functions on both sides of its proxy.
+#[derive(Clone, Copy)]
+struct Sided<'a> {
+    place: usize,
+    section: &'a ServiceSection,
+    inbound: &'a Composition,
+    outbound: Option<&'a Composition>,
+}
+
 impl Planning<'_> {
     fn problem(&mut self, pointer: &str, message: String) {
         self.problems.push(self.positions.problem(pointer, message));
     }
 
-    fn plan(&mut self, graph: Graph) -> RunPlan {
+    /// The plan; none if there are problems that leave no plan.
+    fn plan(&mut self, graph: Graph) -> Option<RunPlan> {
         let file = self.file;
         self.refuse_protocols();
         let mut sides: Vec<Sides> = Vec::new();
@@ -155,40 +174,66 @@ impl Planning<'_> {
         }
         let all = sides.iter().flat_map(|(inbound, outbound)| std::iter::once(inbound).chain(outbound));
         let headers: BTreeMap<String, String> = all.flat_map(Composition::headers).collect();
-        let index_of = |name: &str| file.services.iter().position(|service| service.name == name);
-        let entry = index_of(&file.entry).unwrap_or_default();
-        let request = self.request(None, entry, &sides, &headers);
+        let all: Vec<Sided<'_>> = (0..)
+            .zip(file.services.iter().zip(&sides))
+            .map(|(place, (section, (inbound, outbound)))| Sided {
+                place,
+                section,
+                inbound,
+                outbound: outbound.as_ref(),
+            })
+            .collect();
+        let named = |name: &str| all.iter().copied().find(|service| service.section.name == name);
+        // The graph was read, so all names are right.
+        let not_found = |name: &str| format!("`{name}` is no service of the graph; this is a bug in hoptax");
+        let Some(entry) = named(&file.entry) else {
+            self.problem("/entry", not_found(&file.entry));
+            return None;
+        };
+        let request = self.request(None, entry, &headers);
+        // Those that call come first.
+        let handled = requests_by_proxy(&graph);
         let mut services = Vec::new();
-        for (place, section) in file.services.iter().enumerate() {
+        for &service in &all {
+            let Sided { place, section, inbound, outbound } = service;
             let mut calls = Vec::new();
-            for step in &section.calls {
+            for (step_place, step) in section.calls.iter().enumerate() {
                 let mut planned = Vec::new();
-                for CallSection { service, factor } in step.calls() {
-                    let Some(called) = index_of(service) else { continue };
-                    let request = self.request(Some(place), called, &sides, &headers);
-                    planned.push(PlannedCall { service: called, factor: *factor, request });
+                for CallSection { service: name, factor } in step.calls() {
+                    let Some(called) = named(name) else {
+                        self.problem(&format!("/services/{place}/calls/{step_place}"), not_found(name));
+                        continue;
+                    };
+                    let request = self.request(Some(service), called, &headers);
+                    let name = name.clone();
+                    planned.push(PlannedCall { service: called.place, name, factor: *factor, request });
                 }
                 calls.push(planned);
             }
-            let (inbound, outbound) = sides.get(place).cloned().unwrap_or_default();
+            let Some((start, (_, per_request))) =
+                (0..).zip(handled.iter().rev()).find(|(_, (other, _))| *other == place)
+            else {
+                self.problem(&format!("/services/{place}"), not_found(&section.name));
+                continue;
+            };
             let own_bytes = section.response_bytes.or(inbound.response_bytes());
-            let proxy = PlannedProxy { workers: section.workers, inbound, outbound, per_request: 0.0 };
+            let proxy = PlannedProxy {
+                workers: section.workers,
+                inbound: inbound.clone(),
+                outbound: outbound.cloned(),
+                per_request: *per_request,
+            };
             services.push(PlannedService {
                 name: section.name.clone(),
                 proxy: section.proxy.then_some(proxy),
                 response_bytes: own_bytes.unwrap_or(USUAL_BYTES),
                 service_time_us: section.service_time_us,
                 calls,
+                start,
             });
         }
-        let mut order = Vec::new();
-        for (place, per_request) in requests_by_proxy(&graph).into_iter().rev() {
-            order.push(place);
-            if let Some(proxy) = services.get_mut(place).and_then(|service| service.proxy.as_mut()) {
-                proxy.per_request = per_request;
-            }
-        }
-        RunPlan { graph, name: file.name.clone(), services, entry, request, order }
+        let entry = entry.place;
+        Some(RunPlan { graph, name: file.name.clone(), services, entry, request })
     }
 
     fn refuse_protocols(&mut self) {
@@ -233,9 +278,20 @@ impl Planning<'_> {
     fn composition(&mut self, names: &[String], pointer: &str) -> Composition {
         let mut components = Vec::new();
         for (index, text) in names.iter().enumerate() {
-            // The graph was read, so all names are right.
-            let Ok(call) = FunctionCall::parse(text) else { continue };
-            let Ok((function, knobs)) = self.catalogue.resolve(&call) else { continue };
+            let parsed = FunctionCall::parse(text).map_err(|error| vec![error.to_string()]);
+            let resolved = parsed.and_then(|call| match self.catalogue.resolve(&call) {
+                Ok((function, knobs)) => Ok((call, function, knobs)),
+                Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
+            });
+            let (call, function, knobs) = match resolved {
+                Ok(resolved) => resolved,
+                Err(messages) => {
+                    for message in messages {
+                        self.problem(&format!("{pointer}/{index}"), message);
+                    }
+                    continue;
+                }
+            };
             let component = Component { name: call.to_string(), function: function.clone(), knobs };
             if let Some(why) = obstacle(&component) {
                 let message = format!("`{text}` cannot be run in a graph: {why}; remove it");
@@ -255,24 +311,21 @@ impl Planning<'_> {
     /// A request to the service `called`, from outside or from a service.
     fn request(
         &mut self,
-        caller: Option<usize>,
-        called: usize,
-        sides: &[Sides],
+        caller: Option<Sided<'_>>,
+        called: Sided<'_>,
         headers: &BTreeMap<String, String>,
     ) -> PlannedRequest {
-        let outbound = caller.and_then(|caller| sides.get(caller)?.1.as_ref());
-        let inbound = sides.get(called).map(|(inbound, _)| inbound);
-        let passed: Vec<&Composition> = outbound.into_iter().chain(inbound).collect();
+        let outbound = caller.and_then(|caller| caller.outbound);
+        let passed: Vec<&Composition> = outbound.into_iter().chain([called.inbound]).collect();
         let functions = Composition::across(&passed).unwrap_or_else(|conflicts| {
-            let place = caller.unwrap_or(called);
+            let place = caller.unwrap_or(called).place;
             for conflict in conflicts {
                 let message = format!("calls pass both functions: {conflict}; remove one of them");
                 self.problem(&format!("/services/{place}/outbound/functions"), message);
             }
             Composition::default()
         });
-        let section = self.file.services.get(called);
-        let stated = section.and_then(|section| section.request_bytes).filter(|bytes| *bytes > 0);
+        let stated = called.section.request_bytes.filter(|bytes| *bytes > 0);
         let stated = stated.map(|bytes| "x".repeat(bytes as usize));
         let of_functions = functions.body().and_then(|body| String::from_utf8(body).ok());
         let body = of_functions.or(stated).unwrap_or_default();
@@ -336,7 +389,8 @@ services:
     #[test]
     fn a_plan_has_the_requests_of_every_proxy_and_starts_what_is_called_first() {
         let plan = plan(SHOP).unwrap();
-        let names: Vec<&str> = plan.order.iter().map(|index| plan.services[*index].name.as_str()).collect();
+        let names: Vec<&str> =
+            plan.in_starting_order().into_iter().map(|(_, service)| service.name.as_str()).collect();
         assert_eq!(names, ["stock", "cart", "mail", "gateway"]);
         let proxies: Vec<(&str, f64)> =
             plan.proxies().map(|(_, service, proxy)| (service.name.as_str(), proxy.per_request)).collect();

@@ -19,7 +19,7 @@ use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::{OriginError, OriginProcess};
 
-use crate::plan::{PlannedProxy, PlannedService, RunPlan};
+use crate::plan::{PlannedCall, PlannedProxy, PlannedService, RunPlan};
 use crate::proxy::{ConfigurationError, OUTBOUND, Outbound, configuration};
 
 /// All processes listen here.
@@ -75,6 +75,16 @@ pub enum GraphError {
     /// The load cannot be run.
     #[error("the load on the graph: {0}")]
     Load(#[from] TrialError),
+    /// A service calls one that was not started before it.
+    #[error(
+        "the service `{service}` calls `{called}`, which was not started before it; this is a bug in hoptax"
+    )]
+    NotStarted {
+        /// The service.
+        service: String,
+        /// The one that it calls.
+        called: String,
+    },
     /// A proxy does not state what shows that its functions work.
     #[error("the proxy of `{service}` states no value of {missing} statistics; this is a bug in hoptax")]
     Statistics {
@@ -98,9 +108,9 @@ pub enum GraphError {
 
 /// The processes of a round.
 #[derive(Default)]
-pub(crate) struct Processes {
-    /// The proxies, with the indexes of their services, in the order of the file.
-    pub(crate) proxies: Vec<(usize, Proxy)>,
+pub(crate) struct Processes<'p> {
+    /// The proxies, in the order of the file.
+    proxies: Vec<RunningProxy<'p>>,
     /// Services behind proxies, services without, and the companion: each with its name.
     services: Vec<(String, OriginProcess)>,
     /// Where requests enter the graph with proxies and without.
@@ -109,7 +119,16 @@ pub(crate) struct Processes {
     files: Vec<PathBuf>,
 }
 
-impl Drop for Processes {
+/// The proxy of a service.
+struct RunningProxy<'p> {
+    /// The index of the service.
+    index: usize,
+    service: &'p str,
+    planned: &'p PlannedProxy,
+    proxy: Proxy,
+}
+
+impl Drop for Processes<'_> {
     fn drop(&mut self) {
         // Processes that write there end first.
         self.proxies.clear();
@@ -120,10 +139,10 @@ impl Drop for Processes {
     }
 }
 
-impl Processes {
+impl<'p> Processes<'p> {
     /// Starts all processes, those that are called first, and waits until they are ready.
     pub(crate) fn bring_up(
-        plan: &RunPlan,
+        plan: &'p RunPlan,
         setting: &Setting<'_>,
         stop: &AtomicBool,
     ) -> Result<Self, GraphError> {
@@ -140,19 +159,16 @@ impl Processes {
             None
         };
         let mut entries: BTreeMap<usize, SocketAddr> = BTreeMap::new();
-        for &index in &plan.order {
-            let Some(service) = plan.services.get(index) else { continue };
+        for (index, service) in plan.in_starting_order() {
             let mut reserved = Vec::new();
             let mut calls = entries.clone();
             if service.proxy.as_ref().is_some_and(|proxy| proxy.outbound.is_some()) {
                 // The service calls its proxy, which needs the address of the service: so the ports come before both.
-                for called in service.called() {
+                for (called, name) in service.called() {
                     let port = ReservedPort::bind(SocketAddr::new(LOOPBACK, 0))?;
                     let to = calls.insert(called, port.address());
-                    reserved.extend(to.zip(plan.services.get(called)).map(|(to, called)| {
-                        let outbound = Outbound { name: called.name.clone(), listen: port.address(), to };
-                        (outbound, port)
-                    }));
+                    let to = to.ok_or_else(|| not_started(service, name))?;
+                    reserved.push((Outbound { name: name.to_owned(), listen: port.address(), to }, port));
                 }
             }
             let origin = start_service(service, setting, (&calls, "proxied"))?;
@@ -167,14 +183,13 @@ impl Processes {
                 let proxy = started.map_err(|error| of_proxy(&service.name)(spec.explained(error, stop)))?;
                 drop(ports);
                 address = proxy.address;
-                all.proxies.push((index, proxy));
+                all.proxies.push(RunningProxy { index, service: &service.name, planned, proxy });
             }
             entries.insert(index, address);
         }
-        all.proxies.sort_by_key(|(index, _)| *index);
+        all.proxies.sort_by_key(|running| running.index);
         let mut direct: BTreeMap<usize, SocketAddr> = BTreeMap::new();
-        for &index in &plan.order {
-            let Some(service) = plan.services.get(index) else { continue };
+        for (index, service) in plan.in_starting_order() {
             let origin = start_service(service, setting, (&direct, "direct"))?;
             direct.insert(index, origin.address);
             all.services.push((service.name.clone(), origin));
@@ -221,37 +236,33 @@ impl Processes {
 
     /// The process ids of the proxies, in the order of the file.
     pub(crate) fn proxy_ids(&self) -> Vec<u32> {
-        self.proxies.iter().map(|(_, proxy)| proxy.id()).collect()
+        self.proxies.iter().map(|running| running.proxy.id()).collect()
     }
 
     /// Returns an error if a process has ended.
-    pub(crate) fn check(&mut self, plan: &RunPlan) -> Result<(), GraphError> {
+    pub(crate) fn check(&mut self) -> Result<(), GraphError> {
         for (name, service) in &mut self.services {
             service.check().map_err(of_service(name))?;
         }
-        for (index, proxy) in &mut self.proxies {
-            let name = plan.services.get(*index).map_or("", |service| service.name.as_str());
-            proxy.check().map_err(of_proxy(name))?;
+        for RunningProxy { service, proxy, .. } in &mut self.proxies {
+            proxy.check().map_err(of_proxy(service))?;
         }
         Ok(())
     }
 
     /// What the proxies count themselves.
-    pub(crate) fn counted(&self, plan: &RunPlan) -> Result<Vec<Counted>, GraphError> {
+    pub(crate) fn counted(&self) -> Result<Vec<Counted>, GraphError> {
         let mut all = Vec::new();
-        for (index, proxy) in &self.proxies {
-            // Without it, the proxies after this one would have the counts of others.
-            let no_service = || io::Error::other("a proxy has no service; this is a bug in hoptax");
-            let service = plan.services.get(*index).ok_or_else(no_service)?;
-            let proofs = service.proxy.as_ref().map(proofs).unwrap_or_default();
+        for RunningProxy { service, planned, proxy, .. } in &self.proxies {
+            let proofs = proofs(planned);
             let requests = format!("http.{INGRESS}.downstream_rq_total");
             let patterns: Vec<String> =
                 std::iter::once(requests).chain(proofs.iter().map(|(_, proof)| proof.name.clone())).collect();
-            let values = proxy.statistics(&patterns).map_err(of_proxy(&service.name))?.unwrap_or_default();
+            let values = proxy.statistics(&patterns).map_err(of_proxy(service))?.unwrap_or_default();
             let missing = patterns.len() - values.len().min(patterns.len());
             let mut values = values.into_iter();
             let Some(requests) = values.next().filter(|_| missing == 0) else {
-                return Err(GraphError::Statistics { service: service.name.clone(), missing });
+                return Err(GraphError::Statistics { service: (*service).to_owned(), missing });
             };
             all.push(Counted {
                 requests,
@@ -266,14 +277,13 @@ impl Processes {
     }
 
     /// Ends proxies, then services.
-    pub(crate) fn end(mut self, plan: &RunPlan) -> Result<(), GraphError> {
+    pub(crate) fn end(mut self) -> Result<(), GraphError> {
         let mut proxies = std::mem::take(&mut self.proxies);
-        let name = |index: usize| plan.services.get(index).map_or("", |service| service.name.as_str());
-        for (index, proxy) in &mut proxies {
-            proxy.ask_to_end().map_err(of_proxy(name(*index)))?;
+        for RunningProxy { service, proxy, .. } in &mut proxies {
+            proxy.ask_to_end().map_err(of_proxy(service))?;
         }
-        for (index, proxy) in proxies {
-            proxy.end().map_err(of_proxy(name(index)))?;
+        for RunningProxy { service, proxy, .. } in proxies {
+            proxy.end().map_err(of_proxy(service))?;
         }
         let mut services = std::mem::take(&mut self.services);
         for (name, service) in &mut services {
@@ -324,9 +334,10 @@ fn start_service(
         .calls
         .iter()
         .map(|step| {
-            let call = |call: &crate::plan::PlannedCall| {
-                Some(Call {
-                    address: addresses.get(&call.service).copied()?,
+            let call = |call: &PlannedCall| -> Result<Call, GraphError> {
+                let address = addresses.get(&call.service).copied();
+                Ok(Call {
+                    address: address.ok_or_else(|| not_started(service, &call.name))?,
                     factor: call.factor,
                     method: call.request.method.clone(),
                     target: call.request.target.clone(),
@@ -334,9 +345,9 @@ fn start_service(
                     body: call.request.body.clone(),
                 })
             };
-            step.iter().filter_map(call).collect()
+            step.iter().map(call).collect()
         })
-        .collect();
+        .collect::<Result<_, GraphError>>()?;
     if !steps.is_empty() {
         let path = file_of(setting, &name, "calls.json")?;
         let text = serde_json::to_string(&Calls { steps }).map_err(io::Error::other)?;
@@ -381,6 +392,10 @@ fn file_of(setting: &Setting<'_>, name: &str, extension: &str) -> Result<PathBuf
     Ok(folder.join(format!("{name}.{extension}")))
 }
 
+fn not_started(service: &PlannedService, called: &str) -> GraphError {
+    GraphError::NotStarted { service: service.name.clone(), called: called.to_owned() }
+}
+
 fn of_service(name: &str) -> impl Fn(OriginError) -> GraphError + '_ {
     |cause| GraphError::Service { service: name.to_owned(), cause }
 }
@@ -422,6 +437,31 @@ services:
         };
         assert_eq!(of(&[3, 4, 5, 6]), [vec![3, 4], vec![5]]);
         assert_eq!(of(&[3, 4]), [vec![3, 4], vec![3, 4]]);
+    }
+
+    #[test]
+    fn a_call_to_a_service_that_was_not_started_is_an_error_with_both_names() {
+        let plan = plan(
+            "
+name: pair
+entry: front
+services:
+  - {name: front, calls: [{service: back}]}
+  - {name: back}
+",
+        );
+        let envoy = Envoy { program: "envoy".into(), version: String::new() };
+        let placement = Placement { proxy: vec![0], generator: vec![0] };
+        let setting = Setting {
+            program: "hoptax".as_ref(),
+            envoy: &envoy,
+            directory: "/".as_ref(),
+            placement: &placement,
+            never_halted: false,
+        };
+        let started = start_service(&plan.services[0], &setting, (&BTreeMap::new(), "direct"));
+        let error = started.err().unwrap().to_string();
+        assert!(error.starts_with("the service `front` calls `back`, which was not started"), "{error}");
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub fn run(
         let mut processes = Processes::bring_up(plan, setting, stop)?;
         let mut running = Running { plan, setting, spec, environment, limits, stop };
         let recorded = running.round(&mut processes, round, on_event)?;
-        processes.end(plan)?;
+        processes.end()?;
         match recorded {
             Some(round) => rounds.push(round),
             None => break,
@@ -106,14 +106,14 @@ impl Running<'_> {
     /// The slices of a round; none if it was interrupted.
     fn round(
         &mut self,
-        processes: &mut Processes,
+        processes: &mut Processes<'_>,
         round: u32,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Option<GraphRound>, GraphError> {
         let no_entry = || io::Error::other("the entry has no address; this is a bug in hoptax");
         let (proxied, direct) = processes.entries.ok_or_else(no_entry)?;
         let mut random = SmallRng::seed_from_u64(self.spec.seed ^ (u64::from(round) << 32));
-        let before = processes.counted(self.plan)?;
+        let before = processes.counted()?;
         let mut slices = Vec::new();
         for _ in 0..self.spec.slices {
             // Both conditions of a pair get the same arrivals.
@@ -129,12 +129,12 @@ impl Running<'_> {
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
-                processes.check(self.plan)?;
+                processes.check()?;
                 on_event(Event::SliceEnded(&slice));
                 slices.push(slice);
             }
         }
-        let after = processes.counted(self.plan)?;
+        let after = processes.counted()?;
         let mut proxies = Vec::new();
         for ((before, after), id) in before.iter().zip(&after).zip(processes.proxy_ids()) {
             let requests = after.requests.saturating_sub(before.requests);
@@ -231,6 +231,7 @@ fn recorded(
 /// waited for, and its CPU time is not known.
 fn over_record(record: &Receiver<Range<u64>>, ids: &[u32], has_ended: &AtomicBool) -> Vec<Option<f64>> {
     let unknown = || vec![None; ids.len()];
+    // The load ended before its record began.
     let Ok(Range { start, end }) = record.recv() else { return unknown() };
     let sleep_until = |at_ns| sleep_until(at_ns, || has_ended.load(Ordering::Relaxed));
     let read = || -> Vec<Option<ProcessUse>> { ids.iter().map(|id| process_use(*id).ok()).collect() };

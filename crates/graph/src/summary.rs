@@ -115,27 +115,27 @@ fn fill(result: &mut GraphRunResult) {
         (0..count).map(|number| Some(cpu_us(round, number)?.per_request)).sum::<Option<f64>>()
     });
     let [proxied, direct] = [GraphCondition::Proxied, GraphCondition::Direct].map(|condition| {
-        let times: Vec<Times> = result.rounds.iter().map(|round| times(round, condition)).collect();
-        let slices: Vec<&[(u64, u64)]> = times.iter().map(Vec::as_slice).collect();
-        GraphRunResponse {
-            mean_us: over_rounds(&|round| mean_us(round, condition)),
-            p99_us: quantile_level(&slices, TAIL, confidence).map(in_us),
-        }
+        let times: Option<Vec<Times>> = result.rounds.iter().map(|round| times(round, condition)).collect();
+        let tail = times.and_then(|times| {
+            let slices: Vec<&[(u64, u64)]> = times.iter().map(Vec::as_slice).collect();
+            quantile_level(&slices, TAIL, confidence)
+        });
+        GraphRunResponse { mean_us: over_rounds(&|round| mean_us(round, condition)), p99_us: tail.map(in_us) }
     });
     let difference = |round: &GraphRound| {
         Some(mean_us(round, GraphCondition::Proxied)? - mean_us(round, GraphCondition::Direct)?)
     };
-    let both: Vec<(Times, Times)> = result
+    let both = result
         .rounds
         .iter()
-        .map(|round| (times(round, GraphCondition::Proxied), times(round, GraphCondition::Direct)))
-        .collect();
-    let tails: Vec<RoundTimes<'_>> =
-        both.iter().map(|(proxied, direct)| RoundTimes { arm: proxied, other: direct }).collect();
-    let added = over_rounds(&difference).map(|mean_us| AddedTime {
-        mean_us: Some(mean_us),
-        p99_us: quantile_cost(&tails, TAIL, confidence).map(in_us),
+        .map(|round| Some((times(round, GraphCondition::Proxied)?, times(round, GraphCondition::Direct)?)));
+    let tail = both.collect::<Option<Vec<(Times, Times)>>>().and_then(|both| {
+        let tails: Vec<RoundTimes<'_>> =
+            both.iter().map(|(proxied, direct)| RoundTimes { arm: proxied, other: direct }).collect();
+        quantile_cost(&tails, TAIL, confidence)
     });
+    let added =
+        over_rounds(&difference).map(|mean_us| AddedTime { mean_us: Some(mean_us), p99_us: tail.map(in_us) });
     (result.proxies, result.all_cpu_us) = (proxies, all_cpu_us);
     (result.proxied, result.direct, result.added) = (proxied, direct, added);
 }
@@ -161,12 +161,11 @@ struct CpuTime {
     per_second: f64,
 }
 
-/// The CPU time of the proxy with this index in a round; none if it is not known.
+/// The CPU time of the proxy with this index in a round; none if that of a slice that counts is not known.
 fn cpu_us(round: &GraphRound, number: usize) -> Option<CpuTime> {
     let (mut cpu_us, mut answered, mut recorded_s) = (0.0, 0, 0.0);
     for slice in counting(round, GraphCondition::Proxied) {
-        let Some(Some(of_slice)) = slice.cpu_us.get(number) else { continue };
-        cpu_us += of_slice;
+        cpu_us += slice.cpu_us.get(number).copied().flatten()?;
         answered += slice.answered;
         recorded_s += slice.recorded_s;
     }
@@ -174,27 +173,26 @@ fn cpu_us(round: &GraphRound, number: usize) -> Option<CpuTime> {
     is_known.then(|| CpuTime { per_request: cpu_us / answered as f64, per_second: cpu_us / recorded_s })
 }
 
-/// The mean response time of a condition in a round, us.
+/// The mean response time of a condition in a round, us; none if that of a slice with responses is not known.
 fn mean_us(round: &GraphRound, condition: GraphCondition) -> Option<f64> {
     let (mut sum, mut answered) = (0.0, 0);
-    for slice in counting(round, condition) {
-        let Some(mean_us) = slice.mean_us else { continue };
-        sum += mean_us * slice.answered as f64;
+    for slice in counting(round, condition).filter(|slice| slice.answered > 0) {
+        sum += slice.mean_us? * slice.answered as f64;
         answered += slice.answered;
     }
     (answered > 0).then(|| sum / answered as f64)
 }
 
-/// The response times of a condition in a round.
-fn times(round: &GraphRound, condition: GraphCondition) -> Times {
+/// The response times of a condition in a round; none if those of a slice with responses are not known.
+fn times(round: &GraphRound, condition: GraphCondition) -> Option<Times> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    for slice in counting(round, condition) {
-        let Some(histogram) = slice.response.as_ref().and_then(decode::<u64>) else { continue };
+    for slice in counting(round, condition).filter(|slice| slice.answered > 0) {
+        let histogram = slice.response.as_ref().and_then(decode::<u64>)?;
         for value in histogram.iter_recorded() {
             *counts.entry(value.value_iterated_to()).or_default() += value.count_at_value();
         }
     }
-    counts.into_iter().collect()
+    Some(counts.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -302,6 +300,25 @@ pub(crate) mod tests {
         assert!(result.proxies[0].cpu_us_per_request.is_some());
         assert_eq!((result.proxies[1].cpu_us_per_request, result.all_cpu_us), (None, None));
         assert_eq!(result_of(vec![round(0.0)]).added, None, "one round has no interval");
+    }
+
+    #[test]
+    fn a_slice_that_counts_and_whose_numbers_are_unknown_leaves_its_round_without_them() {
+        let with = |change: fn(&mut GraphSlice)| {
+            let mut rounds = [0.0, 1.0, -1.0].map(round).to_vec();
+            for round in &mut rounds {
+                // The other slice with proxies has all its numbers.
+                change(&mut round.slices[0]);
+            }
+            result_of(rounds)
+        };
+        let without_cpu_time = with(|slice| slice.cpu_us[0] = None);
+        assert_eq!(without_cpu_time.proxies[0].cpu_us_per_request, None);
+        assert!(without_cpu_time.proxies[1].cpu_us_per_request.is_some());
+        assert_eq!(with(|slice| slice.mean_us = None).proxied.mean_us, None);
+        let without_times = with(|slice| slice.response = None);
+        assert_eq!((without_times.proxied.p99_us, without_times.added.unwrap().p99_us), (None, None));
+        assert!(without_times.direct.p99_us.is_some());
     }
 
     /// A round in which processes and the machine have levels, and response times are exponential.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use hoptax_study::length::{FEWEST_ROUNDS, Length};
-use hoptax_study::plan::{Arm, Hop, Items, Load, Plan, Subject};
+use hoptax_study::plan::{Arm, Hop, Items, Load, Plan};
 use hoptax_study::runner::PROFILE_LENGTH;
 
 use crate::failure::Failure;
@@ -91,8 +91,8 @@ fn profiles_s(plan: &Plan) -> f64 {
 
 /// Time to measure the capacity of each subject, once, seconds.
 fn capacities_s(plan: &Plan) -> f64 {
-    let has_proxy = |subject: &&Subject| plan.arms.get(subject.arm).is_some_and(Arm::has_proxy);
-    let sized = if plan.needs_capacities() { plan.subjects.iter().filter(has_proxy).count() } else { 0 };
+    let with_proxy = || plan.subjects().filter(|subject| subject.arm.has_proxy()).count();
+    let sized = if plan.needs_capacities() { with_proxy() } else { 0 };
     // A closed loop and an open one in each turn.
     let loops = 2.0 * f64::from(plan.capacity_turns);
     sized as f64 * loops * (plan.capacity_loop.as_secs_f64() + SLICE_OVERHEAD_S)
@@ -101,14 +101,12 @@ fn capacities_s(plan: &Plan) -> f64 {
 impl Estimate {
     /// The estimate for a plan on an undisturbed host. On a disturbed host, slices are delayed and repeated.
     pub fn of(plan: &Plan) -> Self {
-        let arm_of = |arm: usize| plan.arms.get(arm);
-        let proxies: usize =
-            plan.subjects.iter().filter_map(|subject| Some(arm_of(subject.arm)?.chain.hops.len())).sum();
+        let proxies: usize = plan.subjects().map(|subject| subject.arm.chain.hops.len()).sum();
         let slices_s: f64 = plan
             .loads
             .iter()
             .map(|load| {
-                let parts = plan.subjects.iter().filter_map(|one| arm_of(one.arm));
+                let parts = plan.subjects().map(|subject| subject.arm);
                 let slice_s =
                     |arm: &Arm| load.slice.as_secs_f64() + SLICE_OVERHEAD_S + opening_s(plan, arm, load);
                 let all_s: f64 = parts.filter(|arm| arm.takes_part(load)).map(slice_s).sum();
@@ -124,13 +122,12 @@ impl Estimate {
                 (proxies * plan.loads.len(), most, courses as f64 * timeline.warm_up.as_secs_f64())
             }
         };
-        let items: Vec<(f64, u64)> = plan.arms.iter().map(of_items).collect();
-        let of_subjects = || plan.subjects.iter().filter_map(|subject| items.get(subject.arm));
+        let of_subjects = || plan.subjects().map(|subject| of_items(subject.arm));
         let courses = if plan.timeline.is_some() { plan.loads.len() } else { 1 };
         let items_s = courses as f64 * of_subjects().map(|(seconds, _)| seconds).sum::<f64>();
         let items_bytes = match plan.timeline {
             None => of_subjects().map(|(_, bytes)| bytes).sum(),
-            Some(_) => items.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0),
+            Some(_) => plan.arms.iter().map(|arm| of_items(arm).1).max().unwrap_or(0),
         };
         let networks = plan.arms.iter().filter(|arm| arm.network.is_some()).count();
         let starts_s = starts as f64 * PROXY_S + items_s + networks as f64 * NETWORK_S;

@@ -21,7 +21,7 @@ pub(crate) fn write(plan: &Plan, directory: &Path, say: Say<'_>) {
             continue;
         }
         let mut graphs = vec![(format!("{}.svg", arm.folder(0)), flame::graph(&arm.id, &own))];
-        if let Some(other) = arm.compared_with.and_then(|other| plan.arms.get(other)) {
+        if let Some(other) = plan.reference(arm) {
             let title = format!("{}: red takes more than in {}, blue less", arm.id, other.id);
             let graph = flame::difference(&title, &own, &stacks(other));
             graphs.push((format!("{}-difference.svg", arm.folder(0)), graph));

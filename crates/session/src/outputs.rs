@@ -46,6 +46,7 @@ const FILES: [Output; 11] = [
 pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, text) in FILES {
+        // Not every result has what each file tells.
         let Some(text) = text(result) else { continue };
         let path = directory.join(name);
         let written = text.and_then(|text| replace(&path, &text).map_err(|error| error.to_string()));

@@ -174,6 +174,7 @@ impl Machine {
         for block in &self.blocks {
             let mut levels = BTreeMap::new();
             for (place, one) in block.iter().enumerate() {
+                // No factor is asked for this arm.
                 let Some(left_out) = left_out(one.arm) else { continue };
                 let level = *levels.entry(one.arm).or_insert_with(|| block_level(block, &left_out));
                 let slower = level.map_or(0.0, |level| {
@@ -240,8 +241,8 @@ fn medians<Key: Ord>(values: impl Iterator<Item = (Key, f64)>) -> BTreeMap<Key, 
 fn block_level(block: &[Deviation], left_out: &[usize]) -> Option<f64> {
     let mut arms = Vec::new();
     let mut sizes = Vec::new();
-    for one in block.iter().filter(|one| !left_out.contains(&one.arm)) {
-        let Some(size) = one.size else { continue };
+    let others = block.iter().filter(|one| !left_out.contains(&one.arm));
+    for (one, size) in others.filter_map(|one| Some((one, one.size?))) {
         if arms.len() < LEAST_OTHERS && !arms.contains(&one.arm) {
             arms.push(one.arm);
         }

@@ -26,8 +26,8 @@ pub fn is_noisier_apart<'a>(slices: impl Iterator<Item = &'a SliceRecord> + Clon
     let readings: Vec<f64> = slices.clone().filter_map(|slice| slice.handover_ns).collect();
     let close_ns = quantile(&readings, 0.1)? * MAX_HANDOVER_RATIO;
     let mut groups: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-    for slice in slices {
-        let Some(handover_ns) = slice.handover_ns else { continue };
+    // Generator and proxies that share a processor have no handover.
+    for (slice, handover_ns) in slices.filter_map(|slice| Some((slice, slice.handover_ns?))) {
         if slice.answered > 0 && slice.proxy_cpu_ns > 0 {
             let key = (handover_ns > close_ns, slice.round, slice.load, slice.block, slice.arm);
             groups.entry(key).or_default().push((slice.proxy_cpu_ns as f64 / slice.answered as f64).ln());

@@ -20,6 +20,7 @@ mod supported;
 mod timeline;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::path::Path;
 use std::time::Duration;
 
@@ -37,13 +38,13 @@ use crate::file::{Observe, Positions, Problems, Protocol, ProxyWord, StudyFile};
 
 pub use arms::External;
 pub(crate) use arms::number_of_same;
-pub use chain::{Chain, Hop};
+pub use chain::{Chain, Hop, Place};
 pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
 pub use copies::Subject;
 pub use given::GivenConfig;
 pub(crate) use given::listener_with_request;
 pub use needs::SAMPLING;
-pub use order::{Block, Draws, blocks, courses, shuffled};
+pub use order::{Block, Draws, PlannedCourse, blocks, courses, shuffle};
 pub use size::Items;
 pub use timeline::{Becomes, Change, TimedEvent, Timeline};
 
@@ -81,8 +82,6 @@ pub struct Plan {
     pub left_open: LeftOpen,
     /// The arms, in the order of the file. An arm that a function is compared with precedes it.
     pub arms: Vec<Arm>,
-    /// The copies of the arms that run in a round.
-    pub subjects: Vec<Subject>,
     /// The loads, in the order of the file.
     pub loads: Vec<Load>,
     /// What it observes over time; none if it observes costs.
@@ -140,6 +139,8 @@ pub struct Arm {
     pub is_unloaded: bool,
     /// A one-line description.
     pub summary: String,
+    /// The number of its copies that run in a round; in a timeline, one runs at a time.
+    pub copies: u32,
     /// See [`Arm::folder`].
     folder: String,
 }
@@ -165,6 +166,23 @@ pub struct Load {
     pub blocks: u32,
     /// Length of a slice.
     pub slice: Duration,
+}
+
+/// A load with its index in the plan, by which records name it.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberedLoad<'a> {
+    /// The index.
+    pub number: usize,
+    /// The load.
+    pub load: &'a Load,
+}
+
+impl Deref for NumberedLoad<'_> {
+    type Target = Load;
+
+    fn deref(&self) -> &Load {
+        self.load
+    }
 }
 
 /// The release times of an open loop.
@@ -237,7 +255,6 @@ impl Plan {
                     .map(|(number, _)| number)
                     .collect(),
             },
-            subjects: copies::subjects(&arms),
             arms,
             loads,
             timeline,
@@ -251,19 +268,27 @@ impl Plan {
 
     /// The index of the load that costs in CPU time are taken from by default: the first closed loop, or the first load
     /// if there is none.
-    pub fn cpu_load(&self) -> Option<usize> {
-        let closed = self.loads.iter().position(|load| load.open.is_none());
-        closed.or((!self.loads.is_empty()).then_some(0))
+    pub fn cpu_load(&self) -> Option<NumberedLoad<'_>> {
+        let closed = self.numbered_loads().find(|load| load.open.is_none());
+        closed.or_else(|| self.numbered_loads().next())
     }
 
-    /// The plan of a single arm under a single load, by their indexes.
+    /// The loads, with their indexes.
+    pub fn numbered_loads(&self) -> impl Iterator<Item = NumberedLoad<'_>> {
+        self.loads.iter().enumerate().map(|(number, load)| NumberedLoad { number, load })
+    }
+
+    /// The arm that the cost of an arm is the difference from, if there is one.
+    pub fn reference(&self, arm: &Arm) -> Option<&Arm> {
+        self.arms.get(arm.compared_with?)
+    }
+
+    /// The plan of a single arm under a single load.
     #[must_use]
-    pub(crate) fn alone(&self, arm: usize, load: usize) -> Self {
-        let arms = self.arms.get(arm).map(|arm| Arm { compared_with: None, ..arm.clone() });
+    pub(crate) fn alone(&self, arm: &Arm, load: &Load) -> Self {
         Self {
-            arms: arms.into_iter().collect(),
-            subjects: vec![Subject { arm: 0, copy: 0 }],
-            loads: self.loads.get(load).cloned().into_iter().collect(),
+            arms: vec![Arm { compared_with: None, copies: 1, ..arm.clone() }],
+            loads: vec![load.clone()],
             ..self.clone()
         }
     }
@@ -277,15 +302,8 @@ impl Plan {
 
     /// Number of slices per round.
     pub fn slices_per_round(&self) -> usize {
-        self.loads.iter().map(|load| self.subjects_under(load).count() * load.blocks as usize).sum()
-    }
-
-    /// The indexes of the subjects that are measured under `load`.
-    fn subjects_under(&self, load: &Load) -> impl Iterator<Item = usize> {
-        let takes_part =
-            |subject: &Subject| self.arms.get(subject.arm).is_some_and(|arm| arm.takes_part(load));
-        let all = self.subjects.iter().enumerate();
-        all.filter(move |(_, subject)| takes_part(subject)).map(|(index, _)| index)
+        let subjects = |load: &Load| self.subjects().filter(|subject| subject.arm.takes_part(load)).count();
+        self.loads.iter().map(|load| subjects(load) * load.blocks as usize).sum()
     }
 
     /// Whether new TLS connections resume earlier sessions under `load`.
@@ -314,11 +332,6 @@ impl Plan {
     /// The programs that its networks need.
     pub fn network_needs(&self) -> BTreeSet<Needed> {
         self.arms.iter().flat_map(|arm| arm.network.iter().flat_map(NetworkSpec::needs)).collect()
-    }
-
-    /// The arm of the subject with this index.
-    pub fn arm_of(&self, subject: usize) -> Option<&Arm> {
-        self.arms.get(self.subjects.get(subject)?.arm)
     }
 }
 

@@ -108,6 +108,14 @@ pub enum RunError {
         /// The cause.
         cause: ArmError,
     },
+    /// What the plan promises of an arm is not there.
+    #[error("arm `{arm}`: there is no {what}; this is a bug in hoptax")]
+    Missing {
+        /// The arm.
+        arm: String,
+        /// The absent thing and its place.
+        what: String,
+    },
     /// An error of the origin.
     #[error(transparent)]
     Origin(#[from] OriginError),
@@ -325,19 +333,19 @@ fn all_rounds(
         for block in &blocks {
             for &subject in &block.subjects {
                 let tools = (&mut meter, &mut subjects, &mut quiet);
-                if !measure_slice(plan, tools, (block, subject), false, (stop, on_event))? {
+                if !measure_slice(tools, (block, subject), false, (stop, on_event))? {
                     return Ok(());
                 }
             }
-            subjects.check(plan, &block.subjects)?;
+            subjects.check(&block.subjects)?;
         }
         // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
-        for (block, subject) in quiet::lost(&blocks, plan, meter.slices()) {
-            if !quiet.has_time_for(block, plan) {
+        for (block, subject) in quiet::lost(&blocks, meter.slices()) {
+            if !quiet.has_time_for(block) {
                 break;
             }
             let tools = (&mut meter, &mut subjects, &mut quiet);
-            if !measure_slice(plan, tools, (block, subject), true, (stop, on_event))? {
+            if !measure_slice(tools, (block, subject), true, (stop, on_event))? {
                 return Ok(());
             }
         }
@@ -348,7 +356,7 @@ fn all_rounds(
                 return Ok(());
             }
         }
-        let record = meter.finish(&subjects)?;
+        let record = meter.finish(&mut subjects)?;
         subjects.end()?;
         on_event(&Event::RoundEnded { round, record: &record, elapsed_s: began.elapsed().as_secs_f64() });
         rounds.push(record);
@@ -359,9 +367,8 @@ fn all_rounds(
 /// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` states
 /// whether the slice was measured with its block before. Returns false if the run is to stop.
 fn measure_slice(
-    plan: &Plan,
-    (meter, subjects, quiet): (&mut Meter<'_>, &mut Subjects, &mut Quiet),
-    (block, subject): (&Block, usize),
+    (meter, subjects, quiet): (&mut Meter<'_>, &mut Subjects<'_>, &mut Quiet),
+    (block, subject): (&Block<'_>, plan::Subject<'_>),
     is_late: bool,
     (stop, on_event): (&AtomicBool, &mut dyn FnMut(&Event<'_>)),
 ) -> Result<bool, RunError> {
@@ -377,7 +384,7 @@ fn measure_slice(
         }
         repeats = quiet.repeats(&slice);
         on_event(&Event::SliceEnded { slice: &slice, is_again: repeats || is_late });
-        subjects.check(plan, &[subject])?;
+        subjects.check(&[subject])?;
     }
     Ok(true)
 }

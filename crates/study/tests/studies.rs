@@ -32,7 +32,7 @@ fn shown(plan: &Plan) -> String {
         let _ = writeln!(text, "{timeline:?}");
     }
     for (number, arm) in plan.arms.iter().enumerate() {
-        let copies = plan.subjects.iter().filter(|subject| subject.arm == number).count();
+        let copies = arm.copies;
         let _ = writeln!(text, "{number} {} x{copies} {}", arm.id, arm_text(plan, arm));
     }
     text

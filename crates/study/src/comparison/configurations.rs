@@ -31,6 +31,7 @@ pub fn configuration_differences(
     }
     let mut all: Option<ConfigurationDifferences> = None;
     for pair in ones.iter().zip(others) {
+        // A proxy that is only named has a generated configuration.
         let (HopEntry::Hop(one), HopEntry::Hop(other_hop)) = pair else { continue };
         if one.config.is_none() || other_hop.config.is_none() {
             continue;

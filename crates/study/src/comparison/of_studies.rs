@@ -278,6 +278,7 @@ fn with_absolute_paths(entry: &ArmEntry, folder: &Path) -> ArmEntry {
     let ArmEntry::Chain(chain) = entry else { return entry.clone() };
     let mut chain = chain.clone();
     for hop in chain.hops.iter_mut().flatten() {
+        // A proxy that is only named has a generated configuration.
         let HopEntry::Hop(hop) = hop else { continue };
         if let Some(config) = &mut hop.config {
             *config = folder.join(&*config).display().to_string();

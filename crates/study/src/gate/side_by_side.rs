@@ -116,6 +116,7 @@ impl Candidate {
         }
         if let Some(config) = &self.config {
             for hop in changed.hops.iter_mut().flatten() {
+                // A proxy that is only named has a generated configuration.
                 let HopEntry::Hop(hop) = hop else { continue };
                 if let Some(own) = &mut hop.config {
                     own.clone_from(config);

@@ -79,6 +79,7 @@ pub(super) fn plan(
         }
     }
     let (mut arms, pointers): (Vec<Arm>, Vec<String>) = arms.into_iter().unzip();
+    copies::decide(&mut arms);
     name_folders(&mut arms);
     (arms, pointers)
 }
@@ -406,8 +407,7 @@ impl Planned<'_> {
         let kind = if is_same { ArmKind::Same } else { ArmKind::Function };
         let compared_with = reference.unwrap_or_else(|| self.baseline(&resolved));
         let arm = Arm {
-            upstreams: usize::from(functions.upstreams())
-                .max(chain.stages().last().map_or(1, ExactSizeIterator::len)),
+            upstreams: usize::from(functions.upstreams()).max(chain.stages().last().map_or(1, Vec::len)),
             chain,
             functions,
             request,
@@ -461,6 +461,7 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: 
         upstreams: 1,
         is_unloaded: false,
         summary: String::new(),
+        copies: 1,
         folder: String::new(),
     }
 }
@@ -468,16 +469,15 @@ fn plain_arm(id: String, kind: ArmKind, compared_with: Option<usize>, resolved: 
 /// Gives each copy of each arm a folder of its own: the id of the arm in characters that every file system accepts, with a number
 /// appended on collision.
 fn name_folders(arms: &mut [Arm]) {
-    let copies: Vec<u32> = (0..arms.len()).map(|arm| copies::copies(arms, arm)).collect();
     let keep = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let mut taken: BTreeSet<String> = BTreeSet::new();
-    for (arm, copies) in arms.iter_mut().zip(copies) {
+    for arm in arms {
         let name: String = arm.id.replace(" @ ", "-at-").replace(", ", "-").chars().map(keep).collect();
         let name = name.trim_end_matches('-').to_owned();
         let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
         for candidate in std::iter::once(name.clone()).chain(numbered) {
             arm.folder = candidate;
-            let folders: Vec<String> = (0..copies).map(|copy| arm.folder(copy)).collect();
+            let folders: Vec<String> = (0..arm.copies).map(|copy| arm.folder(copy)).collect();
             if folders.iter().all(|folder| !taken.contains(folder)) {
                 taken.extend(folders);
                 break;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 
 use hoptax_functions::{Composition, Secured, Tls};
 use hoptax_result::HopProcessors;
@@ -49,6 +48,15 @@ pub struct Hop {
     pub processors: Option<HopProcessors>,
 }
 
+/// A proxy of an arm with its place in the chain.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its index in the order in which a request passes the proxies. The connection before it has the same index.
+    pub number: usize,
+    /// The proxy.
+    pub hop: &'a Hop,
+}
+
 impl Hop {
     /// A plain Envoy.
     pub fn plain(name: &str) -> Self {
@@ -58,6 +66,11 @@ impl Hop {
     /// Its worker threads, if they are set for this proxy.
     pub fn own_workers(&self) -> Option<u64> {
         self.workers.or(self.functions.workers().map(u64::from))
+    }
+
+    /// Whether it is at the callers' end of a link.
+    pub fn is_near(&self) -> bool {
+        self.name == NEAR
     }
 
     /// TLS of the connections on both sides that its functions or its given configuration set up.
@@ -125,43 +138,44 @@ impl Chain {
         self.tls.iter().enumerate().map(connection).collect()
     }
 
-    /// The indexes of its proxies by stage, in the order in which a request passes them: a request passes one proxy of each
-    /// stage. Clones share a stage.
-    pub fn stages(&self) -> Vec<Range<usize>> {
-        let mut stages: Vec<Range<usize>> = Vec::new();
-        for (number, hop) in self.hops.iter().enumerate() {
-            match stages.last_mut().filter(|_| hop.is_clone) {
-                Some(stage) => stage.end = number + 1,
-                None => stages.push(number..number + 1),
+    /// Its proxies, each with its place, in the order in which a request passes them.
+    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        self.hops.iter().enumerate().map(|(number, hop)| Place { number, hop })
+    }
+
+    /// Its proxies by stage, in the order in which a request passes them: a request passes one proxy of each stage. Clones share a
+    /// stage.
+    pub fn stages(&self) -> Vec<Vec<Place<'_>>> {
+        let mut stages: Vec<Vec<Place<'_>>> = Vec::new();
+        for place in self.places() {
+            match stages.last_mut().filter(|_| place.hop.is_clone) {
+                Some(stage) => stage.push(place),
+                None => stages.push(vec![place]),
             }
         }
         stages
     }
 
-    /// The index of the proxy with this name, or of the first one; none if there is no such proxy.
-    pub fn number_of(&self, name: Option<&str>) -> Option<usize> {
-        self.hops.iter().position(|hop| name.is_none_or(|name| hop.name == name))
+    /// The proxy with this name, or the first one; none if there is no such proxy.
+    pub fn place_of(&self, name: Option<&str>) -> Option<Place<'_>> {
+        self.places().find(|place| name.is_none_or(|name| place.hop.name == name))
     }
 
     /// Whether one of its proxies has a given configuration.
     pub fn is_given(&self) -> bool {
         self.hops.iter().any(|hop| hop.given.is_some())
     }
-
-    /// Whether a proxy is at the callers' end of a link.
-    pub fn is_near(&self, hop: usize) -> bool {
-        self.hops.get(hop).is_some_and(|hop| hop.name == NEAR)
-    }
 }
 
 /// Displays a position by its name, and other chains by the names of their proxies.
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |stage: Range<usize>| {
-            let first = self.hops.get(stage.start).map(|hop| hop.name.clone()).unwrap_or_default();
-            if stage.len() > 1 { format!("{} clones of {first}", stage.len()) } else { first }
+        let name = |stage: &Vec<Place<'_>>| match stage.as_slice() {
+            [] => String::new(),
+            [place] => place.hop.name.clone(),
+            [first, ..] => format!("{} clones of {}", stage.len(), first.hop.name),
         };
-        let names: Vec<String> = self.stages().into_iter().map(name).collect();
+        let names: Vec<String> = self.stages().iter().map(name).collect();
         match Position::ALL.into_iter().find(|position| position.hops() == names) {
             Some(position) => f.write_str(position.as_str()),
             None => f.write_str(&names.join(" -> ")),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hoptax_subject::application::Application;
 
-use super::{Arm, Load, Plan};
+use super::{Arm, Load, Plan, Subject};
 use crate::file::{Protocol, TlsWord};
 
 /// Default size of the body of a response, and of a message of gRPC, TCP or WebSocket, in bytes.
@@ -101,7 +101,7 @@ impl Plan {
     /// The most connections of the generator that are open at once.
     pub fn most_connections(&self) -> usize {
         let (mut kept, mut most_in_turn) = (0, 0);
-        for arm in self.subjects.iter().filter_map(|subject| self.arms.get(subject.arm)) {
+        for Subject { arm, .. } in self.subjects() {
             for load in self.loads.iter().filter(|load| arm.takes_part(load)) {
                 let connections = arm.connections(load);
                 if self.keeps_connections(arm, load) {
@@ -128,8 +128,8 @@ impl Plan {
     }
 
     /// How long responses to an arm are awaited after a slice under a load, at most, nanoseconds.
-    pub fn drain_ns(&self, arm: &Arm, load: usize) -> u64 {
-        let connections = self.loads.get(load).map_or(1, |load| arm.connections(load));
+    pub fn drain_ns(&self, arm: &Arm, load: &Load) -> u64 {
+        let connections = arm.connections(load);
         (DRAIN + DRAIN_PER_CONNECTION * u32::try_from(connections).unwrap_or(u32::MAX)).as_nanos() as u64
     }
 }

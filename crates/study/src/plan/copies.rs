@@ -6,28 +6,35 @@
 //! comparison procedure for comparing several treatments with a control", Journal of the American Statistical
 //! Association 50, 1955, 1096-1121).
 
-use super::Arm;
+use super::{Arm, Plan};
 
 /// One copy of an arm, with its own processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subject {
-    /// The index of the arm in the plan.
-    pub arm: usize,
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// Its index among the subjects of the plan.
+    pub number: usize,
+    /// The arm.
+    pub arm: &'a Arm,
+    /// The index of the arm in the plan, by which records name it.
+    pub arm_number: usize,
     /// The number of the copy, from 0.
     pub copy: u32,
 }
 
-/// All copies of all arms, in the order of the arms.
-pub(super) fn subjects(arms: &[Arm]) -> Vec<Subject> {
-    let copies_of = |arm: usize| (0..copies(arms, arm)).map(move |copy| Subject { arm, copy });
-    (0..arms.len()).flat_map(copies_of).collect()
+impl Plan {
+    /// The copies of the arms that run in a round, in the order of the arms.
+    pub fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
+        let all = self.arms.iter().enumerate();
+        let copies = all.flat_map(|(number, arm)| (0..arm.copies).map(move |copy| (number, arm, copy)));
+        copies.enumerate().map(|(number, (arm_number, arm, copy))| Subject { number, arm, arm_number, copy })
+    }
 }
 
-/// The number of copies of an arm. An arm without a proxy has no process of its own, so it has one.
-pub(super) fn copies(arms: &[Arm], arm: usize) -> u32 {
-    if !arms.get(arm).is_some_and(Arm::has_proxy) {
-        return 1;
+/// Decides the number of copies of each arm. An arm without a proxy has no process of its own, so it has one.
+pub(super) fn decide(arms: &mut [Arm]) {
+    let compared: Vec<Option<usize>> = arms.iter().map(|arm| arm.compared_with).collect();
+    for (number, arm) in arms.iter_mut().enumerate().filter(|(_, arm)| arm.has_proxy()) {
+        let count = compared.iter().filter(|other| **other == Some(number)).count();
+        arm.copies = (count as f64).sqrt().round().max(1.0) as u32;
     }
-    let compared = arms.iter().filter(|other| other.compared_with == Some(arm)).count();
-    (compared as f64).sqrt().round().max(1.0) as u32
 }

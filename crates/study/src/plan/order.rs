@@ -4,28 +4,29 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::Plan;
+use super::{Arm, Load, NumberedLoad, Plan, Subject};
 
 /// One pass over all subjects under one load.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// The index of the load in the plan.
-    pub load: usize,
+#[derive(Clone, Debug)]
+pub struct Block<'a> {
+    /// The load.
+    pub load: NumberedLoad<'a>,
     /// Its number among the blocks of this load and round, from 0.
     pub number: u32,
-    /// The indexes of the subjects, in the order in which they are measured.
-    pub subjects: Vec<usize>,
+    /// The subjects, in the order in which they are measured.
+    pub subjects: Vec<Subject<'a>>,
 }
 
 /// The blocks of round `round`. Loads alternate, so that no load always comes first in a round. Each block has
 /// its own order of subjects.
-pub fn blocks(plan: &Plan, round: u32) -> Vec<Block> {
+pub fn blocks(plan: &Plan, round: u32) -> Vec<Block<'_>> {
     let mut random = random(plan.seed, round, 1);
     let max_blocks = plan.loads.iter().map(|load| load.blocks).max().unwrap_or(0);
     let mut blocks = Vec::new();
     for number in 0..max_blocks {
-        for (load, spec) in plan.loads.iter().enumerate().filter(|(_, spec)| number < spec.blocks) {
-            let mut subjects: Vec<usize> = plan.subjects_under(spec).collect();
+        for load in plan.numbered_loads().filter(|load| number < load.blocks) {
+            let mut subjects: Vec<Subject<'_>> =
+                plan.subjects().filter(|subject| subject.arm.takes_part(&load)).collect();
             subjects.shuffle(&mut random);
             blocks.push(Block { load, number, subjects });
         }
@@ -33,20 +34,29 @@ pub fn blocks(plan: &Plan, round: u32) -> Vec<Block> {
     blocks
 }
 
-/// The arms and loads of a timeline, by their indexes, in the order in which round `round` observes them.
-pub fn courses(plan: &Plan, round: u32) -> Vec<(usize, usize)> {
-    let loads = 0..plan.loads.len();
-    let mut courses: Vec<(usize, usize)> =
-        (0..plan.arms.len()).flat_map(|arm| loads.clone().map(move |load| (arm, load))).collect();
+/// What a course of a timeline observes.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannedCourse<'a> {
+    /// The arm.
+    pub arm: &'a Arm,
+    /// The index of the arm in the plan, by which records name it.
+    pub arm_number: usize,
+    /// The load.
+    pub load: &'a Load,
+}
+
+/// The courses of a timeline, in the order in which round `round` observes them.
+pub fn courses(plan: &Plan, round: u32) -> Vec<PlannedCourse<'_>> {
+    let of_arm =
+        |(arm_number, arm)| plan.loads.iter().map(move |load| PlannedCourse { arm, arm_number, load });
+    let mut courses: Vec<PlannedCourse<'_>> = plan.arms.iter().enumerate().flat_map(of_arm).collect();
     courses.shuffle(&mut random(plan.seed, round, 3));
     courses
 }
 
-/// The order in which round `round` starts the processes of the subjects.
-pub fn shuffled(plan: &Plan, round: u32) -> Vec<usize> {
-    let mut subjects: Vec<usize> = (0..plan.subjects.len()).collect();
+/// Puts the subjects of a plan, which are in the order of the plan, into the order in which round `round` starts their processes.
+pub fn shuffle<T>(plan: &Plan, round: u32, subjects: &mut [T]) {
     subjects.shuffle(&mut random(plan.seed, round, 2));
-    subjects
 }
 
 /// The random choices in a round of a search.

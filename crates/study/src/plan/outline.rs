@@ -27,17 +27,14 @@ impl Plan {
         }
         text.push_str("\narms\n");
         let width = self.arms.iter().map(|arm| arm.id.len()).max().unwrap_or(0);
-        for (number, arm) in self.arms.iter().enumerate() {
-            let copies = self.subjects.iter().filter(|subject| subject.arm == number).count();
-            let other = arm.compared_with.and_then(|other| self.arms.get(other));
-            let versus = other.map(|other| format!("compared with {}", other.id));
-            let copies = (copies > 1).then(|| format!("{copies} copies"));
+        for arm in &self.arms {
+            let versus = self.reference(arm).map(|other| format!("compared with {}", other.id));
+            let copies = (arm.copies > 1).then(|| format!("{} copies", arm.copies));
             let notes: Vec<String> = versus.into_iter().chain(copies).collect();
             let line = format!("  {:<width$}  {}", arm.id, notes.join(", "));
             let _ = writeln!(text, "{}", line.trim_end());
         }
-        let hops = |subject: usize| self.arm_of(subject).map_or(0, |arm| arm.chain.hops.len());
-        let proxies: usize = (0..self.subjects.len()).map(hops).sum();
+        let proxies: usize = self.subjects().map(|subject| subject.arm.chain.hops.len()).sum();
         let slices = grouped(self.slices_per_round() as f64, 0);
         if let Some(timeline) = &self.timeline {
             let arms = grouped(self.arms.len() as f64, 0);

@@ -57,6 +57,7 @@ pub(super) fn subject_arm(
         upstreams: 1,
         is_unloaded: false,
         summary: summary(subject),
+        copies: 1,
         folder: String::new(),
     };
     let baseline = arms.iter().position(|arm| arm.kind == ArmKind::Baseline && arm.id == direct.to_string());

@@ -2,7 +2,7 @@
 
 use hoptax_load::Arrivals;
 
-use super::{Arm, CAPACITY_LOOP, CAPACITY_TURNS, LeftOpen, Open, Plan, Rate, Subject};
+use super::{Arm, CAPACITY_LOOP, CAPACITY_TURNS, LeftOpen, Open, Plan, Rate};
 
 impl Plan {
     /// The plan of a search on the arms with these ids, in this order, each with one copy. Parts of one id, which commas separate, may be
@@ -39,7 +39,7 @@ impl Plan {
                     "the arm `{id}` is named twice: name `same` to compare an arm with itself"
                 ));
             }
-            arms.push(Arm { compared_with: None, ..arm.clone() });
+            arms.push(Arm { compared_with: None, copies: 1, ..arm.clone() });
         }
         let own = || self.loads.iter().filter(|load| load.caller.is_none());
         let chosen = own().find(|load| load.open.is_some()).or_else(|| own().next());
@@ -53,7 +53,6 @@ impl Plan {
         let arrivals = load.open.map_or(Arrivals::Uniform, |open| open.arrivals);
         load.open = Some(Open { rate: Rate::PerSecond(1.0), arrivals });
         Ok(Self {
-            subjects: (0..arms.len()).map(|arm| Subject { arm, copy: 0 }).collect(),
             arms,
             loads: vec![load],
             capacity_turns: CAPACITY_TURNS,
@@ -108,7 +107,7 @@ mod tests {
     fn the_arms_keep_the_order_in_which_they_are_named_and_have_one_copy_each() {
         let found = plan(&format!("{CLOSED}{OPEN}")).searched(&ids(&["lua", "direct"])).unwrap();
         let arms: Vec<&str> = found.arms.iter().map(|arm| arm.id.as_str()).collect();
-        assert_eq!((arms, found.subjects.len()), (vec!["lua", "direct"], 2));
+        assert_eq!((arms, found.subjects().count()), (vec!["lua", "direct"], 2));
         assert!(found.arms.iter().all(|arm| arm.compared_with.is_none() && arm.takes_part(&found.loads[0])));
         assert_eq!(
             (found.loads.len(), found.loads[0].name.as_str(), found.loads[0].connections),

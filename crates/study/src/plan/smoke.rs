@@ -29,7 +29,9 @@ impl Plan {
         self.capacity_turns = 1;
         self.capacity_loop = CAPACITY_LOOP;
         // Further copies of an arm are for precision.
-        self.subjects.retain(|subject| subject.copy == 0);
+        for arm in &mut self.arms {
+            arm.copies = 1;
+        }
         let longest = self.loads.iter().map(|load| load.slice).max().unwrap_or_default();
         let slice = self.timeline.as_mut().map_or(SLICE, |timeline| timeline.shorten(longest));
         for load in &mut self.loads {
@@ -84,7 +86,7 @@ mod tests {
              - {name: b, loop: open, rate: 100, slice: 1s}\n",
         );
         assert_eq!((plan.arms.len(), plan.loads.len(), plan.rounds), (2, 2, 1));
-        assert_eq!((plan.subjects.len(), plan.slices_per_round()), (2, 4));
+        assert_eq!((plan.subjects().count(), plan.slices_per_round()), (2, 4));
         assert!(
             plan.loads.iter().all(|load| load.slice.as_millis() == 50 && load.connections <= CONNECTIONS)
         );

@@ -123,8 +123,8 @@ fn not_in_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
 fn not_of_other_proxies(arm: &Arm) -> Vec<Lack> {
     let tls = arm.tls();
     let mut lacks = Vec::new();
-    for (number, hop) in arm.chain.hops.iter().enumerate() {
-        let Some(front) = hop.proxy.front() else { continue };
+    let hops = arm.chain.hops.iter().enumerate();
+    for (number, hop, front) in hops.filter_map(|(number, hop)| Some((number, hop, hop.proxy.front()?))) {
         let lack = |needs: String, does: &str| Lack {
             needs,
             but: format!("{} {does} in a study: remove it, or use Envoy", front.name),
@@ -209,9 +209,10 @@ fn not_of_quic(arm: &Arm) -> Option<Lack> {
 
 /// HTTP/2 up to the origin that a function needs of the proxies behind its own, which have the protocol of the arm.
 fn not_of_proxies_behind(arm: &Arm) -> Option<Lack> {
-    let last = arm.chain.stages().last().map_or(0, |stage| stage.start);
-    let mut before_last = arm.chain.hops.iter().take(last);
-    let hop = before_last.find(|hop| fragment(hop).uses_http2_to_origin())?;
+    let stages = arm.chain.stages();
+    let (_, before_last) = stages.split_last()?;
+    let mut hops = before_last.iter().flatten().map(|place| place.hop);
+    let hop = hops.find(|hop| fragment(hop).uses_http2_to_origin())?;
     (arm.conditions.protocol == Protocol::Http1).then(|| Lack {
         needs: format!("HTTP/2 from `{}` to the origin", hop.name),
         but: "the proxies between them use HTTP/1.1: move its function to the last proxy, or set `protocol: http2`"

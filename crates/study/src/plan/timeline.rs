@@ -123,7 +123,11 @@ impl Timeline {
     /// How events restart the proxy with this index of a chain, in the order of time.
     pub(crate) fn restarts(&self, chain: &Chain, number: usize) -> Vec<RestartWord> {
         let of = |event: &TimedEvent| match &event.change {
-            Change::Restart { proxy, how } if chain.number_of(proxy.as_deref()) == Some(number) => Some(*how),
+            Change::Restart { proxy, how }
+                if chain.place_of(proxy.as_deref()).is_some_and(|place| place.number == number) =>
+            {
+                Some(*how)
+            }
             _ => None,
         };
         self.events.iter().filter_map(of).collect()
@@ -308,13 +312,18 @@ fn conflicting_restarts(events: &[(usize, TimedEvent)], arms: &[Arm]) -> BTreeMa
     for arm in arms {
         // The last restart of each proxy, by its index in the chain.
         let mut last: BTreeMap<usize, (Duration, RestartWord)> = BTreeMap::new();
-        for (index, event) in events {
-            let Change::Restart { proxy, how } = &event.change else { continue };
-            let Some(number) = arm.chain.number_of(proxy.as_deref()) else { continue };
-            if let Some((at, before)) = last.insert(number, (event.at, *how))
-                && let Some(message) = conflict(before, *how, event.at.saturating_sub(at))
+        // That an arm lacks the proxy is a problem of its own: see `misfits`.
+        let restart = |(index, event): &(usize, TimedEvent)| match &event.change {
+            Change::Restart { proxy, how } => {
+                Some((*index, event.at, arm.chain.place_of(proxy.as_deref())?.number, *how))
+            }
+            Change::Origin { .. } => None,
+        };
+        for (index, at, number, how) in events.iter().filter_map(restart) {
+            if let Some((earlier, before)) = last.insert(number, (at, how))
+                && let Some(message) = conflict(before, how, at.saturating_sub(earlier))
             {
-                conflicts.insert(*index, message);
+                conflicts.insert(index, message);
             }
         }
     }
@@ -345,6 +354,6 @@ fn origins(arm: &Arm) -> usize {
 }
 
 fn can_restart(arm: &Arm, proxy: Option<&str>) -> bool {
-    let hop = arm.chain.number_of(proxy).and_then(|number| arm.chain.hops.get(number));
-    hop.is_some_and(|hop: &Hop| hop.proxy == ProxyWord::Envoy && hop.given.is_none()) && !arm.is_unloaded
+    let is_generated = |hop: &Hop| hop.proxy == ProxyWord::Envoy && hop.given.is_none();
+    arm.chain.place_of(proxy).is_some_and(|place| is_generated(place.hop)) && !arm.is_unloaded
 }

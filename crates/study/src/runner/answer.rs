@@ -14,7 +14,7 @@ use super::ends::Ends;
 use super::subjects::{TIMEOUT, of};
 use super::traffic::traffic;
 use super::{ArmError, RunError};
-use crate::plan::{Arm, DRAIN, Plan};
+use crate::plan::{Arm, DRAIN, Plan, Subject};
 
 /// Number of first requests. Rate limits of single digits per second are usual, so more would mostly be refused.
 const REQUESTS: u64 = 10;
@@ -24,14 +24,11 @@ const LIMIT_NS: u64 = 60_000_000_000;
 /// Whether an arm gets first requests: one with a configuration or a server of the user, and one that is compared with another
 /// arm that is no baseline, or to which another one is compared. What a function costs in addition to a baseline may include that it
 /// answers otherwise.
-pub(super) fn is_tried(plan: &Plan, number: usize) -> bool {
-    let Some(arm) = plan.arms.get(number) else { return false };
-    let is_plain = |number: usize| {
-        plan.arms.get(number).is_none_or(|arm| matches!(arm.kind, ArmKind::Baseline | ArmKind::Direct))
-    };
+pub(super) fn is_tried(plan: &Plan, Subject { arm, arm_number, .. }: Subject<'_>) -> bool {
+    let is_plain = |arm: &Arm| matches!(arm.kind, ArmKind::Baseline | ArmKind::Direct);
     let is_compared = || {
-        arm.compared_with.is_some_and(|other| !is_plain(other))
-            || (!is_plain(number) && plan.arms.iter().any(|other| other.compared_with == Some(number)))
+        plan.reference(arm).is_some_and(|other| !is_plain(other))
+            || (!is_plain(arm) && plan.arms.iter().any(|other| other.compared_with == Some(arm_number)))
     };
     arm.request.is_some() || (plan.timeline.is_none() && is_compared())
 }
@@ -84,13 +81,12 @@ impl Tried<'_> {
     fn counted(self) -> Result<Counted, RunError> {
         let mut counted = Counted { statistics: Statistics::default(), to_origin: None };
         let given = self.given().map(Proxy::id);
-        for (number, proxy) in self.proxies.iter().enumerate() {
-            let is_near = self.arm.chain.is_near(number);
+        for (hop, proxy) in self.arm.chain.hops.iter().zip(self.proxies) {
             let read = || -> Result<_, ArmError> {
                 let statistics = if Some(proxy.id()) == given { proxy.all_statistics()? } else { None };
                 Ok((statistics, proxy.requests_to(self.origins)?))
             };
-            let (statistics, requests) = self.ends.at_servers(is_near, read)?.map_err(of(self.arm))?;
+            let (statistics, requests) = self.ends.at_servers(hop.is_near(), read)?.map_err(of(self.arm))?;
             counted.statistics = statistics.unwrap_or(counted.statistics);
             counted.to_origin = match (counted.to_origin, requests) {
                 (Some(sum), Some(requests)) => Some(sum + requests),

@@ -8,7 +8,7 @@ use hoptax_host::usable::{permitted_processors, usable_processors};
 use super::Setting;
 use super::reading::Used;
 use super::subjects::{Subject, processors_of};
-use crate::plan::Arm;
+use crate::plan::{Arm, Hop};
 
 /// How busy an arm was under a load, each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,16 +74,15 @@ pub(super) fn busy(
         let all = together(&[claim], &others, seconds)?;
         return Some(Busy { proxies, processors: proxies.max(all) });
     }
-    let claim = |(number, cpu_ns): (usize, &u64)| {
-        let hop = arm.chain.hops.get(number)?;
-        let processors = processors_of(setting, link, (hop, arm.chain.is_near(number))).ok()?;
+    let claim = |(hop, cpu_ns): (&Hop, &u64)| {
+        let processors = processors_of(setting, link, hop).ok()?;
         let workers = match hop.proxy.front() {
             Some(front) => front.threads as usize,
             None => arm.workers(hop).unwrap_or(processors.len()),
         };
         Some(Claim::new(&processors, workers, *cpu_ns))
     };
-    let claims: Option<Vec<Claim>> = used.hops_cpu_ns.iter().enumerate().map(claim).collect();
+    let claims: Option<Vec<Claim>> = arm.chain.hops.iter().zip(&used.hops_cpu_ns).map(claim).collect();
     of_claims(&claims?, &others, seconds)
 }
 

@@ -13,8 +13,8 @@ use hoptax_subject::envoy::process::Proxy;
 use super::RunError;
 use super::busy::busy;
 use super::measure::{AFTER_THAW, Meter, SETTLE, loaded_s, share};
-use super::subjects::{Subject, Subjects};
-use crate::plan::{self, Arm, Load, Plan};
+use super::subjects::{Running, Subject, Subjects};
+use crate::plan::{self, Arm, Load, NumberedLoad, Plan};
 
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
@@ -33,23 +33,24 @@ impl Meter<'_> {
     /// for an arm that answers nothing.
     pub(super) fn capacities(
         &mut self,
-        subjects: &mut Subjects,
+        subjects: &mut Subjects<'_>,
         stop: &AtomicBool,
     ) -> Result<BTreeMap<usize, Capacity>, RunError> {
         let mut measured: BTreeMap<usize, Vec<Capacity>> = BTreeMap::new();
-        let open = self.plan.loads.iter().position(|load| load.open.is_some());
-        for turn in 0..self.plan.capacity_turns {
-            for number in plan::shuffled(self.plan, turn) {
-                let (Some(subject), Some(planned), Some(open)) =
-                    (subjects.all.get_mut(number), self.plan.subjects.get(number), open)
-                else {
-                    continue;
-                };
-                let Some(arm) = self.plan.arms.get(planned.arm) else { continue };
+        let plan = self.plan;
+        // Only rates of open loops are shares of a capacity.
+        let Some(open) = plan.numbered_loads().find(|load| load.open.is_some()) else {
+            return Ok(BTreeMap::new());
+        };
+        for turn in 0..plan.capacity_turns {
+            let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
+            plan::shuffle(plan, turn, &mut order);
+            for Running { planned, subject, .. } in order {
+                let arm = planned.arm;
                 let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
-                if proxies.is_empty() && arm.external.is_none()
-                    || !matches!(subject.connections.get(open), Some(Some(_)))
-                {
+                // An arm without a proxy gets the capacity of another, and callers other than hoptax measure none.
+                let has_no_own = proxies.is_empty() && arm.external.is_none();
+                if has_no_own || !subject.is_connected(open) {
                     continue;
                 }
                 self.freezer.thaw(&proxies)?;
@@ -63,7 +64,7 @@ impl Meter<'_> {
                 let in_use = self.try_loop(subject, (arm, open), release, stop)?;
                 self.close(subject, open)?;
                 self.freezer.freeze(&proxies)?;
-                measured.entry(planned.arm).or_default().push(of_loops(closed, in_use));
+                measured.entry(planned.arm_number).or_default().push(of_loops(closed, in_use));
             }
         }
         self.recording.clear();
@@ -75,14 +76,14 @@ impl Meter<'_> {
     fn try_loop(
         &mut self,
         subject: &mut Subject,
-        (arm, load): (&Arm, usize),
+        (arm, load): (&Arm, NumberedLoad<'_>),
         release: Release,
         stop: &AtomicBool,
     ) -> io::Result<Loop> {
         let before = self.read(subject)?;
         self.recording.clear();
         let start_ns = now_ns();
-        let drain_ns = self.plan.drain_ns(arm, load);
+        let drain_ns = self.plan.drain_ns(arm, &load);
         let end_ns = start_ns + self.plan.capacity_loop.as_nanos() as u64;
         let run = Run::new(release, start_ns, end_ns, drain_ns);
         let generator = subject.send(load, run, &mut self.recording, stop)?;
@@ -155,8 +156,8 @@ pub(super) fn rate_of_slowest(
     capacities: &BTreeMap<usize, Capacity>,
     share: f64,
 ) -> f64 {
-    let takes_part = |arm: &&usize| plan.arms.get(**arm).is_some_and(|arm| arm.takes_part(load));
-    let under = capacities.keys().filter(takes_part).filter_map(|arm| capacities.get(arm));
+    let arms = plan.arms.iter().enumerate().filter(|(_, arm)| arm.takes_part(load));
+    let under = arms.filter_map(|(number, _)| capacities.get(&number));
     // An arm that answers nothing limits no other.
     let under = under.map(|capacity| capacity.rate).filter(|rate| *rate > 0.0);
     let Some(slowest) = under.reduce(f64::min) else { return 1.0 };

@@ -11,10 +11,10 @@ use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec};
 use hoptax_subject::origin::OriginProcess;
 
 use super::origins::default_file;
-use super::subjects::{Subjects, of};
+use super::subjects::{Subjects, missing, of};
 use super::{RunError, Setting};
 use crate::file::RestartWord;
-use crate::plan::{Arm, Becomes, Change, TimedEvent, Timeline};
+use crate::plan::{Arm, Becomes, Change, Place, TimedEvent, Timeline};
 
 /// The events of a course.
 pub(super) struct Happenings<'a> {
@@ -39,36 +39,37 @@ struct Generations {
 }
 
 impl Generations {
-    /// Restarts the proxy with this index, and returns the memory of all its processes. The earlier one must have ended.
+    /// Restarts a live proxy. Returns the process that is live then, and the memory of all its processes. The earlier one must have
+    /// ended.
     fn restart(
         &mut self,
-        proxies: &mut Vec<Proxy>,
-        number: usize,
+        live: Proxy,
         spec: &ProxySpec,
         how: RestartWord,
-    ) -> Result<Vec<u64>, ProxyError> {
-        let Some(proxy) = proxies.get_mut(number) else { return Ok(Vec::new()) };
-        match how {
+    ) -> Result<(Proxy, Vec<u64>), ProxyError> {
+        let now = match how {
             RestartWord::Cold => {
                 *self = Self::default();
-                let live = spec.restart_cold(proxies.remove(number))?;
-                proxies.insert(number, live);
+                spec.restart_cold(live)?
             }
             RestartWord::Hot => {
-                let successor = spec.successor(proxy, self.epoch + 1)?;
+                let successor = spec.successor(&live, self.epoch + 1)?;
                 successor.configure()?;
-                let live = successor.start()?.wait()?;
+                let now = successor.start()?.wait()?;
                 self.epoch += 1;
-                self.earlier = Some(std::mem::replace(proxy, live));
+                self.earlier = Some(live);
+                now
             }
             RestartWord::Broken => {
-                spec.successor(proxy, self.epoch + 1)?.start_broken()?;
-                return Ok(Vec::new());
+                spec.successor(&live, self.epoch + 1)?.start_broken()?;
+                return Ok((live, Vec::new()));
             }
-        }
+        };
         // The earlier one may have ended by the time that it is read.
-        let processes = self.earlier.iter().chain(proxies.get(number));
-        Ok(processes.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0).collect())
+        let processes = self.earlier.iter().chain([&now]);
+        let bytes = processes.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0);
+        let bytes = bytes.collect();
+        Ok((now, bytes))
     }
 }
 
@@ -91,7 +92,7 @@ impl<'a> Happenings<'a> {
     }
 
     /// Performs the events with which the slice begins, before the warm-up, so that the whole slice is under their effect.
-    pub(super) fn at_the_start(&mut self, subjects: &mut Subjects) -> Result<(), RunError> {
+    pub(super) fn at_the_start(&mut self, subjects: &mut Subjects<'_>) -> Result<(), RunError> {
         while self.due() == Some(Duration::ZERO) {
             // They begin with the slice, which has not started.
             self.perform(subjects, now_ns())?;
@@ -100,7 +101,8 @@ impl<'a> Happenings<'a> {
     }
 
     /// Performs the next event. The slice began at `from_ns`.
-    pub(super) fn perform(&mut self, subjects: &mut Subjects, from_ns: u64) -> Result<(), RunError> {
+    pub(super) fn perform(&mut self, subjects: &mut Subjects<'_>, from_ns: u64) -> Result<(), RunError> {
+        // All events have happened.
         let Some(TimedEvent { at, change }) = self.due.next() else { return Ok(()) };
         if let Change::Restart { proxy, .. } = change {
             self.wait_for_earlier(proxy.as_deref())?;
@@ -140,8 +142,8 @@ impl<'a> Happenings<'a> {
     /// Waits until the generation before that of a proxy has ended: the start of a successor would end it with its requests in
     /// flight.
     fn wait_for_earlier(&mut self, name: Option<&str>) -> Result<(), RunError> {
-        let number = self.arm.chain.number_of(name);
-        let generations = number.and_then(|number| self.generations.get_mut(&number));
+        let place = self.arm.chain.place_of(name);
+        let generations = place.and_then(|place| self.generations.get_mut(&place.number));
         let Some(earlier) = generations.and_then(|generations| generations.earlier.take()) else {
             return Ok(());
         };
@@ -151,17 +153,23 @@ impl<'a> Happenings<'a> {
     /// Restarts a proxy, and returns the memory of all its generations.
     fn restart(
         &mut self,
-        subjects: &mut Subjects,
+        subjects: &mut Subjects<'_>,
         name: Option<&str>,
         how: RestartWord,
     ) -> Result<Vec<u64>, RunError> {
-        let (Some(subject), Some(number)) = (subjects.all.first_mut(), self.arm.chain.number_of(name)) else {
-            return Ok(Vec::new());
-        };
-        let Some(spec) = subject.specs.get(&number) else { return Ok(Vec::new()) };
-        let generations = self.generations.entry(number).or_default();
-        let restarted = generations.restart(&mut subject.proxies, number, spec, how);
-        restarted.map_err(|error| of(self.arm)(error.into()))
+        let unknown =
+            || missing(&self.arm.id, &format!("proxy `{}` to restart", name.unwrap_or("of the arm")));
+        let Place { number, .. } = self.arm.chain.place_of(name).ok_or_else(unknown)?;
+        let subject = &mut subjects.only(self.arm)?.subject;
+        let spec = subject.specs.get(&number).ok_or_else(unknown)?;
+        if number >= subject.proxies.len() {
+            return Err(unknown());
+        }
+        let live = subject.proxies.remove(number);
+        let restarted = self.generations.entry(number).or_default().restart(live, spec, how);
+        let (live, generations_bytes) = restarted.map_err(|error| of(self.arm)(error.into()))?;
+        subject.proxies.insert(number, live);
+        Ok(generations_bytes)
     }
 
     /// Undoes what would keep processes from ending, and returns what happened.

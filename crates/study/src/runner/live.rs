@@ -3,7 +3,6 @@
 //! All arms are up at once, as in a round, and those without load are stopped: see [`Freezer`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
 use super::measure::AFTER_THAW;
-use super::subjects::{Connections, Subjects, TIMEOUT, of};
+use super::subjects::{Connections, Subjects, TIMEOUT, missing, of};
 use super::{RunError, Setting, at_callers_end};
 use crate::plan::Plan;
 
@@ -33,7 +32,7 @@ pub struct Live<'a> {
     answers: BTreeMap<usize, Answer>,
     // Before the processes, which it resumes when it is dropped.
     freezer: Freezer,
-    subjects: Subjects,
+    subjects: Subjects<'a>,
 }
 
 /// Calls `work` on the thread and at the end of the link from which the load is sent. No process runs before
@@ -84,11 +83,13 @@ impl Live<'_> {
         environment: Environment,
         stop: &AtomicBool,
     ) -> Result<LoadResult, RunError> {
-        let unknown = || io::Error::other("the arm has no processes; this is a bug in hoptax");
-        let planned = self.plan.arms.get(arm).ok_or_else(unknown)?;
-        let subject = self.subjects.all.get(arm).ok_or_else(unknown)?;
+        // Each arm of a search has one copy.
+        let planned =
+            self.plan.subjects().nth(arm).ok_or_else(|| missing(&format!("number {arm}"), "such arm"))?;
+        let subject = &self.subjects.running(planned)?.subject;
         let connections = subject.connections.first().and_then(Option::as_ref);
-        let spec = connections.and_then(Connections::spec).ok_or_else(unknown)?;
+        let spec = connections.and_then(Connections::spec);
+        let spec = spec.ok_or_else(|| missing(&planned.arm.id, "connection for trials"))?;
         let spec = trial(TrialSpec {
             connections: spec.connections,
             pooling: spec.pooling,
@@ -107,11 +108,11 @@ impl Live<'_> {
         }
         let ends = Ends { link: None, network: subject.network.as_deref() };
         let result = ends.at_callers(|| trial::run(&spec, environment, stop, None))?;
-        let result = result.map_err(|error| of(planned)(error.into()))?;
+        let result = result.map_err(|error| of(planned.arm)(error.into()))?;
         let settle_ns = settle(&result).max(AFTER_CLOSING).as_nanos() as u64;
         clock::sleep_until(now_ns().saturating_add(settle_ns), || stop.load(Ordering::Relaxed));
         if !stop.load(Ordering::Relaxed) {
-            self.subjects.check(self.plan, &[arm])?;
+            self.subjects.check(&[planned])?;
             self.freezer.freeze(&proxies)?;
         }
         Ok(result)

@@ -19,9 +19,9 @@ use super::busy::busy;
 use super::capacity::rate_of_slowest;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
-use super::subjects::{Subject, Subjects};
+use super::subjects::{Last, Running, Subject, Subjects, missing};
 use super::{RunError, Setting, caller, external};
-use crate::plan::{self, Arm, Block, Load, Plan, Rate};
+use crate::plan::{self, Arm, Block, Load, NumberedLoad, Plan, Rate};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
@@ -55,16 +55,12 @@ pub(super) struct Meter<'a> {
     pub(super) link: Option<&'a Link>,
     origins: Vec<u32>,
     companion: Option<u32>,
-    /// Readings of the proofs of each proxy's functions before the first request, by subject and proxy.
-    pub(super) proofs: Vec<Vec<Vec<u64>>>,
     began: Instant,
     round: u32,
     pub(super) record: RoundRecord,
     pub(super) recording: Recording,
     /// Freezes the proxies that are not being measured.
     pub(super) freezer: Freezer,
-    /// The reading of each subject's proxies after its last slice, and the index of that slice in the record.
-    last: Vec<Option<(Reading, Option<usize>)>>,
 }
 
 impl<'a> Meter<'a> {
@@ -72,7 +68,7 @@ impl<'a> Meter<'a> {
         plan: &'a Plan,
         setting: &'a Setting<'a>,
         link: Option<&'a Link>,
-        subjects: &Subjects,
+        subjects: &Subjects<'_>,
         began: Instant,
         round: u32,
     ) -> Self {
@@ -82,7 +78,6 @@ impl<'a> Meter<'a> {
             link,
             origins: subjects.origins(),
             companion: subjects.companion(),
-            proofs: Vec::new(),
             began,
             round,
             record: RoundRecord {
@@ -93,31 +88,28 @@ impl<'a> Meter<'a> {
             },
             recording: Recording::new(),
             freezer: Freezer::new(),
-            last: plan.subjects.iter().map(|_| None).collect(),
         }
     }
 
     /// Loads each subject briefly at full speed without recording, and then freezes it.
-    pub(super) fn warm_up(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
-        self.proofs = self.read_proofs(subjects)?;
-        for (readings, planned) in self.proofs.iter_mut().zip(&self.plan.subjects) {
-            let arm = self.plan.arms.get(planned.arm);
+    pub(super) fn warm_up(&mut self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<(), RunError> {
+        for running in &mut subjects.all {
+            running.proofs = self.read_proofs(running)?;
+            let arm = running.planned.arm;
             // Functions worked on its connections when they were opened, before this reading. Each process is new, so it counted
             // from 0.
-            if arm.is_some_and(|arm| arm.conditions.protocol.is_of_connections() && !arm.is_unloaded) {
-                readings.iter_mut().flatten().for_each(|reading| *reading = 0);
+            if arm.conditions.protocol.is_of_connections() && !arm.is_unloaded {
+                running.proofs.iter_mut().flatten().for_each(|reading| *reading = 0);
             }
         }
-        for (number, subject) in subjects.all.iter_mut().enumerate() {
-            let arm = self.plan.subjects.get(number).and_then(|planned| self.plan.arms.get(planned.arm));
-            let Some(arm) = arm else { continue };
-            for load in 0..self.plan.loads.len() {
-                let length_ns = WARM_UP_NS / self.plan.loads.len().max(1) as u64;
-                self.send_unrecorded(subject, (arm, load), length_ns, stop)?;
+        let plan = self.plan;
+        for Running { planned, subject, last, .. } in &mut subjects.all {
+            for load in plan.numbered_loads() {
+                let length_ns = WARM_UP_NS / plan.loads.len().max(1) as u64;
+                self.send_unrecorded(subject, (planned.arm, load), length_ns, stop)?;
             }
-            thread::sleep(settle(Some(arm)));
-            let reading = self.read(subject)?;
-            self.end_unmeasured(number, reading);
+            thread::sleep(settle(planned.arm));
+            *last = Some(Last { reading: self.read(subject)?, slice: None });
         }
         self.freezer.freeze(&subjects.proxies())?;
         Ok(())
@@ -127,13 +119,13 @@ impl<'a> Meter<'a> {
     fn send_unrecorded(
         &mut self,
         subject: &mut Subject,
-        (arm, load): (&Arm, usize),
+        (arm, load): (&Arm, NumberedLoad<'_>),
         length_ns: u64,
         stop: &AtomicBool,
     ) -> io::Result<()> {
         let start_ns = now_ns();
         let end_ns = start_ns + length_ns;
-        let drain_ns = self.plan.drain_ns(arm, load);
+        let drain_ns = self.plan.drain_ns(arm, &load);
         let run = Run { record_from_ns: end_ns, ..Run::new(Release::Closed, start_ns, end_ns, drain_ns) };
         subject.send(load, run, &mut self.recording, stop)?;
         self.recording.clear();
@@ -144,7 +136,7 @@ impl<'a> Meter<'a> {
     pub(super) fn open(
         &mut self,
         subject: &mut Subject,
-        (arm, load): (&Arm, usize),
+        (arm, load): (&Arm, NumberedLoad<'_>),
         stop: &AtomicBool,
     ) -> Result<(), RunError> {
         if subject.open((arm, load))? {
@@ -155,7 +147,7 @@ impl<'a> Meter<'a> {
 
     /// Closes the connections under a load that are not kept. Returns the reading after the proxies have handled this,
     /// which belongs to no slice; none if none were open.
-    pub(super) fn close(&self, subject: &mut Subject, load: usize) -> io::Result<Option<Reading>> {
+    pub(super) fn close(&self, subject: &mut Subject, load: NumberedLoad<'_>) -> io::Result<Option<Reading>> {
         if !subject.close(load) {
             return Ok(None);
         }
@@ -194,43 +186,43 @@ impl<'a> Meter<'a> {
         Reading::take(subject, (&self.origins, companion), self.setting, self.link)
     }
 
-    /// Measures the slice of subject `number` in `block`.
+    /// Measures the slice of a subject in `block`.
     pub(super) fn measure(
         &mut self,
-        subjects: &mut Subjects,
+        subjects: &mut Subjects<'_>,
         (quiet, waited): (&mut Quiet, Waited),
-        block: &Block,
-        number: usize,
+        block: &Block<'_>,
+        planned: plan::Subject<'_>,
         stop: &AtomicBool,
     ) -> Result<SliceRecord, RunError> {
-        let not_planned =
-            || io::Error::other("the plan names an unknown subject or load; this is a bug in hoptax");
-        let plan::Subject { arm, copy } = *self.plan.subjects.get(number).ok_or_else(not_planned)?;
-        let load = self.plan.loads.get(block.load).ok_or_else(not_planned)?;
-        let subject = subjects.all.get_mut(number).ok_or_else(not_planned)?;
+        let plan::Subject { arm, arm_number, copy, .. } = planned;
+        let load = block.load;
+        let running = subjects.running(planned)?;
         self.record.waited_ns += waited.time.as_nanos() as u64;
-        let planned = self.plan.arms.get(arm).ok_or_else(not_planned)?;
-        let proxies = self.wake(subject, planned)?;
-        self.open(subject, (planned, block.load), stop)?;
+        let proxies = self.wake(&mut running.subject, arm)?;
+        self.open(&mut running.subject, (arm, load), stop)?;
         self.recording.clear();
         if load.expect.len() > 1 {
             self.recording.by_status = Some(BTreeMap::new());
         }
         let began_s = self.began.elapsed().as_secs_f64();
-        let before = self.read(subject)?;
-        self.keep_late(number, &before);
-        let planned_rate = self.rate(load, arm);
-        let run = self.run_of((planned, load), block, planned_rate);
+        let before = self.read(&running.subject)?;
+        self.keep_late(running, &before)?;
+        let subject = &mut running.subject;
+        let not_connected =
+            || missing(&arm.id, &format!("connection of copy {} under the load `{}`", copy + 1, load.name));
+        let planned_rate = self.rate(&load, arm_number);
+        let run = self.run_of(arm, block, planned_rate);
         let (start_ns, record_from_ns, end_ns) = (run.start_ns, run.record_from_ns, run.end_ns);
         let used = if let Some(other) = &load.caller {
-            let target = subject.target.as_ref().ok_or_else(not_planned)?;
-            caller::call(other, target, load, self.setting, record_from_ns, (&mut self.recording, stop))?
+            let target = subject.target.as_ref().ok_or_else(not_connected)?;
+            caller::call(other, target, &load, self.setting, record_from_ns, (&mut self.recording, stop))?
         } else {
-            subject.send(block.load, run, &mut self.recording, stop)?.ok_or_else(not_planned)?
+            subject.send(load, run, &mut self.recording, stop)?.ok_or_else(not_connected)?
         };
-        thread::sleep(settle(Some(planned)));
+        thread::sleep(settle(arm));
         let after = self.read(subject)?;
-        let closed = self.close(subject, block.load)?;
+        let closed = self.close(subject, load)?;
         self.freezer.freeze(&proxies)?;
         let handover_ns = quiet.after(waited);
 
@@ -242,7 +234,7 @@ impl<'a> Meter<'a> {
         let spans = (loaded_s(start_ns..end_ns, &self.recording), share(used.cpu_ns, recorded_s));
         let busy = used_by_processes
             .as_ref()
-            .and_then(|used| busy((&*subject, planned), used, spans, self.setting, self.link));
+            .and_then(|used| busy((&*subject, arm), used, spans, self.setting, self.link));
         let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns, .. } =
             used_by_processes.unwrap_or_default();
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
@@ -255,8 +247,8 @@ impl<'a> Meter<'a> {
         let slice = SliceRecord {
             round: self.round,
             block: block.number,
-            load: block.load,
-            arm,
+            load: load.number,
+            arm: arm_number,
             copy,
             began_s,
             wall_s,
@@ -300,9 +292,7 @@ impl<'a> Meter<'a> {
         if let Some(by_status) = self.recording.by_status.take() {
             self.record.add_statuses(&by_status);
         }
-        if let Some(last) = self.last.get_mut(number) {
-            *last = Some((closed.unwrap_or(after), Some(place)));
-        }
+        running.last = Some(Last { reading: closed.unwrap_or(after), slice: Some(place) });
         Ok(slice)
     }
 
@@ -321,19 +311,20 @@ impl<'a> Meter<'a> {
     }
 
     /// Completes the record of the round while all processes are still alive.
-    pub(super) fn finish(mut self, subjects: &Subjects) -> Result<RoundRecord, RunError> {
+    pub(super) fn finish(mut self, subjects: &mut Subjects<'_>) -> Result<RoundRecord, RunError> {
         self.record.ended_at = environment::now();
         self.freezer.thaw_all()?;
         thread::sleep(AFTER_THAW);
-        for (number, subject) in subjects.all.iter().enumerate() {
-            let now = self.read(subject)?;
-            self.keep_late(number, &now);
+        for running in &subjects.all {
+            let now = self.read(&running.subject)?;
+            self.keep_late(running, &now)?;
         }
         self.judge_proofs(subjects)?;
         self.record_traffic(subjects);
         let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
-        for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
-            *copies.entry(planned.arm).or_default() += 1;
+        for Running { planned, subject, .. } in &subjects.all {
+            let arm = planned.arm_number;
+            *copies.entry(arm).or_default() += 1;
             let memory = subject.processes().map(memory_bytes);
             let memory: Vec<u64> = if subject.account.is_some() {
                 // A server that already ran may have ended or replaced some of its processes since its last slice.
@@ -344,12 +335,12 @@ impl<'a> Meter<'a> {
             } else {
                 memory.collect::<Result<_, _>>()?
             };
-            add(self.record.memory_bytes.entry(planned.arm).or_default(), &memory);
-            add(self.record.start_cpu_us.entry(planned.arm).or_default(), &subject.start_cpu_us);
+            add(self.record.memory_bytes.entry(arm).or_default(), &memory);
+            add(self.record.start_cpu_us.entry(arm).or_default(), &subject.start_cpu_us);
             if planned.copy == 0 {
-                self.record.opened.extend(subject.opened.map(|opened| (planned.arm, opened)));
+                self.record.opened.extend(subject.opened.map(|opened| (arm, opened)));
                 let configuration = subject.configuration.clone();
-                self.record.configurations.extend(configuration.map(|hash| (planned.arm, hash)));
+                self.record.configurations.extend(configuration.map(|hash| (arm, hash)));
             }
         }
         let sums = self.record.memory_bytes.iter_mut().chain(&mut self.record.start_cpu_us);
@@ -375,7 +366,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    fn run_of(&self, (arm, load): (&Arm, &Load), block: &Block, rate: f64) -> Run {
+    fn run_of(&self, arm: &Arm, block: &Block<'_>, rate: f64) -> Run {
+        let load = block.load;
         let start_ns = now_ns();
         let end_ns = start_ns + load.slice.as_nanos() as u64;
         let (release, lead_in_ns) = match &load.open {
@@ -389,7 +381,7 @@ impl<'a> Meter<'a> {
             }
         };
         let record_from_ns = start_ns + lead_in_ns;
-        let drain_ns = self.plan.drain_ns(arm, block.load);
+        let drain_ns = self.plan.drain_ns(arm, &load);
         Run { record_from_ns, ..Run::new(release, start_ns, end_ns, drain_ns) }
     }
 
@@ -403,22 +395,17 @@ impl<'a> Meter<'a> {
         self.record.profiles.insert(arm, profile);
     }
 
-    /// Ends work that belongs to no slice. `after` was read just after it.
-    pub(super) fn end_unmeasured(&mut self, number: usize, after: Reading) {
-        if let Some(last) = self.last.get_mut(number) {
-            *last = Some((after, None));
-        }
-    }
-
     /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in
     /// between and have caught up now. A server that already ran is never frozen: what it did in between was for others.
-    pub(super) fn keep_late(&mut self, number: usize, now: &Reading) {
-        let arm = self.plan.subjects.get(number).and_then(|subject| self.plan.arms.get(subject.arm));
-        if arm.is_some_and(|arm| arm.external.is_some()) {
-            return;
+    pub(super) fn keep_late(&mut self, running: &Running<'_>, now: &Reading) -> Result<(), RunError> {
+        let arm = running.planned.arm;
+        if arm.external.is_some() {
+            return Ok(());
         }
-        let Some(Some((last, Some(place)))) = self.last.get(number) else { return };
-        let Some(slice) = self.record.slices.get_mut(*place) else { return };
+        // Its last work belonged to no slice, or it had none.
+        let Some(Last { reading: last, slice: Some(place) }) = &running.last else { return Ok(()) };
+        let slice = self.record.slices.get_mut(*place);
+        let slice = slice.ok_or_else(|| missing(&arm.id, &format!("slice {place} in the record")))?;
         match now.proxies_since(last) {
             Some(late) => {
                 slice.late_hops_cpu_ns = late.hops_cpu_ns;
@@ -427,12 +414,13 @@ impl<'a> Meter<'a> {
             }
             None => slice.is_incomplete = true,
         }
+        Ok(())
     }
 }
 
 /// Time for the proxies of an arm to go to sleep after a slice.
-fn settle(arm: Option<&Arm>) -> Duration {
-    if arm.is_some_and(Arm::uses_quic) { SETTLE_QUIC } else { SETTLE }
+fn settle(arm: &Arm) -> Duration {
+    if arm.uses_quic() { SETTLE_QUIC } else { SETTLE }
 }
 
 /// The time from the start of a run until its end or its last response, seconds: without the time to settle after it, which differs

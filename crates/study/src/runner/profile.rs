@@ -23,10 +23,10 @@ use hoptax_subject::envoy::process::Proxy;
 use hoptax_subject::program::in_search_path;
 
 use super::measure::{AFTER_THAW, Meter, SETTLE};
-use super::subjects::{Subject, Subjects, of};
+use super::subjects::{Last, Running, Subjects, of};
 use super::top_down::Counters;
 use super::{ArmError, RunError};
-use crate::plan::{self, Arm, Load};
+use crate::plan::{self, Load, NumberedLoad};
 use crate::record::SliceRecord;
 
 /// The folder of profiles in the run folder: in it a folder for each arm, with the stacks of each round.
@@ -68,52 +68,49 @@ pub enum ProfileError {
 
 impl Meter<'_> {
     /// Profiles the first copy of each arm with proxies, in random order.
-    pub(super) fn profile(&mut self, subjects: &mut Subjects, stop: &AtomicBool) -> Result<(), RunError> {
+    pub(super) fn profile(&mut self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<(), RunError> {
+        // A plan without loads has nothing to profile.
         let Some(load) = self.plan.cpu_load() else { return Ok(()) };
         let counters = Counters::of_this_machine(stop);
-        for number in plan::shuffled(self.plan, self.round()) {
-            let (Some(subject), Some(planned)) =
-                (subjects.all.get_mut(number), self.plan.subjects.get(number))
-            else {
-                continue;
-            };
-            let Some(arm) = self.plan.arms.get(planned.arm).filter(|_| planned.copy == 0) else { continue };
-            let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
+        let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
+        plan::shuffle(self.plan, self.round(), &mut order);
+        for running in order.into_iter().filter(|running| running.planned.copy == 0) {
+            let proxies: Vec<u32> = running.subject.proxies.iter().map(Proxy::id).collect();
             if proxies.is_empty() {
                 continue;
             }
             self.freezer.thaw(&proxies)?;
             thread::sleep(AFTER_THAW);
-            self.open(subject, (arm, load), stop)?;
-            let mut profile = self.profile_subject(subject, (number, arm, load), &proxies, stop)?;
-            match self.count_subject(subject, (number, arm, load), (&counters, &proxies), stop)? {
+            self.open(&mut running.subject, (running.planned.arm, load), stop)?;
+            let mut profile = self.profile_subject(running, load, &proxies, stop)?;
+            match self.count_subject(running, load, (&counters, &proxies), stop)? {
                 Ok(parts) => profile.top_down = parts,
                 Err(reason) => profile.top_down_absent = Some(reason),
             }
-            if let Some(after) = self.close(subject, load)? {
-                self.end_unmeasured(number, after);
+            if let Some(after) = self.close(&mut running.subject, load)? {
+                running.last = Some(Last { reading: after, slice: None });
             }
             self.freezer.freeze(&proxies)?;
-            self.record_profile(planned.arm, profile);
+            self.record_profile(running.planned.arm_number, profile);
         }
         Ok(())
     }
 
     fn profile_subject(
         &mut self,
-        subject: &mut Subject,
-        of_subject: (usize, &Arm, usize),
+        running: &mut Running<'_>,
+        load: NumberedLoad<'_>,
         proxies: &[u32],
         stop: &AtomicBool,
     ) -> Result<RoundProfile, RunError> {
-        let arm = of_subject.1;
+        let arm = running.planned.arm;
         let failed = |cause| of(arm)(ArmError::Profile(cause));
         let directory = self.setting.directory.join(PROFILES).join(arm.folder(0));
         fs::create_dir_all(&directory)?;
         let profiler =
             Profiler::start(&directory, proxies, &self.setting.placement.generator).map_err(failed)?;
         let sampler = Some(profiler.name().to_owned());
-        let (requests, cpu_ns) = self.loaded(subject, of_subject, stop)?;
+        let (requests, cpu_ns) = self.loaded(running, load, stop)?;
         let found = profiler.end(stop).map_err(failed)?;
         let mut layers_ns: BTreeMap<String, u64> = BTreeMap::new();
         for sample in &found {
@@ -127,36 +124,34 @@ impl Meter<'_> {
     /// Sends the load of a profile. Returns the responses, and the CPU time of the proxies meanwhile, nanoseconds.
     pub(super) fn loaded(
         &mut self,
-        subject: &mut Subject,
-        (number, arm, load): (usize, &Arm, usize),
+        running: &mut Running<'_>,
+        load: NumberedLoad<'_>,
         stop: &AtomicBool,
     ) -> Result<(u64, u64), RunError> {
-        let before = self.read(subject)?;
-        self.keep_late(number, &before);
+        let before = self.read(&running.subject)?;
+        self.keep_late(running, &before)?;
         self.recording.clear();
-        let release = self.release(number, load);
+        let release = self.release(running.planned.arm_number, load);
         let start_ns = now_ns();
-        let drain_ns = self.plan.drain_ns(arm, load);
+        let drain_ns = self.plan.drain_ns(running.planned.arm, &load);
         let run = Run::new(release, start_ns, start_ns + LENGTH.as_nanos() as u64, drain_ns);
-        subject.send(load, run, &mut self.recording, stop)?;
+        running.subject.send(load, run, &mut self.recording, stop)?;
         thread::sleep(SETTLE);
-        let after = self.read(subject)?;
+        let after = self.read(&running.subject)?;
         let used = after.proxies_since(&before).map_or(0, |used| used.proxies.cpu_ns);
-        self.end_unmeasured(number, after);
+        running.last = Some(Last { reading: after, slice: None });
         let responses = self.recording.book.answered;
         self.recording.clear();
         Ok((responses, used))
     }
 
-    /// The release of requests to a subject under a load, as in the slices of the round: at another rate, a proxy spends its time on
+    /// The release of requests to the arm with this index under a load, as in the slices of the round: at another rate, a proxy spends its time on
     /// other layers, and their shares would not be those of the CPU time that the slices measured.
-    fn release(&self, number: usize, load: usize) -> Release {
-        let planned = self.plan.subjects.get(number).zip(self.plan.loads.get(load));
-        let Some((subject, planned)) = planned else { return Release::Closed };
-        let rate = rate_of(self.slices(), (subject.arm, load));
+    fn release(&self, arm: usize, load: NumberedLoad<'_>) -> Release {
+        let rate = rate_of(self.slices(), (arm, load.number));
         // All arms with the same rate get the same release times.
         let seed = self.plan.seed ^ (u64::from(self.round()) << 32);
-        release_of(planned, rate, seed)
+        release_of(&load, rate, seed)
     }
 }
 

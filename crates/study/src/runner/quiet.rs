@@ -16,7 +16,7 @@ use hoptax_host::handover::HandoverProbe;
 use hoptax_host::processors::Placement;
 
 use crate::disturbance::{HandoverLimits, is_lost, was_delayed};
-use crate::plan::{self, Block, Plan};
+use crate::plan::{self, Block, Plan, Subject};
 use crate::record::{RoundRecord, SliceRecord};
 
 /// Interval between readings while waiting.
@@ -122,9 +122,8 @@ impl Quiet {
 
 /// [`FIRST_WAIT`], or the time of all planned slices if that is shorter.
 fn first_allowance(plan: &Plan) -> Duration {
-    let slices = |block: &Block| {
-        let slice = plan.loads.get(block.load).map_or(Duration::ZERO, |load| load.slice);
-        slice.saturating_mul(u32::try_from(block.subjects.len()).unwrap_or(u32::MAX))
+    let slices = |block: &Block<'_>| {
+        block.load.slice.saturating_mul(u32::try_from(block.subjects.len()).unwrap_or(u32::MAX))
     };
     let round: Duration = plan::blocks(plan, 0).iter().map(slices).sum();
     FIRST_WAIT.min(round.saturating_mul(plan.rounds))
@@ -133,21 +132,23 @@ fn first_allowance(plan: &Plan) -> Duration {
 /// The planned slices of a round that have no measurement that counts, each with its block and subject. Those that were
 /// lost to a move of the processors are not among them: another measurement would be at another placement than the rest
 /// of their block.
-pub(super) fn lost<'a>(blocks: &'a [Block], plan: &Plan, slices: &[SliceRecord]) -> Vec<(&'a Block, usize)> {
-    let is_lost = |block: &Block, subject: usize| {
-        let Some(planned) = plan.subjects.get(subject) else { return false };
-        let place = (block.load, block.number, planned.arm, planned.copy);
+pub(super) fn lost<'a, 'p>(
+    blocks: &'a [Block<'p>],
+    slices: &[SliceRecord],
+) -> Vec<(&'a Block<'p>, Subject<'p>)> {
+    let is_lost = |block: &Block<'_>, subject: Subject<'_>| {
+        let place = (block.load.number, block.number, subject.arm_number, subject.copy);
         let of_it = |slice: &&SliceRecord| (slice.load, slice.block, slice.arm, slice.copy) == place;
         slices.iter().filter(of_it).all(is_lost)
     };
-    let of_block = |block: &'a Block| block.subjects.iter().map(move |subject| (block, *subject));
+    let of_block = |block: &'a Block<'p>| block.subjects.iter().map(move |subject| (block, *subject));
     blocks.iter().flat_map(of_block).filter(|(block, subject)| is_lost(block, *subject)).collect()
 }
 
 impl Quiet {
     /// Whether there is time to repeat a slice of a block.
-    pub(super) fn has_time_for(&self, block: &Block, plan: &Plan) -> bool {
-        plan.loads.get(block.load).is_some_and(|load| self.allowance > load.slice)
+    pub(super) fn has_time_for(&self, block: &Block<'_>) -> bool {
+        self.allowance > block.load.slice
     }
 
     /// Whether the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
@@ -198,7 +199,7 @@ mod tests {
             );
             let (file, positions) = file::read("test.yaml", &text).unwrap();
             let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
-            (first_allowance(&plan), plan.subjects.len() as u32)
+            (first_allowance(&plan), plan.subjects().count() as u32)
         };
         let (short, subjects) = first(2, 1);
         assert_eq!(short, Duration::from_millis(2 * 50) * subjects);
@@ -267,17 +268,20 @@ mod tests {
         let (file, positions) = file::read("test.yaml", text).unwrap();
         let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
         let blocks = plan::blocks(&plan, 0);
-        let planned = |block: &Block| {
-            let of = |subject: &usize| {
-                let plan::Subject { arm, copy } = plan.subjects[*subject];
-                SliceRecord { load: block.load, block: block.number, arm, copy, ..slice(60.0) }
+        let planned = |block: &Block<'_>| {
+            let of = |subject: &Subject<'_>| SliceRecord {
+                load: block.load.number,
+                block: block.number,
+                arm: subject.arm_number,
+                copy: subject.copy,
+                ..slice(60.0)
             };
             block.subjects.iter().map(of).collect::<Vec<_>>()
         };
         let mut slices: Vec<SliceRecord> = blocks.iter().flat_map(planned).collect();
         let found = |slices: &[SliceRecord]| -> Vec<(u32, usize)> {
-            let lost = lost(&blocks, &plan, slices);
-            lost.into_iter().map(|(block, subject)| (block.number, plan.subjects[subject].arm)).collect()
+            let lost = lost(&blocks, slices);
+            lost.into_iter().map(|(block, subject)| (block.number, subject.arm_number)).collect()
         };
         assert_eq!(found(&slices), []);
         // As a later reading does, which finds that a thread is gone.

@@ -6,17 +6,16 @@ use hoptax_functions::{Component, Context};
 use hoptax_subject::envoy::process::ProxyError;
 
 use super::{ArmError, given};
-use crate::plan::{Arm, Hop, Plan};
+use crate::plan::{Hop, Plan};
 
 /// The shortest word used to identify a line.
 const SHORTEST_WORD: usize = 4;
 
 /// Adds to Envoy's refusal of a proxy the place in the function or in the user's files.
-pub(super) fn explained(plan: &Plan, (arm, number): (&Arm, usize), error: ProxyError) -> ArmError {
-    match arm.chain.hops.get(number) {
-        Some(Hop { given: Some(config), .. }) => given::explain(plan, config, error),
-        Some(hop) => explain(hop, error),
-        None => error.into(),
+pub(super) fn explained(plan: &Plan, hop: &Hop, error: ProxyError) -> ArmError {
+    match &hop.given {
+        Some(config) => given::explain(plan, config, error),
+        None => explain(hop, error),
     }
 }
 

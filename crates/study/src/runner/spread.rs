@@ -61,6 +61,7 @@ impl<'a> Spread<'a> {
 
     /// The values now, by proxy if the arm has several, and by what the last wildcard matches.
     fn read(&self, subject: &Subject) -> Result<BTreeMap<String, u64>, RunError> {
+        // Nothing should be even.
         let Some(pattern) = self.pattern else { return Ok(BTreeMap::new()) };
         let mut values = BTreeMap::new();
         for (hop, proxy) in self.arm.chain.hops.iter().zip(&subject.proxies) {

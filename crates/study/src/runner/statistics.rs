@@ -7,7 +7,7 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
 use super::measure::Meter;
-use super::subjects::{Subject, Subjects, of};
+use super::subjects::{Running, Subject, Subjects, of};
 use super::{ArmError, RunError};
 use crate::file::Protocol;
 use crate::plan::{self, Arm, Hop};
@@ -26,16 +26,15 @@ const TRAFFIC: [(&[&str], &[&str]); 3] = [
     ),
 ];
 
-/// The statistics of the proxy at a hop of an arm, by pattern. Its admin interface listens on loopback, so it is asked
+/// The statistics of a proxy of an arm, by pattern. Its admin interface listens on loopback, so it is asked
 /// from where the proxy is.
 pub(super) fn statistics(
     arm: &Arm,
-    (proxy, hop): (&Proxy, usize),
+    (proxy, hop): (&Proxy, &Hop),
     ends: Ends<'_>,
     patterns: &[String],
 ) -> Result<Option<Vec<u64>>, RunError> {
-    ends.at_servers(arm.chain.is_near(hop), || proxy.statistics(patterns))?
-        .map_err(|error| of(arm)(error.into()))
+    ends.at_servers(hop.is_near(), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
 }
 
 /// The values of the statistics with these names, which show functions at work.
@@ -44,7 +43,7 @@ pub(super) fn statistics(
 /// Also if the proxy states none of them: nothing would show then that its functions did not work.
 pub(super) fn stated(
     arm: &Arm,
-    at: (&Proxy, usize),
+    at: (&Proxy, &Hop),
     ends: Ends<'_>,
     names: &[String],
 ) -> Result<Vec<u64>, RunError> {
@@ -57,26 +56,21 @@ pub(super) fn stated(
 }
 
 impl Meter<'_> {
-    /// Reads the proofs of each proxy's functions, by subject and proxy; none for a plain proxy.
-    pub(super) fn read_proofs(&self, subjects: &Subjects) -> Result<Vec<Vec<Vec<u64>>>, RunError> {
-        let read = |(subject, planned): (&Subject, &plan::Subject)| {
-            let Some(arm) = self.plan.arms.get(planned.arm) else { return Ok(Vec::new()) };
-            let proxies = arm.chain.hops.iter().zip(&subject.proxies).enumerate();
-            let of_proxy = |(number, (hop, proxy)): (usize, (&Hop, &Proxy))| {
-                let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
-                stated(arm, (proxy, number), self.ends(subject), &names)
-            };
-            proxies.map(of_proxy).collect()
+    /// Reads the proofs of each proxy's functions; none for a plain proxy.
+    pub(super) fn read_proofs(&self, running: &Running<'_>) -> Result<Vec<Vec<u64>>, RunError> {
+        let Running { planned: plan::Subject { arm, .. }, subject, .. } = running;
+        let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
+            let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
+            stated(arm, (proxy, hop), self.ends(subject), &names)
         };
-        subjects.all.iter().zip(&self.plan.subjects).map(read).collect()
+        arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect()
     }
 
     /// Records for each arm which of its functions were not active, or not removed, since the proofs were first read.
-    pub(super) fn judge_proofs(&mut self, subjects: &Subjects) -> Result<(), RunError> {
-        let now = self.read_proofs(subjects)?;
-        let read = self.proofs.iter().zip(now).zip(&subjects.all);
-        for (subject, ((before, now), running)) in self.plan.subjects.iter().zip(read) {
-            let Some(arm) = self.plan.arms.get(subject.arm) else { continue };
+    pub(super) fn judge_proofs(&mut self, subjects: &Subjects<'_>) -> Result<(), RunError> {
+        for running in &subjects.all {
+            let now = self.read_proofs(running)?;
+            let arm = running.planned.arm;
             let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
                 let failure = if arm.is_unloaded {
                     proof.failure_unloaded(*before, *now)
@@ -89,16 +83,18 @@ impl Meter<'_> {
                 let proofs = arm.proofs(hop).into_iter().zip(before.iter().zip(now));
                 proofs.filter_map(failure).collect::<Vec<String>>()
             };
-            let hops = arm.chain.hops.iter().zip(before.iter().zip(&now));
+            let hops = arm.chain.hops.iter().zip(running.proofs.iter().zip(&now));
             let mut failures: Vec<String> = hops.flat_map(of_proxy).collect();
             if !arm.is_unloaded {
-                failures.extend(arm.chain.hops.iter().zip(&running.proxies).flat_map(|(hop, proxy)| {
-                    arm.opens(hop)
-                        .filter_map(move |(prefix, link)| Some(prefix + &not_open(proxy.id(), link)?))
-                }));
+                failures.extend(arm.chain.hops.iter().zip(&running.subject.proxies).flat_map(
+                    |(hop, proxy)| {
+                        arm.opens(hop)
+                            .filter_map(move |(prefix, link)| Some(prefix + &not_open(proxy.id(), link)?))
+                    },
+                ));
             }
             if !failures.is_empty() {
-                self.record.unproven.entry(subject.arm).or_default().extend(failures);
+                self.record.unproven.entry(running.planned.arm_number).or_default().extend(failures);
             }
         }
         Ok(())
@@ -106,24 +102,26 @@ impl Meter<'_> {
 
     /// Records the bytes on the connections of each arm's first copy. Leaves out arms whose proxies do not state them: others than
     /// Envoy, those that serve no HTTP requests, those whose callers use UDP, and those that a study has ended.
-    pub(super) fn record_traffic(&mut self, subjects: &Subjects) {
+    pub(super) fn record_traffic(&mut self, subjects: &Subjects<'_>) {
         let patterns: Vec<String> = TRAFFIC
             .iter()
             .flat_map(|(add, subtract)| add.iter().chain(*subtract))
             .map(|name| (*name).to_owned())
             .collect();
-        for (planned, subject) in self.plan.subjects.iter().zip(&subjects.all) {
-            let Some(arm) = self.plan.arms.get(planned.arm).filter(|_| planned.copy == 0) else { continue };
+        for Running { planned, subject, .. } in
+            subjects.all.iter().filter(|running| running.planned.copy == 0)
+        {
+            let arm = planned.arm;
             if !matches!(arm.conditions.protocol, Protocol::Http1 | Protocol::Http2 | Protocol::Grpc) {
                 continue;
             }
-            let of_proxy = |(number, proxy): (usize, &Proxy)| {
-                let read = statistics(arm, (proxy, number), self.ends(subject), &patterns);
+            let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
+                let read = statistics(arm, (proxy, hop), self.ends(subject), &patterns);
                 traffic_of(&read.ok()??)
             };
             let traffic: Option<Vec<ProxyTraffic>> =
-                subject.proxies.iter().enumerate().map(of_proxy).collect();
-            self.record.traffic.extend(traffic.map(|traffic| (planned.arm, traffic)));
+                arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect();
+            self.record.traffic.extend(traffic.map(|traffic| (planned.arm_number, traffic)));
         }
     }
 

@@ -2,36 +2,41 @@
 //! connections.
 
 mod connections;
+mod specification;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hoptax_functions::{Context, Tls};
 use hoptax_host::accounting::{TaskUse, memory_bytes, process_use};
 use hoptax_host::link::Link;
 use hoptax_host::network::Network;
 use hoptax_load::{Recording, Run};
 use hoptax_result::{Answer, Opened};
-use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Generation, Proxy, ProxySpec, StartingProxy, shared_memory};
-use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
+use hoptax_subject::lab::Lab;
 use hoptax_subject::origin::OriginProcess;
 
 use super::ends::{Ends, networks};
 use super::origins::{start_companion, start_origins};
+use super::reading::Reading;
 use super::{ArmError, RunError, Setting, given, refusal, unloading};
-use crate::file::{Protocol, RestartWord};
-use crate::plan::{self, Arm, Hop, Plan};
+use crate::file::RestartWord;
+use crate::plan::{self, Arm, NumberedLoad, Place, Plan};
 use crate::provenance::{Names, envoy_hash, file_hash};
 pub(super) use connections::Connections;
 use connections::connect_all;
+pub use specification::FILES;
+#[cfg(test)]
+pub(super) use specification::proxy_spec;
+pub(super) use specification::{folder, processors_of};
+use specification::{hop_folder, spec};
 
 /// Timeout of connections and requests.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,14 +44,11 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for proxies to accept connections before their memory is read.
 const AFTER_OPENING: Duration = Duration::from_millis(50);
 
-/// The folder of an arm that its function writes to.
-pub const FILES: &str = "files";
-
 /// The processes and connections of a round.
 #[derive(Default)]
-pub(super) struct Subjects {
-    /// By their index in the plan.
-    pub(super) all: Vec<Subject>,
+pub(super) struct Subjects<'p> {
+    /// All subjects of the plan, in its order; none if the start was interrupted.
+    pub(super) all: Vec<Running<'p>>,
     origins: Vec<OriginProcess>,
     /// Folders of proxies that can be replaced by hot restart.
     generations: Vec<PathBuf>,
@@ -56,7 +58,33 @@ pub(super) struct Subjects {
     files: Vec<PathBuf>,
 }
 
-/// One running copy of an arm.
+/// A copy of an arm that runs, with what it was planned as, so that no index leads to the wrong one.
+pub(super) struct Running<'p> {
+    /// The copy as planned.
+    pub(super) planned: plan::Subject<'p>,
+    /// Its processes and connections.
+    pub(super) subject: Subject,
+    /// Readings of the proofs of the functions of each proxy before the first request.
+    pub(super) proofs: Vec<Vec<u64>>,
+    /// Its last reading; none before the warm-up.
+    pub(super) last: Option<Last>,
+}
+
+/// The reading of a subject after its last work.
+pub(super) struct Last {
+    pub(super) reading: Reading,
+    /// The index in the record of the slice that it ended; none after work that belongs to no slice.
+    pub(super) slice: Option<usize>,
+}
+
+impl<'p> Running<'p> {
+    /// A subject that has not worked yet.
+    pub(super) fn new(planned: plan::Subject<'p>, subject: Subject) -> Self {
+        Self { planned, subject, proofs: Vec::new(), last: None }
+    }
+}
+
+/// The processes and connections of a copy of an arm.
 #[derive(Default)]
 pub(super) struct Subject {
     /// Whether one of its functions calls the companion.
@@ -87,9 +115,15 @@ impl Subject {
         self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
     }
 
+    /// Whether the generator has connections to it under a load.
+    pub(super) fn is_connected(&self, load: NumberedLoad<'_>) -> bool {
+        self.connections.get(load.number).is_some_and(Option::is_some)
+    }
+
     /// Opens the connections under a load that are not kept. Returns whether it opened any.
-    pub(super) fn open(&mut self, (arm, load): (&Arm, usize)) -> Result<bool, RunError> {
-        let Some(connections) = self.connections.get_mut(load).and_then(Option::as_mut) else {
+    pub(super) fn open(&mut self, (arm, load): (&Arm, NumberedLoad<'_>)) -> Result<bool, RunError> {
+        // An arm that takes no part in a load has none, and neither have callers other than hoptax.
+        let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
             return Ok(false);
         };
         let ends = Ends { link: None, network: self.network.as_deref() };
@@ -97,19 +131,19 @@ impl Subject {
     }
 
     /// Closes the connections under a load that are not kept. Returns whether any were open.
-    pub(super) fn close(&mut self, load: usize) -> bool {
-        self.connections.get_mut(load).and_then(Option::as_mut).is_some_and(Connections::close)
+    pub(super) fn close(&mut self, load: NumberedLoad<'_>) -> bool {
+        self.connections.get_mut(load.number).and_then(Option::as_mut).is_some_and(Connections::close)
     }
 
     /// Sends requests over the open connections under a load; none if it has none.
     pub(super) fn send(
         &mut self,
-        load: usize,
+        load: NumberedLoad<'_>,
         run: Run,
         recording: &mut Recording,
         stop: &AtomicBool,
     ) -> io::Result<Option<TaskUse>> {
-        let connections = self.connections.get_mut(load).and_then(Option::as_mut);
+        let connections = self.connections.get_mut(load.number).and_then(Option::as_mut);
         let Some(worker) = connections.and_then(Connections::worker) else { return Ok(None) };
         // It may open further connections.
         let ends = Ends { link: None, network: self.network.as_deref() };
@@ -118,8 +152,9 @@ impl Subject {
 }
 
 /// The proxies of a copy of an arm that were started so far.
-#[derive(Default)]
-struct Started {
+struct Started<'p> {
+    /// The copy as planned.
+    planned: plan::Subject<'p>,
     /// In the order of their start: those beside the origin come first.
     proxies: Vec<Proxy>,
     /// What those that events restart were started with, by their index in the order in which a request passes them.
@@ -130,18 +165,30 @@ struct Started {
     configurations: Vec<String>,
 }
 
-impl Started {
+impl<'p> Started<'p> {
+    /// Nothing was started.
+    fn new(planned: plan::Subject<'p>) -> Self {
+        Self {
+            planned,
+            proxies: Vec::new(),
+            specs: BTreeMap::new(),
+            start_cpu_us: Vec::new(),
+            configurations: Vec::new(),
+        }
+    }
+
     /// Adds a live proxy.
     fn add(&mut self, live: Proxy, start_cpu_us: u64) {
         self.start_cpu_us.push(start_cpu_us);
         self.proxies.push(live);
     }
 
-    /// Keeps what the proxy with this index is started with if events restart it. If they replace it while it runs, it becomes the
+    /// Keeps what a proxy is started with if events restart it. If they replace it while it runs, it becomes the
     /// first of its generations.
-    fn prepare_restarts(&mut self, plan: &Plan, (arm, number): (&Arm, usize), spec: &mut ProxySpec) {
+    fn prepare_restarts(&mut self, plan: &Plan, number: usize, spec: &mut ProxySpec) {
+        // Without a timeline, nothing is restarted.
         let Some(timeline) = &plan.timeline else { return };
-        let restarts = timeline.restarts(&arm.chain, number);
+        let restarts = timeline.restarts(&self.planned.arm.chain, number);
         if restarts.iter().any(|how| *how != RestartWord::Cold) {
             spec.generation = Some(Generation::First);
         }
@@ -164,11 +211,11 @@ impl Started {
     }
 }
 
-impl Subjects {
+impl<'p> Subjects<'p> {
     /// Starts all processes, in the random order of the round, and waits until they are ready. `answers` gets what given
     /// configurations answer first, for arms that it does not have.
     pub(super) fn bring_up(
-        plan: &Plan,
+        plan: &'p Plan,
         setting: &Setting<'_>,
         link: Option<&Link>,
         round: u32,
@@ -186,39 +233,44 @@ impl Subjects {
         };
         let companion_address = companion.as_ref().map(|companion| companion.address);
         let (mut files, mut generations) = (Vec::new(), Vec::new());
-        let mut copies: Vec<Started> = plan.subjects.iter().map(|_| Started::default()).collect();
+        let mut copies: Vec<Started<'p>> = plan.subjects().map(Started::new).collect();
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.stages().len()).max().unwrap_or(0);
         for from_origin in 0..longest {
-            let mut starting: Vec<(usize, usize, ProxySpec, StartingProxy)> = Vec::new();
-            for index in plan::shuffled(plan, round) {
-                let (Some(arm), Some(subject), Some(copy)) =
-                    (plan.arm_of(index), plan.subjects.get(index), copies.get_mut(index))
-                else {
-                    continue;
-                };
+            let mut starting: Vec<(&mut Started<'p>, Vec<(Place<'p>, ProxySpec, StartingProxy)>)> =
+                Vec::new();
+            let mut order: Vec<&mut Started<'p>> = copies.iter_mut().collect();
+            plan::shuffle(plan, round, &mut order);
+            for copy in order {
+                let plan::Subject { arm, arm_number, copy: copy_number, .. } = copy.planned;
                 let stages = arm.chain.stages();
-                let Some(number) = stages.len().checked_sub(from_origin + 1) else { continue };
-                let Some(stage) = stages.get(number) else { continue };
-                let behind = copy.last(stages.get(number + 1).map_or(0, ExactSizeIterator::len));
+                let mut from_here = stages.iter().rev().skip(from_origin);
+                // A shorter chain has all its proxies already.
+                let Some(stage) = from_here.next() else { continue };
+                let nearer = from_origin.checked_sub(1).and_then(|nearer| stages.iter().rev().nth(nearer));
+                let behind = copy.last(nearer.map_or(0, Vec::len));
+                let mut of_copy = Vec::with_capacity(stage.len());
                 // The last comes first, so that all proxies are in the reverse of the order in which a request passes them.
-                for (place, number) in stage.clone().enumerate().rev() {
-                    let Some(hop) = arm.chain.hops.get(number) else { continue };
+                for (clone, &at) in stage.iter().enumerate().rev() {
+                    let hop = at.hop;
                     if stop.load(Ordering::Relaxed) {
                         return Ok(Self { all: Vec::new(), origins, generations, companion, files });
                     }
                     let next = match behind.as_slice() {
                         // Each clone has its own origin.
-                        [] if stage.len() > 1 => addresses.of(arm).get(place).copied().into_iter().collect(),
+                        [] if stage.len() > 1 => {
+                            let own = addresses.of(arm).get(clone).copied();
+                            vec![own.ok_or_else(|| missing(&arm.id, &format!("origin of clone {clone}")))?]
+                        }
                         [] => addresses.of(arm),
                         proxies => proxies.to_vec(),
                     };
                     let names = Names::new(setting.directory, &next, companion_address);
-                    let is_near = arm.chain.is_near(number);
-                    let ends = Ends::of(link, &networks, subject.arm);
-                    let processors = processors_of(setting, link, (hop, is_near)).map_err(of(arm))?;
+                    let is_near = hop.is_near();
+                    let ends = Ends::of(link, &networks, arm_number);
+                    let processors = processors_of(setting, link, hop).map_err(of(arm))?;
                     let place = (ends.listening(is_near), processors);
-                    let directory = hop_folder(folder(setting, arm, subject.copy), arm, hop);
+                    let directory = hop_folder(folder(setting, arm, copy_number), arm, hop);
                     if let Some(front) = hop.proxy.front() {
                         let start = || front.start(&directory, (place.0, 0).into(), &next, &place.1);
                         let live = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
@@ -229,11 +281,10 @@ impl Subjects {
                         continue;
                     }
                     let behind = (next, companion_address);
-                    let hop_of_arm = (arm, number, hop);
                     let place = (place.0, place.1.as_slice());
-                    let spec = spec(plan, hop_of_arm, (setting, directory), place, behind, lab.as_ref());
+                    let spec = spec(plan, (arm, at), (setting, directory), place, behind, lab.as_ref());
                     let mut spec = spec.map_err(of(arm))?;
-                    copy.prepare_restarts(plan, (arm, number), &mut spec);
+                    copy.prepare_restarts(plan, at.number, &mut spec);
                     generations.extend(spec.generation.map(|_| spec.directory.clone()));
                     let start = || {
                         spec.configure()?;
@@ -242,24 +293,21 @@ impl Subjects {
                     let started = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
                     copy.configurations.push(envoy_hash(&spec, &names)?);
                     files.push(spec.directory.join(FILES));
-                    starting.push((index, number, spec, started));
+                    of_copy.push((at, spec, started));
                 }
+                starting.push((copy, of_copy));
             }
-            for (index, number, spec, one) in starting {
-                if let (Some(copy), Some(arm), Some(subject)) =
-                    (copies.get_mut(index), plan.arm_of(index), plan.subjects.get(index))
-                {
-                    let ends = Ends::of(link, &networks, subject.arm);
+            for (copy, of_copy) in starting {
+                let plan::Subject { arm, arm_number, .. } = copy.planned;
+                let ends = Ends::of(link, &networks, arm_number);
+                for (Place { hop, .. }, spec, one) in of_copy {
                     let wait = || one.wait_unless(stop).map_err(|error| spec.explained(error, stop));
-                    let live = ends.at_servers(arm.chain.is_near(number), wait)?;
-                    let live =
-                        live.map_err(|error| of(arm)(refusal::explained(plan, (arm, number), error)))?;
+                    let live = ends.at_servers(hop.is_near(), wait)?;
+                    let live = live.map_err(|error| of(arm)(refusal::explained(plan, hop, error)))?;
                     // Before requests that the removal of a function needs.
                     let start_cpu_us = cpu_us(&live)?;
-                    let has_functions =
-                        arm.chain.hops.get(number).is_some_and(|hop| !hop.functions.is_empty());
-                    if arm.is_unloaded && has_functions {
-                        unloading::unload(plan, arm, (&spec, &live, number), ends, lab.as_ref(), stop)?;
+                    if arm.is_unloaded && !hop.functions.is_empty() {
+                        unloading::unload(plan, arm, (&spec, &live, hop), ends, lab.as_ref(), stop)?;
                     }
                     copy.add(live, start_cpu_us);
                 }
@@ -282,7 +330,21 @@ impl Subjects {
 
     /// The process ids of all proxies.
     pub(super) fn proxies(&self) -> Vec<u32> {
-        self.all.iter().flat_map(|subject| &subject.proxies).map(Proxy::id).collect()
+        self.all.iter().flat_map(|running| &running.subject.proxies).map(Proxy::id).collect()
+    }
+
+    /// The running copy that was planned as `planned`.
+    pub(super) fn running(&mut self, planned: plan::Subject<'_>) -> Result<&mut Running<'p>, RunError> {
+        let is_it = |running: &&mut Running<'_>| {
+            running.planned.arm.id == planned.arm.id && running.planned.copy == planned.copy
+        };
+        let running = self.all.get_mut(planned.number).filter(is_it);
+        running.ok_or_else(|| missing(&planned.arm.id, &format!("running copy {}", planned.copy + 1)))
+    }
+
+    /// The running copy of the arm of a plan that has no other.
+    pub(super) fn only(&mut self, arm: &Arm) -> Result<&mut Running<'p>, RunError> {
+        self.all.first_mut().ok_or_else(|| missing(&arm.id, "running copy"))
     }
 
     /// The process id of the companion, if there is one.
@@ -291,16 +353,13 @@ impl Subjects {
     }
 
     /// Returns an error if an origin, the companion or a proxy of one of `subjects` has ended.
-    pub(super) fn check(&mut self, plan: &Plan, subjects: &[usize]) -> Result<(), RunError> {
+    pub(super) fn check(&mut self, subjects: &[plan::Subject<'_>]) -> Result<(), RunError> {
         for origin in self.origins.iter_mut().chain(&mut self.companion) {
             origin.check()?;
         }
-        for &index in subjects {
-            let (Some(subject), Some(arm)) = (self.all.get_mut(index), plan.arm_of(index)) else {
-                continue;
-            };
-            for proxy in &mut subject.proxies {
-                proxy.check().map_err(|error| of(arm)(error.into()))?;
+        for &planned in subjects {
+            for proxy in &mut self.running(planned)?.subject.proxies {
+                proxy.check().map_err(|error| of(planned.arm)(error.into()))?;
             }
         }
         Ok(())
@@ -314,7 +373,7 @@ impl Subjects {
     /// The same; nothing if it was done before.
     fn end_all(&mut self) -> Result<(), RunError> {
         let mut proxies: Vec<Proxy> =
-            std::mem::take(&mut self.all).into_iter().flat_map(|subject| subject.proxies).collect();
+            std::mem::take(&mut self.all).into_iter().flat_map(|running| running.subject.proxies).collect();
         for proxy in &mut proxies {
             proxy.ask_to_end().map_err(|error| RunError::System(io::Error::other(error)))?;
         }
@@ -333,7 +392,7 @@ impl Subjects {
     }
 }
 
-impl Drop for Subjects {
+impl Drop for Subjects<'_> {
     fn drop(&mut self) {
         // Also after an interrupt or an error: what an application started, such as a container, ends only if it is asked to. Processes
         // that do not end are killed when they are dropped.
@@ -362,13 +421,13 @@ fn lab(plan: &Plan, setting: &Setting<'_>) -> io::Result<Option<Lab>> {
 }
 
 /// Reads the memory of proxies after connections to them were opened.
-fn read_memory_after_opening(all: &mut [Subject]) -> io::Result<()> {
-    if all.iter().all(|subject| subject.opened.is_none()) {
+fn read_memory_after_opening(all: &mut [Running<'_>]) -> io::Result<()> {
+    if all.iter().all(|running| running.subject.opened.is_none()) {
         return Ok(());
     }
     // To the generator, a connection is open before the proxy has accepted it.
     thread::sleep(AFTER_OPENING);
-    for subject in all {
+    for Running { subject, .. } in all {
         if let (Some(opened), Some(proxy)) = (&mut subject.opened, subject.proxies.first()) {
             opened.after_bytes = memory_bytes(proxy.id())?;
         }
@@ -381,116 +440,11 @@ fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
     Ok(process_use(proxy.id())?.cpu_ns() / 1000)
 }
 
+/// The error that the plan promises something of an arm, and it is not there.
+pub(super) fn missing(arm: &str, what: &str) -> RunError {
+    RunError::Missing { arm: arm.to_owned(), what: what.to_owned() }
+}
+
 pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
     |cause| RunError::Arm { arm: arm.id.clone(), cause }
-}
-
-/// The processors of a proxy. The two ends of a link are two machines.
-pub(super) fn processors_of(
-    setting: &Setting<'_>,
-    link: Option<&Link>,
-    (hop, is_near): (&Hop, bool),
-) -> Result<Vec<u32>, ArmError> {
-    let placement = setting.placement;
-    let Some(processors) = hop.processors else {
-        let of_generator = link.is_some() && is_near;
-        return Ok(if of_generator { placement.generator.clone() } else { placement.proxy.clone() });
-    };
-    let others = placement.generator.iter().filter(|other| !placement.proxy.contains(other));
-    let all: Vec<u32> = placement.proxy.iter().chain(others).copied().collect();
-    let needed = processors.number(all.len() as u32);
-    all.get(..needed as usize).map(<[u32]>::to_vec).ok_or_else(|| ArmError::TooFewProcessors {
-        proxy: hop.name.clone(),
-        needed,
-        available: all.len(),
-    })
-}
-
-/// The folder of a copy of an arm.
-pub(super) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
-    setting.directory.join("arms").join(arm.folder(copy))
-}
-
-/// The folder of one proxy in that of its arm.
-fn hop_folder(of_arm: PathBuf, arm: &Arm, hop: &Hop) -> PathBuf {
-    if arm.chain.hops.len() > 1 { of_arm.join(&hop.name) } else { of_arm }
-}
-
-/// The specification of one Envoy of an arm, with a given configuration or a generated one.
-fn spec(
-    plan: &Plan,
-    (arm, number, hop): (&Arm, usize, &Hop),
-    of_run: (&Setting<'_>, PathBuf),
-    place: (IpAddr, &[u32]),
-    behind: (Vec<SocketAddr>, Option<SocketAddr>),
-    lab: Option<&Lab>,
-) -> Result<ProxySpec, ArmError> {
-    match (&hop.given, lab) {
-        (Some(config), Some(lab)) => given::spec(plan, (arm, hop, config), of_run, place.1, behind, lab),
-        _ => proxy_spec(arm, (number, hop), of_run, place, behind, lab),
-    }
-}
-
-/// The specification of one Envoy of an arm; `next` are the addresses of the next hop.
-pub(super) fn proxy_spec(
-    arm: &Arm,
-    (number, hop): (usize, &Hop),
-    (setting, directory): (&Setting<'_>, PathBuf),
-    (listen, processors): (IpAddr, &[u32]),
-    (next, companion): (Vec<SocketAddr>, Option<SocketAddr>),
-    lab: Option<&Lab>,
-) -> Result<ProxySpec, ArmError> {
-    let name_of = |number: usize| arm.chain.hops.get(number).map(|hop| hop.name.as_str());
-    let files = directory.join(FILES);
-    fs::create_dir_all(&files)
-        .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
-    let context = Context { directory: &files, companion };
-    let envoy = setting.envoy(arm.envoy(hop))?;
-    // The connection before a proxy has its number, the one behind it the next.
-    let tls = arm.tls();
-    let settings = |connection: usize, peer: &str, is_server: bool| {
-        let is_mutual = tls.get(connection).copied().flatten()? == Tls::Mtls;
-        Some(lab?.tls_settings(&hop.name, peer, is_server || is_mutual, !is_server || is_mutual))
-    };
-    let before = number.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
-    let behind = name_of(number + 1).unwrap_or(ORIGIN);
-    let (downstream, upstream) = (settings(number, before, true), settings(number + 1, behind, false));
-    let mut fragment = (!arm.functions.is_empty()).then(|| hop.functions.render(&context)).transpose()?;
-    if let Some(fragment) = &mut fragment {
-        // The two ends of a connection use one group, also if only one of them has the function that chooses it.
-        fragment.key_exchange_group = arm.key_exchange_group().unwrap_or(fragment.key_exchange_group);
-    }
-    let watched = arm.is_unloaded.then(|| WatchedFiles::in_folder(&directory));
-    Ok(ProxySpec {
-        envoy: envoy.clone(),
-        directory,
-        source: ProxyPlan {
-            admin_port: 0,
-            listen: SocketAddr::new(listen, 0),
-            origins: next,
-            fragment,
-            codec: codec(arm, number),
-            downstream,
-            upstream,
-            watched,
-        }
-        .into(),
-        environment: arm.environment(hop),
-        flags: hop.flags.clone(),
-        workers: arm.workers(hop).unwrap_or(processors.len()),
-        processors: processors.to_vec(),
-        generation: None,
-    })
-}
-
-/// The protocol of the proxy at a hop of an arm. Applications serve HTTP/1.1 only, so the last proxy before one translates.
-fn codec(arm: &Arm, hop: usize) -> Codec {
-    let is_last = arm.chain.stages().last().is_some_and(|stage| stage.contains(&hop));
-    match arm.conditions.protocol {
-        Protocol::Http1 => Codec::Http1,
-        Protocol::Http2 if is_last && arm.application().is_some() => Codec::Http2ToHttp1,
-        Protocol::Http2 | Protocol::Grpc => Codec::Http2,
-        Protocol::WebSocket => Codec::WebSocket,
-        Protocol::Tcp => Codec::Tcp,
-    }
 }

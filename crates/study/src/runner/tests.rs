@@ -10,8 +10,8 @@ use hoptax_host::processors::Placement;
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
-use super::subjects::{folder, proxy_spec};
-use super::{KERNEL_TICKS, Setting, requests_sha256};
+use super::subjects::{Running, Subject, Subjects, folder, proxy_spec};
+use super::{KERNEL_TICKS, Setting, fixture, requests_sha256};
 use crate::file;
 use crate::plan::Plan;
 use crate::provenance::{Names, envoy_hash};
@@ -43,8 +43,15 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         let names = Names::new(directory, &next, companion);
         let place = (Ipv4Addr::LOCALHOST.into(), [0].as_slice());
         let own = folder(&setting, arm, 0);
-        let spec = proxy_spec(arm, (0, &arm.chain.hops[0]), (&setting, own), place, (next, companion), None)
-            .unwrap();
+        let spec = proxy_spec(
+            arm,
+            arm.chain.place_of(None).unwrap(),
+            (&setting, own),
+            place,
+            (next, companion),
+            None,
+        )
+        .unwrap();
         spec.configure().unwrap();
         let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
         found.insert(arm.id.clone(), (envoy_hash(&spec, &names).unwrap(), requests));
@@ -64,6 +71,19 @@ fn two_runs_of_a_plan_have_the_same_hashes_with_other_ports_and_folders() {
     let different: std::collections::BTreeSet<&String> = one.values().map(|(hash, _)| hash).collect();
     // The copy of the baseline, and the baseline that responds as compression needs it.
     assert!(different.len() + 2 >= one.len() && different.len() < one.len(), "{one:#?}");
+}
+
+#[test]
+fn a_subject_that_does_not_run_ends_the_study_with_its_arm_and_copy() {
+    let plan = fixture::plan("baseline, lua");
+    let [first, second] = [0, 1].map(|number| plan.subjects().nth(number).unwrap());
+    let mut subjects = Subjects::default();
+    let words = "arm `lua`: there is no running copy 1; this is a bug in hoptax";
+    assert_eq!(subjects.check(&[second]).unwrap_err().to_string(), words);
+    assert!(subjects.only(first.arm).is_err());
+    subjects.all = vec![Running::new(first, Subject::default()), Running::new(first, Subject::default())];
+    assert!(subjects.check(&[first]).is_ok());
+    assert_eq!(subjects.check(&[second]).unwrap_err().to_string(), words, "another arm has its place");
 }
 
 #[test]

@@ -25,10 +25,10 @@ use hoptax_stats::median;
 
 use super::happenings::Happenings;
 use super::spread::Spread;
-use super::subjects::{Connections, Subject, Subjects};
+use super::subjects::{Connections, Subject, Subjects, missing};
 use super::{Control, RunError, Setting};
 use crate::event::Event;
-use crate::plan::{self, Load, Plan, Rate, Timeline};
+use crate::plan::{self, Arm, Load, Plan, PlannedCourse, Rate, Timeline};
 use crate::record::RoundRecord;
 
 /// Time for the generator's thread to start.
@@ -64,20 +64,20 @@ pub(super) fn all_rounds(
             ..RoundRecord::default()
         };
         on_event(&Event::RoundBegan { round });
-        for (arm, load) in plan::courses(plan, round) {
+        for PlannedCourse { arm, arm_number, load } in plan::courses(plan, round) {
             let alone = plan.alone(arm, load);
             // The arm is the first one of its own plan.
-            let answer = rounds.last().and_then(|round| round.answers.get(&arm).cloned());
+            let answer = rounds.last().and_then(|round| round.answers.get(&arm_number).cloned());
             let mut answers: BTreeMap<usize, Answer> = answer.map(|answer| (0, answer)).into_iter().collect();
             let mut subjects = Subjects::bring_up(&alone, setting, link, round, &mut answers, stop)?;
-            let course = observe(&alone, timeline, setting, &mut subjects, (began, round), stop)?;
+            let observed = (timeline, arm, load);
+            let course = observe(&alone, observed, setting, &mut subjects, (began, round), stop)?;
             if stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            record.answers.extend(answers.remove(&0).map(|answer| (arm, answer)));
-            if let Some(subject) = subjects.all.first() {
-                record.configurations.extend(subject.configuration.clone().map(|hash| (arm, hash)));
-            }
+            record.answers.extend(answers.remove(&0).map(|answer| (arm_number, answer)));
+            let configuration = subjects.only(arm)?.subject.configuration.clone();
+            record.configurations.extend(configuration.map(|hash| (arm_number, hash)));
             record.courses.push(course);
             subjects.end()?;
             on_event(&Event::CourseEnded);
@@ -92,25 +92,23 @@ pub(super) fn all_rounds(
 /// Observes one course of the only arm of a plan under its only load.
 fn observe(
     plan: &Plan,
-    timeline: &Timeline,
+    (timeline, arm, load): (&Timeline, &Arm, &Load),
     setting: &Setting<'_>,
-    subjects: &mut Subjects,
+    subjects: &mut Subjects<'_>,
     (began, round): (Instant, u32),
     stop: &AtomicBool,
 ) -> Result<Course, RunError> {
-    let unknown = || io::Error::other("the plan lacks the arm or the load; this is a bug in hoptax");
-    let (Some(arm), Some(load)) = (plan.arms.first(), plan.loads.first()) else {
-        return Err(unknown().into());
-    };
-    let connections = subjects.all.first_mut().and_then(|subject| subject.connections.first_mut()?.take());
-    let Some(Connections::Kept(mut worker)) = connections else {
-        // The start was interrupted.
+    if stop.load(Ordering::Relaxed) {
+        // Not all processes were started.
         return Ok(Course::default());
+    }
+    let connections = subjects.only(arm)?.subject.connections.first_mut().and_then(Option::take);
+    let Some(Connections::Kept(mut worker)) = connections else {
+        return Err(missing(&arm.id, &format!("open connection under the load `{}`", load.name)));
     };
     let mut happenings = Happenings::new(timeline, arm, setting);
     happenings.at_the_start(subjects)?;
-    let subject = subjects.all.first().ok_or_else(unknown)?;
-    let mut spread = Spread::begin(timeline, arm, subject)?;
+    let mut spread = Spread::begin(timeline, arm, &subjects.only(arm)?.subject)?;
     let began_s = began.elapsed().as_secs_f64();
     let start_ns = now_ns() + START.as_nanos() as u64;
     let record_from_ns = start_ns + timeline.warm_up.as_nanos() as u64;
@@ -128,7 +126,8 @@ fn observe(
     let is_cut = AtomicBool::new(false);
     let used = thread::scope(|scope| -> Result<TaskUse, RunError> {
         let sending = scope.spawn(|| send(&mut worker, run, &mut recording, &is_cut));
-        let happened = happen((&mut happenings, &mut spread), subjects, (record_from_ns, end_ns), stop);
+        let happened =
+            happen((&mut happenings, &mut spread), (subjects, arm), (record_from_ns, end_ns), stop);
         if happened.is_err() || stop.load(Ordering::Relaxed) {
             // Without its events, the rest of the slice is of no use.
             is_cut.store(true, Ordering::Relaxed);
@@ -139,11 +138,11 @@ fn observe(
         Ok(used?)
     })?;
     let stayed = stayed(&addresses, &worker.local_addresses());
-    let workers =
-        subjects.all.first().map_or_else(Vec::new, |subject| by_worker(subject, &stayed, &recording));
+    let workers = by_worker(&subjects.only(arm)?.subject, &stayed, &recording);
     let events = happenings.finish()?;
     if !stop.load(Ordering::Relaxed) {
-        subjects.check(plan, &[0])?;
+        let planned = subjects.only(arm)?.planned;
+        subjects.check(&[planned])?;
     }
     Ok(Course {
         arm: arm.id.clone(),
@@ -180,7 +179,7 @@ fn release(plan: &Plan, load: &Load, round: u32) -> Release {
 /// Performs the events and reads the statistics when they are due, until the end of the slice.
 fn happen(
     (happenings, spread): (&mut Happenings<'_>, &mut Spread<'_>),
-    subjects: &mut Subjects,
+    (subjects, arm): (&mut Subjects<'_>, &Arm),
     (record_from_ns, end_ns): (u64, u64),
     stop: &AtomicBool,
 ) -> Result<(), RunError> {
@@ -190,9 +189,7 @@ fn happen(
         let (event_ns, sample_ns) = (due_ns(happenings.due()), due_ns(spread.due()));
         // The statistics of an interval are read before the event that ends it.
         if sample_ns <= now.min(event_ns).min(end_ns) {
-            if let Some(subject) = subjects.all.first() {
-                spread.sample(subject)?;
-            }
+            spread.sample(&subjects.only(arm)?.subject)?;
         } else if stop.load(Ordering::Relaxed) {
             return Ok(());
         } else if event_ns <= now.min(end_ns) {

@@ -13,9 +13,9 @@ use hoptax_profile::top_down::{GROUPS, group, shares};
 
 use super::measure::Meter;
 use super::profile::{LENGTH, PROFILES, ProfileError, TIMEOUT, has_perf, remove, wait};
-use super::subjects::{Subject, of};
+use super::subjects::{Running, of};
 use super::{ArmError, RunError};
-use crate::plan::Arm;
+use crate::plan::NumberedLoad;
 
 /// Interval of polling for the end of perf.
 const POLL: Duration = Duration::from_millis(10);
@@ -48,8 +48,8 @@ impl Meter<'_> {
     /// The top-down counters of the proxies of a subject under the load of a profile, or why there are none.
     pub(super) fn count_subject(
         &mut self,
-        subject: &mut Subject,
-        of_subject: (usize, &Arm, usize),
+        running: &mut Running<'_>,
+        load: NumberedLoad<'_>,
         (counters, proxies): (&Counters, &[u32]),
         stop: &AtomicBool,
     ) -> Result<Result<BTreeMap<String, f64>, String>, RunError> {
@@ -57,7 +57,7 @@ impl Meter<'_> {
             Ok(group) => group,
             Err(reason) => return Ok(Err(reason.clone())),
         };
-        let arm = of_subject.1;
+        let arm = running.planned.arm;
         let failed = |cause| of(arm)(ArmError::Profile(cause));
         let directory = self.setting.directory.join(PROFILES).join(arm.folder(0));
         fs::create_dir_all(&directory)?;
@@ -84,7 +84,7 @@ impl Meter<'_> {
         if let Err(ProfileError::Perf { what, .. }) = wait(&mut child, &ready) {
             return Ok(Err(format!("`perf stat` {what}")));
         }
-        self.loaded(subject, of_subject, stop)?;
+        self.loaded(running, load, stop)?;
         let began = Instant::now();
         while child.ended()?.is_none() {
             if began.elapsed() > TIMEOUT {

@@ -12,7 +12,7 @@ use super::statistics::stated;
 use super::subjects::{TIMEOUT, of};
 use super::traffic::traffic;
 use super::{ArmError, RunError};
-use crate::plan::{Arm, DRAIN, Load, Plan};
+use crate::plan::{Arm, DRAIN, Hop, Load, Plan};
 
 /// How long requests are sent through a proxy before its function is removed, nanoseconds.
 const BEFORE_UNLOADING_NS: u64 = 100_000_000;
@@ -21,13 +21,14 @@ const BEFORE_UNLOADING_NS: u64 = 100_000_000;
 pub(super) fn unload(
     plan: &Plan,
     arm: &Arm,
-    (spec, proxy, hop): (&ProxySpec, &Proxy, usize),
+    (spec, proxy, hop): (&ProxySpec, &Proxy, &Hop),
     ends: Ends<'_>,
     lab: Option<&Lab>,
     stop: &AtomicBool,
 ) -> Result<(), RunError> {
+    // A plan without loads has nothing to measure.
     let Some(load) = plan.loads.first() else { return Ok(()) };
-    let proofs = arm.chain.hops.get(hop).map(|hop| arm.proofs(hop)).unwrap_or_default();
+    let proofs = arm.proofs(hop);
     let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
     let read = || stated(arm, (proxy, hop), ends, &names);
     let before = read()?;
@@ -42,7 +43,7 @@ pub(super) fn unload(
     if !still.is_empty() {
         return Err(of(arm)(ArmError::NeverAtWork(still.join("`, `"))));
     }
-    ends.at_servers(arm.chain.is_near(hop), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
+    ends.at_servers(hop.is_near(), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
 }
 
 /// Sends requests of a load through one connection to a proxy.

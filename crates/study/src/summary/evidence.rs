@@ -27,7 +27,7 @@ pub(super) fn evidence(plan: &Plan, records: &[RoundRecord]) -> Evidence {
     let rounds = records.iter().zip(&judged);
     let mut rounds: Vec<StudyRound> = rounds.map(|(record, judged)| round(plan, record, judged)).collect();
     let loads: Vec<String> = plan.loads.iter().map(|load| load.name.clone()).collect();
-    let usual = plan.cpu_load().and_then(|load| loads.get(load));
+    let usual = plan.cpu_load().map(|load| load.load.name.as_str());
     let neighbour_weight = speed::note(&mut rounds, &loads, usual);
     Evidence { rounds, rule: rule.text(), neighbour_weight }
 }
@@ -117,7 +117,8 @@ fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_
     let mut values: BTreeMap<String, Vec<Option<f64>>> =
         columns.filter(|(_, values)| values.iter().any(Option::is_some)).collect();
     if let Some(limit) = arm.limit().filter(|_| load.expect.len() > 1) {
-        let admitted = limits::admitted(record, slices.iter().map(|one| one.number), limit);
+        let numbered: Vec<(usize, &SliceRecord)> = slices.iter().map(|one| (one.number, one.slice)).collect();
+        let admitted = limits::admitted(record, &numbered, limit);
         values.insert(measure::ADMITTED.id.to_string(), admitted);
     }
     let mut sample = Sample {

@@ -1,33 +1,28 @@
 //! Accuracy of rate limits: requests admitted, divided by those that should have been.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{RoundRecord, Times};
+use crate::record::{RoundRecord, SliceRecord, Times};
 
 /// The status of admitted requests.
 const ADMITTED: u16 = 200;
 
-/// For each of these slices of one arm, the requests that a limit admitted divided by those that it should have: the
+/// For each of these slices, with their indexes in the record, the requests that a limit admitted divided by those that it should have: the
 /// tokens in its bucket at the start of the slice and those added during it, or the number of requests if that is less.
 /// None for a slice before which the state of the bucket is not known, such as the first of a round, since the warm-up
 /// is not recorded.
 pub(super) fn admitted(
     record: &RoundRecord,
-    slices: impl Iterator<Item = usize>,
+    slices: &[(usize, &SliceRecord)],
     limit: f64,
 ) -> Vec<Option<f64>> {
-    let numbers: Vec<usize> = slices.collect();
-    let Some(arm) = numbers.first().and_then(|number| record.slices.get(*number)).map(|slice| slice.arm)
-    else {
-        return Vec::new();
-    };
-    let held = held(record, arm, limit);
-    let ratio = |number: &usize| {
-        let slice = record.slices.get(*number)?;
+    let arms: BTreeSet<usize> = slices.iter().map(|(_, slice)| slice.arm).collect();
+    let held: BTreeMap<usize, f64> = arms.into_iter().flat_map(|arm| held(record, arm, limit)).collect();
+    let ratio = |(number, slice): &(usize, &SliceRecord)| {
         let expected = (slice.book.answered as f64).min(held.get(number)? + limit * slice.recorded_s);
         (expected > 0.0).then_some(passed(record, *number)?.0 / expected)
     };
-    numbers.iter().map(ratio).collect()
+    slices.iter().map(ratio).collect()
 }
 
 /// Number of responses of a slice that passed the limit, and that it refused.
@@ -70,7 +65,6 @@ mod tests {
     use hoptax_result::Book;
 
     use super::*;
-    use crate::record::SliceRecord;
 
     /// A round with slices of 1 s of the limit, each with its start and how many of its 500 requests passed.
     fn round(slices: &[(f64, u64)]) -> RoundRecord {
@@ -97,10 +91,14 @@ mod tests {
         record
     }
 
+    /// The ratios of all slices of a round.
+    fn ratios(round: &RoundRecord) -> Vec<Option<f64>> {
+        admitted(round, &round.slices.iter().enumerate().collect::<Vec<_>>(), 100.0)
+    }
+
     /// The ratio of the last of these slices.
     fn ratio(slices: &[(f64, u64)]) -> Option<f64> {
-        let round = round(slices);
-        admitted(&round, 0..slices.len(), 100.0).into_iter().last().flatten()
+        ratios(&round(slices)).into_iter().last().flatten()
     }
 
     #[test]
@@ -119,7 +117,7 @@ mod tests {
         let mut record = round(&[(0.0, 7), (3.0, 100), (4.0, 200)]);
         record.by_status.get_mut(&1).unwrap().remove(&429);
         record.slices[1].book.answered = 100;
-        let ratios = admitted(&record, 0..3, 100.0);
+        let ratios = ratios(&record);
         assert!((ratios[2].unwrap() - 1.0).abs() < 1e-9, "{ratios:?}");
     }
 

@@ -19,6 +19,7 @@ pub(super) fn costs(rounds: &Rounds<'_>, arms: &[ArmResult], confidence: f64) ->
         if arms.iter().take(number).any(|earlier| is_in_series(first, earlier)) {
             continue;
         }
+        // Most arms are behind no firewall.
         let Some(firewall) = firewall(first) else { continue };
         let mut series: Vec<&ArmResult> = arms.iter().filter(|arm| is_in_series(first, arm)).collect();
         series.sort_by_key(|arm| rules(arm));

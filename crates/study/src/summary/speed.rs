@@ -52,17 +52,21 @@ pub(super) fn speed(rounds: &[StudyRound], load: &str) -> Option<Speed> {
 
 /// Stores with each slice how slow the machine was around it. Returns the weight of the neighbours under one load; none
 /// if it cannot be estimated.
-pub(super) fn note(rounds: &mut [StudyRound], loads: &[String], usual: Option<&String>) -> Option<f64> {
+pub(super) fn note(rounds: &mut [StudyRound], loads: &[String], usual: Option<&str>) -> Option<f64> {
     let mut weight = None;
-    for load in loads {
-        let Some(speed) = speed(rounds, load) else { continue };
-        if Some(load) == usual {
+    let mut factors = Factors::new();
+    // A load under which too few arms ran has no estimate.
+    for (load, speed) in loads.iter().filter_map(|load| Some((load, speed(rounds, load)?))) {
+        if Some(load.as_str()) == usual {
             weight = Some(speed.found.weight);
         }
-        for ((round, sample, index), factor) in speed.slices.into_iter().zip(speed.found.factors) {
-            let samples = rounds.get_mut(round).and_then(|round| round.samples.get_mut(sample));
-            if let Some(slowdown) = samples.and_then(|sample| sample.slowdown.get_mut(index)) {
-                *slowdown = Some(factor);
+        factors.extend(speed.slices.into_iter().zip(speed.found.factors));
+    }
+    for (number, round) in rounds.iter_mut().enumerate() {
+        for (place, sample) in round.samples.iter_mut().enumerate() {
+            for (index, slowdown) in sample.slowdown.iter_mut().enumerate() {
+                // A slice that does not count has none.
+                *slowdown = factors.get(&(number, place, index)).copied().or(*slowdown);
             }
         }
     }

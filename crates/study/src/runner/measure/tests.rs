@@ -29,22 +29,31 @@ fn a_companion_that_ends_concerns_only_the_arms_that_call_it() {
 }
 
 #[test]
+fn a_slice_that_is_not_in_the_record_ends_the_study_with_its_arm() {
+    with_meter("baseline, lua", |plan, mut meter| {
+        let mut running = Running::new(plan.subjects().nth(1).unwrap(), Subject::default());
+        running.last = Some(Last { reading: Reading::default(), slice: Some(7) });
+        let error = meter.keep_late(&running, &Reading::default()).unwrap_err().to_string();
+        assert_eq!(error, "arm `lua`: there is no slice 7 in the record; this is a bug in hoptax");
+    });
+}
+
+#[test]
 fn what_a_server_that_already_ran_does_between_slices_is_in_no_slice() {
     with_meter("baseline, {name: ours, url: 'http://127.0.0.1:1/'}", |plan, mut meter| {
-        for (number, planned) in plan.subjects.iter().enumerate() {
+        for planned in plan.subjects() {
             let place = meter.record.slices.len();
             meter.record.slices.push(SliceRecord::default());
-            let now =
-                meter.read(&Subject { account: Some([std::process::id()].into()), ..Subject::default() });
-            meter.last[number] = Some((now.unwrap(), Some(place)));
-            let later =
-                meter.read(&Subject { account: Some([std::process::id()].into()), ..Subject::default() });
-            meter.keep_late(number, &later.unwrap());
-            let is_external = plan.arms[planned.arm].external.is_some();
+            let account = || Subject { account: Some([std::process::id()].into()), ..Subject::default() };
+            let mut running = Running::new(planned, account());
+            running.last = Some(Last { reading: meter.read(&running.subject).unwrap(), slice: Some(place) });
+            let later = meter.read(&account()).unwrap();
+            meter.keep_late(&running, &later).unwrap();
+            let is_external = planned.arm.external.is_some();
             let slice = &meter.record.slices[place];
             // A thread of another test may have ended in between: what it used is unknown.
             let is_kept = !slice.late_hops_cpu_ns.is_empty() || slice.is_incomplete;
-            assert_eq!(is_kept, !is_external, "{}", plan.arms[planned.arm].id);
+            assert_eq!(is_kept, !is_external, "{}", planned.arm.id);
         }
     });
 }

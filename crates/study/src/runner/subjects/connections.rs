@@ -18,8 +18,8 @@ use super::super::ends::{Ends, Networks};
 use super::super::origins::Origins;
 use super::super::traffic::traffic;
 use super::super::{ArmError, RunError, external};
-use super::{Started, Subject, TIMEOUT, of};
-use crate::plan::{Arm, Plan};
+use super::{Running, Started, Subject, TIMEOUT, missing, of};
+use crate::plan::{self, Arm, Plan};
 use crate::provenance::arm_hash;
 
 /// The generator's connections to a subject under one load.
@@ -49,6 +49,7 @@ impl Connections {
 
     /// Opens those that are not kept. Returns whether it opened any.
     pub(super) fn open(&mut self) -> Result<bool, ArmError> {
+        // Those that are kept, or open, stay.
         let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
         *worker = Some(Box::new(Worker::connect(spec)?));
         Ok(true)
@@ -63,28 +64,32 @@ impl Connections {
 
 /// Connects the generator to all copies of all arms. `answers` gets what arms answer first, if it has none; see
 /// [`answer::is_tried`].
-pub(super) fn connect_all(
-    plan: &Plan,
-    copies: Vec<Started>,
+pub(super) fn connect_all<'p>(
+    plan: &'p Plan,
+    copies: Vec<Started<'p>>,
     (origins, networks, link, lab): (&Origins, &Networks, Option<&Link>, Option<&Lab>),
     answers: &mut BTreeMap<usize, Answer>,
     stop: &AtomicBool,
-) -> Result<Vec<Subject>, RunError> {
+) -> Result<Vec<Running<'p>>, RunError> {
     let mut all = Vec::with_capacity(copies.len());
-    for (copy, planned) in copies.into_iter().zip(&plan.subjects) {
-        let Some(arm) = plan.arms.get(planned.arm) else { continue };
+    for copy in copies {
         let copy = copy.into_passing_order();
-        let without_proxies = || Ok(external::address(arm)?.or(origins.of(arm).first().copied()));
+        let planned = copy.planned;
+        let (arm, number) = (planned.arm, planned.arm_number);
         let first = copy.proxies.first().map(|proxy| proxy.address);
-        let address = first.map_or_else(without_proxies, |address| Ok(Some(address))).map_err(of(arm))?;
-        let network = networks.get(&planned.arm).map(Rc::clone);
-        let is_missing = answer::is_tried(plan, planned.arm) && !answers.contains_key(&planned.arm);
-        if let Some(address) = address.filter(|_| is_missing) {
+        let address = match first {
+            Some(address) => Some(address),
+            None => external::address(arm).map_err(of(arm))?.or(origins.of(arm).first().copied()),
+        };
+        let address = address.ok_or_else(|| missing(&arm.id, "proxy or server to connect to"))?;
+        let network = networks.get(&number).map(Rc::clone);
+        if answer::is_tried(plan, planned) && !answers.contains_key(&number) {
             let ends = Ends { link, network: network.as_deref() };
             let tried = Tried { arm, proxies: &copy.proxies, origins: &origins.of(arm), ends };
-            answers.insert(planned.arm, tried.answer(plan, address, lab, stop)?);
+            answers.insert(number, tried.answer(plan, address, lab, stop)?);
         }
-        all.push(subject(plan, arm, copy, (address, network), (lab, answers.get(&planned.arm)))?);
+        let subject = subject(plan, copy, (address, network), (lab, answers.get(&number)))?;
+        all.push(Running::new(planned, subject));
     }
     Ok(all)
 }
@@ -92,20 +97,14 @@ pub(super) fn connect_all(
 /// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none.
 fn subject(
     plan: &Plan,
-    arm: &Arm,
-    Started { proxies, specs, start_cpu_us, configurations }: Started,
-    (address, network): (Option<SocketAddr>, Option<Rc<Network>>),
+    Started { planned: plan::Subject { arm, .. }, proxies, specs, start_cpu_us, configurations }: Started<'_>,
+    (address, network): (SocketAddr, Option<Rc<Network>>),
     lab: (Option<&Lab>, Option<&Answer>),
 ) -> Result<Subject, RunError> {
     let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
-    let (connections, target) = match address {
-        Some(address) => {
-            let ends = Ends { link: None, network: network.as_deref() };
-            let connected = ends.at_callers(|| connect(plan, arm, ends.reached_at(address), lab));
-            connected?.map_err(of(arm))?
-        }
-        None => (Vec::new(), None),
-    };
+    let ends = Ends { link: None, network: network.as_deref() };
+    let connected = ends.at_callers(|| connect(plan, arm, ends.reached_at(address), lab));
+    let (connections, target) = connected?.map_err(of(arm))?;
     let open = number_open(plan, arm, &connections);
     let before = proxies.first().filter(|_| open > 0).zip(before);
     let opened = before.map(|(_, before_bytes)| Opened { connections: open, before_bytes, after_bytes: 0 });
