@@ -305,7 +305,7 @@ pub(crate) mod tests {
     #[test]
     fn a_slice_that_counts_and_whose_numbers_are_unknown_leaves_its_round_without_them() {
         let with = |change: fn(&mut GraphSlice)| {
-            let mut rounds = [0.0, 1.0, -1.0].map(round).to_vec();
+            let mut rounds = [0.0, 3.0, -3.0, 0.0, 0.0, 0.0, 0.0].map(round).to_vec();
             for round in &mut rounds {
                 // The other slice with proxies has all its numbers.
                 change(&mut round.slices[0]);
