@@ -151,6 +151,9 @@ impl Subject {
     }
 }
 
+/// A proxy that is not live yet, with its place and what it is started with.
+type Starting<'p> = (Place<'p>, ProxySpec, StartingProxy);
+
 /// The proxies of a copy of an arm that were started so far.
 struct Started<'p> {
     /// The copy as planned.
@@ -237,8 +240,7 @@ impl<'p> Subjects<'p> {
         // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
         let longest = plan.arms.iter().map(|arm| arm.chain.stages().len()).max().unwrap_or(0);
         for from_origin in 0..longest {
-            let mut starting: Vec<(&mut Started<'p>, Vec<(Place<'p>, ProxySpec, StartingProxy)>)> =
-                Vec::new();
+            let mut starting: Vec<(&mut Started<'p>, Vec<Starting<'p>>)> = Vec::new();
             let mut order: Vec<&mut Started<'p>> = copies.iter_mut().collect();
             plan::shuffle(plan, round, &mut order);
             for copy in order {
