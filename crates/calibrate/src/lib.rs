@@ -21,8 +21,8 @@ use hoptax_host::processors::Placement;
 use hoptax_load::{ConnectError, Recording, TargetError};
 use hoptax_origin::OriginError;
 use hoptax_result::{
-    CalibrationResult, Ceiling, Environment, Experiment, Floor, FloorAt, PerRequestError, QuantileError,
-    RateError, RateTried,
+    CalibrationBody, CalibrationResult, Ceiling, Environment, Experiment, Floor, FloorAt, PerRequestError,
+    QuantileError, RateError, RateTried,
 };
 use hoptax_stats::{quantile, quantile_supported};
 
@@ -140,9 +140,7 @@ pub fn run(
     // Speeds are measured with and without a spinner, which `speeds` starts itself.
     drop(awake);
     let speeds = speeds(options.placement, options.factor, options.seed, options.keep_awake, stop)?;
-    let format = "hoptax.calibration/1".to_owned();
-    Ok(CalibrationResult {
-        format,
+    let body = CalibrationBody {
         never_halted,
         floor,
         floors,
@@ -151,8 +149,9 @@ pub fn run(
         ceiling: ceiling(&tried),
         tried,
         speeds: Some(speeds),
-        environment,
-    })
+    };
+    let verdict = body.verdict();
+    Ok(CalibrationResult::new(environment, body).judged(verdict, Vec::new()))
 }
 
 fn joined(spec: &Spec, trial: &Trial) -> Result<Vec<Request>, CalibrateError> {
@@ -332,6 +331,6 @@ mod tests {
         assert!(result.recorder.merges_exactly && result.recorder.most_above_share < 0.001);
         assert!(result.floor.min_us > 0.0);
         assert!(!result.tried.is_empty() && result.floors.len() <= result.tried.len());
-        assert!(result.speeds.is_some_and(|speeds| !speeds.speeds.is_empty()));
+        assert!(result.body.speeds.is_some_and(|speeds| !speeds.speeds.is_empty()));
     }
 }

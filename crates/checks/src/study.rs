@@ -118,8 +118,8 @@ pub(crate) mod tests {
 
     use hoptax_result::{
         ArmKind, ArmLoad, ArmResult, Book, Bounds, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
-        Interval, LoadSpec, Loop, Loosened, Measure, Measured, ProxyUse, ResponseCost, Severity,
-        SittingRecord, Slices, StudyPlan, StudyResult, Verdict, sample,
+        Interval, LoadSpec, Loop, Loosened, Measure, Measured, Program, ProxyUse, ResponseCost, Severity,
+        SittingRecord, Slices, StudyBody, StudyPlan, StudyResult, Verdict, sample,
     };
 
     use crate::thresholds::Limits;
@@ -179,11 +179,7 @@ pub(crate) mod tests {
             responses: 40_000,
             known_answer: None,
             hops: vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }],
-            proxy_use: Some(ProxyUse {
-                core_share: 0.97,
-                processors_busy_share: None,
-                idle_us_per_second: None,
-            }),
+            proxy_use: Some(ProxyUse { core_share: 0.97, processors_busy_share: None }),
             capacity: None,
             layers: Vec::new(),
             top_down: Vec::new(),
@@ -216,18 +212,12 @@ pub(crate) mod tests {
             processors_share: 0.4,
             run_delay_share: 0.05,
         };
-        StudyResult {
-            format: StudyResult::FORMAT.to_owned(),
+        let environment =
+            Environment { proxy_cpus: vec![1], generator_cpus: vec![0], ..Environment::default() };
+        let body = StudyBody {
             name: "test".to_owned(),
             summary: String::new(),
-            verdict: Verdict::Sound,
-            findings: Vec::new(),
             loosened: Vec::new(),
-            environment: Environment {
-                proxy_cpus: vec![1],
-                generator_cpus: vec![0],
-                ..Environment::default()
-            },
             plan: StudyPlan {
                 rounds_planned: 10,
                 rounds_completed: 10,
@@ -255,7 +245,8 @@ pub(crate) mod tests {
             timelines: Vec::new(),
             rounds: Vec::new(),
             sittings: Vec::new(),
-        }
+        };
+        StudyResult::new(environment, body)
     }
 
     /// A sitting that the result combines.
@@ -265,7 +256,7 @@ pub(crate) mod tests {
             folder: String::new(),
             rounds: 10,
             verdict: Verdict::Sound,
-            hoptax_version: String::new(),
+            program: Program::default(),
         }
     }
 

@@ -12,10 +12,12 @@ use std::env;
 use std::process::ExitCode;
 
 use hoptax_host::child;
+use hoptax_result::Program;
 
 use exit::Code;
 
 fn main() -> ExitCode {
+    Program::set_commit(option_env!("HOPTAX_COMMIT"));
     let arguments = arguments::parsed(env::args_os()).unwrap_or_else(|error| error.exit());
     print::set_details(arguments.details);
     let outcome = command::run(arguments.command);

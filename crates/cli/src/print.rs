@@ -8,10 +8,10 @@ use std::{env, fs};
 use hoptax_report::Style;
 use hoptax_report::document::Document;
 use hoptax_report::render::terminal;
+use hoptax_result::{Body, Report};
 use hoptax_session::Update;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
-use serde::Serialize;
 
 use crate::exit::Failure;
 
@@ -82,10 +82,10 @@ fn text_of(document: &Document) -> String {
     text(document, style())
 }
 
-/// Prints a document and writes JSON to its file; if the file is `-`, prints only the JSON.
-pub(crate) fn document_or_json(
+/// Prints a document and writes the result to its file as JSON; if the file is `-`, prints only the JSON.
+pub(crate) fn document_or_json<T: Body>(
     json: Option<&Path>,
-    value: &impl Serialize,
+    value: &Report<T>,
     document: impl FnOnce() -> Document,
 ) -> Result<(), Failure> {
     if json == Some(Path::new("-")) {
@@ -96,13 +96,13 @@ pub(crate) fn document_or_json(
 }
 
 /// Writes the JSON to its file, if there is one.
-pub(crate) fn write_json(file: Option<&Path>, value: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn write_json<T: Body>(file: Option<&Path>, value: &Report<T>) -> Result<(), Failure> {
     let Some(path) = file else { return Ok(()) };
     fs::write(path, json_text(value)?)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
-fn json_text(value: &impl Serialize) -> Result<String, Failure> {
+fn json_text<T: Body>(value: &Report<T>) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::environment)
 }
 

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use hoptax_result::CalibrationResult;
 use serde_json::Value;
 use support::{Guarded, checked, hoptax, origin, ran, run, signal};
 
@@ -226,18 +227,21 @@ fn a_calibration_with_a_high_floor_and_a_low_ceiling_is_respected() {
     let (_origin, url) = origin(&["--default", "delay=1ms"]);
     let here =
         ran(hoptax().args(["load", "-q", "200", "-d", "300ms", "--warmup", "0s", "--json", "-", &url]));
-    let environment = checked("load", &here.stdout)["environment"].clone();
+    let here = checked("load", &here.stdout);
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("hoptax");
     fs::create_dir(&kept).unwrap();
     let calibration = serde_json::json!({
-        "format": "hoptax.calibration/1",
+        "format": CalibrationResult::FORMAT,
+        "program": here["program"],
+        "verdict": "sound",
+        "findings": [],
         "floor": { "min_us": 500.0, "p50_us": 900.0, "p99_us": 1_000.0 },
         "floors": [{ "rate": 500.0, "connections": 64, "p50_us": 900.0, "p99_us": 1_000.0 }],
         "recorder": { "values": 1, "most_above_share": 0.0, "most_below_share": 0.0, "merges_exactly": true },
         "experiments": [],
         "ceiling": { "rate": 250.0, "send_lag_p99_us": 50.0 },
-        "environment": environment,
+        "environment": here["environment"],
     });
     fs::write(kept.join("calibration.json"), calibration.to_string()).unwrap();
     let ran = ran(hoptax()

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use hoptax_host::processors::Placement;
-use hoptax_result::{CrosscheckResult, Environment, LeftOut, Scenario, ToolRuns};
+use hoptax_result::{CrosscheckBody, CrosscheckResult, Environment, LeftOut, Scenario, ToolRuns};
 use hoptax_tools::Tool;
 
 pub use scenario::{Kind, SCENARIOS, Server, scenario};
@@ -93,8 +93,7 @@ pub fn run(
         }
         scenarios.push(Scenario { name: server.name.clone(), summary: server.summary.clone(), tools: all });
     }
-    Ok(CrosscheckResult {
-        format: "hoptax.crosscheck/1".to_owned(),
+    let body = CrosscheckBody {
         rate: options.rate,
         connections: options.connections,
         seconds: options.seconds,
@@ -102,8 +101,9 @@ pub fn run(
         never_halted: options.never_halted,
         scenarios,
         left_out,
-        environment,
-    })
+    };
+    let verdict = body.verdict();
+    Ok(CrosscheckResult::new(environment, body).judged(verdict, Vec::new()))
 }
 
 /// The tools that support the load, and the others with the reason.

@@ -77,7 +77,8 @@ fn summary(errors: &[f64]) -> Option<ErrorSummary> {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        AddedTime, KubernetesResources, PredictedTime, SizeBottleneck, SizeLatency, SizedProxy, WithheldTime,
+        AddedTime, KubernetesResources, PredictedTime, SizeBody, SizeBottleneck, SizeLatency, SizedProxy,
+        WithheldTime,
     };
 
     use super::*;
@@ -102,8 +103,7 @@ mod tests {
             is_extrapolated: false,
             kubernetes: KubernetesResources::default(),
         };
-        SizeResult {
-            format: SizeResult::FORMAT.to_owned(),
+        let body = SizeBody {
             graph: "pair".to_owned(),
             rate: 400.0,
             confidence: 0.95,
@@ -128,7 +128,8 @@ mod tests {
             no_latency: None,
             money: None,
             extrapolations: vec!["one".to_owned()],
-        }
+        };
+        SizeResult::new((), body)
     }
 
     #[test]

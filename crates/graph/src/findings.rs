@@ -157,6 +157,7 @@ fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
             found.push((share, what));
         }
     };
+    let result = &mut result.body;
     for proxy in &mut result.proxies {
         judge(
             format!("the CPU time of the proxy of `{}`", proxy.service),

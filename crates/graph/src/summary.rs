@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::encoded::decode;
 use hoptax_result::{
-    AddedTime, Environment, GraphCondition, GraphRound, GraphRunProxy, GraphRunResponse, GraphRunResult,
-    GraphSlice, Interval, Verdict,
+    AddedTime, Environment, GraphCondition, GraphRound, GraphRunBody, GraphRunProxy, GraphRunResponse,
+    GraphRunResult, GraphSlice, Interval,
 };
 use hoptax_stats::{RoundTimes, mean_over_rounds, quantile_cost, quantile_level};
 
@@ -68,8 +68,7 @@ fn unfilled<'a>(
         busy_share: None,
         memory_bytes: None,
     };
-    GraphRunResult {
-        format: GraphRunResult::FORMAT.to_owned(),
+    let body = GraphRunBody {
         graph: graph.to_owned(),
         rate: 0.0,
         connections: CONNECTIONS as u32,
@@ -77,8 +76,6 @@ fn unfilled<'a>(
         warmup_s: WARMUP.as_secs_f64(),
         seed: 0,
         confidence: CONFIDENCE,
-        verdict: Verdict::Sound,
-        findings: Vec::new(),
         proxies: proxies.map(proxy).collect(),
         all_cpu_us: None,
         proxied: GraphRunResponse::default(),
@@ -86,8 +83,8 @@ fn unfilled<'a>(
         added: None,
         check: None,
         rounds,
-        environment,
-    }
+    };
+    GraphRunResult::new(environment, body)
 }
 
 /// Computes all numbers from the rounds.
@@ -287,7 +284,7 @@ pub(crate) mod tests {
             round.slices.push(spoilt);
         }
         let result = result_of(rounds);
-        assert_eq!((result.proxies, result.added), (clean.proxies, clean.added));
+        assert_eq!((&result.proxies, result.added), (&clean.proxies, clean.added));
     }
 
     #[test]

@@ -10,8 +10,8 @@ mod refusals;
 mod sums;
 
 use hoptax_result::{
-    BodyBytes, EndedBy, Environment, Finding, Histogram, LoadHistograms, LoadResult, Merged, MergedRun,
-    RunLeftOut, Severity, Verdict,
+    BodyBytes, EndedBy, Environment, Finding, Histogram, LoadBody, LoadHistograms, LoadResult, Merged,
+    MergedRun, RunLeftOut, Severity, Verdict,
 };
 
 use crate::distribution::summary;
@@ -107,9 +107,8 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
     let percentiles = parts.iter().flat_map(|part| &part.result.percentiles).map(|one| one.percentile);
     // The calibration of one machine says nothing about the rate of several.
     let environment = Environment { calibration: None, ..first.result.environment.clone() };
-    Ok(LoadResult {
-        format: first.result.format.clone(),
-        findings: parts.iter().flat_map(findings).collect(),
+    let empty = LoadResult::empty(plan, environment);
+    let body = LoadBody {
         recorded_from_unix_s: Some(window.from_s),
         recorded_s: window.length_s,
         ended_by: ended_by(parts),
@@ -147,8 +146,9 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         }),
         loosened: first.result.loosened.clone(),
         histograms: Some(histograms),
-        ..LoadResult::empty(plan, environment)
-    })
+        ..empty.body
+    };
+    Ok(LoadResult { findings: parts.iter().flat_map(findings).collect(), body, ..empty })
 }
 
 /// The time in which all runs recorded.
@@ -191,6 +191,7 @@ fn merged_run(part: &Part<'_>) -> MergedRun {
     let result = part.result;
     MergedRun {
         file: part.file.to_owned(),
+        program: result.program.clone(),
         verdict: result.verdict,
         recorded_from_unix_s: part.from_s,
         recorded_s: result.recorded_s,

@@ -94,7 +94,7 @@ fn the_cpu_time_of_the_generator_covers_the_record_only() {
         thread::sleep(Duration::from_millis(2_100));
         ended.store(true, Ordering::Relaxed);
     });
-    let generator = run(&spec).generator;
+    let generator = run(&spec).body.generator;
     stopper.join().unwrap();
     assert!((generator.wall_seconds - 0.2).abs() < 1e-9, "{generator:?}");
     assert!(generator.cpu_seconds > 0.0 && generator.cpu_seconds < 0.3, "{generator:?}");

@@ -193,7 +193,7 @@ fn addresses_that_a_name_has_later_are_used_and_those_that_it_lost_are_drained()
         trial.join().unwrap()
     });
     assert!(result.book.balances() && result.book.failed == 0, "{:?} {:?}", result.book, result.failures);
-    let lookups = result.lookups.unwrap();
+    let lookups = result.lookups.clone().unwrap();
     assert!(lookups.done > 1 && lookups.failed == 0 && lookups.changes == 1, "{lookups:?}");
     assert_eq!(lookups.servers, [format!("127.0.0.2:{port}")]);
     assert_eq!(result.plan.network.servers, [format!("127.0.0.1:{port}")]);
@@ -242,7 +242,7 @@ fn a_unix_socket_takes_the_place_of_every_host_also_while_its_queue_is_full() {
     let result = run(&spec);
     assert!(result.book.answered > 0 && result.book.failed == 0, "{:?}", result.failures);
     assert_eq!(accepted.load(Ordering::Relaxed), 20);
-    let network = result.plan.network;
+    let network = result.body.plan.network;
     assert_eq!((network.servers, network.unix_socket), (Vec::new(), Some(path.display().to_string())));
     spec.traffic.dial.unix_socket = Some(folder.path().join("nobody.sock"));
     let error = trial::run(&spec, Environment::default(), &AtomicBool::new(false), None).unwrap_err();

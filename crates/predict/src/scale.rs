@@ -12,7 +12,8 @@ mod series;
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_result::{
-    Interval, Loop, ScaleDimension, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries, StudyResult,
+    Interval, Loop, ScaleBody, ScaleDimension, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries,
+    StudyResult,
 };
 use hoptax_stats::{MIN_SIZES, NoScalability, SizedRates, scalability};
 use thiserror::Error;
@@ -87,14 +88,13 @@ pub fn scale(study: &StudyResult, over: ScaleDimension) -> Result<ScaleResult, N
         });
         return Err(NoSeries::TooFewSizes { study: study.name.clone(), series: series.collect() });
     }
-    Ok(ScaleResult {
-        format: ScaleResult::FORMAT.to_owned(),
+    let body = ScaleBody {
         study: study.name.clone(),
-        verdict: study.verdict,
         over,
         confidence: study.plan.confidence,
         series: found.iter().map(|series| fitted(study, over, series)).collect(),
-    })
+    };
+    Ok(ScaleResult::new((), body).judged_as(study))
 }
 
 /// A series with its law.

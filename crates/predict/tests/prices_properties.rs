@@ -48,13 +48,13 @@ proptest! {
             prop_assert!((here.estimate / listed.estimate / factor - 1.0).abs() < 1e-9, "{:?}", price);
             prop_assert!(here.low < here.estimate && here.estimate < here.high && here.low > 0.0, "{:?}", price);
         }
-        prop_assert!(prices.here.unwrap().slope.abs() < 1e-9);
+        prop_assert!(prices.body.here.unwrap().slope.abs() < 1e-9);
     }
 }
 
 #[test]
 fn an_equally_fast_machine_gets_the_same_list() {
-    for price in carried(1.0).prices {
+    for price in carried(1.0).body.prices {
         match price.here_us {
             Some(here) => {
                 assert!((here.estimate - price.listed_us.unwrap().estimate).abs() < 1e-9, "{price:?}");
@@ -97,7 +97,7 @@ fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
     let prices = |functions: &[&str]| {
         let mut here = anchors(&list, 2.0);
         here.arms.retain(|arm| arm.kind != ArmKind::Function || functions.contains(&arm.id.as_str()));
-        carry(&list, &here, &known::machines()).unwrap().prices
+        carry(&list, &here, &known::machines()).unwrap().body.prices
     };
     let count = |functions: &[&str], made: PriceMade| {
         prices(functions).iter().filter(|price| price.made == made).count()

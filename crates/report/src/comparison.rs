@@ -1,7 +1,7 @@
 //! Comparison of the arms of a study with a reference: one sentence per subject, what differs between configurations, and a table of all measures.
 
 use hoptax_result::{
-    ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval, KeyDifference,
+    ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval, KeyDifference,
     PartDifference, SubjectName,
 };
 
@@ -17,7 +17,7 @@ const MINUTES_FROM_S: f64 = 180.0;
 
 /// First which subjects do other work than the reference, then one sentence per subject: which one is cheaper, by how much, and the
 /// decision. A/A arms come last.
-pub(crate) fn sentences(results: &[&ComparisonResult]) -> Vec<String> {
+pub(crate) fn sentences(results: &[&ComparisonBody]) -> Vec<String> {
     let of = |is_same: bool| {
         results.iter().flat_map(move |result| {
             let subjects = result.subjects.iter().filter(move |subject| subject.is_same == is_same);
@@ -34,8 +34,8 @@ pub(crate) fn sentences(results: &[&ComparisonResult]) -> Vec<String> {
 }
 
 /// What the short names stand for, a line each, unless they say it already.
-pub(crate) fn legend(results: &[&ComparisonResult]) -> Vec<String> {
-    let of = |result: &&ComparisonResult| -> Vec<SubjectName> {
+pub(crate) fn legend(results: &[&ComparisonBody]) -> Vec<String> {
+    let of = |result: &&ComparisonBody| -> Vec<SubjectName> {
         let others = result.subjects.iter().filter(|one| !one.is_same).map(|one| &one.subject);
         std::iter::once(&result.reference).chain(others).cloned().collect()
     };
@@ -48,7 +48,7 @@ pub(crate) fn legend(results: &[&ComparisonResult]) -> Vec<String> {
 }
 
 /// The measures that no subject has, in words; none if there are none. CPU time has sentences of its own.
-pub(crate) fn missing(results: &[&ComparisonResult]) -> Option<String> {
+pub(crate) fn missing(results: &[&ComparisonBody]) -> Option<String> {
     let has = |measure: CostMeasure| {
         let mut subjects = results.iter().flat_map(|result| &result.subjects);
         subjects.any(|subject| subject.measures.iter().any(|one| one.measure == measure))
@@ -67,7 +67,7 @@ fn without_unit(measure: CostMeasure) -> String {
 
 /// What differs between the reference and each subject, in the words of study files and in their configurations: a heading, then a
 /// line for each difference.
-pub(crate) fn differences(result: &ComparisonResult) -> Vec<(String, Vec<String>)> {
+pub(crate) fn differences(result: &ComparisonBody) -> Vec<(String, Vec<String>)> {
     let reference = &result.reference.name;
     let of = |subject: &ComparedSubject| {
         let name = &subject.subject.name;
@@ -128,7 +128,7 @@ fn paths(all: &[String]) -> String {
     }
 }
 
-fn sentence(result: &ComparisonResult, subject: &ComparedSubject) -> String {
+fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
     let (name, reference) = (&subject.subject.name, &result.reference.name);
     let Some(cpu) = subject.measures.iter().find(|one| one.measure == CostMeasure::CpuUs) else {
         return format!("{name}: CPU time is not available, see the findings of the study");
@@ -189,7 +189,7 @@ fn different(cpu: &ComparedMeasure, (name, reference): (&str, &str), margin_shar
 }
 
 /// What decides an undecided measure.
-fn remedy(measure: &ComparedMeasure, result: &ComparisonResult) -> String {
+fn remedy(measure: &ComparedMeasure, result: &ComparisonBody) -> String {
     match measure.rounds_until_decided {
         Some(rounds) => {
             let more = f64::from(rounds.saturating_sub(result.rounds));
@@ -215,7 +215,7 @@ fn percent(share: f64) -> String {
 }
 
 /// All measures of all subjects.
-pub(crate) fn table(results: &[&ComparisonResult]) -> SideTable {
+pub(crate) fn table(results: &[&ComparisonBody]) -> SideTable {
     let subjects = results.iter().flat_map(|result| &result.subjects);
     let rows = subjects.flat_map(|subject| {
         subject.measures.iter().map(|one| {
@@ -247,7 +247,7 @@ pub(crate) fn table(results: &[&ComparisonResult]) -> SideTable {
 }
 
 /// The decisions of several comparisons of one study, a row for each arm and a column for each measure that one of them has.
-pub(crate) fn decisions(comparisons: &[ComparisonResult]) -> SideTable {
+pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> SideTable {
     let subjects = || {
         comparisons.iter().flat_map(|one| one.subjects.iter().map(move |subject| (&one.reference, subject)))
     };
@@ -282,7 +282,7 @@ pub(crate) fn decisions(comparisons: &[ComparisonResult]) -> SideTable {
 }
 
 /// How decisions are made, and what they hold for.
-pub(crate) fn method(result: &ComparisonResult) -> String {
+pub(crate) fn method(result: &ComparisonBody) -> String {
     let confidence = 100.0 * result.confidence;
     format!(
         "equivalent: the difference is within the margin of {} of the reference (two one-sided tests at {:.0} %); otherwise \
@@ -296,7 +296,10 @@ pub(crate) fn method(result: &ComparisonResult) -> String {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{ArmLeftOut, ComparedArms, ConfigurationDifferences, StudiesComparison, Verdict};
+    use hoptax_result::{
+        ArmLeftOut, ComparedArms, ComparisonResult, ConfigurationDifferences, Environment, StudiesComparison,
+        StudiesComparisonBody, Verdict,
+    };
 
     use super::*;
 
@@ -354,10 +357,8 @@ pub(crate) mod fixture {
             rest: (0..8).map(|number| format!("static_resources.clusters[c{number}].lb_policy")).collect(),
         };
         let cpu = |share, decision| measure(CostMeasure::CpuUs, 48.2, share, decision);
-        ComparisonResult {
-            format: ComparisonResult::FORMAT.to_owned(),
+        let body = ComparisonBody {
             study: "comparison".to_owned(),
-            verdict: Verdict::Caution,
             reference: names("A", "old", "conf/old.yaml"),
             margin_share: 0.02,
             confidence: 0.95,
@@ -408,7 +409,8 @@ pub(crate) mod fixture {
                     vec![cpu(interval(0.001, 0.008), Decision::Equivalent)],
                 ),
             ],
-        }
+        };
+        ComparisonResult::new(Environment::default(), body).judged(Verdict::Caution, Vec::new())
     }
 
     /// Two arms of two studies, of which one has a configuration.
@@ -418,8 +420,8 @@ pub(crate) mod fixture {
             name: format!("{arm} of {study}"),
             given: format!("{arm} of {study}.yaml"),
         };
-        let all = comparison();
-        let of = |arm: &str, numbers: &[usize]| ComparisonResult {
+        let all = comparison().body;
+        let of = |arm: &str, numbers: &[usize]| ComparisonBody {
             reference: named(arm, "old", 'A'),
             subjects: numbers.iter().filter_map(|number| all.subjects.get(*number).cloned()).collect(),
             ..all.clone()
@@ -441,15 +443,15 @@ pub(crate) mod fixture {
         ];
         inner.subjects[0].keys =
             vec![key("envoy", [None, Some("1.39.3")]), key("flags", [Some("--disable-extensions a"), None])];
-        StudiesComparison {
-            format: StudiesComparison::FORMAT.to_owned(),
+        let body = StudiesComparisonBody {
             studies: vec!["old.yaml".to_owned(), "new.yaml".to_owned()],
             arms: vec![
                 ComparedArms { arm: "edge".to_owned(), comparison: edge },
                 ComparedArms { arm: "inner".to_owned(), comparison: inner },
             ],
             left_out: vec![ArmLeftOut { arm: "lua".to_owned(), reason: "does not differ".to_owned() }],
-        }
+        };
+        StudiesComparison::new(Environment::default(), body)
     }
 }
 

@@ -8,8 +8,8 @@ use hoptax_result::{
     ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, Disturbance,
     Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer,
     LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure,
-    Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage,
-    StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
+    Measured, Mode, Program, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices,
+    Stage, StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
 };
 
 pub(crate) use timeline::timeline;
@@ -98,11 +98,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         } else {
             Vec::new()
         },
-        proxy_use: has_proxy.then_some(ProxyUse {
-            core_share: 0.98,
-            processors_busy_share: None,
-            idle_us_per_second: None,
-        }),
+        proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, processors_busy_share: None }),
         capacity: None,
         layers: Vec::new(),
         top_down: Vec::new(),
@@ -146,14 +142,10 @@ pub(crate) fn study() -> StudyResult {
         burn.known_answer = Some(KnownAnswer { cpu_us: Some(cpu_us), ..KnownAnswer::default() });
         burn
     };
-    StudyResult {
-        format: StudyResult::FORMAT.to_owned(),
+    let body = StudyBody {
         name: "quick".to_owned(),
         summary: "What does each of Envoy's functions cost?".to_owned(),
-        verdict: Verdict::Caution,
-        findings: findings(),
         loosened: Vec::new(),
-        environment: environment(),
         plan: StudyPlan {
             seed: 1,
             baseline: "baseline".to_owned(),
@@ -212,7 +204,9 @@ pub(crate) fn study() -> StudyResult {
         machine: Some(machine(4.2, 3.1)),
         rule_costs: Vec::new(),
         rounds: vec![round()],
-    }
+    };
+    let result = StudyResult::new(environment(), body).judged(Verdict::Caution, findings());
+    StudyResult { program: program(), ..result }
 }
 
 /// An interval of this share around an estimate.
@@ -445,14 +439,18 @@ pub(crate) fn load() -> LoadResult {
     };
     load.stages = vec![stage(0.0, 10_000.0, 80.0), stage(10_000.0, 30_000.0, 120.0)];
     load.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
-    load.environment = environment();
+    (load.program, load.environment) = (program(), environment());
     load
+}
+
+/// The program that made the samples, whatever the version of this one.
+fn program() -> Program {
+    Program { version: "0.1.0".to_owned(), commit: None }
 }
 
 fn environment() -> Environment {
     Environment {
         started_at: "2026-01-02T03:04:05Z".to_owned(),
-        hoptax_version: "0.1.0".to_owned(),
         proxy_version: Some("1.40.0".to_owned()),
         kernel: "6.12.0".to_owned(),
         cpu_model: "A Processor".to_owned(),

@@ -215,7 +215,7 @@ pub(crate) fn warning(result: &GateResult) -> Option<&'static str> {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{CostMeasure, Interval, Verdict};
+    use hoptax_result::{CostMeasure, Environment, GateBody, Interval};
 
     use super::*;
 
@@ -247,10 +247,8 @@ pub(crate) mod fixture {
     /// A gate of two arms with two limits: one fails, one passes, one is undecided and one unknown.
     pub(crate) fn gate() -> GateResult {
         let (cpu, p99) = (CostMeasure::CpuUs, CostMeasure::ResponseP99Us);
-        GateResult {
-            format: GateResult::FORMAT.to_owned(),
+        let body = GateBody {
             study: "edge-gate".to_owned(),
-            verdict: Verdict::Sound,
             candidate: "envoy=1.41.0".to_owned(),
             stored_reference: None,
             confidence: 0.95,
@@ -265,7 +263,8 @@ pub(crate) mod fixture {
             same: vec![limit("baseline", "cpu>+3%", cpu, Some((-0.001, 0.012)), GateOutcome::Passed)],
             unchanged: vec!["pinned".to_owned()],
             answer_differences: Vec::new(),
-        }
+        };
+        GateResult::new(Environment::default(), body)
     }
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{Environment, Price};
+    use hoptax_result::{Environment, Price, PricesBody};
 
     use super::*;
 
@@ -151,8 +151,7 @@ pub(crate) mod fixture {
             factor,
             confidence: 0.95,
         };
-        PricesResult {
-            format: PricesResult::FORMAT.to_owned(),
+        let body = PricesBody {
             study: "price-list".to_owned(),
             listed: machine("One", 20.0),
             here: Some(CarriedTo {
@@ -167,6 +166,7 @@ pub(crate) mod fixture {
                 price("lua", 3.6, PriceMade::Carried, Some(interval(4.8, 7.2, 10.8))),
                 price("cors", 0.5, PriceMade::NotCarried, None),
             ],
-        }
+        };
+        PricesResult::new(Environment::default(), body)
     }
 }

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::gate::sentence;
 
-/// The gate as SARIF. `file` is the study file that annotations point to, `version` that of hoptax. An exceeded limit is an
-/// error, an undecided or unknown one a note.
-pub fn gate(result: &GateResult, file: &str, version: &str) -> Value {
+/// The gate as SARIF. `file` is the study file that annotations point to. An exceeded limit is an error, an undecided or unknown
+/// one a note.
+pub fn gate(result: &GateResult, file: &str) -> Value {
     let mut rules: Vec<&str> = result.limits.iter().map(|limit| limit.limit.as_str()).collect();
     rules.sort_unstable();
     rules.dedup();
@@ -29,7 +29,7 @@ pub fn gate(result: &GateResult, file: &str, version: &str) -> Value {
         "runs": [{
             "tool": {"driver": {
                 "name": "hoptax",
-                "version": version,
+                "version": result.program.version,
                 "rules": rules.iter().map(rule).collect::<Vec<_>>(),
             }},
             "results": results,
@@ -44,7 +44,9 @@ mod tests {
 
     #[test]
     fn limits_that_did_not_pass_are_results() {
-        let sarif = gate(&fixture::gate(), "edge.yaml", "0.3.0");
+        let mut result = fixture::gate();
+        result.program.version = "0.3.0".to_owned();
+        let sarif = gate(&result, "edge.yaml");
         insta::assert_snapshot!(format!("{sarif:#}"));
     }
 }

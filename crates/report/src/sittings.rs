@@ -112,7 +112,9 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{SittingArm, SittingEstimate, SittingRecord, SittingsMachine, SittingsResult};
+    use hoptax_result::{
+        Program, SittingArm, SittingEstimate, SittingRecord, SittingsBody, SittingsMachine, SittingsResult,
+    };
 
     use super::*;
 
@@ -143,7 +145,7 @@ pub(crate) mod fixture {
             folder: format!("quick-2026010{day}T080000Z"),
             rounds: 16,
             verdict: Verdict::Sound,
-            hoptax_version: "0.1.0".to_owned(),
+            program: Program { version: "0.1.0".to_owned(), commit: None },
         };
         let last = SittingEstimate { interval: around(1.5, 0.3), standard_error: 0.13 };
         let arm = |id: &str, costs: Vec<SittingCost>| SittingArm {
@@ -160,8 +162,7 @@ pub(crate) mod fixture {
             between_sittings: None,
             another_sitting: None,
         };
-        SittingsResult {
-            format: SittingsResult::FORMAT.to_owned(),
+        let body = SittingsBody {
             study: "quick".to_owned(),
             machine: SittingsMachine {
                 cpu_model: "Processor".to_owned(),
@@ -185,7 +186,8 @@ pub(crate) mod fixture {
                 ),
                 arm("cors", vec![withheld]),
             ],
-        }
+        };
+        SittingsResult::new((), body)
     }
 
     /// Only the first of them.

@@ -228,7 +228,7 @@ pub(crate) fn machine(result: &StudyResult) -> String {
     format!(
         "Envoy {}; hoptax {}; {}, {} CPUs{}; Linux {}; {placement}; {}{}{}",
         environment.proxy_version.as_deref().unwrap_or("-"),
-        environment.hoptax_version,
+        result.program.version,
         environment.cpu_model,
         environment.cpus,
         if environment.virtual_machine { ", virtual machine" } else { "" },

@@ -3,15 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Decision, Finding, Interval, ResponseCost, RoundNumbers, Verdict};
+use crate::{Body, Decision, Environment, Interval, Report, ResponseCost, RoundNumbers, Verdict};
 
 /// The bill of a given proxy configuration, from one study of the whole, the whole without each of its parts, and the whole
 /// without all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct BillResult {
-    /// Version of this format.
-    pub format: String,
+pub struct BillBody {
     /// The file of the configuration, as the user named it.
     pub configuration: String,
     /// Version of the proxy; null if unknown.
@@ -20,10 +18,6 @@ pub struct BillResult {
     pub listener: String,
     /// The request.
     pub request: BilledRequest,
-    /// Verdict of the study.
-    pub verdict: Verdict,
-    /// Findings of the study, whose arms are those of the bill.
-    pub findings: Vec<Finding>,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
     /// Rounds completed.
@@ -59,9 +53,19 @@ pub struct BillResult {
     pub replacements: Vec<BilledReplacement>,
 }
 
+/// Its report.
+pub type BillResult = Report<BillBody>;
+
+impl Body for BillBody {
+    const FORMAT: &'static str = "hoptax.bill/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.configuration.clone()
+    }
+}
+
 impl BillResult {
-    /// The current format.
-    pub const FORMAT: &'static str = "hoptax.bill/1";
     /// The hours of a month: a twelfth of a year of 8,760 hours.
     pub const HOURS_PER_MONTH: f64 = 730.0;
     /// The arm with all parts.

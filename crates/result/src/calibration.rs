@@ -3,14 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, MachineSpeeds};
+use crate::{Body, Environment, MachineSpeeds, Report, Verdict};
 
 /// The result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CalibrationResult {
-    /// Name and version of this format: `hoptax.calibration/1`.
-    pub format: String,
+pub struct CalibrationBody {
     /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
@@ -32,8 +30,25 @@ pub struct CalibrationResult {
     /// Speeds of the operations that make up the cost of a function; null if not measured.
     #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
-    /// The machine.
-    pub environment: Environment,
+}
+
+/// Its report.
+pub type CalibrationResult = Report<CalibrationBody>;
+
+impl Body for CalibrationBody {
+    const FORMAT: &'static str = "hoptax.calibration/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        "load generator".to_owned()
+    }
+}
+
+impl CalibrationBody {
+    /// Sound if merging is exact in the recorder, and one of the rates tried was sent on time.
+    pub fn verdict(&self) -> Verdict {
+        if self.recorder.merges_exactly && self.ceiling.is_some() { Verdict::Sound } else { Verdict::Caution }
+    }
 }
 
 /// Response time of an origin that responds immediately, us. Every measured latency includes it.

@@ -3,18 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CostMeasure, Interval, Verdict};
+use crate::{Body, CostMeasure, Environment, Interval, Report};
 
 /// The comparison of the arms of one study with a reference among them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ComparisonResult {
-    /// Version of this format.
-    pub format: String,
+pub struct ComparisonBody {
     /// Name of the study.
     pub study: String,
-    /// Verdict of the study.
-    pub verdict: Verdict,
     /// The subject that the others are compared with.
     pub reference: SubjectName,
     /// Largest difference that does not matter, as a share of the reference: 0.02 for 2 %.
@@ -29,17 +25,22 @@ pub struct ComparisonResult {
     pub subjects: Vec<ComparedSubject>,
 }
 
-impl ComparisonResult {
-    /// The current format.
-    pub const FORMAT: &'static str = "hoptax.comparison/1";
+/// Its report.
+pub type ComparisonResult = Report<ComparisonBody>;
+
+impl Body for ComparisonBody {
+    const FORMAT: &'static str = "hoptax.comparison/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.study.clone()
+    }
 }
 
 /// The arms of several study files, each compared with an arm of the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StudiesComparison {
-    /// Version of this format.
-    pub format: String,
+pub struct StudiesComparisonBody {
     /// The study files, as the user gave them.
     pub studies: Vec<String>,
     /// The arms of the first study that are compared, once for each combination of their conditions.
@@ -48,9 +49,16 @@ pub struct StudiesComparison {
     pub left_out: Vec<ArmLeftOut>,
 }
 
-impl StudiesComparison {
-    /// The current format.
-    pub const FORMAT: &'static str = "hoptax.studies-comparison/1";
+/// Its report.
+pub type StudiesComparison = Report<StudiesComparisonBody>;
+
+impl Body for StudiesComparisonBody {
+    const FORMAT: &'static str = "hoptax.studies-comparison/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.studies.join(" and ")
+    }
 }
 
 /// An arm of the first study in comparison with those of the others.
@@ -60,7 +68,7 @@ pub struct ComparedArms {
     /// The arm, as the first study names it.
     pub arm: String,
     /// The comparison.
-    pub comparison: ComparisonResult,
+    pub comparison: ComparisonBody,
 }
 
 /// A key of a study file whose values differ between two subjects.

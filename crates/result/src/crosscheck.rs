@@ -3,14 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Environment;
+use crate::{Body, Environment, Report, Verdict};
 
 /// The result of a crosscheck.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CrosscheckResult {
-    /// Name and version of this format: `hoptax.crosscheck/1`.
-    pub format: String,
+pub struct CrosscheckBody {
     /// Requests per second requested of each tool; null for full speed.
     pub rate: Option<f64>,
     /// Connections requested of each tool.
@@ -26,8 +24,26 @@ pub struct CrosscheckResult {
     pub scenarios: Vec<Scenario>,
     /// Tools that were left out, with the reason.
     pub left_out: Vec<LeftOut>,
-    /// The machine.
-    pub environment: Environment,
+}
+
+/// Its report.
+pub type CrosscheckResult = Report<CrosscheckBody>;
+
+impl Body for CrosscheckBody {
+    const FORMAT: &'static str = "hoptax.crosscheck/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.scenarios.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl CrosscheckBody {
+    /// Sound if no run of a tool failed.
+    pub fn verdict(&self) -> Verdict {
+        let mut tools = self.scenarios.iter().flat_map(|scenario| &scenario.tools);
+        if tools.all(|tool| tool.failed.is_empty()) { Verdict::Sound } else { Verdict::Caution }
+    }
 }
 
 /// One server, and the results of every tool against it.

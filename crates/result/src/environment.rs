@@ -11,12 +11,6 @@ use crate::Calibrated;
 pub struct Environment {
     /// When the measurement began, RFC 3339 in UTC.
     pub started_at: String,
-    /// Version of hoptax.
-    pub hoptax_version: String,
-    /// The git commit that hoptax was built from, with `-dirty` appended if files had been changed; null for a
-    /// development build, and without git.
-    #[serde(default)]
-    pub hoptax_commit: Option<String>,
     /// Version that the proxy reports; absent without a proxy.
     pub proxy_version: Option<String>,
     /// SHA-256 of the proxy's executable; null without a proxy, and in results of earlier versions.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Interval, LoadPlan, Mode, ProcessAccount};
+use crate::{Body, Environment, Interval, LoadPlan, Mode, ProcessAccount, Report, Verdict};
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,9 +39,7 @@ pub enum FindState {
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FindResult {
-    /// Name and version of this format: `hoptax.find/1`.
-    pub format: String,
+pub struct FindBody {
     /// Why it ended: `complete`, `budget`, `interrupt` or `failure`.
     pub ended_by: FindEnd,
     /// The fastest mode of the response times; null unless the goal was to keep it.
@@ -69,8 +67,44 @@ pub struct FindResult {
     pub sweep: Option<Sweep>,
     /// The closed loop. All trials have its requests and connections.
     pub plan: LoadPlan,
-    /// The machine.
-    pub environment: Environment,
+}
+
+/// Its report.
+pub type FindResult = Report<FindBody>;
+
+impl Body for FindBody {
+    const FORMAT: &'static str = "hoptax.find/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.plan.url.clone()
+    }
+}
+
+impl FindState {
+    /// Whether the search said what it could about the server: nothing else limited it.
+    pub fn is_settled(self) -> bool {
+        matches!(self, Self::Found | Self::MaximumHeld | Self::MinimumFailed)
+    }
+}
+
+impl FindBody {
+    /// Sound if every goal is settled, and void if none has a rate because something other than the server limited the search.
+    pub fn verdict(&self) -> Verdict {
+        let is_unknown = self.fastest_mode.as_ref().is_some_and(|mode| mode.unknown().is_some());
+        verdict_of(&self.goals.iter().collect::<Vec<_>>(), is_unknown)
+    }
+}
+
+/// The verdict on a search for these goals, which something else may have limited too.
+pub(crate) fn verdict_of(goals: &[&FoundGoal], is_limited: bool) -> Verdict {
+    if !is_limited && goals.iter().all(|goal| goal.state.is_settled()) {
+        Verdict::Sound
+    } else if goals.iter().any(|goal| goal.rate.is_some()) {
+        Verdict::Caution
+    } else {
+        Verdict::Void
+    }
 }
 
 /// The fastest mode of the response times of a server that is slower when it is crowded.
@@ -241,4 +275,34 @@ pub struct SweepKnee {
     pub low_rate: f64,
     /// The highest rate of the sweep where it may be highest.
     pub high_rate: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_something_else_limited_is_void_without_a_rate_and_a_caution_with_one() {
+        let goal = |state, rate| FoundGoal {
+            objectives: Vec::new(),
+            state,
+            rate,
+            upper_rate: None,
+            conditional_throughput: rate,
+            limited_by: Vec::new(),
+        };
+        let found = goal(FindState::Found, Some(900.0));
+        for (state, rate, expected) in [
+            (FindState::MaximumHeld, Some(2_000.0), Verdict::Sound),
+            (FindState::MinimumFailed, None, Verdict::Sound),
+            (FindState::GeneratorLimited, Some(900.0), Verdict::Caution),
+            (FindState::Unfinished, None, Verdict::Void),
+        ] {
+            assert_eq!(verdict_of(&[&goal(state, rate)], false), expected, "{state:?}");
+        }
+        assert_eq!(verdict_of(&[&found], false), Verdict::Sound);
+        assert_eq!(verdict_of(&[&found], true), Verdict::Caution);
+        assert_eq!(verdict_of(&[&found, &goal(FindState::Unfinished, None)], false), Verdict::Caution);
+        assert_eq!(verdict_of(&[], true), Verdict::Void);
+    }
 }

@@ -3,14 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, FindEnd, FindEvidence, FindTrial, FoundGoal, Interval};
+use crate::find::verdict_of;
+use crate::{Body, Environment, FindEnd, FindEvidence, FindTrial, FoundGoal, Interval, Report, Verdict};
 
 /// The result of a search on arms of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FindArmsResult {
-    /// Name and version of this format: `hoptax.find-arms/1`.
-    pub format: String,
+pub struct FindArmsBody {
     /// Why it ended: `complete`, `budget` or `interrupt`.
     pub ended_by: FindEnd,
     /// The name of the study.
@@ -43,8 +42,27 @@ pub struct FindArmsResult {
     pub took_s: f64,
     /// The trials, in order.
     pub trials: Vec<ArmTrial>,
-    /// The machine.
-    pub environment: Environment,
+}
+
+/// Its report.
+pub type FindArmsResult = Report<FindArmsBody>;
+
+impl Body for FindArmsBody {
+    const FORMAT: &'static str = "hoptax.find-arms/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.study.clone()
+    }
+}
+
+impl FindArmsBody {
+    /// As [`crate::FindBody::verdict`]; a ratio that is not known, or whose interval may be too narrow, is a reason for caution.
+    pub fn verdict(&self) -> Verdict {
+        let goals: Vec<&FoundGoal> = self.arms.iter().map(|arm| &arm.found).collect();
+        let is_limited = |arm: &FoundArm| arm.no_ratio.is_some() || arm.ratio_caution.is_some();
+        verdict_of(&goals, self.arms.iter().any(is_limited))
+    }
 }
 
 /// The result for an arm.

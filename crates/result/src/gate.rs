@@ -3,18 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CostMeasure, Interval, Verdict};
+use crate::{Body, CostMeasure, Environment, Interval, Report};
 
 /// The result of a gate: each limit for each arm of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GateResult {
-    /// Version of this format.
-    pub format: String,
+pub struct GateBody {
     /// Name of the study.
     pub study: String,
-    /// Verdict of the study.
-    pub verdict: Verdict,
     /// The candidate as the user gave it, for example `envoy=1.41.0`; against a stored reference, the version of the proxy.
     pub candidate: String,
     /// The stored runs that the candidate is compared with; null if both were measured side by side.
@@ -36,6 +32,18 @@ pub struct GateResult {
     pub answer_differences: Vec<AnswerDifference>,
 }
 
+/// Its report.
+pub type GateResult = Report<GateBody>;
+
+impl Body for GateBody {
+    const FORMAT: &'static str = "hoptax.gate/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.study.clone()
+    }
+}
+
 /// How the answer of a candidate differs from that of the reference in one arm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,9 +55,6 @@ pub struct AnswerDifference {
 }
 
 impl GateResult {
-    /// The current format.
-    pub const FORMAT: &'static str = "hoptax.gate/1";
-
     /// Whether a limit is exceeded, or the candidate does other work than the reference.
     pub fn has_failed(&self) -> bool {
         self.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed)

@@ -4,16 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddedTime, CheckedTime, Environment, ErrorSummary, Finding, Histogram, Interval, SizeSource, Verdict,
+    AddedTime, Body, CheckedTime, Environment, ErrorSummary, Histogram, Interval, Report, SizeSource,
     WithheldTime,
 };
 
 /// What the proxies of a graph used, measured on processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GraphRunResult {
-    /// Name and version of this format: `hoptax.graph-run/1`.
-    pub format: String,
+pub struct GraphRunBody {
     /// Name of the graph.
     pub graph: String,
     /// Requests per second to the entry of the graph, as planned: an open loop with independent arrivals.
@@ -28,10 +26,6 @@ pub struct GraphRunResult {
     pub seed: u64,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
-    /// The verdict that follows from the findings.
-    pub verdict: Verdict,
-    /// Findings of validity checks.
-    pub findings: Vec<Finding>,
     /// One entry for each proxy, in the order of the file.
     pub proxies: Vec<GraphRunProxy>,
     /// CPU time of all proxies for each request to the entry, us; null if withheld.
@@ -46,13 +40,18 @@ pub struct GraphRunResult {
     pub check: Option<GraphRunCheck>,
     /// The rounds that these numbers are computed from. Each starts all processes again.
     pub rounds: Vec<GraphRound>,
-    /// The machine.
-    pub environment: Environment,
 }
 
-impl GraphRunResult {
-    /// The current format.
-    pub const FORMAT: &'static str = "hoptax.graph-run/1";
+/// Its report.
+pub type GraphRunResult = Report<GraphRunBody>;
+
+impl Body for GraphRunBody {
+    const FORMAT: &'static str = "hoptax.graph-run/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.graph.clone()
+    }
 }
 
 /// A proxy of a graph that was run.

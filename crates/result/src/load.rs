@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, Reasons, Verdict};
+use crate::{Body, Environment, Reasons, Report};
 
 mod account;
 mod body;
@@ -93,13 +93,7 @@ pub struct FailOn {
 /// The complete record of one load trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LoadResult {
-    /// Name and version of this format: `hoptax.load/1`.
-    pub format: String,
-    /// The verdict that follows from the findings.
-    pub verdict: Verdict,
-    /// Findings of validity checks.
-    pub findings: Vec<Finding>,
+pub struct LoadBody {
     /// The requested load.
     pub plan: LoadPlan,
     /// Start of the record, seconds since 1970; null in results of other tools and of earlier versions.
@@ -219,25 +213,29 @@ pub struct LoadResult {
     pub merged: Option<Merged>,
     /// Thresholds of checks that were loosened.
     pub loosened: Vec<Loosened>,
-    /// The machine; in a merged result, that of the first run.
-    pub environment: Environment,
     /// The histograms behind the distributions; absent if response times are withheld, and in results of other tools and of
     /// earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histograms: Option<LoadHistograms>,
 }
 
-impl LoadResult {
-    /// The name of the format that is written.
-    pub const FORMAT: &str = "hoptax.load/1";
+/// Its report.
+pub type LoadResult = Report<LoadBody>;
 
+impl Body for LoadBody {
+    const FORMAT: &'static str = "hoptax.load/2";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.plan.url.clone()
+    }
+}
+
+impl LoadResult {
     /// A result that holds no numbers, for results that are not from a trial of this program: their source fills in what it has.
     #[must_use]
     pub fn empty(plan: LoadPlan, environment: Environment) -> Self {
-        Self {
-            format: Self::FORMAT.to_owned(),
-            verdict: Verdict::Sound,
-            findings: Vec::new(),
+        let body = LoadBody {
             plan,
             recorded_from_unix_s: None,
             recorded_s: 0.0,
@@ -281,9 +279,9 @@ impl LoadResult {
             imported: None,
             merged: None,
             loosened: Vec::new(),
-            environment,
             histograms: None,
-        }
+        };
+        Self::new(environment, body)
     }
 }
 

@@ -3,27 +3,30 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Verdict;
+use crate::{Body, Report};
 
 /// The index `MeshMark` of Service Mesh Performance for each arm and load of a study, and the value for cost of functions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MeshMarkResult {
-    /// Name and version of this format: `hoptax.meshmark/1`.
-    pub format: String,
+pub struct MeshMarkBody {
     /// Name of the study.
     pub study: String,
-    /// Verdict of the study.
-    pub verdict: Verdict,
     /// Confidence of the intervals of value for cost, 0 to 1.
     pub confidence: f64,
     /// One entry for each arm with a proxy and each of its loads.
     pub arms: Vec<MeshMarkArm>,
 }
 
-impl MeshMarkResult {
-    /// The name of the format that is written.
-    pub const FORMAT: &str = "hoptax.meshmark/1";
+/// Its report.
+pub type MeshMarkResult = Report<MeshMarkBody>;
+
+impl Body for MeshMarkBody {
+    const FORMAT: &'static str = "hoptax.meshmark/2";
+    type Environment = ();
+
+    fn subject(&self) -> String {
+        self.study.clone()
+    }
 }
 
 /// The index of one arm under one load.

@@ -3,14 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Interval};
+use crate::{Body, Environment, Interval, Report};
 
 /// A price list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PricesResult {
-    /// Name and version of this format: `hoptax.prices/1`.
-    pub format: String,
+pub struct PricesBody {
     /// The study that measured the list.
     pub study: String,
     /// The machine that it was measured on.
@@ -21,9 +19,17 @@ pub struct PricesResult {
     pub prices: Vec<Price>,
 }
 
-impl PricesResult {
-    /// The name of the format that is written.
-    pub const FORMAT: &str = "hoptax.prices/1";
+/// Its report.
+pub type PricesResult = Report<PricesBody>;
+
+impl Body for PricesBody {
+    const FORMAT: &'static str = "hoptax.prices/2";
+    // That which the prices are for.
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.study.clone()
+    }
 }
 
 /// A machine with prices.

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::{
     ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker,
-    HostUse, InFlight, Interval, Latency, LatencyBounds, LatencySet, LoadBounds, LoadPlan, LoadRate,
-    LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Reasons, StudyPlan,
-    StudyResult, TimeBounds, Verdict, Waiting, Window,
+    HostUse, InFlight, Interval, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds, LoadPlan,
+    LoadRate, LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Reasons,
+    StudyBody, StudyPlan, StudyResult, TimeBounds, Waiting, Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};
@@ -56,10 +56,7 @@ pub fn load() -> LoadResult {
         median_response_us: Some(100.0 + f64::from(number * 7 % 5)),
         connections: Some(16),
     };
-    LoadResult {
-        format: LoadResult::FORMAT.to_owned(),
-        verdict: Verdict::Sound,
-        findings: Vec::new(),
+    let body = LoadBody {
         plan: plan(),
         recorded_from_unix_s: Some(1_767_323_045.0),
         recorded_s: 10.0,
@@ -130,9 +127,9 @@ pub fn load() -> LoadResult {
         imported: None,
         merged: None,
         loosened: Vec::new(),
-        environment: Environment::default(),
         histograms: None,
-    }
+    };
+    LoadResult::new(Environment::default(), body)
 }
 
 fn plan() -> LoadPlan {
@@ -187,21 +184,18 @@ pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
         cost: Cost { cpu_us_per_request: around(cost_us), ..Cost::default() },
         ..ArmResult::default()
     };
-    StudyResult {
-        format: StudyResult::FORMAT.to_owned(),
+    let environment = Environment {
+        started_at: started_at.to_owned(),
+        proxy_version: Some("1.40.0".to_owned()),
+        cpu_model: "Test CPU".to_owned(),
+        cpus: 2,
+        memory_bytes: 1 << 32,
+        ..Environment::default()
+    };
+    let body = StudyBody {
         name: name.to_owned(),
         summary: "What does it cost?".to_owned(),
-        verdict: Verdict::Sound,
-        findings: Vec::new(),
         loosened: Vec::new(),
-        environment: Environment {
-            started_at: started_at.to_owned(),
-            proxy_version: Some("1.40.0".to_owned()),
-            cpu_model: "Test CPU".to_owned(),
-            cpus: 2,
-            memory_bytes: 1 << 32,
-            ..Environment::default()
-        },
         plan: study_plan(),
         generator: Vec::new(),
         host: HostUse::default(),
@@ -212,7 +206,8 @@ pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
         rule_costs: Vec::new(),
         rounds: Vec::new(),
         sittings: Vec::new(),
-    }
+    };
+    StudyResult::new(environment, body)
 }
 
 /// A plan with one closed loop.

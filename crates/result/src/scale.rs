@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Interval, Verdict};
+use crate::{Body, Interval, Report};
 
 /// What a size counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,13 +51,9 @@ impl ScaleDimension {
 /// `X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1))`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ScaleResult {
-    /// Name and version of this format: `hoptax.scale/1`.
-    pub format: String,
+pub struct ScaleBody {
     /// Name of the study.
     pub study: String,
-    /// Verdict of the study.
-    pub verdict: Verdict,
     /// What the sizes count.
     pub over: ScaleDimension,
     /// Confidence of all intervals, 0 to 1.
@@ -66,9 +62,16 @@ pub struct ScaleResult {
     pub series: Vec<ScaleSeries>,
 }
 
-impl ScaleResult {
-    /// The current format.
-    pub const FORMAT: &'static str = "hoptax.scale/1";
+/// Its report.
+pub type ScaleResult = Report<ScaleBody>;
+
+impl Body for ScaleBody {
+    const FORMAT: &'static str = "hoptax.scale/2";
+    type Environment = ();
+
+    fn subject(&self) -> String {
+        self.study.clone()
+    }
 }
 
 /// Points that differ only in their size.

@@ -6,14 +6,12 @@
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Interval, Measure, RoundMeasure, Verdict};
+use crate::{Body, Cost, Interval, Measure, Program, Report, RoundMeasure, Verdict};
 
 /// The combined results of one study from several sittings on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SittingsResult {
-    /// Name and version of this format: `hoptax.sittings/1`.
-    pub format: String,
+pub struct SittingsBody {
     /// Name of the study.
     pub study: String,
     /// The machine of all sittings.
@@ -28,10 +26,19 @@ pub struct SittingsResult {
     pub arms: Vec<SittingArm>,
 }
 
-impl SittingsResult {
-    /// The name of the format that is written.
-    pub const FORMAT: &str = "hoptax.sittings/1";
+/// Its report.
+pub type SittingsResult = Report<SittingsBody>;
 
+impl Body for SittingsBody {
+    const FORMAT: &'static str = "hoptax.sittings/2";
+    type Environment = ();
+
+    fn subject(&self) -> String {
+        self.study.clone()
+    }
+}
+
+impl SittingsResult {
     /// Whether the sitting with this index has any cost. A void one has none.
     pub fn states(&self, sitting: usize) -> bool {
         let mut costs = self.arms.iter().flat_map(|arm| &arm.costs);
@@ -79,8 +86,8 @@ pub struct SittingRecord {
     pub rounds: u32,
     /// Its verdict.
     pub verdict: Verdict,
-    /// Version of hoptax.
-    pub hoptax_version: String,
+    /// The program that made it.
+    pub program: Program,
 }
 
 /// The results of the sittings for one arm.

@@ -3,14 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Interval, Verdict};
+use crate::{Body, Interval, Report, Verdict};
 
 /// The CPU time and memory that the proxies of a graph are predicted to use at a rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SizeResult {
-    /// Name and version of this format: `hoptax.size/1`.
-    pub format: String,
+pub struct SizeBody {
     /// Name of the graph.
     pub graph: String,
     /// Requests per second that arrive at the entry of the graph.
@@ -43,9 +41,16 @@ pub struct SizeResult {
     pub extrapolations: Vec<String>,
 }
 
-impl SizeResult {
-    /// The current format.
-    pub const FORMAT: &'static str = "hoptax.size/1";
+/// Its report.
+pub type SizeResult = Report<SizeBody>;
+
+impl Body for SizeBody {
+    const FORMAT: &'static str = "hoptax.size/2";
+    type Environment = ();
+
+    fn subject(&self) -> String {
+        self.graph.clone()
+    }
 }
 
 /// A result that a prediction is learned from.
@@ -298,13 +303,9 @@ pub struct SizeBottleneck {
 /// How far predictions from single functions and plain proxies are from compositions that the same study measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SizeCheckResult {
-    /// Name and version of this format: `hoptax.size-check/1`.
-    pub format: String,
+pub struct SizeCheckBody {
     /// Name of the study.
     pub study: String,
-    /// Its verdict.
-    pub verdict: Verdict,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
     /// Arms that are chains of plain proxies and state what proxies on the same processors cost each other. They are not predicted.
@@ -330,6 +331,18 @@ pub struct SizeCheckResult {
     /// Errors of the 99th percentiles of response time; null if there is none.
     #[serde(default)]
     pub p99_response_errors: Option<ErrorSummary>,
+}
+
+/// Its report.
+pub type SizeCheckResult = Report<SizeCheckBody>;
+
+impl Body for SizeCheckBody {
+    const FORMAT: &'static str = "hoptax.size-check/2";
+    type Environment = ();
+
+    fn subject(&self) -> String {
+        self.study.clone()
+    }
 }
 
 /// Errors without their signs, of those that are not extrapolated.
@@ -380,11 +393,6 @@ pub struct CheckedTime {
     pub error_share: f64,
     /// Whether the interval of the difference excludes 0.
     pub is_interaction: bool,
-}
-
-impl SizeCheckResult {
-    /// The current format.
-    pub const FORMAT: &'static str = "hoptax.size-check/1";
 }
 
 /// A composition under a load: predicted from single functions and plain proxies, and measured.

@@ -3,30 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Verdict;
+use crate::{Body, Report, Verdict};
 
 /// The current format of the file of a run folder that holds everything that the rounds of a study depend on besides its file.
 pub const RUN_FOLDER_FORMAT: &str = "hoptax.run/3";
-
-/// The kind of a stored run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RunKind {
-    /// A study.
-    Study,
-    /// A single load.
-    Load,
-}
-
-impl RunKind {
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Study => "study",
-            Self::Load => "load",
-        }
-    }
-}
 
 /// A run in the store, without its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,13 +14,13 @@ impl RunKind {
 pub struct StoredRun {
     /// Its number in the store.
     pub run: i64,
-    /// Whether it is a study or a load.
-    pub kind: RunKind,
-    /// The name of the study, or the URL of the load.
+    /// The kind of its result: `study`, `load`, `gate` and so on.
+    pub kind: String,
+    /// What it is about: the name of a study, the URL of a load.
     pub name: String,
-    /// When it began, RFC 3339 in UTC.
+    /// When it began, RFC 3339 in UTC. A result of files alone has the time at which it was stored.
     pub started_at: String,
-    /// Complete rounds; 0 for a load.
+    /// Complete rounds of a study; 0 for any other kind.
     pub rounds: u32,
     /// The verdict; null while there is no result, because the study runs or was killed.
     pub verdict: Option<Verdict>,
@@ -55,26 +35,29 @@ pub struct StoredRun {
 }
 
 /// The output of `hoptax runs list --json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RunsResult {
-    /// Name and version of this format: `hoptax.runs/1`.
-    pub format: String,
+pub struct RunsBody {
     /// The runs, the latest first.
     pub runs: Vec<StoredRun>,
 }
 
-impl RunsResult {
-    /// The name of the format that is written.
-    pub const FORMAT: &str = "hoptax.runs/1";
+/// Its report.
+pub type RunsResult = Report<RunsBody>;
+
+impl Body for RunsBody {
+    const FORMAT: &'static str = "hoptax.runs/2";
+    type Environment = ();
+
+    fn subject(&self) -> String {
+        "runs".to_owned()
+    }
 }
 
 /// The output of `hoptax runs history --json`: a number over all runs of the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HistoryResult {
-    /// Name and version of this format: `hoptax.history/1`.
-    pub format: String,
+pub struct HistoryBody {
     /// The number, by its name in `numbers.csv`.
     pub number: String,
     /// Probability of a change that is found where there is none, for each series.
@@ -83,9 +66,16 @@ pub struct HistoryResult {
     pub series: Vec<HistorySeries>,
 }
 
-impl HistoryResult {
-    /// The name of the format that is written.
-    pub const FORMAT: &str = "hoptax.history/1";
+/// Its report.
+pub type HistoryResult = Report<HistoryBody>;
+
+impl Body for HistoryBody {
+    const FORMAT: &'static str = "hoptax.history/2";
+    type Environment = ();
+
+    fn subject(&self) -> String {
+        self.number.clone()
+    }
 }
 
 /// A number of one arm under one load of one study on one machine, run by run.

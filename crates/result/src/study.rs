@@ -23,7 +23,7 @@ mod usable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, Loosened, MachineProbe, MachineSpeeds, SittingRecord, Verdict};
+use crate::{Body, Environment, Loosened, MachineProbe, MachineSpeeds, Report, SittingRecord};
 
 pub use answer::Answer;
 pub use arm::{
@@ -55,23 +55,14 @@ pub use timeline::{
 /// The complete result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StudyResult {
-    /// Name and version of this format: `hoptax.study/2`. Results of `hoptax.study/1` are accepted too; they have no
-    /// `rounds`.
-    pub format: String,
+pub struct StudyBody {
     /// Name of the study.
     pub name: String,
     /// The question that it answers, in one sentence.
     pub summary: String,
-    /// The verdict that follows from the findings.
-    pub verdict: Verdict,
-    /// Findings of validity checks.
-    pub findings: Vec<Finding>,
     /// Thresholds of checks that were loosened.
     #[serde(default)]
     pub loosened: Vec<Loosened>,
-    /// The machine.
-    pub environment: Environment,
     /// The plan, and how much of it was completed.
     pub plan: StudyPlan,
     /// Use of the generator, one entry per load.
@@ -83,7 +74,7 @@ pub struct StudyResult {
     /// What callers saw over time, by arm and load; empty if the study observed costs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
-    /// The probe of the machine before the first round; null in results of `hoptax.study/1`.
+    /// The probe of the machine before the first round.
     #[serde(default)]
     pub machine: Option<MachineProbe>,
     /// The speeds of the machine, measured before the first round; null if not requested.
@@ -101,9 +92,14 @@ pub struct StudyResult {
     pub sittings: Vec<SittingRecord>,
 }
 
-impl StudyResult {
-    /// The name of the format that is written.
-    pub const FORMAT: &str = "hoptax.study/2";
-    /// The names of the formats that can be read.
-    pub const READABLE: [&str; 2] = ["hoptax.study/1", Self::FORMAT];
+/// Its report.
+pub type StudyResult = Report<StudyBody>;
+
+impl Body for StudyBody {
+    const FORMAT: &'static str = "hoptax.study/3";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.name.clone()
+    }
 }

@@ -1,4 +1,4 @@
-//! What results say of where they were measured: the program, the machine, and its calibration, which is stored between runs.
+//! What results say of where they were measured: the machine, and its calibration, which is stored between runs.
 
 use std::path::PathBuf;
 use std::{env, fs, io};
@@ -29,10 +29,9 @@ pub fn store_calibration(result: &CalibrationResult) -> io::Result<Option<PathBu
     Ok(Some(path))
 }
 
-/// The environment of a result: this program, this machine, and the stored calibration for this halting mode.
-pub fn of_program(never_halted: bool) -> Environment {
-    let mut here = hoptax_host::environment::capture(env!("CARGO_PKG_VERSION"));
-    here.hoptax_commit = option_env!("HOPTAX_COMMIT").map(str::to_owned);
+/// The environment of a result: this machine, and the stored calibration for this halting mode.
+pub fn here(never_halted: bool) -> Environment {
+    let mut here = hoptax_host::environment::capture();
     here.calibration = calibration(&here, never_halted);
     here
 }
@@ -43,7 +42,7 @@ pub fn of_study(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Envi
         proxy_version: Some(envoy.version.clone()),
         proxy_cpus: placement.proxy.clone(),
         generator_cpus: placement.generator.clone(),
-        ..of_program(never_halts)
+        ..here(never_halts)
     }
 }
 
@@ -56,11 +55,11 @@ fn calibration(here: &Environment, never_halted: bool) -> Option<Calibrated> {
         && then.kernel == here.kernel
         && then.clock_source == here.clock_source;
     is_here.then(|| Calibrated {
-        measured_at: then.started_at.clone(),
-        floor_p50_us: stored.floor.p50_us,
-        floor_p99_us: stored.floor.p99_us,
-        floors: stored.floors,
-        ceiling: stored.ceiling.map(|ceiling| ceiling.rate),
-        tried: stored.tried,
+        measured_at: stored.environment.started_at,
+        floor_p50_us: stored.body.floor.p50_us,
+        floor_p99_us: stored.body.floor.p99_us,
+        floors: stored.body.floors,
+        ceiling: stored.body.ceiling.map(|ceiling| ceiling.rate),
+        tried: stored.body.tried,
     })
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
-use hoptax_result::{Environment, MachineProbe, MachineSpeeds, RUN_FOLDER_FORMAT};
+use hoptax_result::{Environment, MachineProbe, MachineSpeeds, Program, RUN_FOLDER_FORMAT};
 use hoptax_study::length::{Length, Until};
 use hoptax_study::plan::Plan;
 use hoptax_study::programs::{self, Build};
@@ -94,7 +94,7 @@ impl Manifest {
             format: RUN_FOLDER_FORMAT.to_owned(),
             file_name,
             folder_of_file: folder_of_file.to_string_lossy().into_owned(),
-            hoptax_version: environment.hoptax_version.clone(),
+            hoptax_version: Program::this().version,
             envoy_version: environment.proxy_version.clone().unwrap_or_default(),
             rounds: plan.rounds,
             budget_s: None,

@@ -116,7 +116,7 @@ pub fn combine_given(
 /// checks of this version.
 fn judged(path: &Path) -> Result<Part, Failure> {
     let mut part = read(path)?;
-    // Results of `hoptax.study/1` have no evidence.
+    // Several sittings as one result have no evidence of their own.
     if !part.result.rounds.is_empty() {
         let limits = match run_folder::read(path) {
             Ok((_, manifest)) => thresholds::limits(&thresholds::set(Some(&manifest), &[]))?,

@@ -130,9 +130,10 @@ pub(crate) fn judged_result(
     };
     let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
     // A session without a new round does not count as resumed.
-    result.plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);
-    result.plan.resumed_after_rounds.retain(|after| *after < result.plan.rounds_completed);
-    result.plan.resumed_after_rounds.dedup();
+    let plan = &mut result.plan;
+    plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);
+    plan.resumed_after_rounds.retain(|after| *after < plan.rounds_completed);
+    plan.resumed_after_rounds.dedup();
     judge_study(&mut result, limits);
     result
 }

@@ -1,6 +1,6 @@
 //! Derives the columns and numbers of a run from the texts of its files: a result, or the manifest of a study without one.
 
-use hoptax_result::{Environment, LoadResult, RUN_FOLDER_FORMAT, RunKind, StudyResult, Verdict};
+use hoptax_result::{Environment, Head, Kind, LoadResult, RUN_FOLDER_FORMAT, StudyResult, Verdict};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -18,11 +18,11 @@ pub(crate) const ROUNDS: &str = "rounds";
 pub(crate) struct Described {
     /// Tells whether two descriptions are of the same run. It is the same before and after the result is known.
     pub(crate) identity: String,
-    /// A study or a load.
-    pub(crate) kind: RunKind,
-    /// The name of the study, or the URL of the load.
+    /// The name of the kind of its result.
+    pub(crate) kind: String,
+    /// What it is about: the name of a study, the URL of a load.
     pub(crate) name: String,
-    /// When it began, RFC 3339 in UTC.
+    /// When it began, RFC 3339 in UTC; empty for a result of files alone.
     pub(crate) started_at: String,
     /// Complete rounds.
     pub(crate) rounds: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Described {
     pub(crate) verdict: Option<Verdict>,
     /// Version of the proxy.
     pub(crate) proxy_version: Option<String>,
-    /// The machine.
+    /// The machine; empty for a result of files alone.
     pub(crate) machine: String,
     /// Numbers of the result; none without a result.
     pub(crate) numbers: Option<Vec<NumberRow>>,
@@ -49,9 +49,9 @@ pub(crate) struct NumberRow {
     pub(crate) high: Option<f64>,
 }
 
-/// What every result and every manifest begins with.
+/// What every manifest begins with.
 #[derive(Deserialize)]
-struct Head {
+struct ManifestFormat {
     format: String,
 }
 
@@ -100,26 +100,18 @@ pub(crate) fn run(
     }
 }
 
-/// Describes a result of a study or of a load.
+/// Describes a result of any kind. Only studies and loads have numbers.
 ///
 /// # Errors
 /// What the text is instead.
 pub(crate) fn result(text: &str) -> Result<Described, String> {
-    let head: Head = serde_json::from_str(text).map_err(|error| format!("not a result: {error}"))?;
-    if StudyResult::READABLE.contains(&head.format.as_str()) {
-        let result: StudyResult = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        Ok(study(&result, text))
-    } else if head.format == LoadResult::FORMAT {
-        let result: LoadResult = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        Ok(load(&result, text))
-    } else {
-        Err(format!(
-            "format `{}`; supported are `{}` and `{}`",
-            head.format,
-            StudyResult::READABLE.join("`, `"),
-            LoadResult::FORMAT
-        ))
-    }
+    let kind = Kind::of_text(text)?;
+    let described = match kind.format {
+        StudyResult::FORMAT => serde_json::from_str(text).map(|result| study(&result, text)),
+        LoadResult::FORMAT => serde_json::from_str(text).map(|result| load(&result, text)),
+        _ => (kind.read)(text).map(|head| other(head, text)),
+    };
+    described.map_err(|error| error.to_string())
 }
 
 /// Describes a study that has no result yet, by its manifest and the number of its complete rounds.
@@ -127,7 +119,7 @@ pub(crate) fn result(text: &str) -> Result<Described, String> {
 /// # Errors
 /// Why the text is not a manifest.
 pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, String> {
-    let head: Head = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
+    let head: ManifestFormat = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
     if head.format != RUN_FOLDER_FORMAT {
         return Err(format!(
             "format `{}`; supported is `{RUN_FOLDER_FORMAT}`: use the hoptax that wrote it",
@@ -138,7 +130,7 @@ pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, Strin
     let machine = machine(&manifest.cpu_model, manifest.cpus, manifest.memory_bytes);
     Ok(Described {
         identity: study_identity(&manifest.study, manifest.seed, &manifest.started_at, &machine),
-        kind: RunKind::Study,
+        kind: StudyResult::KIND.to_owned(),
         name: manifest.study,
         started_at: manifest.started_at,
         rounds,
@@ -173,7 +165,7 @@ fn study(result: &StudyResult, text: &str) -> Described {
         } else {
             study_identity(&result.name, result.plan.seed, &result.environment.started_at, &here)
         },
-        kind: RunKind::Study,
+        kind: StudyResult::KIND.to_owned(),
         name: result.name.clone(),
         started_at: result.environment.started_at.clone(),
         rounds: result.plan.rounds_completed,
@@ -209,7 +201,7 @@ fn load(result: &LoadResult, text: &str) -> Described {
     Described {
         // Loads may begin in the same second with the same seed.
         identity: content_identity(text),
-        kind: RunKind::Load,
+        kind: LoadResult::KIND.to_owned(),
         name: result.plan.url.clone(),
         started_at: result.environment.started_at.clone(),
         rounds: 0,
@@ -217,6 +209,21 @@ fn load(result: &LoadResult, text: &str) -> Described {
         proxy_version: result.environment.proxy_version.clone(),
         machine: of_environment(&result.environment),
         numbers: Some(numbers),
+    }
+}
+
+fn other(head: Head, text: &str) -> Described {
+    let here = head.environment.as_ref();
+    Described {
+        identity: content_identity(text),
+        kind: head.kind.to_owned(),
+        name: head.subject,
+        started_at: here.map(|here| here.started_at.clone()).unwrap_or_default(),
+        rounds: 0,
+        verdict: Some(head.verdict),
+        proxy_version: here.and_then(|here| here.proxy_version.clone()),
+        machine: here.map(of_environment).unwrap_or_default(),
+        numbers: Some(Vec::new()),
     }
 }
 
@@ -324,8 +331,13 @@ mod tests {
         let mut load = sample::load();
         load.verdict = Verdict::Void;
         assert_eq!(result(&serde_json::to_string(&load).unwrap()).unwrap().numbers, Some(Vec::new()));
-        let refused = result("{\"format\": \"hoptax.sittings/1\"}").unwrap_err();
-        assert!(refused.contains("hoptax.sittings/1") && refused.contains("hoptax.study/1"), "{refused}");
+        for (format, why) in [
+            ("hoptax.study/1", format!("reads `{}`", StudyResult::FORMAT)),
+            ("hoptax.run/3", "not one of results".to_owned()),
+        ] {
+            let refused = result(&format!("{{\"format\": \"{format}\"}}")).unwrap_err();
+            assert!(refused.contains(format) && refused.contains(&why), "{refused}");
+        }
         assert!(result("[]").is_err() && unfinished("{}", 0).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{RunKind, StoredRun, Verdict};
+use hoptax_result::{Kind, StoredRun, Verdict};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, Result as SqlResult, Row, ToSql};
 
@@ -90,13 +90,13 @@ pub(crate) fn stored_run(row: &Row<'_>) -> SqlResult<StoredRun> {
         Error::FromSqlConversionFailure(column, Type::Text, format!("unknown word `{word}`").into())
     };
     let kind: String = row.get(1)?;
+    if !Kind::ALL.iter().any(|known| known.name() == kind) {
+        return Err(unknown(1, &kind));
+    }
     let verdict: Option<String> = row.get(5)?;
     Ok(StoredRun {
         run: row.get(0)?,
-        kind: [RunKind::Study, RunKind::Load]
-            .into_iter()
-            .find(|known| known.as_str() == kind)
-            .ok_or_else(|| unknown(1, &kind))?,
+        kind,
         name: row.get(2)?,
         started_at: row.get(3)?,
         rounds: row.get(4)?,

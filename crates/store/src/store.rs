@@ -313,7 +313,7 @@ fn finished_since(connection: &Connection, described: &Described) -> SqlResult<O
 }
 
 /// Puts the columns and numbers of a run in, and returns its number: `id`, or a new one. An unfinished run loses the result and
-/// the numbers that it had.
+/// the numbers that it had. A run that states no start began now.
 pub(crate) fn put_columns(
     connection: &Connection,
     id: Option<i64>,
@@ -322,7 +322,7 @@ pub(crate) fn put_columns(
 ) -> SqlResult<i64> {
     let mut upsert = connection.prepare_cached(
         "INSERT INTO runs (id, identity, kind, name, started_at, rounds, verdict, proxy_version, machine, source) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+         VALUES (?1, ?2, ?3, ?4, iif(?5 = '', strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?5), ?6, ?7, ?8, ?9, ?10) \
          ON CONFLICT (identity) DO UPDATE SET name = excluded.name, rounds = excluded.rounds, \
          verdict = excluded.verdict, proxy_version = excluded.proxy_version, source = excluded.source \
          RETURNING id",
@@ -330,7 +330,7 @@ pub(crate) fn put_columns(
     let values = params![
         id,
         run.identity,
-        run.kind.as_str(),
+        run.kind,
         run.name,
         run.started_at,
         run.rounds,

@@ -4,8 +4,8 @@
 pub mod second_study;
 
 use hoptax_result::{
-    ArmResult, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum, Charge,
-    Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
+    ArmResult, BillBody, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum,
+    Charge, Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
 };
 use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
@@ -65,14 +65,12 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         [only] => arm(only),
         _ => arm(BillResult::ALL_OFF),
     };
-    BillResult {
-        format: BillResult::FORMAT.to_owned(),
+    let findings = result.findings.iter().filter(|finding| concerns(finding, result)).cloned().collect();
+    let body = BillBody {
         configuration: order.configuration,
         proxy_version: proxy_version(result),
         listener: order.listener,
         request: order.request,
-        verdict: result.verdict,
-        findings: result.findings.iter().filter(|finding| concerns(finding, result)).cloned().collect(),
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         rate,
@@ -88,7 +86,8 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         parts,
         lacking: order.lacking,
         replacements: order.replacements,
-    }
+    };
+    BillResult::new(result.environment.clone(), body).judged(result.verdict, findings)
 }
 
 /// Whether a finding is about a number of the bill. The plain proxy, which every study has, and the difference of the whole

@@ -5,7 +5,7 @@ mod keys;
 mod of_studies;
 
 use hoptax_result::{
-    ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonResult, CostMeasure, Decision, Interval,
+    ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval,
     StudyResult, SubjectName,
 };
 use hoptax_stats::{DECISIVE, decide, rounds_needed, sum_of_dependent};
@@ -32,7 +32,7 @@ pub const USUAL_MARGIN_SHARE: f64 = 0.02;
 
 /// The comparisons with arms that `compared_with` of the study file names, in the order of these arms. None of them is a
 /// baseline: what an arm adds to its baseline is its cost.
-pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonResult> {
+pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {
     let is_compared = |id: &str| result.arms.iter().any(|arm| arm.compared_with.as_deref() == Some(id));
     let named = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline && is_compared(&arm.id));
     named.map(|arm| compare(result, &arm.id, margin_share)).collect()
@@ -43,7 +43,7 @@ pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonResu
 ///
 /// **Method.** [`decide`] for each measure. The share of CPU time has an interval of its own, in which reference and
 /// arm both vary; the shares of the other measures treat the level of the reference as known.
-pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonResult {
+pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonBody {
     let of = result.arms.iter().find(|arm| arm.id == reference);
     let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
     let subject = |arm: &ArmResult| ComparedSubject {
@@ -60,10 +60,8 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
                 .collect()
         }),
     };
-    ComparisonResult {
-        format: ComparisonResult::FORMAT.to_owned(),
+    ComparisonBody {
         study: result.name.clone(),
-        verdict: result.verdict,
         reference: SubjectName::of_arm(reference),
         margin_share,
         confidence: result.plan.confidence,

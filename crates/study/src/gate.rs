@@ -8,7 +8,8 @@ mod stored;
 use std::str::FromStr;
 
 use hoptax_result::{
-    AnswerDifference, ComparedMeasure, ComparedSubject, GateLimit, GateOutcome, GateResult, StudyResult,
+    AnswerDifference, ComparedMeasure, ComparedSubject, GateBody, GateLimit, GateOutcome, GateResult,
+    StudyResult,
 };
 use hoptax_stats::{rounds_needed, simultaneous, standard_error};
 
@@ -90,10 +91,8 @@ pub fn judge(
         arm: arm.clone(),
         differences: subject.answer_differences.clone(),
     });
-    with_other_work_failed(GateResult {
-        format: GateResult::FORMAT.to_owned(),
+    let body = GateBody {
         study: result.name.clone(),
-        verdict: result.verdict,
         candidate: candidate.as_str().to_owned(),
         stored_reference: None,
         confidence: result.plan.confidence,
@@ -103,7 +102,8 @@ pub fn judge(
         same: of(true),
         unchanged: side_by_side.unchanged.clone(),
         answer_differences: answers.filter(|answer| !answer.differences.is_empty()).collect(),
-    })
+    };
+    with_other_work_failed(GateResult::new(result.environment.clone(), body).judged_as(result))
 }
 
 /// The gate in which all limits of arms failed whose candidate does other work than the reference.

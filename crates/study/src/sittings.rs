@@ -4,7 +4,7 @@ mod numbers;
 
 use hoptax_result::{
     ArmResult, Cost, CostMeasure, Environment, HoldsFor, SittingArm, SittingCost, SittingEstimate,
-    SittingRecord, SittingsMachine, SittingsResult, StudyResult,
+    SittingRecord, SittingsBody, SittingsMachine, SittingsResult, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
@@ -119,19 +119,20 @@ pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
     } else {
         HoldsFor::Sitting
     };
-    Some(SittingsResult {
-        format: SittingsResult::FORMAT.to_owned(),
+    let body = SittingsBody {
         study: first.name.clone(),
         machine: machine(first),
         holds_for,
         confidence: CONFIDENCE,
         sittings: parts.iter().map(record).collect(),
         arms,
-    })
+    };
+    Some(SittingsResult::new((), body))
 }
 
-/// Withholds the combined costs that `judged`, the sittings as one result, has not.
+/// Takes the judgement of `judged`, the sittings as one result, and withholds the combined costs that it has not.
 pub fn withhold(result: &mut SittingsResult, judged: &StudyResult) {
+    (result.verdict, result.findings) = (judged.verdict, judged.findings.clone());
     for arm in &mut result.arms {
         for cost in &mut arm.costs {
             let of_arm = judged.arms.iter().find(|other| other.id == arm.id);
@@ -156,7 +157,7 @@ fn record(part: &Part) -> SittingRecord {
         folder: part.folder.clone(),
         rounds: part.result.plan.rounds_completed,
         verdict: part.result.verdict,
-        hoptax_version: part.result.environment.hoptax_version.clone(),
+        program: part.result.program.clone(),
     }
 }
 

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use hoptax_functions::Component;
 use hoptax_result::{
     ArmResult, Environment, HopUse, HostUse, KnownAnswer, LinkPlan, LoadSpec, Loop, MachineProbe,
-    MachineSpeeds, SequentialPlan, StudyPlan, StudyResult, Verdict,
+    MachineSpeeds, SequentialPlan, StudyBody, StudyPlan, StudyResult,
 };
 use hoptax_subject::caller::Caller;
 
@@ -95,14 +95,10 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
     };
     let arms = plan.arms.iter().enumerate().map(arm_result).collect();
     let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
-    let mut result = StudyResult {
-        format: StudyResult::FORMAT.to_owned(),
+    let body = StudyBody {
         name: plan.name.clone(),
         summary: plan.summary.clone(),
-        verdict: Verdict::Sound,
-        findings: Vec::new(),
         loosened: Vec::new(),
-        environment,
         plan: StudyPlan {
             seed: plan.seed,
             baseline: plan.arms.first().map_or_else(|| BASELINE.to_owned(), |arm| arm.id.clone()),
@@ -141,6 +137,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         rounds,
         sittings: Vec::new(),
     };
+    let mut result = StudyResult::new(environment, body);
     fill(&mut result);
     result
 }

@@ -65,8 +65,11 @@ mod tests {
 
     #[test]
     fn a_start_that_is_out_of_range_is_not_stated() {
-        let started_at =
-            |unix_s| started(&LoadResult { recorded_from_unix_s: Some(unix_s), ..sample::load() });
+        let started_at = |unix_s| {
+            let mut load = sample::load();
+            load.recorded_from_unix_s = Some(unix_s);
+            started(&load)
+        };
         assert_eq!(started_at(1_767_323_045.0).as_deref(), Some("2026-01-02T03:04:05.000000000Z"));
         for unix_s in [-1.0, 1e300, f64::NAN, 253_402_300_800.0] {
             assert_eq!(started_at(unix_s), None, "{unix_s}");

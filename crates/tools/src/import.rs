@@ -3,8 +3,8 @@
 mod consistency;
 
 use hoptax_result::{
-    Book, CountRange, Environment, Finding, Imported, ImportedRange, Latency, LatencySet, LoadPlan, LoadRate,
-    LoadResult, Loop, Measured, NetworkPlan, Range, Severity, Stated, Verdict,
+    Book, CountRange, Environment, Finding, Imported, ImportedRange, Latency, LatencySet, LoadBody, LoadPlan,
+    LoadRate, LoadResult, Loop, Measured, NetworkPlan, Range, Severity, Stated, Verdict,
 };
 
 use consistency::withhold_impossible;
@@ -54,9 +54,8 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
     );
     let environment = Environment { started_at: started_at.unwrap_or_default(), ..Environment::default() };
     let wide = |count: Option<CountRange>| count.filter(|count| count.exact().is_none());
-    LoadResult {
-        verdict: Verdict::Caution,
-        findings: vec![finding],
+    let empty = LoadResult::empty(plan, environment);
+    let body = LoadBody {
         recorded_s: reported.seconds.unwrap_or_default(),
         book: book(answered, failed),
         rate,
@@ -70,8 +69,9 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
             failed: wide(failed),
             answered_per_s,
         }),
-        ..LoadResult::empty(plan, environment)
-    }
+        ..empty.body
+    };
+    LoadResult { body, ..empty }.judged(Verdict::Caution, vec![finding])
 }
 
 /// The counts that are known. No tool states all accounts: what was planned, for one.
@@ -255,7 +255,7 @@ mod tests {
         let result = import(find("fortio").unwrap(), text, None).unwrap();
         let service = result.latency.service;
         assert_eq!((service.p50_us, service.p99_us.map(f64::round)), (None, Some(2_080.0)));
-        let ranges = result.imported.unwrap().ranges;
+        let ranges = result.imported.clone().unwrap().ranges;
         let bounds: Vec<_> =
             ranges.iter().map(|one| (one.percentile, one.low_us.round(), one.high_us.round())).collect();
         assert_eq!(bounds, [(50.0, 13.0, 1_000.0), (90.0, 13.0, 1_000.0)]);
@@ -271,7 +271,8 @@ mod tests {
         let started = |start: &str| {
             let text = format!(r#"{{"StartTime": "{start}", "DurationHistogram": {{"Count": 1}}}}"#);
             let result = import(find("fortio").unwrap(), &text, None).unwrap();
-            (result.environment.started_at, result.imported.unwrap().unknown.join("; "))
+            let unknown = result.imported.clone().unwrap().unknown.join("; ");
+            (result.environment.started_at, unknown)
         };
         let (started_at, unknown) = started("2026-01-02T05:04:05.25+02:00");
         assert_eq!(started_at, "2026-01-02T03:04:05.250000000Z");
@@ -292,7 +293,7 @@ mod tests {
         };
         let result = imported("ab", reported, Vec::new());
         assert_eq!(result.book.stated, Stated::Imported { answered: false, failed: false });
-        let imported = result.imported.unwrap();
+        let imported = result.imported.clone().unwrap();
         assert_eq!(imported.answered, Some(CountRange { at_least: 19_700, at_most: 19_850 }));
         assert_eq!(imported.failed, Some(CountRange { at_least: 150, at_most: 300 }));
         assert_eq!(imported.answered_per_s, Some(Range { low: 7_880.0, high: 7_940.0 }));
@@ -335,7 +336,7 @@ mod tests {
             assert_eq!(value.pointer(pointer), Some(&serde_json::Value::Null), "{pointer}");
         }
         assert_eq!(serde_json::from_value::<LoadResult>(value).unwrap(), result);
-        let unknown = result.imported.unwrap().unknown.join("; ");
+        let unknown = result.imported.clone().unwrap().unknown.join("; ");
         for name in ["duration", "answered requests", "failed requests", "p99.9", "maximum"] {
             assert!(unknown.contains(name), "{unknown}");
         }
@@ -354,7 +355,7 @@ mod tests {
         let at_least = LowerBounds { p50_us: Some(2.0), ..LowerBounds::default() };
         assert_eq!(result.latency.service, Latency { at_least, ..Latency::default() });
         assert_eq!((result.rate.target, result.rate.achieved, result.recorded_s), (None, None, 0.0));
-        assert!(result.imported.unwrap().ranges.is_empty());
+        assert!(result.imported.clone().unwrap().ranges.is_empty());
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn times_are_those_of_their_columns() {
         ] {
             assert!(near(us, expected), "{file}: {us:?} {expected}");
         }
-        let unknown = imported(file).imported.unwrap().unknown.join("; ");
+        let unknown = imported(file).body.imported.unwrap().unknown.join("; ");
         assert!(!unknown.contains("quantiles") && !unknown.contains("p99,"), "{unknown}");
         assert!(unknown.contains("p90, p99.9, "), "{unknown}");
     }
@@ -185,12 +185,12 @@ fn times_are_those_of_their_columns() {
 
 #[test]
 fn numbers_that_are_none_are_named_with_their_lines() {
-    let unknown = imported("fortio-1.66-tcp.json").imported.unwrap().unknown.join("; ");
+    let unknown = imported("fortio-1.66-tcp.json").body.imported.unwrap().unknown.join("; ");
     assert!(
         unknown.contains("`Avg` in line 2, which is `NaN`; `StdDev` in line 2, which is `-nan`"),
         "{unknown}"
     );
-    let unknown = imported("oha-0.5-refused.json").imported.unwrap().unknown.join("; ");
+    let unknown = imported("oha-0.5-refused.json").body.imported.unwrap().unknown.join("; ");
     assert!(unknown.contains("`average` in line 1") && unknown.contains("`p99` in line 2"), "{unknown}");
 }
 

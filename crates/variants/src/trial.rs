@@ -175,7 +175,7 @@ impl Trial<'_> {
         spec.configure()?;
         let proxy = spec.start()?.wait_unless(stop).map_err(|error| spec.explained(error, stop))?;
         let before = proxy.all_statistics()?.unwrap_or_default();
-        let result = self.send(proxy.address, request, stop)?;
+        let result = self.send(proxy.address, request, stop)?.body;
         let answer = Answer {
             statuses: result.statuses,
             body_bytes: result.body_bytes,

@@ -1,6 +1,8 @@
 //! Leaves bounds of what a check limits, and withholds what it makes unknown.
 
-use hoptax_result::{Latency, LatencyBounds, LoadResult, Percentile, QuantileIntervals, TimeBounds};
+use hoptax_result::{
+    Latency, LatencyBounds, LoadBody, LoadResult, Percentile, QuantileIntervals, TimeBounds,
+};
 
 use crate::thresholds::{self, Limits};
 
@@ -72,8 +74,7 @@ pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<(String, f
 /// Leaves bounds of the quantiles of response and service time with these names.
 pub(super) fn to_bounds(result: &mut LoadResult, names: &[String], ends: Ends) {
     let is_limited = |name: &str| names.iter().any(|one| one == name);
-    let bounds = &mut result.bounds;
-    let latency = &mut result.latency;
+    let LoadBody { bounds, latency, percentiles, .. } = &mut result.body;
     for quantile in QUANTILES.iter().filter(|quantile| is_limited(quantile.name)) {
         for (latency, bounds) in
             [(&mut latency.response, &mut bounds.response), (&mut latency.service, &mut bounds.service)]
@@ -82,7 +83,7 @@ pub(super) fn to_bounds(result: &mut LoadResult, names: &[String], ends: Ends) {
             ends.keep((quantile.bounds)(bounds));
         }
     }
-    for one in &mut result.percentiles {
+    for one in percentiles {
         if is_limited(&name_of(one)) {
             (one.response_us, one.response_interval, one.service_us) = (None, None, None);
             ends.keep(&mut one.response_bounds);
@@ -109,6 +110,7 @@ pub(super) fn all_to_bounds(result: &mut LoadResult, ends: Ends) {
     names.extend(result.percentiles.iter().map(name_of));
     to_bounds(result, &names, ends);
     others_to_bounds(result);
+    let result = &mut result.body;
     for bounds in [&mut result.bounds.response, &mut result.bounds.service] {
         for one in bounds.all_mut() {
             ends.keep(one);
@@ -137,8 +139,9 @@ pub(super) fn others_to_bounds(result: &mut LoadResult) {
 /// Withholds everything that describes the subject. The evidence (book, send lag, generator) is
 /// kept.
 pub(crate) fn withhold_all(result: &mut LoadResult) {
-    let stages = result.stages.iter_mut().map(|stage| &mut stage.rate);
-    for rate in stages.chain([&mut result.rate]) {
+    let body = &mut result.body;
+    let stages = body.stages.iter_mut().map(|stage| &mut stage.rate);
+    for rate in stages.chain([&mut body.rate]) {
         rate.achieved = None;
     }
     withhold_times(result);
@@ -146,6 +149,7 @@ pub(crate) fn withhold_all(result: &mut LoadResult) {
 
 /// Withholds times and their histograms; the number of responses is kept.
 pub(super) fn withhold_times(result: &mut LoadResult) {
+    let result = &mut result.body;
     result.histograms = None;
     let stages = result
         .stages

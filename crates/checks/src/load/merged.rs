@@ -166,13 +166,14 @@ mod tests {
         let load = sound();
         MergedRun {
             file: file.to_owned(),
+            program: load.program,
             verdict: Verdict::Sound,
             recorded_from_unix_s: 0.0,
             recorded_s: 10.0,
             rate: LoadRate { target: Some(rate), offered: rate, achieved: Some(rate) },
             connections: 16,
             seed,
-            response: load.latency.response,
+            response: load.body.latency.response,
             bounds: hoptax_result::LatencyBounds::default(),
             environment: load.environment,
         }

@@ -99,6 +99,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
     },
     withhold: Some(|result, finding, limits| {
         to_bounds(result, &finding.numbers, Ends::Both);
+        let result = &mut result.body;
         let stages = result.stages.iter_mut().map(|stage| &mut stage.latency);
         for latency in stages.chain([&mut result.latency]) {
             let count = latency.response.count;

@@ -249,8 +249,9 @@ mod tests {
 
     /// Sets the use of the generator for some arms under the open loop; the others have that of all.
     fn with_arms(result: &mut StudyResult, set: &[(usize, Set)]) {
+        let usual = result.generator[1].clone();
         for (number, arm) in result.arms.iter_mut().enumerate() {
-            let mut used = result.generator[1].clone();
+            let mut used = usual.clone();
             set.iter().filter(|(arm, _)| *arm == number).for_each(|(_, set)| set(&mut used));
             arm.loads[1].generator = Some(used);
         }

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
     let placement = Placement::split(&allowed, 1);
     // Let them halt again: the speeds are measured with and without halting, for which the calibration provides itself.
     let never_halted = never_halt::awake(&placement, arguments.never_halt)?.is_some();
-    let environment = hoptax_host::environment::capture(env!("CARGO_PKG_VERSION"));
+    let environment = hoptax_host::environment::capture();
     let interrupt = interrupt::listen()?;
     let spinner = progress::spinner();
     let options = Options {

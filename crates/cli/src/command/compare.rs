@@ -133,7 +133,7 @@ fn comparison(
     if let Some(first) = all.into_iter().next() {
         comparison.reference = first;
     }
-    comparison
+    ComparisonResult::new(result.environment.clone(), comparison).judged_as(result)
 }
 
 /// Adds what differs between two proxies.

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         folder: folder.path().to_owned(),
     };
     let spinner = progress::spinner();
-    let environment = environment::of_program(awake.is_some());
+    let environment = environment::here(awake.is_some());
     let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });

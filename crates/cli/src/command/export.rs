@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
         parquet(arguments, &results::read(&arguments.file)?)?;
         return Ok(Code::Success);
     }
-    if to == ExportFormat::Smp && is_study(arguments) {
+    if to == ExportFormat::Smp && format_of(arguments).as_deref() == Some(StudyResult::FORMAT) {
         let study = results::read(&arguments.file)?;
         let documents = hoptax_tools::smp::of_study(&study).map_err(|reason| failed(&reason))?;
         print::result(&hoptax_tools::smp::text(&documents))?;
@@ -57,10 +57,6 @@ fn format_of(arguments: &ExportArguments) -> Option<String> {
     let text = fs::read_to_string(&arguments.file).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
     value.get("format")?.as_str().map(str::to_owned)
-}
-
-fn is_study(arguments: &ExportArguments) -> bool {
-    format_of(arguments).is_some_and(|format| StudyResult::READABLE.contains(&format.as_str()))
 }
 
 /// Prints a table of a study as a Parquet file.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_report::documents;
 use hoptax_report::numbers::rate;
-use hoptax_result::{FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Sweep};
+use hoptax_result::{FastestMode, FindBody, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Sweep};
 use hoptax_session::{Interrupt, environment, thresholds};
 use hoptax_stats::search::{Ending, Goal, Limits, Planned, Search, Step};
 
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = never_halt::awake_for_servers(servers, arguments.traffic.never_halt)?;
     spec.never_halted = awake.is_some();
-    let environment = environment::of_program(spec.never_halted);
+    let environment = environment::here(spec.never_halted);
     let mut trials = Trials::new(arguments, settings, spec, environment, limits, &interrupt);
     let length = if is_for_mode { fastest::LENGTH } else { CLOSED_LOOP };
     let Some(first) = trials.closed_loop(length)? else { return Ok(Code::Interrupted) };
@@ -109,8 +109,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         None => Searched::default(),
     };
     drop(awake);
-    let result = FindResult {
-        format: "hoptax.find/1".to_owned(),
+    let body = FindBody {
         ended_by: searched.ended_by(&interrupt),
         fastest_mode,
         goals: searched.found,
@@ -123,8 +122,9 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         trials: searched.tried.into_iter().map(|(_, trial)| trial).collect(),
         sweep: searched.sweep,
         plan,
-        environment: trials.into_environment(),
     };
+    let verdict = body.verdict();
+    let result = FindResult::new(trials.into_environment(), body).judged(verdict, Vec::new());
     print::document_or_json(arguments.json.as_deref(), &result, || documents::find(&result))?;
     match searched.failure {
         // An error after an interrupt is a consequence of it.

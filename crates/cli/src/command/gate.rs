@@ -125,8 +125,9 @@ fn write_reports(arguments: &GateArguments, gate: &GateResult) -> Result<(), Fai
     if let Some(path) = &arguments.junit {
         write(path, junit::gate(gate).map_err(Failure::environment)?)?;
     }
-    print::write_json(
-        arguments.sarif.as_deref(),
-        &sarif::gate(gate, &arguments.study, env!("CARGO_PKG_VERSION")),
-    )
+    if let Some(path) = &arguments.sarif {
+        let report = sarif::gate(gate, &arguments.study);
+        write(path, serde_json::to_string_pretty(&report).map_err(Failure::environment)? + "\n")?;
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! `hoptax runs history`: finds lasting changes of a number over all runs of the store.
 
 use hoptax_report::documents;
-use hoptax_result::{HistoryChange, HistoryResult, HistorySeries};
+use hoptax_result::{HistoryBody, HistoryChange, HistoryResult, HistorySeries};
 use hoptax_session::store;
 use hoptax_stats::{change_points, median};
 use hoptax_store::{Series, Store};
@@ -42,12 +42,10 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
     }
     let mut series: Vec<HistorySeries> = chosen.into_iter().map(with_changes).collect();
     series.sort_by_key(|series| series.changes.is_empty());
-    let result = HistoryResult {
-        format: HistoryResult::FORMAT.to_owned(),
-        number: arguments.number.clone(),
-        significance: SIGNIFICANCE,
-        series,
-    };
+    let result = HistoryResult::new(
+        (),
+        HistoryBody { number: arguments.number.clone(), significance: SIGNIFICANCE, series },
+    );
     print::document_or_json(arguments.json.as_deref(), &result, || documents::history(&result))?;
     Ok(Code::Success)
 }

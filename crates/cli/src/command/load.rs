@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = never_halt::awake_for_servers(servers, arguments.traffic.never_halt)?;
     spec.never_halted = awake.is_some();
-    let environment = environment::of_program(spec.never_halted);
+    let environment = environment::here(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);
     let mut show = |live: &trial::LiveLine| line.set_message(progress::live_text(live));
     // JSON lines contain the same numbers, and both on one terminal would be unreadable.

@@ -108,7 +108,7 @@ mod tests {
         let list = parse("the list", PRICE_LIST).unwrap();
         assert!(listed(&list).prices.len() > 50);
         let carried = carry(&list, &list, &known::machines()).unwrap();
-        assert!((carried.here.unwrap().factor - 1.0).abs() < 1e-9);
+        assert!((carried.body.here.unwrap().factor - 1.0).abs() < 1e-9);
         assert!(parse("it", "{}").is_err() && parse("it", "").is_err());
     }
 }

@@ -4,14 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
 use hoptax_predict::size::graph::GraphFile;
-use hoptax_result::{
-    BillResult, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
-    GateResult, GraphRunResult, HistoryResult, LoadInterval, LoadResult, MeshMarkResult, PricesResult,
-    RunsResult, ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudiesComparison, StudyResult,
-};
+use hoptax_result::{Kind, LoadInterval};
 
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
 use crate::exit::{Code, Failure};
@@ -19,36 +15,23 @@ use crate::print;
 
 /// `hoptax schema`.
 pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
-    print::result(&schema_of(arguments.of))?;
+    let schema = schema_of(arguments.of).ok_or_else(|| Failure::environment("it has no schema"))?;
+    print::result(&schema)?;
     Ok(Code::Success)
 }
 
-fn schema_of(of: SchemaOf) -> String {
+fn schema_of(of: SchemaOf) -> Option<String> {
     let schema = match of {
         SchemaOf::StudyFile => hoptax_study::file::schema(),
-        SchemaOf::Study => schemars::schema_for!(StudyResult).to_value(),
-        SchemaOf::Sittings => schemars::schema_for!(SittingsResult).to_value(),
-        SchemaOf::Bill => schemars::schema_for!(BillResult).to_value(),
-        SchemaOf::Comparison => schemars::schema_for!(ComparisonResult).to_value(),
-        SchemaOf::StudiesComparison => schemars::schema_for!(StudiesComparison).to_value(),
-        SchemaOf::Gate => schemars::schema_for!(GateResult).to_value(),
-        SchemaOf::Load => schemars::schema_for!(LoadResult).to_value(),
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
-        SchemaOf::Find => schemars::schema_for!(FindResult).to_value(),
-        SchemaOf::FindArms => schemars::schema_for!(FindArmsResult).to_value(),
-        SchemaOf::Scale => schemars::schema_for!(ScaleResult).to_value(),
         SchemaOf::SizeGraph => schemars::schema_for!(GraphFile).to_value(),
-        SchemaOf::Size => schemars::schema_for!(SizeResult).to_value(),
-        SchemaOf::SizeCheck => schemars::schema_for!(SizeCheckResult).to_value(),
-        SchemaOf::GraphRun => schemars::schema_for!(GraphRunResult).to_value(),
-        SchemaOf::MeshMark => schemars::schema_for!(MeshMarkResult).to_value(),
-        SchemaOf::Calibration => schemars::schema_for!(CalibrationResult).to_value(),
-        SchemaOf::Crosscheck => schemars::schema_for!(CrosscheckResult).to_value(),
-        SchemaOf::Prices => schemars::schema_for!(PricesResult).to_value(),
-        SchemaOf::Runs => schemars::schema_for!(RunsResult).to_value(),
-        SchemaOf::History => schemars::schema_for!(HistoryResult).to_value(),
+        of => {
+            let value = of.to_possible_value()?;
+            let kind = Kind::ALL.into_iter().find(|kind| kind.name() == value.get_name())?;
+            (kind.schema)().to_value()
+        }
     };
-    format!("{schema:#}")
+    Some(format!("{schema:#}"))
 }
 
 /// `hoptax completions`.
@@ -83,7 +66,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::ffi::OsString;
 
-    use clap::{Command, ValueEnum};
+    use clap::Command;
 
     use super::*;
 
@@ -142,9 +125,15 @@ mod tests {
             assert!(made.contains(name.as_str()), "`make schemas` does not write {name}");
             let file = format!("{name}.json");
             let kept = fs::read_to_string(root.join("schemas").join(&file)).unwrap_or_default();
-            assert!(kept.trim_end() == schema_of(*of), "schemas/{file} is outdated: run `make schemas`");
+            assert!(
+                kept.trim_end() == schema_of(*of).unwrap(),
+                "schemas/{file} is outdated: run `make schemas`"
+            );
             files.insert(file.into());
         }
         assert_eq!(files_in(&root.join("schemas")), files);
+        for kind in Kind::ALL {
+            assert!(made.contains(kind.name()), "`hoptax schema` has no {}", kind.name());
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hoptax_report::documents;
-use hoptax_result::{LoadResult, RunKind, RunsResult, StoredRun};
-use hoptax_session::{results, store};
+use hoptax_result::{RunsBody, RunsResult, StoredRun};
+use hoptax_session::store;
 use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
 
 use super::{cleanup, history, merge};
@@ -44,7 +44,7 @@ pub(super) fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
 
 fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
     let runs = store::with(path, |store| store.list(filter), &print::say)?;
-    let result = RunsResult { format: RunsResult::FORMAT.to_owned(), runs };
+    let result = RunsResult::new((), RunsBody { runs });
     let json = json.then(|| Path::new("-"));
     print::document_or_json(json, &result, || documents::runs(&result))
 }
@@ -76,15 +76,9 @@ fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
 
 /// Prints the report of a result.
 fn print_result(run: &StoredRun, text: &str) -> Result<(), Failure> {
-    let what = format!("the result of run {}", run.run);
-    match run.kind {
-        RunKind::Study => print::document(&documents::study(&results::parse(&what, text)?)),
-        RunKind::Load => {
-            let result: LoadResult = serde_json::from_str(text)
-                .map_err(|error| Failure::bad_input(format!("{what} cannot be read: {error}")))?;
-            print::document(&documents::load(&result))
-        }
-    }
+    let document = documents::of_text(text)
+        .map_err(|why| Failure::bad_input(format!("the result of run {} cannot be read: {why}", run.run)))?;
+    print::document(&document)
 }
 
 fn collect(path: &Path) -> Result<(), Failure> {

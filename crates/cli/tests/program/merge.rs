@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use hoptax_result::StudyResult;
 use serde_json::{Value, json};
 
 use crate::support::{TOLERANT, UNHURRIED, checked, origin, run};
@@ -48,13 +49,13 @@ fn files_that_cannot_be_added_are_listed_together() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (study, damaged, list) = (path("study.json"), path("damaged.json"), path("list.json"));
-    fs::write(&study, json!({"format": "hoptax.study/1"}).to_string()).unwrap();
+    fs::write(&study, json!({"format": StudyResult::FORMAT}).to_string()).unwrap();
     fs::write(&damaged, "{\"format\": \"hoptax.lo").unwrap();
     fs::write(&list, Value::Array(Vec::new()).to_string()).unwrap();
     let ran = run(["runs", "merge", &study, &damaged, &list]);
     assert_eq!(ran.code, Some(2));
     for expected in [
-        "study.json` is `hoptax.study/1`, not a result of `hoptax load --json`",
+        &format!("study.json` is `{}`, not a result of `hoptax load --json`", StudyResult::FORMAT),
         "list.json` is another JSON file, not a result",
         "damaged.json`: its end is missing: EOF",
         "no run is left to merge",
@@ -64,7 +65,7 @@ fn files_that_cannot_be_added_are_listed_together() {
     assert_eq!(run(["runs", "merge", &study]).code, Some(2));
     let exported = run(["convert", "export", &study, "--to", "hgrm"]);
     assert!(
-        exported.code == Some(2) && exported.stderr.contains("it is `hoptax.study/1`"),
+        exported.code == Some(2) && exported.stderr.contains(&format!("it is `{}`", StudyResult::FORMAT)),
         "{}",
         exported.stderr
     );

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use hoptax_result::{StudyResult, sample};
+use hoptax_result::{HistoryBody, HistoryResult, StudyResult, sample};
 use serde_json::{Value, json};
 
 use crate::support::{Guarded, Ran, checked, hoptax, ran};
@@ -76,14 +76,15 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     for (number, name) in ["quick", "quick", "other"].into_iter().enumerate() {
         runs.study(&format!("runs/{number}"), &sample::study(name, &day(number as u32), 5.0));
     }
-    let old = StudyResult { format: "hoptax.study/1".to_owned(), ..sample::study("old", &day(9), 5.0) };
-    write(&runs.path("old.json"), &serde_json::to_string(&old).unwrap());
+    let history = HistoryBody { number: "max_rate".to_owned(), significance: 0.01, series: Vec::new() };
+    let history = HistoryResult::new((), history);
+    write(&runs.path("history.json"), &serde_json::to_string(&history).unwrap());
     write(&runs.path("load.json"), &serde_json::to_string(&sample::load()).unwrap());
     let none = runs.run(&["runs", "list"]);
     assert!(none.code == Some(2) && none.stderr.contains("hoptax runs import"), "{none:?}");
 
-    let (folder, old, load) = (runs.text("runs"), runs.text("old.json"), runs.text("load.json"));
-    let imported = runs.printed(&["runs", "import", &folder, &old, &load]);
+    let (folder, history, load) = (runs.text("runs"), runs.text("history.json"), runs.text("load.json"));
+    let imported = runs.printed(&["runs", "import", &folder, &history, &load]);
     assert_eq!(imported.lines().count(), 5, "{imported}");
     assert!(imported.contains("left out: 1 logs"), "{imported}");
     let again = runs.printed(&["runs", "import", &folder]);
@@ -115,6 +116,11 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     let json = runs.printed(&["runs", "show", "nightly", "--json"]);
     assert_eq!(json, fs::read_to_string(runs.path("runs/0/result.json")).unwrap() + "\n");
     assert!(runs.printed(&["runs", "show", "5"]).contains("20,000"), "the load");
+    let of_files = runs.run(&["runs", "show", "4"]);
+    assert!(
+        of_files.stdout.contains("max_rate") && of_files.stderr.contains("run 4: history"),
+        "{of_files:?}"
+    );
 
     runs.printed(&["runs", "export", "nightly", &runs.text("exported")]);
     for name in ["result.json", "study.yaml", "rounds/0.json", "arms/lua/bootstrap.json"] {

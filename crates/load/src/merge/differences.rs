@@ -29,9 +29,10 @@ pub(super) fn between(parts: &[Part<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// The environment of a run, with the parameters of its TLS connections.
+/// The environment of a run, with its program and the parameters of its TLS connections.
 fn described(part: &Part<'_>) -> Value {
     let mut fields = json!(part.result.environment);
+    fields["program"] = json!(part.result.program);
     let tls = part.result.tls.as_ref();
     fields["tls_version"] = json!(tls.map(|tls| &tls.version));
     fields["tls_cipher"] = json!(tls.map(|tls| &tls.cipher));

@@ -155,7 +155,7 @@ fn intervals_are_those_of_the_batches_of_all_runs() {
     };
     assert!(result.response_intervals.p90_us.is_some());
     assert_eq!(result.response_intervals, whole.intervals());
-    assert!(result.drift.is_some() && result.merged.unwrap().has_intervals);
+    assert!(result.drift.is_some() && result.body.merged.unwrap().has_intervals);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn records_that_are_apart_have_a_common_window_and_no_intervals() {
     assert_eq!(result.recorded_from_unix_s, from_s);
     assert!((result.recorded_s - 6.0).abs() < 1e-6, "{}", result.recorded_s);
     assert_eq!(result.response_intervals.p50_us, None);
-    let merged = result.merged.unwrap();
+    let merged = result.body.merged.unwrap();
     assert!((merged.outside_share - 0.4).abs() < 1e-6 && !merged.has_intervals, "{merged:?}");
     let error = refused(|result| {
         result.recorded_from_unix_s = result.recorded_from_unix_s.map(|from_s| from_s + 11.0);
@@ -183,7 +183,7 @@ fn reasons_of_failures_and_deviations_are_added_up() {
     }
     let result = merged(runs);
     assert_eq!(
-        (result.reasons.of("reset"), result.deviations),
+        (result.reasons.of("reset"), result.deviations.clone()),
         (vec![("a", 3)], [("b".to_owned(), 3)].into())
     );
 }
@@ -206,7 +206,7 @@ fn censored_times_of_one_run_bound_the_quantiles_of_all() {
 fn requested_percentiles_of_any_run_are_computed_from_all_times() {
     let mut runs = two();
     runs[1].result.percentiles = vec![Percentile { percentile: 95.0, ..Percentile::default() }];
-    let percentiles = merged(runs).percentiles;
+    let percentiles = merged(runs).body.percentiles;
     assert_eq!(percentiles.len(), 1);
     // Half of the times above 50 ms.
     assert!((percentiles[0].response_us.unwrap() / 50_050.0 - 1.0).abs() < 0.001, "{percentiles:?}");
@@ -222,7 +222,7 @@ fn a_void_run_is_left_out_with_its_reason_and_its_rate() {
         RunLeftOut { file: "c.json".to_owned(), reason: "no such file".to_owned(), planned_rate: None };
     let result = merge(runs, vec![missing.clone()]).unwrap();
     assert_eq!(result.book.answered, 900);
-    let left_out = result.merged.unwrap().left_out;
+    let left_out = result.body.merged.unwrap().left_out;
     assert_eq!(left_out[0], missing);
     assert_eq!((left_out[1].file.as_str(), left_out[1].planned_rate), ("b.json", Some(1_000.0)));
     assert_eq!(left_out[1].reason, "its result is void, book: text of book");
@@ -236,7 +236,7 @@ fn a_run_without_times_is_left_out_with_its_warnings() {
     let withheld = &mut runs[1].result;
     (withheld.verdict, withheld.histograms) = (Verdict::Caution, None);
     withheld.findings = ["run-delay", "drift"].map(|id| finding(id, Severity::Warn)).into();
-    let reason = merged(runs).merged.unwrap().left_out.remove(0).reason;
+    let reason = merged(runs).body.merged.unwrap().left_out.remove(0).reason;
     assert_eq!(reason, "its response times are withheld; its warnings are run-delay, drift");
 }
 
@@ -248,7 +248,7 @@ fn findings_name_their_run_and_machines_that_differ_are_listed() {
     runs[1].result.environment.load_average = 3.0;
     let result = merged(runs);
     assert_eq!(result.findings[0].message, "`b.json`: text of steal");
-    let merged = result.merged.unwrap();
+    let merged = result.body.merged.unwrap();
     assert_eq!(merged.differences, ["kernel: \"\" (a.json), \"6.12.0\" (b.json)"]);
     assert_eq!(merged.runs[1].environment.kernel, "6.12.0");
 }

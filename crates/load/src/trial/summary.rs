@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hoptax_result::{
-    EndedBy, Environment, Generator, InFlight, LoadHistograms, LoadPlan, LoadRate, LoadResult, Loop,
-    NetworkPlan, Pacing, Stage, Verdict, Waiting, Window, Within,
+    EndedBy, Environment, Generator, InFlight, LoadBody, LoadHistograms, LoadPlan, LoadRate, LoadResult,
+    Loop, NetworkPlan, Pacing, Stage, Waiting, Window, Within,
 };
 use hoptax_stats::{exponential_distance, serial_correlation};
 use hoptax_wire::http2::ERROR_CODES;
@@ -43,10 +43,7 @@ pub(super) fn result(
         EndedBy::Plan => pace.mean_rate(),
         EndedBy::Interrupt | EndedBy::Backlog | EndedBy::Requests => pace.mean_rate_in(recorded.time),
     });
-    LoadResult {
-        format: LoadResult::FORMAT.to_owned(),
-        verdict: Verdict::Sound,
-        findings: Vec::new(),
+    let body = LoadBody {
         plan: plan(spec, generator.workers.len()),
         recorded_from_unix_s: Some(recorded.from_unix_s),
         recorded_s: recorded.time.as_secs_f64(),
@@ -90,9 +87,9 @@ pub(super) fn result(
         imported: None,
         merged: None,
         loosened: Vec::new(),
-        environment,
         histograms: Some(histograms(&all, &times)),
-    }
+    };
+    LoadResult::new(environment, body)
 }
 
 fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use hoptax_result::{
-    ArmKind, ArmResult, CarriedTo, CarryError, Interval, Price, PriceMade, PricedMachine, PricesResult,
-    StudyResult,
+    ArmKind, ArmResult, CarriedTo, CarryError, Interval, Price, PriceMade, PricedMachine, PricesBody,
+    PricesResult, StudyResult,
 };
 
 use crate::prices::ANCHORS;
@@ -31,13 +31,11 @@ pub fn listed(list: &StudyResult) -> PricesResult {
     };
     let functions = list.arms.iter().filter(|arm| arm.kind == ArmKind::Function);
     let prices = functions.map(price).collect();
-    PricesResult {
-        format: PricesResult::FORMAT.to_owned(),
-        study: list.name.clone(),
-        listed: priced(list),
-        here: None,
-        prices: sorted(prices),
-    }
+    PricesResult::new(
+        list.environment.clone(),
+        PricesBody { study: list.name.clone(), listed: priced(list), here: None, prices: sorted(prices) },
+    )
+    .judged_as(list)
 }
 
 /// Carries a list to the machine of `here`, a study that measured plain proxying and some functions of the list. `known` are the
@@ -52,7 +50,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     let line = Line::through(&anchors)?;
     let reach = reach(&names, &anchors);
     let errors = summarise(&trials(known));
-    let mut result = listed(list);
+    let mut result = PricesResult { environment: here.environment.clone(), ..listed(list) };
     for price in &mut result.prices {
         let measured = here.arms.iter().find(|arm| arm.kind == ArmKind::Function && arm.id == price.id);
         match measured.and_then(|arm| arm.cost.cpu_us_per_request) {
@@ -63,7 +61,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
             },
         }
     }
-    result.prices = sorted(result.prices);
+    result.body.prices = sorted(result.body.prices);
     result.here = Some(CarriedTo {
         machine: priced(here),
         factor: line.factor(0.0),

@@ -54,7 +54,7 @@ fn set(study: &mut StudyResult, load: &str, proxy: f64, generator: f64) {
 }
 
 fn only(study: &StudyResult, over: ScaleDimension) -> ScaleSeries {
-    let mut series = scale(study, over).unwrap().series;
+    let mut series = scale(study, over).unwrap().body.series;
     assert_eq!(series.len(), 1, "{series:?}");
     series.remove(0)
 }
@@ -222,7 +222,8 @@ fn a_study_without_a_series_says_what_it_lacks() {
         said(&clones(&[1, 2, 5]), ScaleDimension::Clones),
         "a fit needs at least 4 different sizes, and `sample` has fewer: `clones-1` has 1, 2, 5 clones; add some to the study"
     );
-    let without_rounds = StudyResult { rounds: Vec::new(), ..study.clone() };
+    let mut without_rounds = study.clone();
+    without_rounds.rounds.clear();
     assert!(said(&without_rounds, ScaleDimension::Connections).contains("no rounds"));
     let mut open = study;
     open.plan.loads.iter_mut().for_each(|load| load.loop_ = Loop::Open);

@@ -1,8 +1,8 @@
 //! Compares compositions that a study measured with what its single functions and plain proxies predict for them.
 
 use hoptax_result::{
-    ArmResult, CheckedComposition, ConnectionTls, PlannedFunction, SizeCheckResult, SizeSide, StudyResult,
-    UncheckedComposition,
+    ArmResult, CheckedComposition, ConnectionTls, PlannedFunction, SizeCheckBody, SizeCheckResult, SizeSide,
+    StudyResult, UncheckedComposition,
 };
 use thiserror::Error;
 
@@ -117,10 +117,8 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     let errors: Vec<f64> =
         compositions.iter().filter(|one| !one.is_extrapolated).map(|one| one.error_share.abs()).collect();
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-    Ok(SizeCheckResult {
-        format: SizeCheckResult::FORMAT.to_owned(),
+    let body = SizeCheckBody {
         study: study.name.clone(),
-        verdict: study.verdict,
         confidence: study.plan.confidence,
         chains: chains.into_iter().map(|arm| arm.id.clone()).collect(),
         mean_error_share: (!errors.is_empty()).then_some(mean),
@@ -131,7 +129,8 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
         left_out,
         response_times,
         response_times_left_out,
-    })
+    };
+    Ok(SizeCheckResult::new((), body).judged_as(study))
 }
 
 /// What a composition consists of.

@@ -1,8 +1,8 @@
 //! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
 
 use hoptax_result::{
-    Interval, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedConnections,
-    SizedFunction, SizedProxy, StudyResult,
+    Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedConnections,
+    SizedFunction, SizedProxy, StudyResult, Verdict,
 };
 use thiserror::Error;
 
@@ -108,12 +108,14 @@ pub fn size_on(
         }
         Err(reason) => (None, Some(reason)),
     };
-    Ok(SizeResult {
-        format: SizeResult::FORMAT.to_owned(),
+    let sources = used(&sources, &proxies, &placement);
+    // Their findings are about arms of several studies.
+    let verdict = sources.iter().map(|source| source.verdict).max().unwrap_or(Verdict::Sound);
+    let body = SizeBody {
         graph: graph.name.clone(),
         rate,
         confidence: results.iter().map(|result| result.plan.confidence).fold(1.0, f64::min),
-        sources: used(&sources, &proxies, &placement),
+        sources,
         latency,
         no_latency,
         money: None,
@@ -123,7 +125,8 @@ pub fn size_on(
         cores,
         curve: curve(&proxies, &placement, bottleneck.rate.estimate),
         bottleneck,
-    })
+    };
+    Ok(SizeResult::new((), body).judged(verdict, Vec::new()))
 }
 
 /// Latencies in the order of the proxies.

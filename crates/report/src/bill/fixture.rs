@@ -1,6 +1,8 @@
 //! Bills for tests.
 
-use hoptax_result::{BilledChange, BilledReplacement, BilledRequest, Finding, Measured, Severity};
+use hoptax_result::{
+    BillBody, BilledChange, BilledReplacement, BilledRequest, Environment, Finding, Measured, Severity,
+};
 
 use super::*;
 
@@ -46,8 +48,7 @@ pub(crate) fn bill() -> BillResult {
         statistics: vec!["http.edge.cors.*".to_owned()],
         exercised_by: Some("a request with an `origin` that a policy of its route allows".to_owned()),
     };
-    BillResult {
-        format: BillResult::FORMAT.to_owned(),
+    let body = BillBody {
         configuration: "envoy.yaml".to_owned(),
         proxy_version: Some("1.40.0".to_owned()),
         listener: "edge".to_owned(),
@@ -57,14 +58,6 @@ pub(crate) fn bill() -> BillResult {
             headers: vec!["x-region".to_owned()],
             statuses: vec![200],
         },
-        verdict: Verdict::Caution,
-        findings: vec![Finding::new(
-            "few-rounds",
-            Severity::Warn,
-            Measured::count(4.0, 6.0, "rounds"),
-            "intervals over 4 rounds are wide".to_owned(),
-            "measure more rounds",
-        )],
         confidence: 0.95,
         rounds: 12,
         rate: Some(3_000.0),
@@ -122,7 +115,17 @@ pub(crate) fn bill() -> BillResult {
             with: "127.0.0.1, a free port".to_owned(),
             cannot_run: false,
         }],
-    }
+    };
+    BillResult::new(Environment::default(), body).judged(
+        Verdict::Caution,
+        vec![Finding::new(
+            "few-rounds",
+            Severity::Warn,
+            Measured::count(4.0, 6.0, "rounds"),
+            "intervals over 4 rounds are wide".to_owned(),
+            "measure more rounds",
+        )],
+    )
 }
 
 /// A sum of parts of which the whole costs 180 us.

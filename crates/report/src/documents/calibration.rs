@@ -200,7 +200,8 @@ fn us(us: f64) -> String {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        Ceiling, Environment, Floor, FloorAt, Interval, PerRequestError, RateError, Recorder, SpeedKind,
+        CalibrationBody, Ceiling, Environment, Floor, FloorAt, Interval, PerRequestError, RateError,
+        Recorder, SpeedKind, Verdict,
     };
 
     use super::*;
@@ -235,8 +236,7 @@ mod tests {
         let mut late =
             Experiment { name: "overload".to_owned(), unfinished: 500, error: None, ..in_step.clone() };
         late.quantiles[0].is_lower_bound = true;
-        CalibrationResult {
-            format: String::new(),
+        let body = CalibrationBody {
             never_halted: false,
             recorder: Recorder {
                 values: 1_000_000,
@@ -261,8 +261,8 @@ mod tests {
                 bursts: 7,
                 length_s: 11.0,
             }),
-            environment: Environment::default(),
-        }
+        };
+        CalibrationResult::new(Environment::default(), body)
     }
 
     #[test]
@@ -273,11 +273,20 @@ mod tests {
 
     #[test]
     fn a_ceiling_that_was_not_found_and_a_recorder_that_is_wrong_are_said() {
-        let mut result = CalibrationResult { ceiling: None, ..result() };
+        let mut result = result();
+        result.ceiling = None;
         result.recorder.merges_exactly = false;
         let text = terminal::screen(&calibration(&result), STYLE);
         assert!(text.contains("exceeds 50 us at every rate tried"), "{text}");
         assert!(text.contains("does not merge exactly"), "{text}");
+    }
+
+    #[test]
+    fn a_calibration_without_a_ceiling_or_with_a_recorder_that_is_wrong_is_no_sound_one() {
+        assert_eq!(result().body.verdict(), Verdict::Sound);
+        let (mut without, mut wrong) = (result(), result());
+        (without.ceiling, wrong.recorder.merges_exactly) = (None, false);
+        assert_eq!((without.body.verdict(), wrong.body.verdict()), (Verdict::Caution, Verdict::Caution));
     }
 
     #[test]

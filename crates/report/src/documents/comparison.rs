@@ -1,6 +1,6 @@
 //! The document of a comparison with a reference, of the arms of several studies, and of the decisions of one study.
 
-use hoptax_result::{ComparisonResult, StudiesComparison, Verdict};
+use hoptax_result::{ComparisonBody, ComparisonResult, StudiesComparison, Verdict};
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
 use crate::document::{Block, Document, Judgement, Next, Section, Table};
@@ -8,20 +8,20 @@ use crate::words;
 
 /// The document of one comparison: one sentence per subject, then what differs between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult) -> Document {
-    document(&[result], None)
+    document(result.verdict, &[&result.body], None)
 }
 
 /// The same for the arms of several studies, and which of them were not measured.
 pub fn studies_comparison(result: &StudiesComparison) -> Document {
-    let all: Vec<&ComparisonResult> = result.arms.iter().map(|arm| &arm.comparison).collect();
+    let all: Vec<&ComparisonBody> = result.arms.iter().map(|arm| &arm.comparison).collect();
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
-    document(&all, left_out)
+    document(result.verdict, &all, left_out)
 }
 
 /// The decisions of the comparisons of one study; none if there are none.
-pub fn decisions(comparisons: &[ComparisonResult]) -> Option<Document> {
+pub fn decisions(comparisons: &[ComparisonBody]) -> Option<Document> {
     let first = comparisons.first()?;
     let mut document = Document::new(format!("study {}: decisions", first.study), "", Vec::new());
     document.answer.push(format!("Decisions about the arms of {}", first.study));
@@ -30,14 +30,14 @@ pub fn decisions(comparisons: &[ComparisonResult]) -> Option<Document> {
     Some(document)
 }
 
-fn document(results: &[&ComparisonResult], left_out: Option<String>) -> Document {
+fn document(verdict: Verdict, results: &[&ComparisonBody], left_out: Option<String>) -> Document {
     let Some(first) = results.first() else {
         return Document::new("compare", "", left_out.into_iter().collect());
     };
     let mut answers = sentences(results).into_iter();
     let answer = answers.by_ref().take(2).collect();
     let mut document = Document::new(format!("compare {}", first.study), "", answer);
-    document.verdict = Some(Judgement { verdict: first.verdict, usable: usable(first.verdict) });
+    document.verdict = Some(Judgement { verdict, usable: usable(verdict) });
     document.table = Some(Table::from(table(results)).with_words(&["measure", "decision"]));
     document.notes = answers.chain(legend(results)).chain(missing(results)).chain(left_out).collect();
     document.next = next(results);
@@ -59,7 +59,7 @@ fn usable(verdict: Verdict) -> String {
 }
 
 /// More rounds, if they decide what is undecided. The arms of studies are given by their files, which this result does not name.
-fn next(results: &[&ComparisonResult]) -> Option<Next> {
+fn next(results: &[&ComparisonBody]) -> Option<Next> {
     let [result] = results else { return None };
     let measures = result.subjects.iter().flat_map(|subject| &subject.measures);
     let rounds = measures.filter_map(|one| one.rounds_until_decided).min()?;
@@ -93,10 +93,10 @@ mod tests {
 
     #[test]
     fn several_comparisons_have_a_row_for_each_arm() {
-        let mut other = fixture::comparison();
+        let mut other = fixture::comparison().body;
         other.reference.name = "new".to_owned();
         other.subjects.truncate(1);
-        let all = [fixture::comparison(), other];
+        let all = [fixture::comparison().body, other];
         insta::assert_snapshot!(terminal::screen(&decisions(&all).unwrap(), STYLE));
         assert!(decisions(&[]).is_none());
     }

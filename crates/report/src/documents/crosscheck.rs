@@ -248,7 +248,7 @@ fn method(result: &CrosscheckResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Environment, Gaps, LeftOut, ToolNumbers};
+    use hoptax_result::{CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers, Verdict};
 
     use super::*;
     use crate::Style;
@@ -298,8 +298,7 @@ mod tests {
         let mut delay =
             Scenario { name: "delay".to_owned(), summary: "known delays".to_owned(), ..scenario.clone() };
         delay.tools.truncate(2);
-        CrosscheckResult {
-            format: String::new(),
+        let body = CrosscheckBody {
             never_halted: false,
             rate: Some(1_000.0),
             connections: 32,
@@ -307,14 +306,22 @@ mod tests {
             rounds: 1,
             scenarios: vec![delay, scenario],
             left_out: vec![LeftOut { tool: "wrk".to_owned(), reason: "it has no rate".to_owned() }],
-            environment: Environment::default(),
-        }
+        };
+        CrosscheckResult::new(Environment::default(), body)
     }
 
     #[test]
     fn each_tool_is_compared_with_the_truth() {
         insta::assert_snapshot!(terminal::screen(&crosscheck(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&crosscheck(&result()), STYLE));
+    }
+
+    #[test]
+    fn a_crosscheck_whose_runs_all_succeeded_is_sound() {
+        let mut result = result();
+        assert_eq!(result.body.verdict(), Verdict::Caution);
+        result.scenarios[1].tools.retain(|tool| tool.failed.is_empty());
+        assert_eq!(result.body.verdict(), Verdict::Sound);
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn method(result: &FindArmsResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{FindEvidence, FoundGoal, Interval, sample};
+    use hoptax_result::{FindArmsBody, FindEvidence, FoundGoal, Interval, sample};
 
     use super::super::find::tests::trial;
     use super::*;
@@ -191,8 +191,7 @@ mod tests {
         };
         let mut late = trial(31_000.0, Some(80_000.0), false);
         late.generator_limits = vec!["send-lag: send lag p99 was 900 us".to_owned()];
-        FindArmsResult {
-            format: String::new(),
+        let body = FindArmsBody {
             ended_by: FindEnd::Complete,
             study: "quick".to_owned(),
             load: "fixed-rate".to_owned(),
@@ -209,8 +208,8 @@ mod tests {
             budget_s: 600.0,
             took_s: 301.2,
             trials: vec![ArmTrial { arm: "direct".to_owned(), round: None, trial: late }],
-            environment: sample::load().environment,
-        }
+        };
+        FindArmsResult::new(sample::load().environment, body)
     }
 
     const STYLE: Style = Style { width: 100, colour: false };

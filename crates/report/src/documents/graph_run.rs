@@ -266,7 +266,7 @@ fn method(result: &GraphRunResult) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunProxy,
+        AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunBody, GraphRunProxy,
         GraphRunTargets, GraphSlice, Measured, PredictedTime, Severity, WithheldTime,
     };
 
@@ -287,8 +287,8 @@ mod tests {
             busy_share: Some(about(cpu_us * 4e-4, 0.02)),
             memory_bytes: Some(about(61.0 * MIB, 0.01)),
         };
-        GraphRunResult {
-            format: GraphRunResult::FORMAT.to_owned(),
+        let environment = Environment { proxy_cpus: vec![1], ..Environment::default() };
+        let body = GraphRunBody {
             graph: "chain".to_owned(),
             rate: 400.0,
             connections: 32,
@@ -296,14 +296,6 @@ mod tests {
             warmup_s: 0.5,
             seed: 1,
             confidence: 0.95,
-            verdict: Verdict::Caution,
-            findings: vec![Finding::new(
-                "rounds",
-                Severity::Warn,
-                Measured::count(3.0, 5.0, "rounds"),
-                "3 rounds are too few".to_owned(),
-                "raise --rounds",
-            )],
             proxies: vec![proxy("front", 190.0), proxy("back", 170.0)],
             all_cpu_us: Some(about(360.0, 0.02)),
             proxied: GraphRunResponse { mean_us: Some(about(1_800.0, 0.01)), p99_us: None },
@@ -348,8 +340,17 @@ mod tests {
                 ],
             }),
             rounds: vec![GraphRound { slices: vec![GraphSlice::default(); 8], ..GraphRound::default() }; 3],
-            environment: Environment { proxy_cpus: vec![1], ..Environment::default() },
-        }
+        };
+        GraphRunResult::new(environment, body).judged(
+            Verdict::Caution,
+            vec![Finding::new(
+                "rounds",
+                Severity::Warn,
+                Measured::count(3.0, 5.0, "rounds"),
+                "3 rounds are too few".to_owned(),
+                "raise --rounds",
+            )],
+        )
     }
 
     #[test]
@@ -360,14 +361,16 @@ mod tests {
 
     #[test]
     fn a_run_without_a_prediction_has_no_errors() {
-        let text = terminal::details(&graph_run(&GraphRunResult { check: None, ..run() }), STYLE);
+        let mut run = run();
+        run.check = None;
+        let text = terminal::details(&graph_run(&run), STYLE);
         assert!(!text.contains("predicted") && !text.contains("target"), "{text}");
     }
 
     #[test]
     fn a_void_run_has_no_numbers_and_says_why() {
-        let mut void =
-            GraphRunResult { check: None, verdict: Verdict::Void, added: None, all_cpu_us: None, ..run() };
+        let mut void = GraphRunResult { verdict: Verdict::Void, ..run() };
+        (void.check, void.added, void.all_cpu_us) = (None, None, None);
         for proxy in &mut void.proxies {
             (proxy.cpu_us_per_request, proxy.busy_share, proxy.memory_bytes) = (None, None, None);
         }

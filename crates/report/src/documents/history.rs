@@ -227,6 +227,8 @@ fn method(result: &HistoryResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::HistoryBody;
+
     use super::*;
     use crate::Style;
     use crate::render::terminal;
@@ -264,12 +266,12 @@ mod tests {
             changes: vec![change],
             ..quiet.clone()
         };
-        HistoryResult {
-            format: HistoryResult::FORMAT.to_owned(),
+        let body = HistoryBody {
             number: "cost_cpu_us_per_request".to_owned(),
             significance: 0.01,
             series: vec![quiet, changed],
-        }
+        };
+        HistoryResult::new((), body)
     }
 
     #[test]

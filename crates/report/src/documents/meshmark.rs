@@ -127,7 +127,7 @@ fn value(arm: &MeshMarkArm) -> Option<Quantity> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::ValueForCost;
+    use hoptax_result::{MeshMarkBody, ValueForCost};
 
     use super::*;
     use crate::Style;
@@ -149,13 +149,7 @@ mod tests {
     }
 
     fn result(arms: Vec<MeshMarkArm>) -> MeshMarkResult {
-        MeshMarkResult {
-            format: MeshMarkResult::FORMAT.to_owned(),
-            study: "quick".to_owned(),
-            verdict: Verdict::Sound,
-            confidence: 0.95,
-            arms,
-        }
+        MeshMarkResult::new((), MeshMarkBody { study: "quick".to_owned(), confidence: 0.95, arms })
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn table(result: &RunsResult) -> Table {
         let rounds = if run.rounds > 0 { run.rounds.to_string() } else { String::new() };
         let cells = vec![
             time(run),
-            run.kind.as_str().to_owned(),
+            run.kind.clone(),
             verdict(run).to_owned(),
             rounds,
             run.proxy_version.clone().unwrap_or_default(),
@@ -55,16 +55,13 @@ fn table(result: &RunsResult) -> Table {
 
 /// One run in a line, with the number of its files.
 pub fn stored_run(run: &StoredRun, paths: &[String]) -> String {
-    let mut parts = vec![
-        format!("run {}: {} `{}`", run.run, run.kind.as_str(), run.name),
-        time(run),
-        verdict(run).to_owned(),
-    ];
+    let mut parts =
+        vec![format!("run {}: {} `{}`", run.run, run.kind, run.name), time(run), verdict(run).to_owned()];
     if run.rounds > 0 {
         parts.push(counted(u64::from(run.rounds), "round"));
     }
     parts.extend(run.proxy_version.iter().map(|version| format!("proxy {version}")));
-    parts.push(run.machine.clone());
+    parts.extend(Some(run.machine.clone()).filter(|machine| !machine.is_empty()));
     if !run.labels.is_empty() {
         parts.push(format!("labels {}", run.labels.join(" ")));
     }
@@ -83,7 +80,7 @@ fn verdict(run: &StoredRun) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::RunKind;
+    use hoptax_result::RunsBody;
 
     use super::*;
     use crate::Style;
@@ -94,7 +91,7 @@ mod tests {
     fn study() -> StoredRun {
         StoredRun {
             run: 12,
-            kind: RunKind::Study,
+            kind: "study".to_owned(),
             name: "quick".to_owned(),
             started_at: "2026-11-23T09:15:31Z".to_owned(),
             rounds: 24,
@@ -107,7 +104,7 @@ mod tests {
     }
 
     fn list(runs: Vec<StoredRun>) -> String {
-        let result = RunsResult { format: RunsResult::FORMAT.to_owned(), runs };
+        let result = RunsResult::new((), RunsBody { runs });
         terminal::screen(&super::runs(&result), STYLE)
     }
 
@@ -115,7 +112,7 @@ mod tests {
     fn runs_are_lines_and_one_run_is_a_line() {
         let load = StoredRun {
             run: 7,
-            kind: RunKind::Load,
+            kind: "load".to_owned(),
             name: "http://127.0.0.1:8080/".to_owned(),
             rounds: 0,
             proxy_version: None,

@@ -202,7 +202,7 @@ fn method(result: &ScaleResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::ScalePeak;
+    use hoptax_result::{ScaleBody, ScalePeak};
 
     use super::*;
     use crate::Style;
@@ -259,14 +259,13 @@ mod tests {
         }
         (bare.fit, bare.no_fit) = (None, Some("3 different sizes are too few".to_owned()));
         bare.left_out[0].rate = None;
-        ScaleResult {
-            format: ScaleResult::FORMAT.to_owned(),
+        let body = ScaleBody {
             study: "growth".to_owned(),
-            verdict: Verdict::Caution,
             over: ScaleDimension::Connections,
             confidence: 0.95,
             series: vec![series, bare],
-        }
+        };
+        ScaleResult::new((), body).judged(Verdict::Caution, Vec::new())
     }
 
     #[test]

@@ -21,8 +21,7 @@ pub fn size(result: &SizeResult) -> Document {
         format!("{} at {} requests/s", result.graph, number(result.rate)),
         answer(result),
     );
-    let verdict = worst(result);
-    document.verdict = Some(Judgement { verdict, usable: usable(verdict, result).to_owned() });
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result).to_owned() });
     document.table = Some(proxies(result));
     document.notes = notes(result);
     document.sections.push(curve(result));
@@ -37,18 +36,8 @@ pub fn size(result: &SizeResult) -> Document {
     document
 }
 
-/// The worst verdict of the sources.
-fn worst(result: &SizeResult) -> Verdict {
-    let rank = |verdict: &Verdict| match verdict {
-        Verdict::Sound => 0,
-        Verdict::Caution => 1,
-        Verdict::Void => 2,
-    };
-    result.sources.iter().map(|source| source.verdict).max_by_key(rank).unwrap_or(Verdict::Sound)
-}
-
-fn usable(verdict: Verdict, result: &SizeResult) -> &'static str {
-    match verdict {
+fn usable(result: &SizeResult) -> &'static str {
+    match result.verdict {
         Verdict::Void => "a result is void: its numbers do not support a prediction",
         Verdict::Caution => "read the findings of the results before you use the prediction",
         Verdict::Sound if !result.extrapolations.is_empty() => {

@@ -200,7 +200,7 @@ fn method(result: &SizeCheckResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Interval;
+    use hoptax_result::{Interval, SizeCheckBody};
 
     use super::*;
     use crate::Style;
@@ -238,10 +238,8 @@ mod tests {
     }
 
     fn result() -> SizeCheckResult {
-        SizeCheckResult {
-            format: SizeCheckResult::FORMAT.to_owned(),
+        let body = SizeCheckBody {
             study: "prediction".to_owned(),
-            verdict: Verdict::Sound,
             confidence: 0.95,
             chains: vec!["two-proxies".to_owned()],
             compositions: vec![
@@ -267,7 +265,8 @@ mod tests {
             }],
             mean_response_errors: Some(ErrorSummary { count: 1, mean_share: 0.0195, worst_share: 0.0195 }),
             p99_response_errors: Some(ErrorSummary { count: 1, mean_share: 0.182, worst_share: 0.182 }),
-        }
+        };
+        SizeCheckResult::new((), body)
     }
 
     #[test]
@@ -278,12 +277,9 @@ mod tests {
 
     #[test]
     fn a_check_without_compositions_says_so() {
-        let none = SizeCheckResult {
-            compositions: Vec::new(),
-            mean_error_share: None,
-            worst_error_share: None,
-            ..result()
-        };
+        let mut none = result();
+        none.compositions.clear();
+        (none.mean_error_share, none.worst_error_share) = (None, None);
         let text = terminal::screen(&size_check(&none), STYLE);
         assert!(text.contains("No composition can be compared"), "{text}");
     }

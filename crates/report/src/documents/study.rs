@@ -67,13 +67,28 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
 /// The document of several sittings: all together as `one` study, and CPU time by sitting.
 pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
     let mut document = study(one);
+    document.sections.insert(0, sittings_section(result));
+    document
+}
+
+/// The document of several sittings without their study.
+pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
+    let mut document = Document::new(
+        format!("sittings of {}", result.study),
+        by_sitting::HEADING,
+        vec![by_sitting::holds(result)],
+    );
+    document.sections.push(sittings_section(result));
+    document
+}
+
+fn sittings_section(result: &SittingsResult) -> Section {
     let mut blocks = vec![Block::Lines(by_sitting::sittings(result)), Block::Note(by_sitting::holds(result))];
     for table in by_sitting::tables(result, &by_sitting::CPU) {
         blocks.push(Block::Note(words::capitalised(&table.title)));
         blocks.push(Block::Table(table.into()));
     }
-    document.sections.insert(0, Section::new(by_sitting::HEADING, blocks));
-    document
+    Section::new(by_sitting::HEADING, blocks)
 }
 
 /// What plain proxying costs, and which arm adds most to it; of a study that is void or was cut short, first why.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Latency, LatencyBounds, LoadRate};
-use crate::{Environment, Verdict};
+use crate::{Environment, Program, Verdict};
 
 /// The runs that a result was merged from. Histograms and counts of the result are sums over them, and so are its rates, which
 /// hold for the time in which all runs recorded.
@@ -30,6 +30,8 @@ pub struct Merged {
 pub struct MergedRun {
     /// The file that it was read from.
     pub file: String,
+    /// The program that made it.
+    pub program: Program,
     /// Its own verdict.
     pub verdict: Verdict,
     /// Start of its record, seconds since 1970, by the clock of its machine.

@@ -1,8 +1,8 @@
 //! A study whose rates are given, with one slice of each arm under each closed loop in each round.
 
 use crate::{
-    ArmKind, ArmLoad, ArmResult, ArmRound, Environment, GeneratorUse, HopUse, Interval, LoadSpec, Loop,
-    PlannedHop, PlannedSubject, Sample, StudyPlan, StudyResult, StudyRound,
+    ArmKind, ArmLoad, ArmResult, ArmRound, GeneratorUse, HopUse, Interval, LoadSpec, Loop, PlannedHop,
+    PlannedSubject, Sample, StudyBody, StudyPlan, StudyResult, StudyRound,
 };
 
 /// Share of a core that the generator uses.
@@ -76,26 +76,23 @@ pub fn study_of_rates(
             ..arm.clone()
         })
         .collect();
-    let usual = super::study("sample", "2026-01-01T00:00:00Z", 0.0);
-    StudyResult {
+    let mut study = super::study("sample", "2026-01-01T00:00:00Z", 0.0);
+    (study.environment.proxy_cpus, study.environment.generator_cpus) = (vec![1], vec![0]);
+    study.body = StudyBody {
         summary: "How do rates grow?".to_owned(),
-        environment: Environment {
-            proxy_cpus: vec![1],
-            generator_cpus: vec![0],
-            ..usual.environment.clone()
-        },
         generator: loads.iter().map(generator).collect(),
         plan: StudyPlan {
             baseline: arms.first().map(|arm| arm.id.clone()).unwrap_or_default(),
             rounds_planned: rounds.len() as u32,
             rounds_completed: rounds.len() as u32,
             loads,
-            ..usual.plan.clone()
+            ..study.body.plan
         },
         arms,
         rounds,
-        ..usual
-    }
+        ..study.body
+    };
+    study
 }
 
 fn generator(load: &LoadSpec) -> GeneratorUse {

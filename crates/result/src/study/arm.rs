@@ -398,10 +398,6 @@ pub struct ProxyUse {
     /// See `proxy_processors_busy_share` of a load.
     #[serde(default)]
     pub processors_busy_share: Option<f64>,
-    /// CPU time that the proxy used without load, us per second. Only in results of `hoptax.study/1`, which subtracted it
-    /// from CPU times. Later versions stop proxies between slices and subtract nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle_us_per_second: Option<f64>,
 }
 
 impl ProxyUse {

@@ -133,7 +133,7 @@ fn a_part_costs_what_the_whole_saves_without_it_and_the_most_expensive_is_first(
     assert!(is_near(100.0 * estimate(cors.cpu_share), 10.0), "{cors:?}");
     assert!(is_near(estimate(lua.of_rounds.get(RoundMeasure::MEMORY)), 2_000_000.0), "{lua:?}");
     assert_eq!(jwt, &Charge::default());
-    assert!(is_near(estimate(bill.rest.unwrap().cpu_us_per_request), 60.0));
+    assert!(is_near(estimate(bill.rest.clone().unwrap().cpu_us_per_request), 60.0));
     assert!(is_near(estimate(bill.same_us), 0.0));
 }
 
@@ -226,7 +226,7 @@ fn a_withheld_number_is_in_no_sum() {
 #[test]
 fn without_its_only_part_the_rest_is_left() {
     let bill = bill(&study(40.0), order(&[("lua", Some("no-lua"))]));
-    assert!(is_near(estimate(bill.rest.unwrap().cpu_us_per_request), 70.0));
+    assert!(is_near(estimate(bill.rest.clone().unwrap().cpu_us_per_request), 70.0));
     assert_eq!(bill.sum, None);
 }
 

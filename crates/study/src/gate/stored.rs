@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hoptax_result::{
-    AnswerDifference, ArmKind, ArmResult, CostMeasure, GateLimit, GateOutcome, GateResult, Interval,
-    ReferenceRun, StoredReference, StudyResult, Verdict,
+    AnswerDifference, ArmKind, ArmResult, CostMeasure, GateBody, GateLimit, GateOutcome, GateResult,
+    Interval, ReferenceRun, StoredReference, StudyResult, Verdict,
 };
 use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
 
@@ -67,10 +67,8 @@ pub fn judge_by_stored(
         differences: used.last().map(|last| differences_from(&last.result, arm)).unwrap_or_default(),
     });
     let answer_differences = answers.filter(|answer| !answer.differences.is_empty()).collect();
-    Ok(with_other_work_failed(GateResult {
-        format: GateResult::FORMAT.to_owned(),
+    let body = GateBody {
         study: result.name.clone(),
-        verdict: result.verdict,
         candidate: version.map_or_else(|| result.name.clone(), |version| format!("Envoy {version}")),
         stored_reference: Some(StoredReference {
             label: label.to_owned(),
@@ -85,7 +83,8 @@ pub fn judge_by_stored(
         same: Vec::new(),
         unchanged: Vec::new(),
         answer_differences,
-    }))
+    };
+    Ok(with_other_work_failed(GateResult::new(result.environment.clone(), body).judged_as(result)))
 }
 
 /// How the answer of an arm differs from that of an earlier run.
@@ -214,7 +213,7 @@ mod tests {
     #[test]
     fn the_reference_is_named_run_by_run() {
         let gate = judge(&run(9, 50.0).result, reference().into_iter().rev().collect());
-        let stored = gate.stored_reference.unwrap();
+        let stored = gate.stored_reference.clone().unwrap();
         assert_eq!(stored.runs.iter().map(|run| run.run).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!(stored.shortest_gap_seconds, Some(3_600.0));
         assert_eq!((gate.candidate.as_str(), stored.left_out.len()), ("Envoy 1.40.0", 0));
@@ -227,7 +226,7 @@ mod tests {
         earlier[1].result.environment.cpu_model = "another".to_owned();
         // Another release of the proxy is what a gate compares.
         earlier[2].result.environment.proxy_version = Some("1.39.3".to_owned());
-        let stored = judge(&run(9, 50.0).result, earlier.clone()).stored_reference.unwrap();
+        let stored = judge(&run(9, 50.0).result, earlier.clone()).body.stored_reference.unwrap();
         assert_eq!(stored.runs.len(), 2);
         assert!(stored.left_out[0].contains("run 1: it is void"), "{stored:?}");
         assert!(stored.left_out[1].contains("run 2: processor"), "{stored:?}");

@@ -31,7 +31,11 @@ enum Found {
 ///
 /// **Degenerate cases.** `None` without a sitting.
 pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
-    let without_rounds = |part: &Part| StudyResult { rounds: Vec::new(), ..part.result.clone() };
+    let without_rounds = |part: &Part| {
+        let mut result = part.result.clone();
+        result.rounds.clear();
+        result
+    };
     let mut results: Vec<StudyResult> = parts.iter().map(without_rounds).collect();
     keep_shared_parts(&mut results);
     let with_evidence = results.iter_mut().zip(parts);
@@ -203,8 +207,7 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
     arm.unproven = unproven.into_iter().collect();
     let core_share = mean(all.iter().filter_map(|other| Some(other.proxy_use?.core_share)));
     let processors_busy_share = mean(all.iter().filter_map(|other| other.proxy_use?.processors_busy_share));
-    arm.proxy_use =
-        core_share.map(|core_share| ProxyUse { core_share, processors_busy_share, idle_us_per_second: None });
+    arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, processors_busy_share });
     let of =
         |of: fn(&Capacity) -> Option<f64>| mean(all.iter().filter_map(|other| of(other.capacity.as_ref()?)));
     arm.capacity =

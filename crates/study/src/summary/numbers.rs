@@ -137,7 +137,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     arm.capacity = rounds_of_arm().find_map(|round| round.capacity);
     arm.proxy_use = of(&rate_load).and_then(|load| {
         let (core_share, processors_busy_share) = (load.proxy_core_share?, load.proxy_processors_busy_share);
-        Some(ProxyUse { core_share, processors_busy_share, idle_us_per_second: None })
+        Some(ProxyUse { core_share, processors_busy_share })
     });
     let hop = |(number, hop): (usize, &HopUse)| HopUse {
         name: hop.name.clone(),

@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn summed() -> Timeline {
-        let mut plan = fixture::study().plan;
+        let mut plan = fixture::study().body.plan;
         plan.loads[0].rate = Some(100.0);
         plan.loads[0].slice_s = 4.0;
         let phase = |from_s: f64, events: &[&str]| PlannedPhase {

@@ -1,6 +1,6 @@
 //! Tests of [`StudyResult::usable_rounds`] with the measures of studies, which its crate does not know.
 
-use hoptax_result::{CostMeasure, Disturbance, SittingRecord, StudyResult, Verdict, sample};
+use hoptax_result::{CostMeasure, Disturbance, Program, SittingRecord, StudyResult, Verdict, sample};
 
 use crate::measure;
 
@@ -39,7 +39,7 @@ fn several_sittings_as_one_have_the_rounds_of_the_shortest_and_not_their_sum() {
         folder: String::new(),
         rounds,
         verdict: Verdict::Sound,
-        hoptax_version: String::new(),
+        program: Program::default(),
     };
     result.sittings = [12, 3, 5].map(sitting).into();
     assert_eq!(result.usable_rounds(("lua", None), CostMeasure::MaxRate, None), 3);

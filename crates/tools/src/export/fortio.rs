@@ -37,7 +37,7 @@ pub fn text(result: &LoadResult, answered: &[Bucket], failed: &[Bucket]) -> Stri
         "ActualQPS": rate.achieved.map(|_| calls_per_s(result)),
         "ActualDuration": (result.recorded_s * 1e9).round() as u64,
         "NumThreads": plan.connections,
-        "Version": format!("hoptax {}", result.environment.hoptax_version),
+        "Version": format!("hoptax {}", result.program.version),
         "DurationHistogram": durations,
         "ErrorsDurationHistogram": histogram(failed, &of_failed.collect::<Vec<_>>()),
         "Exactly": plan.request_limit.unwrap_or(0),
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn the_page_of_fortio_gets_what_it_reads() {
         let mut result = load(&[1_500, 1_500, 1_048_576, 1_048_577, 2_000_000], &[3_000_000, 4_000_000]);
-        (result.verdict, result.environment.hoptax_version) = (Verdict::Caution, "0.1.0".to_owned());
+        (result.verdict, result.program.version) = (Verdict::Caution, "0.1.0".to_owned());
         result.latency.response.p99_9_us = None;
         let answered = buckets(&[1_500, 1_500, 1_048_576, 1_048_577, 2_000_000]);
         insta::assert_snapshot!(text(&result, &answered, &buckets(&[3_000_000, 4_000_000])));

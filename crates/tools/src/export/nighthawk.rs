@@ -112,7 +112,7 @@ mod tests {
             let result = load(counts.0, counts.1, service);
             let read = import(find("nighthawk").unwrap(), &text(&result), None).unwrap();
             prop_assert_eq!((read.book.answered, read.book.failed), counts);
-            prop_assert_eq!((read.plan.url, read.plan.connections), (result.plan.url.clone(), result.plan.connections));
+            prop_assert_eq!((read.plan.url.clone(), read.plan.connections), (result.plan.url.clone(), result.plan.connections));
             prop_assert_eq!(read.rate.target, result.rate.target);
             let is_near = |one: Option<f64>, other: Option<f64>| match (one, other) {
                 // Nanoseconds, in microseconds.

@@ -63,7 +63,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
     metrics.retain(|metric| !metric.is_null());
     let attributes = [
         ("service.name", "hoptax"),
-        ("service.version", result.environment.hoptax_version.as_str()),
+        ("service.version", result.program.version.as_str()),
         ("url.full", plan.url.as_str()),
         ("hoptax.protocol", plan.protocol.as_str()),
         (VERDICT, result.verdict.as_str()),
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_result_becomes_a_request_for_a_collector() {
         let mut result = sample::load();
-        (result.verdict, result.environment.hoptax_version) = (Verdict::Caution, "0.1.0".to_owned());
+        (result.verdict, result.program.version) = (Verdict::Caution, "0.1.0".to_owned());
         result.failures = [("reset".to_owned(), 2)].into();
         insta::assert_snapshot!(text(&result, &buckets(&[1_000_000, 1_001_000, 2_000_000]), &[]));
     }

@@ -124,17 +124,17 @@ mod tests {
         let service = load.latency.service;
         assert_eq!((service.p50_us, service.p90_us, service.p99_us), (Some(200.0), Some(250.0), None));
         assert_eq!((service.mean_us, service.max_us, service.count), (Some(211.0), Some(1_000.0), 100));
-        let ranges = load.imported.unwrap().ranges;
+        let ranges = load.body.imported.unwrap().ranges;
         let bounds: Vec<_> = ranges.iter().map(|one| (one.percentile, one.low_us, one.high_us)).collect();
         assert_eq!(bounds, [(99.0, 260.0, 900.0)], "p99.9 is between 900 and 1,000, which is narrow");
     }
 
     #[test]
     fn times_of_another_program_may_be_those_of_failed_requests() {
-        let answered = |text: &str| import_hgrm(text).unwrap().imported.unwrap().answered;
+        let answered = |text: &str| import_hgrm(text).unwrap().body.imported.unwrap().answered;
         assert_eq!(answered(TEXT), Some(CountRange { at_least: 0, at_most: 100 }));
         let own = import_hgrm(&format!("{TEXT}# verdict: sound\n")).unwrap();
-        assert_eq!((own.book.answered, own.imported.unwrap().answered), (100, None));
+        assert_eq!((own.book.answered, own.body.imported.unwrap().answered), (100, None));
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(import_hgrm(without_footer).unwrap().latency.service.count, 100);
         let contradicting = import_hgrm(&TEXT.replace("          100]", "          200]")).unwrap();
         assert!(contradicting.findings[0].message.contains("do not add up"), "{:?}", contradicting.findings);
-        assert_eq!(contradicting.imported.unwrap().answered, None);
+        assert_eq!(contradicting.body.imported.unwrap().answered, None);
     }
 
     #[test]
@@ -170,13 +170,13 @@ mod tests {
         let void = import_hgrm(&format!("{TEXT}# verdict: void\n")).unwrap();
         assert_eq!(void.verdict, Verdict::Void);
         assert_eq!(void.latency.service, Latency { count: 100, ..Latency::default() });
-        assert!(void.imported.unwrap().ranges.is_empty());
+        assert!(void.body.imported.unwrap().ranges.is_empty());
     }
 
     #[test]
     fn withheld_quantiles_stay_withheld_and_other_texts_are_refused() {
         let load = import_hgrm(&format!("{TEXT}# withheld in the result: p99, p99.9\n")).unwrap();
-        assert_eq!((load.latency.service.p99_9_us, load.imported.unwrap().ranges), (None, Vec::new()));
+        assert_eq!((load.latency.service.p99_9_us, load.body.imported.unwrap().ranges), (None, Vec::new()));
         assert!(import_hgrm("# verdict: void\n").unwrap_err().contains("no line of a value"));
     }
 
@@ -194,7 +194,7 @@ mod tests {
             let is_near = |us: Option<f64>, ns: f64| us.is_some_and(|us| (us - ns / 1e3).abs() <= 0.51 + 1e-9 * us);
             prop_assert!(is_near(service.mean_us, times.mean()), "{:?}", service);
             prop_assert!(is_near(service.max_us, times.max() as f64), "{:?}", service);
-            let ranges = load.imported.unwrap().ranges;
+            let ranges = load.body.imported.unwrap().ranges;
             for (p, read) in [(50.0, service.p50_us), (90.0, service.p90_us), (99.0, service.p99_us)] {
                 let us = times.value_at_quantile(p / 100.0) as f64 / 1e3;
                 let range = ranges.iter().find(|range| (range.percentile - p).abs() < 1e-9);

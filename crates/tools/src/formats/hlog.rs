@@ -165,7 +165,7 @@ mod tests {
         let service = load.latency.service;
         assert_eq!((service.count, load.recorded_s), (3, 2.0));
         // Another program may have recorded the times of failed requests, too.
-        let imported = load.imported.unwrap();
+        let imported = load.body.imported.unwrap();
         assert_eq!(imported.answered, Some(CountRange { at_least: 0, at_most: 3 }));
         assert_eq!(imported.answered_per_s.map(|range| (range.low, range.high)), Some((0.0, 1.5)));
         let own = import_hlog(&format!("{text}# verdict: sound\n"), Some("response")).unwrap();

@@ -178,7 +178,7 @@ mod tests {
         assert_eq!((service.p50_us, service.p90_us), (Some(1.0), Some(1.0)));
         assert_eq!((service.p99_us, service.p99_9_us, service.mean_us), (None, None, None));
         assert_eq!((service.max_us, service.at_least.max_us), (None, Some(9.0)));
-        let imported = result.imported.unwrap();
+        let imported = result.imported.clone().unwrap();
         assert!(imported.ranges.is_empty());
         assert_eq!(
             imported.unknown[..3],
@@ -194,12 +194,12 @@ mod tests {
     #[test]
     fn times_of_another_program_may_be_those_of_failed_requests() {
         let result = Judgement::of_comments("# a comment\n").import("a", reported(), &[]);
-        let imported = result.imported.unwrap();
+        let imported = result.imported.clone().unwrap();
         assert_eq!(imported.answered, Some(CountRange { at_least: 0, at_most: 7 }));
         assert_eq!((result.rate.achieved, result.latency.service.count), (None, 7));
         assert_eq!(imported.unknown[0], "which of its 7 times are those of failed requests");
         let own = Judgement::of_comments("# verdict: sound\n").import("a", reported(), &[]);
-        assert_eq!((own.book.answered, own.imported.unwrap().answered), (7, None));
+        assert_eq!((own.book.answered, own.body.imported.unwrap().answered), (7, None));
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((result.verdict, result.findings[0].severity), (Verdict::Void, Severity::Fail));
         assert_eq!(result.latency.service, Latency { count: 7, ..Latency::default() });
         assert_eq!((result.rate.achieved, result.book.answered), (None, 7));
-        let imported = result.imported.unwrap();
+        let imported = result.imported.clone().unwrap();
         assert!(imported.ranges.is_empty() && imported.unknown[0].contains("the load was void"));
     }
 }

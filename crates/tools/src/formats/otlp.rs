@@ -154,7 +154,7 @@ mod tests {
         let any_outcome = CountRange { at_least: 0, at_most: 1 };
         assert_eq!((read.imported.as_ref().unwrap().answered, service.count), (Some(any_outcome), 1));
         assert_eq!((service.p50_us, service.at_least.p50_us), (None, Some(1e6)));
-        assert!(read.imported.unwrap().ranges.is_empty());
+        assert!(read.body.imported.unwrap().ranges.is_empty());
     }
 
     #[test]

@@ -120,7 +120,7 @@ mod tests {
         ];
         let result = distribution("csv", &Judgement::of_study(), &bins, Some("a under open")).unwrap();
         assert_eq!(result.book.answered, 100);
-        let ranges = result.imported.unwrap().ranges;
+        let ranges = result.imported.clone().unwrap().ranges;
         let of = |p: f64| {
             let range = ranges.iter().find(|range| (range.percentile - p).abs() < 1e-9).unwrap();
             (range.low_us, range.high_us)
@@ -159,7 +159,7 @@ mod tests {
             for (format, text) in [("csv", csv::text(&table)), ("parquet", of_parquet)] {
                 let read = import_table(format, &text, None).unwrap();
                 prop_assert_eq!(read.book.answered, times_ns.len() as u64);
-                let ranges = read.imported.unwrap().ranges;
+                let ranges = read.imported.clone().unwrap().ranges;
                 for (percentile, stated) in [(50.0, read.latency.service.p50_us), (99.0, read.latency.service.p99_us)] {
                     let rank = (percentile / 100.0 * sorted.len() as f64).ceil() as usize;
                     let us = sorted[rank - 1] as f64 / 1e3;

@@ -157,7 +157,7 @@ pub fn restore(documents: &[Document]) -> Result<Restored, String> {
             contradiction(documents, &[of_load(&load)])?;
             Ok(Restored::Load(Box::new(load)))
         }
-        Some(format) if StudyResult::READABLE.contains(&format) => {
+        Some(StudyResult::FORMAT) => {
             let study: StudyResult = kept::result(&first.labels)?;
             contradiction(documents, &crate::smp::of_study(&study)?)?;
             Ok(Restored::Study(Box::new(study)))

@@ -9,8 +9,8 @@
 //! keeps the coverage; where the interval of the difference reaches 0, it has no upper end.
 
 use hoptax_result::{
-    ArmLoad, ArmResult, HopUse, Interval, MeshMarkArm, MeshMarkResult, RoundMeasure, StudyResult,
-    ValueForCost,
+    ArmLoad, ArmResult, HopUse, Interval, MeshMarkArm, MeshMarkBody, MeshMarkResult, RoundMeasure,
+    StudyResult, ValueForCost,
 };
 
 /// Microseconds in a second.
@@ -29,13 +29,11 @@ pub fn meshmark(study: &StudyResult) -> Result<MeshMarkResult, String> {
     if arms.is_empty() {
         return Err("the study has no arm with a proxy and numbers by load".to_owned());
     }
-    Ok(MeshMarkResult {
-        format: MeshMarkResult::FORMAT.to_owned(),
-        study: study.name.clone(),
-        verdict: study.verdict,
-        confidence: study.plan.confidence,
-        arms,
-    })
+    Ok(MeshMarkResult::new(
+        (),
+        MeshMarkBody { study: study.name.clone(), confidence: study.plan.confidence, arms },
+    )
+    .judged_as(study))
 }
 
 fn index(study: &StudyResult, arm: &ArmResult, load: &ArmLoad) -> MeshMarkArm {

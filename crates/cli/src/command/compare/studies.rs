@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use hoptax_report::documents;
 use hoptax_result::{
-    ArmLeftOut, ComparedArms, ComparedSubject, ComparisonResult, StudiesComparison, StudyResult, SubjectName,
+    ArmLeftOut, ComparedArms, ComparedSubject, ComparisonBody, StudiesComparison, StudiesComparisonBody,
+    StudyResult, SubjectName,
 };
 use hoptax_session::{Interrupt, StudyText, library, run_folder_path};
 use hoptax_study::comparison::{
@@ -87,16 +88,16 @@ fn comparison(result: &StudyResult, arguments: &CompareArguments, found: &OfStud
     let studies = names(&arguments.subjects, |number| number.to_string());
     let stems: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
     let named = Named { given: &arguments.subjects, stems: &stems };
-    let of = |comparison: ComparisonResult| named.arms(comparison, &found.arms);
+    let of = |comparison: ComparisonBody| named.arms(comparison, &found.arms);
     let left_out = found.left_out.iter();
-    StudiesComparison {
-        format: StudiesComparison::FORMAT.to_owned(),
+    let body = StudiesComparisonBody {
         studies: arguments.subjects.clone(),
         arms: with_named(result, arguments.margin).into_iter().filter_map(of).collect(),
         left_out: left_out
             .map(|one| ArmLeftOut { arm: one.arm.clone(), reason: one.reason.clone() })
             .collect(),
-    }
+    };
+    StudiesComparison::new(result.environment.clone(), body).judged_as(result)
 }
 
 /// How arms are called.
@@ -109,7 +110,7 @@ struct Named<'a> {
 
 impl Named<'_> {
     /// A comparison whose arms are called by their studies; none if its reference is not an arm of the first study.
-    fn arms(&self, comparison: ComparisonResult, all: &[ComparedArm]) -> Option<ComparedArms> {
+    fn arms(&self, comparison: ComparisonBody, all: &[ComparedArm]) -> Option<ComparedArms> {
         let id = &comparison.reference.arm;
         let arm = all.iter().find(|arm| conditions(id, &arm.reference.measured_as).is_some())?;
         let reference = self.name(&arm.reference, id);
@@ -126,7 +127,7 @@ impl Named<'_> {
                 configuration_differences_or_note(self.entry_in(&arm.reference), self.entry_in(other));
             subjects.push(ComparedSubject { subject: self.name(other, &id), keys, differences, ..subject });
         }
-        let comparison = ComparisonResult { reference, subjects, ..comparison };
+        let comparison = ComparisonBody { reference, subjects, ..comparison };
         Some(ComparedArms { arm: arm.reference.name.clone(), comparison })
     }
 

@@ -11,7 +11,7 @@ use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
 use hoptax_report::documents;
-use hoptax_result::{Environment, FindArmsResult, FindEnd, FindState, FoundArm};
+use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd, FindState, FoundArm};
 use hoptax_session::{environment, estimate, library, machine, requirements, thresholds};
 use hoptax_stats::search::{Goal, Limits, Repetition, Search};
 use hoptax_study::file;
@@ -236,8 +236,7 @@ fn result(
         final_trial_s: settings.goal.final_trial.as_secs_f64(),
         confidence: CONFIDENCE,
     };
-    FindArmsResult {
-        format: "hoptax.find-arms/1".to_owned(),
+    let body = FindArmsBody {
         ended_by: searched.ended_by,
         study: plan.name.clone(),
         load: load.map(|load| load.name.clone()).unwrap_or_default(),
@@ -254,8 +253,9 @@ fn result(
         budget_s: budget.as_secs_f64(),
         took_s: begun.elapsed().as_secs_f64(),
         trials: searched.trials,
-        environment,
-    }
+    };
+    let verdict = body.verdict();
+    FindArmsResult::new(environment, body).judged(verdict, Vec::new())
 }
 
 fn code(result: &FindArmsResult) -> Code {

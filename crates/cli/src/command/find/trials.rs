@@ -184,7 +184,7 @@ pub(super) fn judged(
         answered_rate,
         objectives: tried,
         generator_limits: limits_of_failed,
-        account: result.account,
+        account: result.body.account,
     }
 }
 

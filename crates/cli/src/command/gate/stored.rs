@@ -61,7 +61,7 @@ fn earlier(store: &Path, study: &str, label: &str) -> Result<Vec<Earlier>, Failu
             Ok(Earlier { run, result: results::parse(&format!("the result of run {run}"), &text)? })
         })
         .collect::<Result<_, Failure>>()?;
-    let here = environment::of_program(false);
+    let here = environment::here(false);
     let (mut usable, mut elsewhere) = (0, String::new());
     for one in earlier.iter().filter(|earlier| earlier.result.verdict != Verdict::Void) {
         match machine_differences(&one.result.environment, &here).join("; ") {

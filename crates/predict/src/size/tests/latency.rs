@@ -66,7 +66,7 @@ const MEAN: f64 = 1.01 * 1.495;
 #[test]
 fn proxies_add_what_they_add_at_their_busy_share() {
     let result = size(&graph(TWO), RATE, &[measured(ARMS, stretched)]).unwrap();
-    let latency = result.latency.unwrap();
+    let latency = result.latency.clone().unwrap();
     let [gateway, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
     assert!((0.45..0.65).contains(&gateway.busy_share), "{gateway:?}");
     let way = way(gateway.busy_share);
@@ -89,7 +89,7 @@ fn proxies_add_what_they_add_at_their_busy_share() {
 fn proxies_on_one_processor_wait_for_each_other() {
     let study = [measured(ARMS, stretched)];
     let rate = 0.5 * RATE;
-    let on = |processors| size_on(&graph(TWO), rate, &study, processors).unwrap().latency;
+    let on = |processors| size_on(&graph(TWO), rate, &study, processors).unwrap().body.latency;
     let (own, enough, shared) = (
         on(Processors::Own).unwrap(),
         on(Processors::Shared(8)).unwrap(),
@@ -102,7 +102,7 @@ fn proxies_on_one_processor_wait_for_each_other() {
     let mean = |latency: &SizeLatency| latency.added.mean_us.unwrap().estimate;
     assert!(mean(&shared) > 1.1 * mean(&own), "{shared:?} {own:?}");
     let refused = size_on(&graph(TWO), 2.5 * RATE, &study, Processors::Shared(1)).unwrap();
-    assert!(refused.no_latency.unwrap().contains("share 1 processor: too few"));
+    assert!(refused.body.no_latency.unwrap().contains("share 1 processor: too few"));
 }
 
 const CHAINS: &str = "
@@ -125,7 +125,7 @@ fn sharing(arm: &ArmResult, load: &LoadSpec, round: u32) -> Vec<f64> {
 #[test]
 fn a_plain_chain_tells_what_sharing_processors_adds() {
     let study = measured(&format!("{ARMS}{CHAINS}"), sharing);
-    let checked = check(&study).unwrap().response_times;
+    let checked = check(&study).unwrap().body.response_times;
     assert_eq!(checked.len(), 6);
     for one in checked.iter().filter(|one| !one.is_extrapolated) {
         assert!(one.mean.error_share.abs() < 0.004, "{one:?}");
@@ -133,11 +133,12 @@ fn a_plain_chain_tells_what_sharing_processors_adds() {
     }
     // All are predicted from the chain of two.
     assert!(checked.iter().any(|one| one.arm == "long-chain" && !one.is_extrapolated), "{checked:?}");
-    let without = check(&measured(ARMS, sharing)).unwrap().response_times;
+    let without = check(&measured(ARMS, sharing)).unwrap().body.response_times;
     let chain = without.iter().find(|one| one.arm == "two-proxies").unwrap();
     assert!(chain.is_extrapolated && chain.mean.error_share < -0.08, "{chain:?}");
     // On one processor, both proxies together pay once what all others would cost.
-    let latency = size_on(&graph(TWO), 2_500.0, &[study], Processors::Shared(1)).unwrap().latency.unwrap();
+    let latency =
+        size_on(&graph(TWO), 2_500.0, &[study], Processors::Shared(1)).unwrap().body.latency.unwrap();
     let way = way(latency.proxies[0].busy_share);
     assert!((0.0..=1.0).contains(&way), "{latency:?}");
     let expected = MEAN * (250.0 + OTHERS_US) * (1.0 + way);
@@ -179,7 +180,7 @@ services:
     let of = |first: &str, second: &str, processors| {
         let result = size_on(&fan_out(first, second), 1_500.0, &study, processors).unwrap();
         let fast = result.proxies.iter().find(|proxy| proxy.service == "fast").unwrap();
-        (result.latency.unwrap().added.mean_us.unwrap().estimate, fast.cpu_us_per_request.estimate)
+        (result.latency.clone().unwrap().added.mean_us.unwrap().estimate, fast.cpu_us_per_request.estimate)
     };
     let (after, cpu_us) = of("fast", "slow", Processors::Shared(1));
     let (before, _) = of("slow", "fast", Processors::Shared(1));
@@ -193,8 +194,9 @@ services:
 #[test]
 fn a_busier_proxy_adds_more() {
     let study = [measured(ARMS, stretched)];
-    let added =
-        |rate: f64| size(&graph(TWO), rate, &study).unwrap().latency.unwrap().added.mean_us.unwrap().estimate;
+    let added = |rate: f64| {
+        size(&graph(TWO), rate, &study).unwrap().body.latency.unwrap().added.mean_us.unwrap().estimate
+    };
     assert!(added(4_500.0) > 1.05 * added(4_000.0));
 }
 
@@ -202,7 +204,7 @@ fn a_busier_proxy_adds_more() {
 fn a_proxy_outside_of_what_was_measured_is_marked_or_refused() {
     let study = [measured(ARMS, stretched)];
     let idle = size(&graph(TWO), 100.0, &study).unwrap();
-    let latency = idle.latency.unwrap();
+    let latency = idle.latency.clone().unwrap();
     assert!(latency.is_extrapolated && latency.proxies.iter().all(|proxy| proxy.is_extrapolated));
     let text = idle.extrapolations.join("\n");
     assert!(text.contains("its response times are those of proxies that are busy for 40 %"), "{text}");
@@ -220,7 +222,7 @@ fn what_results_do_not_state_is_said_with_what_to_measure() {
     let reason = |study: StudyResult| {
         let result = size(&graph(TWO), RATE, &[study]).unwrap();
         assert_eq!(result.latency, None);
-        result.no_latency.unwrap()
+        result.no_latency.clone().unwrap()
     };
     let without_direct = reason(measured(&ARMS.replace("- direct\n", "- cors\n"), stretched));
     assert!(without_direct.contains("add `direct`"), "{without_direct}");
@@ -257,7 +259,7 @@ services:
     for (text, calls) in [(bare, "makes 1001001 calls"), (layers.as_str(), "makes 2199023255551 calls")] {
         let result = size(&graph(text), RATE, &study).unwrap();
         assert_eq!(result.latency, None);
-        let reason = result.no_latency.unwrap();
+        let reason = result.no_latency.clone().unwrap();
         assert!(reason.contains("passes 1 proxies") && reason.contains(calls), "{reason}");
     }
 }
@@ -267,7 +269,7 @@ fn few_responses_have_a_mean_and_no_tail() {
     let few = |arm: &ArmResult, load: &LoadSpec, round: u32| {
         stretched(arm, load, round).into_iter().take(1_000).collect()
     };
-    let latency = size(&graph(TWO), RATE, &[measured(ARMS, few)]).unwrap().latency.unwrap();
+    let latency = size(&graph(TWO), RATE, &[measured(ARMS, few)]).unwrap().body.latency.unwrap();
     assert_eq!(latency.added.p99_us, None);
     assert!(latency.added.mean_us.unwrap().estimate > 0.0);
 }
@@ -344,7 +346,7 @@ services:
     let proxies: Vec<(&str, f64)> =
         result.proxies.iter().map(|proxy| (proxy.service.as_str(), proxy.requests_per_second)).collect();
     assert_eq!(proxies, [("gateway", RATE), ("cart", RATE / 2.0)]);
-    let latency = result.latency.unwrap();
+    let latency = result.latency.clone().unwrap();
     let [gateway, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
     let sum = gateway.added.mean_us.unwrap().estimate + 0.5 * cart.added.mean_us.unwrap().estimate;
     assert!((latency.added.mean_us.unwrap().estimate - sum).abs() < 0.02 * sum, "{latency:?}");

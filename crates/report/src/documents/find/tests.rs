@@ -1,4 +1,4 @@
-use hoptax_result::{FindEvidence, SweepKnee, SweepPoint, TriedObjective, sample};
+use hoptax_result::{FindBody, FindEvidence, SweepKnee, SweepPoint, TriedObjective, sample};
 
 use super::*;
 use crate::Style;
@@ -44,8 +44,7 @@ fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindR
     let load = sample::load();
     let mut late = trial(1_300.0, Some(80_000.0), false);
     late.generator_limits = vec!["send-lag: send lag p99 was 900 us".to_owned()];
-    FindResult {
-        format: String::new(),
+    let body = FindBody {
         ended_by: FindEnd::Complete,
         fastest_mode: None,
         goals: vec![FoundGoal {
@@ -77,9 +76,9 @@ fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindR
             trial(20.5, Some(1_800.0), true),
         ],
         sweep: None,
-        plan: load.plan,
-        environment: load.environment,
-    }
+        plan: load.body.plan,
+    };
+    FindResult::new(load.environment, body)
 }
 
 #[test]

@@ -212,6 +212,7 @@ fn a_merged_load_has_a_row_for_each_run() {
     let mut result = fixture::load();
     let run = |file: &str, from_s: f64, p99_us: Option<f64>| MergedRun {
         file: file.to_owned(),
+        program: result.program.clone(),
         verdict: hoptax_result::Verdict::Sound,
         recorded_from_unix_s: from_s,
         recorded_s: 10.0,
@@ -278,9 +279,9 @@ fn an_imported_result_states_what_its_file_does() {
     let mut result = fixture::load();
     result.imported = Some(imported("hgrm"));
     assert!(!text_of(&result).contains("not known"));
-    let (plan, book) = (&mut result.plan, &mut result.book);
+    let plan = &mut result.plan;
     (plan.url, plan.connections, plan.workers) = ("unknown".to_owned(), 0, 0);
-    book.stated = Stated::Imported { answered: false, failed: false };
+    result.book.stated = Stated::Imported { answered: false, failed: false };
     result.recorded_s = 0.0;
     (result.rate.target, result.rate.achieved, result.latency.service.p99_9_us) = (None, None, None);
     let text = text_of(&result);

@@ -1,5 +1,6 @@
 use hoptax_result::{
-    KubernetesResources, ProxyLatency, ProxyMoney, SizeBottleneck, SizeSide, SizedConnections, WithheldTime,
+    KubernetesResources, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeSide, SizedConnections,
+    WithheldTime,
 };
 
 use super::*;
@@ -60,8 +61,7 @@ fn sized() -> SizeResult {
         cores: about(cores, 0.1),
         saved_cores: about(0.8 * cores, 0.2),
     };
-    SizeResult {
-        format: SizeResult::FORMAT.to_owned(),
+    let body = SizeBody {
         graph: "shop".to_owned(),
         rate: 12_000.0,
         confidence: 0.95,
@@ -113,7 +113,8 @@ fn sized() -> SizeResult {
             per_month: Some(about(28.1, 0.03)),
         }),
         extrapolations: vec!["`cart` is busy for 1 % of the time, less than the 19 % measured".to_owned()],
-    }
+    };
+    SizeResult::new((), body).judged(Verdict::Caution, Vec::new())
 }
 
 #[test]
@@ -142,7 +143,7 @@ fn a_bar_shows_where_cores_in_proportion_would_end() {
 #[test]
 fn a_void_source_is_said() {
     let mut sized = sized();
-    sized.sources[0].verdict = Verdict::Void;
+    sized.verdict = Verdict::Void;
     assert!(terminal::screen(&size(&sized), STYLE).contains("void: a result is void"));
 }
 

@@ -54,7 +54,7 @@ mod tests {
     fn the_table_of_a_study_is_read() {
         let result = read("csv", TEXT, None).unwrap();
         assert_eq!(result.book.answered, 4);
-        let ranges = result.imported.unwrap().ranges;
+        let ranges = result.imported.clone().unwrap().ranges;
         assert_eq!((ranges[0].percentile, ranges[0].low_us, ranges[0].high_us), (50.0, 100.0, 112.2));
         assert!(read("csv", TEXT, Some("f{a=1,b=2} under open")).is_ok());
     }
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn times_in_the_table_of_another_program_may_be_those_of_failed_requests() {
         let result = read("csv", "from_us,to_us,count\n1,2,3\n", None).unwrap();
-        assert_eq!(result.imported.unwrap().answered, Some(CountRange { at_least: 0, at_most: 3 }));
+        assert_eq!(result.imported.clone().unwrap().answered, Some(CountRange { at_least: 0, at_most: 3 }));
         assert_eq!(result.latency.service.count, 3);
     }
 

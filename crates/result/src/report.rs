@@ -1,0 +1,264 @@
+//! The envelope that all result files share: their format, the program, the judgement, and the machine.
+//!
+//! In JSON, the fields of the body stand beside those of the envelope, so that a reader finds `arms` and `verdict` in one place. The
+//! same holds in Rust: a report dereferences to its body.
+
+use std::borrow::Cow;
+use std::fmt::{Debug, Formatter, Result as FmtResult};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{Environment, Finding, Program, Verdict};
+
+/// What a kind of result states besides its envelope.
+pub trait Body: Serialize + DeserializeOwned + JsonSchema {
+    /// Name and version of the format of its files: `hoptax.NAME/VERSION`.
+    const FORMAT: &'static str;
+
+    /// The machine that it was measured on: [`Environment`], or `()` for results that are computed from files alone.
+    type Environment: Machine;
+
+    /// What it is about, as lists name it: a study, a URL, a graph.
+    fn subject(&self) -> String;
+}
+
+/// What a report says of the machine.
+pub trait Machine: Clone + Debug + PartialEq + Serialize + DeserializeOwned + JsonSchema {
+    /// The machine, if there is one.
+    fn environment(&self) -> Option<&Environment>;
+}
+
+impl Machine for Environment {
+    fn environment(&self) -> Option<&Environment> {
+        Some(self)
+    }
+}
+
+impl Machine for () {
+    fn environment(&self) -> Option<&Environment> {
+        None
+    }
+}
+
+/// A result with its envelope.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report<T: Body> {
+    /// The program that made it.
+    pub program: Program,
+    /// The verdict that follows from the findings; of a result that is computed from others, their worst.
+    pub verdict: Verdict,
+    /// Findings of validity checks.
+    pub findings: Vec<Finding>,
+    /// The machine.
+    pub environment: T::Environment,
+    /// The rest.
+    pub body: T,
+}
+
+impl<T: Body> Report<T> {
+    /// Name and version of its format.
+    pub const FORMAT: &'static str = T::FORMAT;
+    /// Name of its kind, such as `study`.
+    pub const KIND: &'static str = name_of(T::FORMAT);
+
+    /// A result of this program that no check has judged yet, or that none judges.
+    #[must_use]
+    pub fn new(environment: T::Environment, body: T) -> Self {
+        Self { program: Program::this(), verdict: Verdict::Sound, findings: Vec::new(), environment, body }
+    }
+
+    /// The same with a judgement.
+    #[must_use]
+    pub fn judged(self, verdict: Verdict, findings: Vec<Finding>) -> Self {
+        Self { verdict, findings, ..self }
+    }
+
+    /// The same with the judgement of the result that it is computed from.
+    #[must_use]
+    pub fn judged_as<U: Body>(self, other: &Report<U>) -> Self {
+        self.judged(other.verdict, other.findings.clone())
+    }
+}
+
+/// The name of the kind in that of a format: without the program and the version.
+pub(crate) const fn name_of(format: &str) -> &str {
+    match format.split_at_checked("hoptax.".len()) {
+        Some((_, name)) => {
+            let (mut end, bytes) = (0, name.as_bytes());
+            while end < bytes.len() && bytes[end] != b'/' {
+                end += 1;
+            }
+            name.split_at(end).0
+        }
+        None => format,
+    }
+}
+
+impl<T: Body> Deref for Report<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.body
+    }
+}
+
+impl<T: Body> DerefMut for Report<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.body
+    }
+}
+
+/// The fields of a result file.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Fields<'a, T: Body> {
+    /// Name and version of this format.
+    format: FormatOf<T>,
+    /// The program that made it.
+    program: &'a Program,
+    /// The verdict that follows from the findings; of a result that is computed from others, their worst.
+    verdict: Verdict,
+    /// Findings of validity checks.
+    findings: &'a [Finding],
+    /// The machine; null for a result that is computed from files alone.
+    environment: &'a T::Environment,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+/// The format of a kind of result, as a value.
+struct FormatOf<T>(PhantomData<T>);
+
+impl<T: Body> Serialize for FormatOf<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(T::FORMAT)
+    }
+}
+
+impl<T: Body> JsonSchema for FormatOf<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Format".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "const": T::FORMAT})
+    }
+}
+
+impl<T: Body> Serialize for Report<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { program, verdict, findings, environment, body } = self;
+        let format = FormatOf(PhantomData);
+        Fields { format, program, verdict: *verdict, findings, environment, body }.serialize(serializer)
+    }
+}
+
+impl<T: Body> JsonSchema for Report<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::FORMAT.into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Fields::<'_, T>::json_schema(generator);
+        if let Some(of_body) = T::json_schema(generator).remove("description") {
+            schema.insert("description".to_owned(), of_body);
+        }
+        schema
+    }
+}
+
+impl<'de, T: Body> Deserialize<'de> for Report<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OfReport(PhantomData))
+    }
+}
+
+/// Reads a report in one pass. `flatten` of serde would buffer it, which loses the positions of errors, refuses maps whose keys are
+/// numbers, and cannot refuse unknown fields.
+struct OfReport<T>(PhantomData<T>);
+
+impl<'de, T: Body> Visitor<'de> for OfReport<T> {
+    type Value = Report<T>;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        write!(formatter, "a result of the format `{}`", T::FORMAT)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Report<T>, A::Error> {
+        let mut envelope = Envelope::<T> {
+            has_format: false,
+            program: None,
+            verdict: None,
+            findings: None,
+            environment: None,
+        };
+        let of_body = OfBody { map, envelope: &mut envelope };
+        let body = T::deserialize(MapAccessDeserializer::new(of_body))?;
+        let missing = A::Error::missing_field;
+        if !envelope.has_format {
+            return Err(missing("format"));
+        }
+        Ok(Report {
+            program: envelope.program.ok_or_else(|| missing("program"))?,
+            verdict: envelope.verdict.ok_or_else(|| missing("verdict"))?,
+            findings: envelope.findings.ok_or_else(|| missing("findings"))?,
+            environment: envelope.environment.ok_or_else(|| missing("environment"))?,
+            body,
+        })
+    }
+}
+
+/// The fields of an envelope that were read.
+struct Envelope<T: Body> {
+    has_format: bool,
+    program: Option<Program>,
+    verdict: Option<Verdict>,
+    findings: Option<Vec<Finding>>,
+    environment: Option<T::Environment>,
+}
+
+/// The fields of a body. Those of the envelope among them are kept.
+struct OfBody<'a, A, T: Body> {
+    map: A,
+    envelope: &'a mut Envelope<T>,
+}
+
+impl<'de, A: MapAccess<'de>, T: Body> MapAccess<'de> for OfBody<'_, A, T> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.map.next_key::<String>()? {
+            match key.as_str() {
+                "format" => {
+                    let found: String = self.map.next_value()?;
+                    if found != T::FORMAT {
+                        return Err(A::Error::custom(format_args!(
+                            "its format is `{found}`, not `{}`",
+                            T::FORMAT
+                        )));
+                    }
+                    self.envelope.has_format = true;
+                }
+                "program" => self.envelope.program = Some(self.map.next_value()?),
+                "verdict" => self.envelope.verdict = Some(self.map.next_value()?),
+                "findings" => self.envelope.findings = Some(self.map.next_value()?),
+                "environment" => self.envelope.environment = Some(self.map.next_value()?),
+                _ => return seed.deserialize(key.into_deserializer()).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
