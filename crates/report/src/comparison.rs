@@ -451,7 +451,7 @@ pub(crate) mod fixture {
             ],
             left_out: vec![ArmLeftOut { arm: "lua".to_owned(), reason: "does not differ".to_owned() }],
         };
-        StudiesComparison::new(Environment::default(), body)
+        StudiesComparison::new(Environment::default(), body).judged(Verdict::Caution, Vec::new())
     }
 }
 

@@ -8,8 +8,8 @@ use hoptax_result::{
     ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, Disturbance,
     Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer,
     LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure,
-    Measured, Mode, Program, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices,
-    Stage, StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
+    Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage,
+    StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
 };
 
 pub(crate) use timeline::timeline;
@@ -206,7 +206,7 @@ pub(crate) fn study() -> StudyResult {
         rounds: vec![round()],
     };
     let result = StudyResult::new(environment(), body).judged(Verdict::Caution, findings());
-    StudyResult { program: program(), ..result }
+    StudyResult { program: sample::program(), ..result }
 }
 
 /// An interval of this share around an estimate.
@@ -439,13 +439,8 @@ pub(crate) fn load() -> LoadResult {
     };
     load.stages = vec![stage(0.0, 10_000.0, 80.0), stage(10_000.0, 30_000.0, 120.0)];
     load.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
-    (load.program, load.environment) = (program(), environment());
+    load.environment = environment();
     load
-}
-
-/// The program that made the samples, whatever the version of this one.
-fn program() -> Program {
-    Program { version: "0.1.0".to_owned(), commit: None }
 }
 
 fn environment() -> Environment {

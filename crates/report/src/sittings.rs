@@ -113,7 +113,7 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
 #[cfg(test)]
 pub(crate) mod fixture {
     use hoptax_result::{
-        Program, SittingArm, SittingEstimate, SittingRecord, SittingsBody, SittingsMachine, SittingsResult,
+        SittingArm, SittingEstimate, SittingRecord, SittingsBody, SittingsMachine, SittingsResult,
     };
 
     use super::*;
@@ -145,7 +145,7 @@ pub(crate) mod fixture {
             folder: format!("quick-2026010{day}T080000Z"),
             rounds: 16,
             verdict: Verdict::Sound,
-            program: Program { version: "0.1.0".to_owned(), commit: None },
+            program: hoptax_result::sample::program(),
         };
         let last = SittingEstimate { interval: around(1.5, 0.3), standard_error: 0.13 };
         let arm = |id: &str, costs: Vec<SittingCost>| SittingArm {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use crate::{
     ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker,
     HostUse, InFlight, Interval, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds, LoadPlan,
-    LoadRate, LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, QuantileIntervals, Range, Reasons,
-    StudyBody, StudyPlan, StudyResult, TimeBounds, Waiting, Window,
+    LoadRate, LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, Program, QuantileIntervals, Range,
+    Reasons, StudyBody, StudyPlan, StudyResult, TimeBounds, Waiting, Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};
@@ -129,7 +129,12 @@ pub fn load() -> LoadResult {
         loosened: Vec::new(),
         histograms: None,
     };
-    LoadResult::new(Environment::default(), body)
+    LoadResult { program: program(), ..LoadResult::new(Environment::default(), body) }
+}
+
+/// The program that made the samples, whatever the version of this one.
+pub fn program() -> Program {
+    Program { version: "0.1.0".to_owned(), commit: None }
 }
 
 fn plan() -> LoadPlan {
@@ -207,7 +212,7 @@ pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
         rounds: Vec::new(),
         sittings: Vec::new(),
     };
-    StudyResult::new(environment, body)
+    StudyResult { program: program(), ..StudyResult::new(environment, body) }
 }
 
 /// A plan with one closed loop.

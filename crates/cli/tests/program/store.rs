@@ -102,7 +102,7 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     let table = runs.printed(&["runs", "list"]);
     assert!(table.contains("5 runs, the newest of "), "{table}");
     assert!(
-        table.contains("2    2026-01-02 08:00:00  study  sound         4  1.40.0  nightly  quick"),
+        table.contains("2    2026-01-02 08:00:00  study    sound         4  1.40.0  nightly  quick"),
         "{table}"
     );
     runs.printed(&["runs", "label", "1", "nightly", "--only"]);
