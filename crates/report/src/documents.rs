@@ -82,6 +82,17 @@ fn of<T: Body>(text: &str, document: fn(&Report<T>) -> Document) -> Result<Docum
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Style;
+    use crate::render::terminal;
+    use crate::sittings::fixture;
+
+    #[test]
+    fn a_file_of_sittings_has_a_table_by_sitting() {
+        let text = serde_json::to_string(&fixture::three()).unwrap();
+        let screen = terminal::screen(&of_text(&text).unwrap(), Style { width: 100, colour: false });
+        assert!(screen.contains("3 sittings of quick") && screen.contains("+91 ±10"), "{screen}");
+        assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    }
 
     #[test]
     fn every_kind_of_result_has_a_document() {

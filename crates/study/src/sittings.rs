@@ -207,7 +207,7 @@ fn estimate(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmLoad, Finding, Loosened, Measure, Severity};
+    use hoptax_result::{ArmLoad, Finding, Loosened, Measure, Severity, Verdict};
 
     use super::*;
     use crate::fixture::{self, around};
@@ -357,8 +357,10 @@ mod tests {
         let parts = [part("2026-01-01T00:00:00Z", Some(19.4)), part("2026-01-02T00:00:00Z", Some(20.2))];
         let mut result = combine(&parts).unwrap();
         let mut one = as_one(&parts).unwrap();
+        one.verdict = Verdict::Caution;
         withhold(&mut result, &one);
-        assert_eq!(result, combine(&parts).unwrap());
+        assert_eq!(result.body, combine(&parts).unwrap().body);
+        assert_eq!((result.verdict, &result.findings), (Verdict::Caution, &one.findings));
         fixture::arm(&mut one, "lua").cost.cpu_us_per_request = None;
         withhold(&mut result, &one);
         assert_eq!((lua(&result).combined, lua(&result).estimates.iter().flatten().count()), (None, 2));

@@ -71,13 +71,18 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
     document
 }
 
-/// The document of several sittings without their study.
+/// The document of several sittings without the result of their study.
 pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
-    let mut document = Document::new(
-        format!("sittings of {}", result.study),
-        by_sitting::HEADING,
-        vec![by_sitting::holds(result)],
-    );
+    let sittings = counted(result.sittings.len() as u64, "sitting");
+    let answer = format!("{sittings} of {} on one machine", result.study);
+    let mut document = Document::new(format!("sittings of {}", result.study), "", vec![answer]);
+    let usable = match result.verdict {
+        Verdict::Void => "the sittings are void: their numbers are not supported",
+        Verdict::Caution => "read the findings of the sittings before you use the numbers",
+        Verdict::Sound => "no check warned or failed",
+    };
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
+    document.table = by_sitting::tables(result, &by_sitting::CPU).into_iter().next().map(Table::from);
     document.sections.push(sittings_section(result));
     document
 }

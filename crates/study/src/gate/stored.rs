@@ -169,6 +169,8 @@ fn share(found: &FromReference) -> Interval {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{Finding, Measured, Severity};
+
     use super::*;
     use crate::fixture::{self, around};
 
@@ -208,6 +210,18 @@ mod tests {
         assert!((change.estimate - 0.194).abs() < 0.002 && change.half_width() > 0.02, "{change:?}");
         let between = limit(&far).between_sittings_share.unwrap();
         assert!((0.01..0.015).contains(&between), "{between}");
+    }
+
+    #[test]
+    fn a_gate_has_the_judgement_and_the_machine_of_its_study() {
+        let mut new = run(9, 50.0).result;
+        new.verdict = Verdict::Caution;
+        new.findings = vec![Finding::new("steal", Severity::Warn, Measured::us(1.0, 0.0), String::new(), "")];
+        let gate = judge(&new, reference());
+        assert_eq!(
+            (gate.verdict, gate.findings, gate.environment),
+            (new.verdict, new.findings, new.environment)
+        );
     }
 
     #[test]

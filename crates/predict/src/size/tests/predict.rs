@@ -134,7 +134,7 @@ fn several_results_complete_each_other_and_say_where_they_differ() {
     second.verdict = Verdict::Caution;
     second.name = "second".to_owned();
     let result = size(&graph(TWO), 10_000.0, &[first, second]).unwrap();
-    assert_eq!(result.sources.len(), 2);
+    assert_eq!((result.sources.len(), result.verdict), (2, Verdict::Caution), "the worst of theirs");
     let text = result.extrapolations.join("\n");
     assert!(text.contains("different processors") && text.contains("verdict of `second`"), "{text}");
 }
