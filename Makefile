@@ -50,13 +50,15 @@ test: applications ## Run all checks of CI
 
 .PHONY: test-long
 test-long: ## Run the tests that take minutes each
-	$(CARGO_TEST) --test '*' -- --ignored long::
+	$(CARGO_TEST) -- --ignored long::
+	$(CARGO) test --release --package hoptax-stats --test simulations
 
 .PHONY: lint
 lint: ## Check formatting, lints and documentation
 	@tools/packages build
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features hoptax-fuzz/targets --quiet -- --deny warnings
+	$(CARGO) clippy --package hoptax-stats --test simulations --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) test --workspace --doc --quiet
 

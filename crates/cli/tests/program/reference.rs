@@ -31,6 +31,26 @@ fn walk(folder: &Path) -> Vec<String> {
     texts.flatten().collect()
 }
 
+/// A test that nobody runs guards nothing: the table says when each passed last.
+#[test]
+fn the_tests_that_take_minutes_are_listed_with_their_last_result() {
+    let contributing = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let mut names = 0;
+    for text in walk(&root().join("crates/cli/tests")) {
+        for behind in text.split("#[ignore = \"takes minutes").skip(1) {
+            // This file has the words too, without a test behind them.
+            let Some((_, name)) = behind.split_once("]\nfn ").or(behind.split_once("]\n    fn ")) else {
+                continue;
+            };
+            let name = name.split('(').next().unwrap();
+            let is_listed = contributing.contains(&format!("::{name}`"));
+            assert!(is_listed, "{name} is in no row of CONTRIBUTING.md");
+            names += 1;
+        }
+    }
+    assert!(names > 8, "{names}");
+}
+
 /// Whether documentation has a block of Rust, which states no language.
 fn has_example(text: &str) -> bool {
     let documented =

@@ -270,7 +270,6 @@ mod tests {
 
     const ROUNDS: usize = 12;
     const RESPONSES: usize = 1_200;
-    const STUDIES: usize = 200;
     const CONFIDENCE: f64 = 0.95;
 
     /// Response times in a round, us, at two significant digits: as exponential times after a least one, with a level of the round and
@@ -343,14 +342,14 @@ services:
         (table, move |table, left_out| simulated(&graph.services, &at, table, left_out, requests))
     }
 
-    #[test]
-    fn intervals_cover_the_truth_as_often_as_they_state() {
+    /// By number, the share of studies whose interval covers the truth, which a study without end would find.
+    fn coverage(studies: u32, true_rounds: usize) -> Vec<f64> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(733);
-        let (table, numbers) = numbers_of_study((2_000, 400), &mut random, 1_000_000);
+        let (table, numbers) = numbers_of_study((true_rounds, 400), &mut random, 500 * true_rounds);
         let truth = numbers(&table, None);
         drop(table);
         let mut covered = vec![0; truth.len()];
-        for _ in 0..STUDIES {
+        for _ in 0..studies {
             let (table, numbers) = numbers_of_study((ROUNDS, RESPONSES), &mut random, 60_000);
             let rounds = [(0, ROUNDS, CONFIDENCE), (1, ROUNDS, CONFIDENCE)];
             let intervals = intervals(|left_out| numbers(&table, left_out), &rounds).unwrap();
@@ -358,10 +357,27 @@ services:
                 *covered += u32::from(interval.contains(*truth));
             }
         }
-        let shares: Vec<f64> = covered.iter().map(|covered| f64::from(*covered) / STUDIES as f64).collect();
-        // Four standard errors of a share of 95 % in so many studies are 6.2 %.
-        assert!(shares.iter().all(|share| (0.885..=1.0).contains(share)), "{shares:?} {truth:?}");
-        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-        assert!((0.925..=0.985).contains(&mean), "{shares:?}");
+        covered.iter().map(|covered| f64::from(*covered) / f64::from(studies)).collect()
+    }
+
+    /// Few studies find only intervals that are far too narrow. `long` has the coverage.
+    #[test]
+    fn intervals_cover_the_truth_in_most_of_a_few_studies() {
+        let shares = coverage(4, 200);
+        assert!(shares.iter().all(|share| *share > 0.6), "{shares:?}");
+    }
+
+    mod long {
+        use super::*;
+
+        #[test]
+        #[ignore = "takes minutes: run by `make test-long`"]
+        fn intervals_cover_the_truth_as_often_as_they_state() {
+            let shares = coverage(200, 2_000);
+            // Four standard errors of a share of 95 % in so many studies are 6.2 %.
+            assert!(shares.iter().all(|share| (0.885..=1.0).contains(share)), "{shares:?}");
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            assert!((0.925..=0.985).contains(&mean), "{shares:?}");
+        }
     }
 }

@@ -174,15 +174,14 @@ fn a_prediction_without_a_chain_says_that_sharing_is_unknown() {
     assert!(own.proxies.iter().zip(&shared.proxies).all(|(own, shared)| own.cores == shared.cores));
 }
 
-#[test]
-fn intervals_of_proxies_that_share_a_processor_cover_the_truth() {
-    const STUDIES: usize = 100;
+/// The share of studies whose interval covers the truth, and the mean width of the intervals in standard errors of the estimates.
+fn coverage(studies: usize) -> (f64, f64) {
     let graph = graph(TWO);
     let truth =
         size_on(&graph, 2_500.0, &[study(ARMS, sharing)], Processors::Shared(1)).unwrap().cores.estimate;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(907);
     let (mut squares, mut widths) = (0.0, 0.0);
-    let covered = (0..STUDIES).filter(|_| {
+    let covered = (0..studies).filter(|_| {
         // Levels of processes, and a speed of each round.
         let normal: Vec<f64> = (0..4_000).map(|_| StandardNormal.sample(&mut random)).collect();
         let noisy = |arm: &ArmResult, load: &LoadSpec, round: u32| {
@@ -198,10 +197,28 @@ fn intervals_of_proxies_that_share_a_processor_cover_the_truth() {
         widths += cores.half_width();
         cores.contains(truth)
     });
-    let share = covered.count() as f64 / STUDIES as f64;
-    // Three standard errors of a share of 95 % in so many studies are 6.5 %.
-    assert!(share >= 0.885, "{share}");
-    // Student's interval of six rounds is 2.6 standard errors wide.
-    let errors = (squares / STUDIES as f64).sqrt();
-    assert!(widths / STUDIES as f64 <= 3.5 * errors, "{widths} {errors}");
+    let share = covered.count() as f64 / studies as f64;
+    let errors = (squares / studies as f64).sqrt();
+    (share, widths / studies as f64 / errors)
+}
+
+/// Few studies find only intervals that are far too narrow. `long` has the coverage.
+#[test]
+fn intervals_of_proxies_that_share_a_processor_cover_the_truth_in_most_of_a_few_studies() {
+    let (share, _) = coverage(8);
+    assert!(share > 0.7, "{share}");
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes minutes: run by `make test-long`"]
+    fn intervals_of_proxies_that_share_a_processor_cover_the_truth() {
+        let (share, width) = coverage(100);
+        // Three standard errors of a share of 95 % in so many studies are 6.5 %.
+        assert!(share >= 0.885, "{share}");
+        // Student's interval of six rounds is 2.6 standard errors wide.
+        assert!(width <= 3.5, "{width}");
+    }
 }

@@ -1,0 +1,8 @@
+//! Studies that take minutes: `make test-long`.
+
+mod bill;
+mod bill_continues;
+mod gate;
+mod gate_in_ci;
+mod smoke;
+mod timeline;
