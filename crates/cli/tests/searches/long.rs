@@ -62,3 +62,30 @@ fn take_turns(trials: &[Value], stderr: &str) {
     let lines = stderr.lines().filter(|line| line.contains("/s for 1 s: p90<20ms: ")).count();
     assert_eq!(lines, trials.len(), "{stderr}");
 }
+
+#[test]
+#[ignore = "takes minutes: run by `make test-long`"]
+fn a_limit_of_the_generator_is_not_that_of_an_arm_and_leaves_no_ratio() {
+    let (_fast, fast) = origin(&["--default", "delay=5ms"]);
+    let (_slow, slow) = origin(&["--default", "delay=6ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let study = study_of_servers(&folder, &fast, &slow);
+    let options = ["--slo", "p50<1ms", "--min-rate", "100", "--max-rate", "101"];
+    // With this threshold, no generator is good enough.
+    let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
+    let (code, result, stderr) = find(&study, &[&options[..], &strict].concat());
+    assert_eq!(code, Some(4), "{stderr}");
+    for arm in result["arms"].as_array().unwrap() {
+        assert_eq!(
+            (&arm["found"]["state"], &arm["found"]["rate"]),
+            (&json!("generator-limited"), &Value::Null)
+        );
+        assert_eq!(arm["ratio"], Value::Null);
+    }
+    assert_eq!(result["arms"][1]["no_ratio"], "the search found no rate of `slow`");
+    assert_eq!(result["rounds"], 0);
+    assert!(stderr.contains("does not count (send-lag: "), "{stderr}");
+    // Without it, both fail at the lowest rate, by themselves.
+    let (code, result, stderr) = find(&study, &options);
+    assert_eq!((code, &result["arms"][0]["found"]["state"]), (Some(1), &json!("minimum-failed")), "{stderr}");
+}
