@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{Guarded, checked, hoptax, is_alive, origin, run};
+use crate::support::{Guarded, checked, hoptax, is_alive, run};
 
 const LOADS: &str = "loads:\n  - {name: full, loop: closed, connections: 4}\n  - {name: fixed-rate, loop: open, rate: 200, connections: 8}\n";
 
