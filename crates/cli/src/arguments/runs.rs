@@ -100,7 +100,7 @@ pub(crate) enum RunsAction {
     },
     /// Put run folders, all run folders in a folder, or result files into the store
     Import {
-        /// Folders, and results of `hoptax study` or `hoptax load --json`
+        /// Folders, and result files of any command
         #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
         #[command(flatten)]
