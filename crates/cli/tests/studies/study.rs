@@ -377,11 +377,11 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
 fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
     let study = Study::new(
         "name: many\nrounds: 2\narms: [baseline, same, same#2]\nloads:\n  - {name: few, loop: closed, connections: 2, blocks: \
-         1, slice: 50ms}\n  - {name: many, loop: closed, connections: 200, blocks: 1, slice: 100ms}\n",
+         1, slice: 50ms}\n  - {name: many, loop: closed, connections: 600, blocks: 1, slice: 100ms}\n",
     );
     // Those of all arms together are more than the open files allowed: Envoy alone needs two for each.
     let script = format!(
-        "ulimit -n 500; exec '{}' study '{}' --out '{}'",
+        "ulimit -n 1600; exec '{}' study '{}' --out '{}'",
         support::program().display(),
         study.folder.path().join("study.yaml").display(),
         study.out().display()
