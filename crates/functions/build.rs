@@ -10,14 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// What the module is built from, from this crate.
-const SOURCES: [&str; 6] = [
-    "../../modules",
-    "../plans/src",
-    "../plans/Cargo.toml",
-    "../tasks/src",
-    "../tasks/Cargo.toml",
-    "../../Cargo.lock",
-];
+const SOURCES: [&str; 4] = ["../../modules", "../tasks/src", "../tasks/Cargo.toml", "../../Cargo.lock"];
 
 fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed=catalogue");

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use hoptax_plans::{Admission, Count, Grant, Refusal, Rules, Verdict, minute_of};
+use hoptax_tasks::plans::{Admission, Count, Grant, Refusal, Rules, Verdict, minute_of};
 use proxy_wasm::hostcalls::{define_metric, increment_metric, log};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::{Action, LogLevel, MetricType, Status};

@@ -1,8 +1,8 @@
 //! The origin parses the messages of gRPC callers, and the generator the reflection data of servers.
 #![no_main]
 
-use hoptax_proto::Reflection;
 use hoptax_wire::grpc::{framed, messages};
+use hoptax_wire::proto::Reflection;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|responses: Vec<Vec<u8>>| {

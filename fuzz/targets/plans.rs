@@ -1,7 +1,7 @@
 //! The data plane of the image registry judges requests of strangers, who have no token.
 #![no_main]
 
-use hoptax_plans::{Count, Refusal, Rules, Verdict};
+use hoptax_tasks::plans::{Count, Refusal, Rules, Verdict};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|request: (Vec<u8>, Vec<u8>, Option<Vec<u8>>, u64)| {

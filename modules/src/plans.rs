@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hoptax_plans::{Admission, Count, Refusal, Rules, Verdict};
+use hoptax_tasks::plans::{Admission, Count, Refusal, Rules, Verdict};
 use memmap2::MmapRaw;
 
 /// Number of accounts that have a count: those with a smaller number. The file has holes for accounts that never pull.
@@ -107,7 +107,7 @@ mod tests {
 
     use std::sync::Barrier;
 
-    use hoptax_plans::{Grant, Plan};
+    use hoptax_tasks::plans::{Grant, Plan};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 
-use hoptax_plans::Refusal;
+use hoptax_tasks::plans::Refusal;
 
 use crate::abi::{self, BUFFERED_BODY, Buffer, Header, RECEIVED_BODY, REQUEST_HEADERS};
 

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hoptax_plans::Rules;
+use hoptax_tasks::plans::Rules;
 use tokio::net::TcpListener;
 
 use store::Store;

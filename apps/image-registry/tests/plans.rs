@@ -9,7 +9,7 @@ use std::sync::{Barrier, RwLock};
 use std::thread;
 
 use hoptax_functions::{Catalogue, FunctionCall, REQUEST_PATH};
-use hoptax_plans::Plan;
+use hoptax_tasks::plans::Plan;
 use image_registry::lab::Mechanism;
 use support::{Client, PASSWORD, Response, Setup, in_one_minute, statuses};
 

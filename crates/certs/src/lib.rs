@@ -1,4 +1,7 @@
 //! Certificates for labs: an authority, and certificates signed by it. For tests only.
+//!
+//! A crate of its own, although it is short: `bootstrap`, `subject`, and the tests of `wire` and `load` use it, and none of these may
+//! depend on another only for certificates.
 
 use std::time::Duration;
 

@@ -2,10 +2,11 @@
 //!
 //! The dynamic module (`modules/`), the WebAssembly filter (`filters/`) and the gRPC services (`hoptax_origin`) share this
 //! code, so their costs differ by the mechanism alone. Envoy's own filters and the Lua scripts of the catalogue do the same
-//! in their own code, and a test compares their results with those of this crate. [`Key`] signs and verifies tokens for the image
-//! registry, too.
+//! in their own code, and a test compares their results with those of this crate. [`plans`], which two of them
+//! enforce, are of the image registry, and [`Key`] signs their tokens, too.
 
 mod json;
+pub mod plans;
 mod token;
 
 pub use json::rewrite_json;

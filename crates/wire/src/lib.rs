@@ -13,6 +13,7 @@ pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod http3;
+pub mod proto;
 pub mod proxy_protocol;
 mod response;
 mod server;

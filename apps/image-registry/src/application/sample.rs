@@ -2,7 +2,7 @@
 //! begins with the same.
 
 use hoptax_functions::REQUEST_PATH;
-use hoptax_plans::{Plan, Rules};
+use hoptax_tasks::plans::{Plan, Rules};
 use rusqlite::Result;
 use serde_json::json;
 

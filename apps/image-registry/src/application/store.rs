@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hoptax_plans::{Admission, Count, Plan};
+use hoptax_tasks::plans::{Admission, Count, Plan};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, Row, params};
 
 const TABLES: &str = "

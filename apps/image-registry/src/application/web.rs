@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use hoptax_plans::{Admission, Grant, Plan, Refusal, TOKEN_LIFETIME_S, WINDOW_S};
+use hoptax_tasks::plans::{Admission, Grant, Plan, Refusal, TOKEN_LIFETIME_S, WINDOW_S};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

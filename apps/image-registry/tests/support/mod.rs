@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use hoptax_plans::{Plan, minute_of};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_tasks::Key;
+use hoptax_tasks::plans::{Plan, minute_of};
 use image_registry::application;
 use image_registry::lab::{ApplicationProcess, Mechanism};
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! `hoptax trust calibrate`: measures the errors of the load generator on this machine.
 
-use hoptax_calibrate::{CalibrateError, Options};
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::documents;
 use hoptax_session::{awake, environment};
+use hoptax_trust::calibrate::{CalibrateError, Options};
 
 use super::never_halt;
 use crate::arguments::CalibrateArguments;
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         keep_awake: Some(&awake::keep_awake),
         never_halted,
     };
-    let found = hoptax_calibrate::run(&options, environment, interrupt.flag(), &mut |step| {
+    let found = hoptax_trust::calibrate::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });
     spinner.finish_and_clear();

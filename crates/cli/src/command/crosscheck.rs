@@ -5,11 +5,11 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use hoptax_crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, scenario};
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::documents;
 use hoptax_session::environment;
 use hoptax_tools::{ALL, Tool};
+use hoptax_trust::crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, scenario};
 
 use super::never_halt;
 use crate::arguments::CrosscheckArguments;
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     };
     let spinner = progress::spinner();
     let environment = environment::here(awake.is_some());
-    let found = hoptax_crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
+    let found = hoptax_trust::crosscheck::run(&options, environment, interrupt.flag(), &mut |step| {
         spinner.set_message(step.to_owned());
     });
     spinner.finish_and_clear();

@@ -3,8 +3,8 @@
 use hoptax_load::{
     Dial, GrpcCallError, Protocol, RequestSpec, Resolver, Target, grpc_call, join_url, without_user,
 };
-use hoptax_proto::{REFLECTION_PATHS, Reflection, Services};
 use hoptax_wire::grpc::{self, framed};
+use hoptax_wire::proto::{REFLECTION_PATHS, Reflection, Services};
 
 use crate::arguments::TrafficArguments;
 use crate::exit::Failure;

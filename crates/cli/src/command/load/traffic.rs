@@ -6,9 +6,9 @@ use hoptax_load::{
     Connect, Dial, Expectation, Family, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target,
     Traffic, negotiate,
 };
-use hoptax_proto::Services;
 use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
+use hoptax_wire::proto::Services;
 
 use super::data::Table;
 use super::requests::{Listed, Request};

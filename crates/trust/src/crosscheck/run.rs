@@ -15,10 +15,10 @@ use hoptax_origin::{Origin, OriginOptions};
 use hoptax_result::{ToolNumbers, ToolRun, ToolRuns};
 use hoptax_tools::{Offer, Output, RESULT, Reported, SCRIPT, version};
 
-use crate::control::{self, Exchange};
-use crate::relay::Relay;
-use crate::scenario::{Kind, Server};
-use crate::{CrosscheckError, Installed, Options};
+use super::control::{self, Exchange};
+use super::relay::Relay;
+use super::scenario::{Kind, Server};
+use super::{CrosscheckError, Installed, Options};
 
 /// Interval between checks for the exit of a tool.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

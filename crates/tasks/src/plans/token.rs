@@ -1,9 +1,9 @@
 //! Tokens of the image registry: JSON Web Tokens with the account and its plan, signed by the application.
 
-use hoptax_tasks::Key;
+use crate::token::Key;
 use serde::Deserialize;
 
-use crate::plan::Plan;
+use super::plan::Plan;
 
 /// How long a token is valid, seconds. An account that changes its plan keeps the old plan for at most this long with tokens that it
 /// was given before. It is short because nobody can revoke a token: the data plane only looks at its signature and its expiry.

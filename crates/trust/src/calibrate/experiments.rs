@@ -5,7 +5,7 @@ use std::time::Duration;
 use hoptax_load::{Arrivals, Think};
 use hoptax_origin::Freeze;
 
-use crate::theory::{ClosedLoop, constant_service};
+use super::theory::{ClosedLoop, constant_service};
 
 /// One experiment: an origin with known delays, and a load on it.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! What a refused client is told: the status, the headers of the `RateLimit` draft, and a line of text.
 
-use crate::count::Admission;
+use super::count::Admission;
 
 /// A response to a request that is not passed on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use hoptax_load::log::{self, ENTRY_BYTES, Entry, LogSink};
 use hoptax_load::{Recording, Release, Run, Schedule, Target, Worker, WorkerSpec};
 use hoptax_origin::{Origin, OriginOptions, Served};
 
-use crate::CalibrateError;
-use crate::experiments::{DRAIN, Load, Spec};
+use super::CalibrateError;
+use super::experiments::{DRAIN, Load, Spec};
 
 /// Time between the last connection and the first release.
 const SETTLE_NS: u64 = 20_000_000;

@@ -28,7 +28,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
-use crate::CalibrateError;
+use super::CalibrateError;
 
 /// Number of repetitions that an interval is taken over.
 const REPETITIONS: usize = 10;

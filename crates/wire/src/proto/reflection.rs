@@ -7,7 +7,7 @@ use prost::Message;
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 
-use crate::{ProtoError, Services};
+use super::{ProtoError, Services};
 
 /// The paths of the call, the newer first. Both use the same messages.
 pub const PATHS: [&str; 2] = [
@@ -83,7 +83,7 @@ pub struct Reflection {
 impl Reflection {
     /// A session with `server` about the services of these call paths.
     pub fn new<'a>(server: &str, paths: impl IntoIterator<Item = &'a str>) -> Self {
-        let services: BTreeSet<&str> = paths.into_iter().map(|path| crate::names(path).0).collect();
+        let services: BTreeSet<&str> = paths.into_iter().map(|path| super::names(path).0).collect();
         let about = |service: &str| Request {
             file_containing_symbol: Some(service.to_owned()),
             ..Request::default()

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
+use crate::token::Key;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use hoptax_tasks::Key;
 use serde::Deserialize;
 
-use crate::plan::{Limits, Plan};
-use crate::refusal::Refusal;
-use crate::token::Grant;
+use super::plan::{Limits, Plan};
+use super::refusal::Refusal;
+use super::token::Grant;
 
 /// The settings of a data plane.
 #[derive(Deserialize)]
@@ -102,7 +102,7 @@ impl Rules {
         self.limits.of(plan)
     }
 
-    /// A token for a grant, valid from `now_s`, seconds since 1970, for [`TOKEN_LIFETIME_S`](crate::TOKEN_LIFETIME_S).
+    /// A token for a grant, valid from `now_s`, seconds since 1970, for [`TOKEN_LIFETIME_S`](super::token::TOKEN_LIFETIME_S).
     pub fn token(&self, grant: Grant, now_s: u64) -> String {
         grant.token(&self.key, now_s)
     }

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 use rustix::time::Timespec;
 
-use crate::control::Exchange;
+use super::control::Exchange;
 
 /// Maximum time in `poll`: bounds how late the end is noticed.
 const MAX_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
