@@ -17,6 +17,9 @@ PACK_CORPUS = tar --create --sort name --mtime @0 --owner 0 --group 0 --numeric-
 	    --use-compress-program "gzip --best --no-name" --directory fuzz/corpus --file "fuzz/corpus/$$target.tar.gz" "$$target"
 PREFIX ?= $(HOME)/.local
 MECHANISM ?= wasm
+# A workspace of its own, with the same folder of builds.
+REGISTRY = --manifest-path apps/image-registry/Cargo.toml
+REGISTRY_BUILD = $(REGISTRY) --locked --target-dir target
 
 .PHONY: help
 help: ## List the targets
@@ -57,8 +60,10 @@ test-long: ## Run the tests that take minutes each
 lint: ## Check formatting, lints and documentation
 	@tools/packages build
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt $(REGISTRY) --check
 	$(CARGO) clippy --workspace --all-targets --features hoptax-fuzz/targets --quiet -- --deny warnings
 	$(CARGO) clippy --package hoptax-stats --test simulations --quiet -- --deny warnings
+	$(CARGO) clippy $(REGISTRY_BUILD) --all-targets --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) test --workspace --doc --quiet
 
@@ -70,11 +75,12 @@ unit: applications ## Run all tests, including those on real Envoy
 .PHONY: deny
 deny: $(TOOLS)/bin/cargo-deny ## Check licences and sources of dependencies
 	$(TOOLS)/bin/cargo-deny --log-level error check bans licenses sources
+	$(TOOLS)/bin/cargo-deny --log-level error $(REGISTRY) --config deny.toml check bans licenses sources
 
 # Not part of `make test`: an advisory of today would fail a commit of yesterday, and the database needs access to GitHub.
 .PHONY: advisories
 advisories: $(TOOLS)/bin/cargo-deny ## Check all dependencies against RustSec's advisories; DENY_FLAGS=--offline uses the copy of the last time
-	for folder in . filters; do \
+	for folder in . filters apps/image-registry; do \
 	    (cd "$$folder" && $(TOOLS)/bin/cargo-deny $(DENY_FLAGS) --log-level error --config $(CURDIR)/deny.toml check advisories) || exit 1; \
 	done
 
@@ -116,14 +122,19 @@ $(TOOLS)/bin/fortio:
 .PHONY: registry
 registry: ## Start the image registry behind Envoy, with its plans enforced by MECHANISM (wasm or module); Ctrl-C ends it
 	@tools/packages build
-	$(CARGO) build --release --package image-registry
+	$(CARGO) build --release $(REGISTRY_BUILD)
 	target/release/image-registry-lab --mechanism $(MECHANISM)
 
 .PHONY: registry-program
 registry-program: ## Build the image registry as the application of `hoptax study image-registry`
 	@tools/packages build
-	$(CARGO) build --release --package image-registry
+	$(CARGO) build --release $(REGISTRY_BUILD)
 	install -D --mode 755 target/release/image-registry "$(TOOLS)/bin/image-registry"
+
+.PHONY: registry-check
+registry-check: registry-program ## Build the image registry, run its tests, and its study in short form
+	$(CARGO) test $(REGISTRY_BUILD)
+	$(CARGO) test --package hoptax --test studies -- a_plan_is_enforced_at_every_place
 
 .PHONY: filters
 filters: ## Build the WebAssembly filters
@@ -132,7 +143,7 @@ filters: ## Build the WebAssembly filters
 .PHONY: filters-check
 filters-check: filters ## Rebuild the WebAssembly filters and run their tests
 	$(CARGO) test --package hoptax --test studies -- envoy:: mechanisms::
-	$(CARGO) test --package image-registry --test plans
+	$(CARGO) test $(REGISTRY_BUILD) --test plans
 
 .PHONY: price-list
 price-list: build ## Measure the price list in three sittings and write docs/results/price-list (1 to 2 hours)
