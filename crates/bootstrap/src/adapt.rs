@@ -31,6 +31,7 @@ use hoptax_text::secrets::users_of_urls;
 use serde_json::{Value, json};
 
 use crate::assemble::{Configuration, Origins};
+use crate::lab::Lab;
 use crate::outside::{Code, addresses_of_code, outside_addresses};
 use crate::place::{Place, Problem, Problems};
 use crate::tree;
@@ -61,21 +62,6 @@ const PASSES: [fn(&mut Context<'_>); 12] = [
 
 /// What Envoy writes instead of secrets into a dump.
 const REDACTED: &[u8] = b"[redacted]";
-
-/// The machine that a configuration is adapted to.
-#[derive(Clone, Debug)]
-pub struct Lab {
-    /// Port of the admin interface on 127.0.0.1; 0 for a free one.
-    pub admin_port: u16,
-    /// Ports of the listeners on 127.0.0.1, in their order; free ones if there are fewer.
-    pub listener_ports: Vec<u16>,
-    /// The server that stands for every upstream cluster. It serves plaintext and TLS on one port.
-    pub origin: SocketAddr,
-    /// The server that stands for every external service.
-    pub companion: SocketAddr,
-    /// The folder for all files that the configuration names.
-    pub folder: PathBuf,
-}
 
 /// A node of the configuration that was replaced or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use serde_json::Value;
 
 pub(crate) use self::origins::Origins;
-use crate::adapt::Lab;
 use crate::document::Source;
 use crate::given::{Given, given};
+use crate::lab::Lab;
 use crate::names;
 use crate::place::{Place, Problem, Problems};
 use crate::tree::{self, join};

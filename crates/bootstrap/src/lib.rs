@@ -16,6 +16,7 @@ mod document;
 mod fixture;
 mod foreign;
 mod given;
+mod lab;
 mod lab_keys;
 mod lines;
 mod manifest;
@@ -30,8 +31,9 @@ pub mod statistics;
 mod template;
 mod tree;
 
-pub use adapt::{Adapted, Copied, Identity, Lab, LabFiles, Listener, Replacement, missing_extension};
+pub use adapt::{Adapted, Copied, Identity, LabFiles, Listener, Replacement, missing_extension};
 pub use assemble::{Configuration, Loaded, read};
+pub use lab::Lab;
 pub use outside::{leads_to, outside_addresses};
 pub use place::{Place, Problem, Problems};
 pub use refusal::Refusal;

@@ -39,7 +39,6 @@ use std::collections::VecDeque;
 pub use events::Closing;
 pub(crate) use events::{Action, End, Event, State};
 pub(crate) use ids::{ConnectionId, LaneId, Layout, SlotId, StreamId};
-pub(crate) use waiting::MAX_SENT_AGAIN;
 
 use crate::failure::Cause;
 

@@ -7,17 +7,17 @@ use hoptax_host::clock::now_ns;
 use hoptax_result::EndedBy;
 use hoptax_wire::Response;
 
+use crate::addresses::Addresses;
 use crate::backlog::{Replay, Turn};
 use crate::connection::Closing;
 use crate::failure::Failure;
 use crate::held_up::HeldUp;
+use crate::in_flight::InFlight;
 use crate::interval::{IntervalRecorder, IntervalSink};
 use crate::log::{Entry, Outcome};
-use crate::lookups::Addresses;
 use crate::recording::{Recording, Timestamps, Unsent};
 use crate::run::{LiveSample, Release, Run};
 use crate::traffic::{Picked, Picker, Traffic};
-use crate::worker::InFlight;
 
 /// A backlog below this number of requests never ends a run.
 const MIN_ABORT_BACKLOG: u64 = 1_000_000;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hoptax_host::scoped::{InvalidAddress, ScopedAddress, displayed, interface_of, is_link_local};
+use hoptax_host::scoped::{InvalidAddress, ScopedAddress, interface_of};
 use hoptax_wire::proxy_protocol::{self, Version};
 use ipnet::IpNet;
 use nix::sys::socket::{setsockopt, sockopt as nix_sockopt};
@@ -18,7 +18,8 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::worker::ConnectError;
+use crate::connect_error::ConnectError;
+use crate::peer::Peer;
 
 /// Maximum number of source addresses. With 28,000 ports each, they allow more connections than a machine can hold.
 const MAX_SOURCES: usize = 65_536;
@@ -42,31 +43,6 @@ pub(crate) struct DialTarget<'a> {
     pub(crate) address: SocketAddr,
     /// Index of its source address, modulo their number.
     pub(crate) number: usize,
-}
-
-/// The destination of a connection, for messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// An address.
-    Address(SocketAddr),
-    /// A Unix socket.
-    Unix(PathBuf),
-}
-
-impl Peer {
-    /// Whether it is a link-local address without its interface.
-    pub(crate) fn lacks_zone(&self) -> bool {
-        matches!(self, Self::Address(address) if is_link_local(address.ip()) && interface_of(*address) == 0)
-    }
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address(address) => f.write_str(&displayed(*address)),
-            Self::Unix(path) => write!(f, "`{}`", path.display()),
-        }
-    }
 }
 
 /// A source address, or a network of them: `192.0.2.7`, `192.0.2.0/28`, `fe80::1%eth0`.

@@ -5,8 +5,11 @@ use hoptax_wire::http2::STREAM_RESETS;
 use hoptax_wire::{Loss, ProtocolError, QuicError};
 use rustix::io::Errno;
 
-use crate::connection::MAX_SENT_AGAIN;
-use crate::transport::ConnectionError;
+use crate::connection_error::ConnectionError;
+
+/// How often a request is sent again at most. A lane's oldest request is written first, so of those that a server hands back together,
+/// each connection answers some: a request with 100 others is answered at last if each connection answers ten.
+pub(crate) const MAX_SENT_AGAIN: u8 = 10;
 
 /// How a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,8 +8,12 @@
 //! They give three distributions, which separate the effects of coordinated omission (Gil Tene): response time, from
 //! the intended start; service time, from the first byte written; and send lag, the time between the two.
 
+mod address_rules;
+mod addresses;
 mod backlog;
+mod connect_error;
 mod connection;
+mod connection_error;
 mod counts;
 mod course;
 mod current;
@@ -24,6 +28,7 @@ mod grpc_call;
 mod handshakes;
 pub mod hdr;
 mod held_up;
+mod in_flight;
 pub mod interval;
 mod kernel;
 mod lifetime;
@@ -34,6 +39,7 @@ pub mod merge;
 mod negotiate;
 mod outliers;
 mod pace;
+mod peer;
 mod placeholders;
 mod pool;
 mod protocol;
@@ -51,9 +57,10 @@ pub mod trial;
 mod url;
 mod worker;
 
+pub use connect_error::ConnectError;
 pub use connection::Closing;
 pub use course::Course;
-pub use dial::{Dial, Peer, Source, Sources};
+pub use dial::{Dial, Source, Sources};
 pub use distribution::{Distribution, histogram};
 pub use early_end::EarlyEnd;
 pub use expect::Expectation;
@@ -67,6 +74,7 @@ pub use lifetime::{Connect, Lifetime, RequestsPerConnection};
 pub use lookups::{AddressUpdates, Refresh};
 pub use negotiate::negotiate;
 pub use pace::{MAX_RATE, Pace, StagePlan};
+pub use peer::Peer;
 pub use pool::{MAX_QUEUE, PoolOrder, Pooling, WhenBusy, WhenLate};
 pub use protocol::Protocol;
 pub use recording::Recording;
@@ -78,4 +86,4 @@ pub use think::Think;
 pub use trace::{Trace, TraceError};
 pub use traffic::{MessageTimes, Traffic};
 pub use url::{join_url, without_user};
-pub use worker::{ConnectError, Worker, WorkerSpec};
+pub use worker::{Worker, WorkerSpec};

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,45 +14,8 @@ use std::time::Duration;
 use hoptax_host::scoped::ScopedAddress;
 use hoptax_result::Lookups as LookupCounts;
 
-use crate::resolve::Rules;
-
-/// The addresses of a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Addresses {
-    /// Those that new connections use, in turn. At least one.
-    used: Vec<SocketAddr>,
-    /// Those that the host has. Connections to others are drained.
-    all: Vec<SocketAddr>,
-}
-
-impl Addresses {
-    /// Addresses of which all that the host has are used.
-    pub(crate) fn of(used: Vec<SocketAddr>) -> Self {
-        Self { all: used.clone(), used }
-    }
-
-    /// The addresses `used` of a host that has `all`.
-    pub(crate) fn some(used: Vec<SocketAddr>, all: Vec<SocketAddr>) -> Self {
-        Self { used, all }
-    }
-
-    pub(crate) fn used(&self) -> &[SocketAddr] {
-        &self.used
-    }
-
-    /// Whether the host has this address.
-    pub(crate) fn contains(&self, address: SocketAddr) -> bool {
-        self.all.contains(&address)
-    }
-
-    /// The server address of the connection with this number, and the number that selects its source address. Together, every
-    /// source is used with every address.
-    pub(crate) fn select(&self, number: usize) -> (SocketAddr, usize) {
-        let unspecified = || SocketAddr::from(([0, 0, 0, 0], 0));
-        let count = self.used.len().max(1);
-        (self.used.get(number % count).copied().unwrap_or_else(unspecified), number / count)
-    }
-}
+use crate::address_rules::Rules;
+use crate::addresses::Addresses;
 
 /// The interval of repeated lookups, and the selection of addresses from DNS answers.
 #[derive(Clone, Debug)]
@@ -118,7 +80,7 @@ impl Lookups {
             .shared
             .hosts()
             .iter()
-            .flat_map(|host| host.used.clone())
+            .flat_map(|host| host.used().to_vec())
             .map(|one| one.to_string())
             .collect();
         servers.sort_unstable();
@@ -171,6 +133,8 @@ impl AddressUpdates {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
     use crate::resolve::Resolver;
 

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use hoptax_wire::tls::{ClientConfig, Handshake, Tls, TlsError, offering};
 
+use crate::connect_error::ConnectError;
 use crate::dial::{self, Dial};
 use crate::protocol::Protocol;
 use crate::target::Target;
-use crate::worker::ConnectError;
 
 /// The offered protocols in order of preference.
 const OFFERED: [&[u8]; 2] = [b"h2", b"http/1.1"];

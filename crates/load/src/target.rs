@@ -10,7 +10,8 @@ use hoptax_wire::websocket::upgrade_request;
 use hoptax_wire::{Encoded, Hidden};
 use thiserror::Error;
 
-use crate::lookups::{Addresses, Name};
+use crate::addresses::Addresses;
+use crate::lookups::Name;
 use crate::placeholders::{
     self, Placeholder, find_placeholders, has_placeholders, with_stand_ins, without_stand_ins,
 };

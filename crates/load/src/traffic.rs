@@ -13,9 +13,10 @@ use hoptax_wire::{Client, ClientProtocol, Encoded, ExpectedHeader, Hidden};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::addresses::Addresses;
 use crate::dial::Dial;
 use crate::expect::Expectation;
-use crate::lookups::{Addresses, Name, Refresh};
+use crate::lookups::{Name, Refresh};
 use crate::placeholders::has_placeholders;
 use crate::protocol::Protocol;
 use crate::target::Target;

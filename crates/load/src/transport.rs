@@ -10,9 +10,9 @@ use hoptax_wire::{Client, Encoded, Event, ProtocolError, Response};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketType, sockopt};
-use thiserror::Error;
 
 use crate::connection::{ConnectionId, StreamId};
+use crate::connection_error::ConnectionError;
 use crate::dial::{Dial, DialTarget};
 use crate::kernel::{self, Stamped};
 use crate::traffic::Host;
@@ -68,23 +68,6 @@ pub(crate) struct Scratch {
     pub(crate) read_ns: u64,
     /// A handshake that a read completed, with its duration in nanoseconds, until it is recorded.
     pub(crate) handshake: Option<(u64, Handshake)>,
-}
-
-/// Why a connection failed.
-#[derive(Debug, Error)]
-pub(crate) enum ConnectionError {
-    #[error("{0}")]
-    Socket(#[from] Errno),
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    #[error(transparent)]
-    Protocol(#[from] ProtocolError),
-    #[error("the server closed the connection before it was ready")]
-    Closed,
-    #[error(
-        "the server did not select `{0}` in the TLS handshake (ALPN); it does not support it on this port"
-    )]
-    Alpn(String),
 }
 
 /// The result of a read.

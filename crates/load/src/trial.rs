@@ -22,6 +22,7 @@ use thiserror::Error;
 
 pub use live::LiveLine;
 
+use crate::connect_error::ConnectError;
 use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::early_end::EarlyEnd;
@@ -35,7 +36,7 @@ use crate::run::{Release, Run};
 use crate::schedule::{Arrivals, Schedule};
 use crate::think::Think;
 use crate::traffic::Traffic;
-use crate::worker::{ConnectError, Worker, WorkerSpec};
+use crate::worker::{Worker, WorkerSpec};
 use account::Account;
 pub use account::Accounted;
 use gate::{Gate, Place};

@@ -1,8 +1,8 @@
 //! Tests the state machine with single sequences of events.
 
-use super::waiting::MAX_SENT_AGAIN;
 use super::*;
 use crate::failure::Failure;
+use crate::failure::MAX_SENT_AGAIN;
 
 fn machine(lanes: u32, streams: u32) -> Connections {
     Connections::new(Layout { lanes, streams }, true)

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 
-use super::waiting::MAX_SENT_AGAIN;
 use super::*;
 use crate::failure::Failure;
+use crate::failure::MAX_SENT_AGAIN;
 
 /// One step of a sequence. Numbers select among the candidates.
 #[derive(Clone, Debug)]

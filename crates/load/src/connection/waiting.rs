@@ -1,11 +1,7 @@
 //! The requests that wait in a lane: for its connection to open, or for others on it to end.
 
 use super::{Action, Closing, ConnectionId, Connections, End, LaneId, Place, SlotId, State};
-use crate::failure::Cause;
-
-/// How often a request is sent again at most. A lane's oldest request is written first, so of those that a server hands back together,
-/// each connection answers some: a request with 100 others is answered at last if each connection answers ten.
-pub(crate) const MAX_SENT_AGAIN: u8 = 10;
+use crate::failure::{Cause, MAX_SENT_AGAIN};
 
 impl Connections {
     /// Writes a request on a connection that accepts it now; false if it must wait.

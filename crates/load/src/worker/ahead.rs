@@ -8,10 +8,11 @@ use hoptax_host::clock::now_ns;
 use hoptax_wire::{Event as ProtocolEvent, ProtocolError};
 use rustix::io::Errno;
 
-use super::connect::ConnectError;
 use super::{MAX_EVENTS, SCAN_NS, Worker};
+use crate::connect_error::ConnectError;
 use crate::connection::{Action, Closing, ConnectionId, Event, LaneId, State};
-use crate::transport::{ConnectionError, Read};
+use crate::connection_error::ConnectionError;
+use crate::transport::Read;
 
 /// Time between two attempts to connect to a Unix socket whose backlog is full, nanoseconds.
 const QUEUE_FULL_NS: u64 = 1_000_000;

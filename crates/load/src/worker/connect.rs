@@ -1,7 +1,6 @@
 //! Creates a worker and opens its connections.
 
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -12,140 +11,26 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::event::epoll;
 use rustix::io::Errno;
-use thiserror::Error;
 
 use super::lead::Lead;
 use super::{HostPool, Lane, Worker};
+use crate::addresses::Addresses;
+use crate::connect_error::ConnectError;
 use crate::connection::{Closing, ConnectionId, Connections, Event, LaneId, Layout, SlotId, State};
-use crate::dial::{DialTarget, Peer};
+use crate::connection_error::ConnectionError;
+use crate::dial::DialTarget;
 use crate::failure::ReasonTexts;
 use crate::handshakes::Handshakes;
 use crate::kernel::SAMPLE_ONE_IN;
 use crate::lifetime::Connect;
-use crate::lookups::Addresses;
+use crate::peer::Peer;
 use crate::pool::{Pool, Pooling};
 use crate::schedule::worker_seed;
 use crate::traffic::{Picker, Traffic};
-use crate::transport::{ConnectionError, Scratch, Transport, Transports};
+use crate::transport::{Scratch, Transport, Transports};
 
 /// Size of the read buffer.
 const READ_BYTES: usize = 64 * 1024;
-
-/// Why a worker could not open its connections.
-#[derive(Debug, Error)]
-pub enum ConnectError {
-    /// The epoll instance could not be created.
-    #[error("cannot create an epoll instance: {0}")]
-    Epoll(#[source] io::Error),
-    /// A connect failed.
-    #[error("cannot connect to {address}: {source}; is the server running, and is the port right?")]
-    Connect {
-        /// The server.
-        address: Peer,
-        /// The system error.
-        source: io::Error,
-    },
-    /// There is no route to the host.
-    #[error(
-        "cannot connect to {address}: {source}; no route to host (is it an IPv6 address without a route?)"
-    )]
-    NoRoute {
-        /// The server.
-        address: Peer,
-        /// The system error.
-        source: io::Error,
-    },
-    /// The interface of a link-local address is not known.
-    #[error(
-        "cannot connect to {address}: it is a link-local address, which exists on every interface; name one: `[fe80::1%eth0]`"
-    )]
-    NoZone {
-        /// The server.
-        address: Peer,
-    },
-    /// The local ports are exhausted.
-    #[error(
-        "cannot open {wanted} connections to {address}: {source}; a local address has about 28,000 ports for each \
-         port of the server (see net.ipv4.ip_local_port_range): use several with --source-address"
-    )]
-    NoPorts {
-        /// Requested number of connections.
-        wanted: usize,
-        /// The server.
-        address: Peer,
-        /// The system error.
-        source: io::Error,
-    },
-    /// A source address cannot be bound.
-    #[error("cannot connect to {address} from {from}: {source}; is it an address of this machine?")]
-    Source {
-        /// The server.
-        address: Peer,
-        /// The source address.
-        from: String,
-        /// The system error.
-        source: io::Error,
-    },
-    /// The limit of open files is reached.
-    #[error(
-        "cannot open {wanted} connections: {source}; the limit of open files may be too low (see `ulimit -n`)"
-    )]
-    TooMany {
-        /// Requested number of connections.
-        wanted: usize,
-        /// The system error.
-        source: io::Error,
-    },
-    /// The handshake of TLS or of the protocol failed.
-    #[error("the handshake with {address} failed: {reason}")]
-    Refused {
-        /// The server.
-        address: Peer,
-        /// The reason.
-        reason: String,
-    },
-    /// The server allows no stream.
-    #[error(
-        "{address} allows no request on a connection: its limit on concurrent streams was still 0 after {seconds} s; does it wait for \
-         something before it accepts requests? --timeout sets how long to wait"
-    )]
-    NoStreams {
-        /// The server.
-        address: Peer,
-        /// How long it was waited for.
-        seconds: f64,
-    },
-    /// A connection was not established within the timeout.
-    #[error(
-        "{address} was not ready for requests within {seconds} s; is it reachable, and does it speak the requested protocol?"
-    )]
-    Timeout {
-        /// The server.
-        address: Peer,
-        /// The timeout.
-        seconds: f64,
-    },
-}
-
-impl ConnectError {
-    /// The error of a socket, when `wanted` connections are to be opened.
-    pub(crate) fn of_socket(address: Peer, wanted: usize, source: io::Error) -> Self {
-        match Errno::from_io_error(&source) {
-            Some(Errno::MFILE | Errno::NFILE) => Self::TooMany { wanted, source },
-            Some(Errno::ADDRNOTAVAIL) if wanted > 1 => Self::NoPorts { wanted, address, source },
-            Some(Errno::INVAL) if address.lacks_zone() => Self::NoZone { address },
-            Some(Errno::NETUNREACH | Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) => {
-                Self::NoRoute { address, source }
-            }
-            _ => Self::Connect { address, source },
-        }
-    }
-
-    /// The server closed a connection before the first request.
-    pub(crate) fn closed(address: Peer) -> Self {
-        Self::Refused { address, reason: ConnectionError::Closed.to_string() }
-    }
-}
 
 /// Parameters of a worker.
 #[derive(Clone, Debug)]

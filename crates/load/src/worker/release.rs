@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 
 use hoptax_host::clock::now_ns;
 
-use super::{InFlight, Worker};
+use super::Worker;
 use crate::backlog::Due;
 use crate::connection::{Closing, ConnectionId, Event, SlotId};
 use crate::current::Current;
+use crate::in_flight::InFlight;
 use crate::pool::{Offer, SKIP_LAG_NS, WhenLate};
 use crate::recording::Unsent;
 use crate::run::Release;

@@ -5,11 +5,13 @@ use hoptax_wire::http1::Deviation;
 use hoptax_wire::{Event as ProtocolEvent, Response};
 use rustix::event::epoll;
 
-use super::{InFlight, Worker};
+use super::Worker;
 use crate::connection::{Closing, ConnectionId, Event, State, StreamId};
+use crate::connection_error::ConnectionError;
 use crate::current::Current;
 use crate::failure::{Cause, Failure};
-use crate::transport::{ConnectionError, Read};
+use crate::in_flight::InFlight;
+use crate::transport::Read;
 
 /// Maximum number of reads of a connection in one turn, so that an endless response does not keep the worker from its other
 /// connections, its schedule and its timeouts: 1 MiB of a byte stream.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::size::proxy::{FunctionOf, NEARLY, Proxy};
+use crate::size::measured_at::NEARLY;
+use crate::size::proxy::{FunctionOf, Proxy};
 use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
 

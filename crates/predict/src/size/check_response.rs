@@ -6,7 +6,8 @@ use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary, Inter
 
 use crate::size::busy::Placement;
 use crate::size::latency::{intervals, tail};
-use crate::size::proxy::{MeasuredAt, Proxy};
+use crate::size::measured_at::MeasuredAt;
+use crate::size::proxy::Proxy;
 use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, mean, measured_at};
 
 /// What the response time of a chain consists of.

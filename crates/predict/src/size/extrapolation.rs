@@ -7,7 +7,8 @@ use hoptax_result::{SizedProxy, Verdict};
 use crate::size::arms::plain_traffic;
 use crate::size::busy::{Placement, Processors};
 use crate::size::learn::Source;
-use crate::size::proxy::{MeasuredAt, NEARLY, Proxy};
+use crate::size::measured_at::{MeasuredAt, NEARLY};
+use crate::size::proxy::Proxy;
 
 /// Each extrapolation in a sentence.
 pub(crate) fn extrapolations(

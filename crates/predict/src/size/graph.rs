@@ -10,7 +10,7 @@ use hoptax_text::nearest::hint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::size::memory::Items;
+use crate::size::items::Items;
 
 /// Services that call each other, each behind a proxy of its own unless it has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,10 +3,9 @@
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
 use hoptax_study::summary::CpuByRound;
 
-use crate::size::arms::{alone, hops, plain_chain, plain_traffic, reference, single_function};
+use crate::size::arms::{alone, hops, plain_traffic, reference, single_function};
 use crate::size::graph::{Called, Traffic};
 use crate::size::interpolation::weighted;
-use crate::size::sharing::Sharing;
 use crate::size::sum::{Measured, Sum};
 
 /// A result, and the loads of it at which all arms are about equally busy: closed loops, and open loops at a share of the capacity.
@@ -135,16 +134,6 @@ impl<'a> Source<'a> {
         let level = self.level(plain, load)?;
         let at_own = in_use?.at(own).into_terms().map(|(weight, measured)| (-weight, measured.clone()));
         Some(Point { busy: own, terms: [(1.0, cost), (1.0, level)].into_iter().chain(at_own).collect() })
-    }
-
-    /// What proxies that share processors cost each other, from each chain of plain proxies that counts. Within a chain there is no TLS, so
-    /// one whose plain proxy accepts TLS does not count.
-    pub(crate) fn chains(&self) -> Vec<Sharing<'a>> {
-        let chain = |arm: &'a ArmResult| {
-            let other = reference(self.result, arm).filter(|other| plain_traffic(other).is_some())?;
-            Sharing::new(self.plain_of(other)?, self.plain_of(arm)?, plain_chain(arm)?)
-        };
-        self.result.arms.iter().filter_map(chain).collect()
     }
 
     /// What an arm costs more than the arm that it is compared with, under one load; none if that does not count.

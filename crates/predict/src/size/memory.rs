@@ -3,19 +3,10 @@
 //! Memory grows by about the same for each item, so what one adds is the cost of the largest number that was measured, divided by it.
 
 use hoptax_result::{ArmResult, Interval, RoundMeasure};
-use hoptax_stats::sum_of_dependent;
 
 use crate::size::arms::single_function;
+use crate::size::items::Items;
 use crate::size::learn::{Plain, Source};
-use crate::size::proxy::Proxy;
-
-/// Numbers of items of a proxy that take memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Items {
-    pub(crate) connections: Option<u64>,
-    pub(crate) clusters: Option<u64>,
-    pub(crate) routes: Option<u64>,
-}
 
 /// What one item adds, and the largest number of them that a result has.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +54,11 @@ impl LearnedItems {
             }
         }
         Self { learned }
+    }
+
+    /// What the items of each kind add.
+    pub(crate) fn bytes(&self) -> impl Iterator<Item = Interval> {
+        self.learned.iter().map(|(_, count, each)| each.bytes.times(*count as f64 - each.included))
     }
 
     /// The indexes of the results that state it.
@@ -113,20 +109,4 @@ fn per_item(source: &Source<'_>, id: &str, knob: &str) -> Option<Each> {
         })
     };
     source.result.arms.iter().filter_map(of).max_by(|one, other| one.most.total_cmp(&other.most))
-}
-
-/// The memory of a plain proxy and what its functions and items add. What the numbers of a study share is unknown, so the interval
-/// is the widest possible.
-pub(crate) fn memory(proxy: &Proxy<'_>) -> Option<Interval> {
-    let plain = proxy.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
-    let mut numbers = vec![plain];
-    for (side, called) in proxy.functions() {
-        let flow = proxy.flows.iter().find(|flow| flow.side == side)?;
-        let (_, priced) = flow.functions.iter().find(|(other, _)| *other == called)?;
-        numbers.push(priced.arm.cost.of_rounds.get(RoundMeasure::MEMORY)?);
-    }
-    numbers.extend(
-        proxy.items.learned.iter().map(|(_, count, each)| each.bytes.times(*count as f64 - each.included)),
-    );
-    sum_of_dependent(&numbers)
 }

@@ -14,7 +14,7 @@ use crate::size::graph::{Called, Graph, Traffic};
 use crate::size::kubernetes_resources::resources;
 use crate::size::latency::latency;
 use crate::size::learn::{Plain, Priced, Source};
-use crate::size::memory::{LearnedItems, memory};
+use crate::size::memory::LearnedItems;
 use crate::size::proxy::{FunctionOf, LearnedFlow, Proxy};
 use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
@@ -251,7 +251,7 @@ fn sized_proxy<'a>(
         low: rate / at_full_load.high,
         high: rate / at_full_load.low,
     })?;
-    let memory_bytes = memory(proxy);
+    let memory_bytes = proxy.memory();
     let new_connections = match proxy.new_connections(rate) {
         Some((per_second, cpu_us)) => {
             let cpu_us_each = cpu_us.interval()?;

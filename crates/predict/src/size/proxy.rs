@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::SizeSide;
+use hoptax_result::{Interval, RoundMeasure, SizeSide};
+use hoptax_stats::sum_of_dependent;
 
 use crate::size::connections::Connections;
 use crate::size::graph::{Called, Service};
 use crate::size::learn::{Curve, Plain, Priced};
+use crate::size::measured_at::MeasuredAt;
 use crate::size::memory::LearnedItems;
 use crate::size::sum::Sum;
 
@@ -28,41 +30,24 @@ pub(crate) struct LearnedFlow<'a> {
     pub(crate) connections: Option<Connections<'a>>,
 }
 
-/// How much busier than measured a proxy may be without a word: a closed loop reaches 95 to 99 % of a processor.
-pub(crate) const NEARLY: f64 = 0.05;
-
-/// The busy shares that all numbers of a proxy were measured at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct MeasuredAt {
-    pub(crate) least: f64,
-    pub(crate) most: f64,
-    /// The busy share of a number that was measured at one only.
-    pub(crate) only: Option<f64>,
-}
-
-impl MeasuredAt {
-    /// From the busy shares of each curve, ascending.
-    pub(crate) fn new(shares: &[Vec<f64>]) -> Self {
-        let only = shares.iter().find(|shares| shares.len() == 1).and_then(|shares| shares.first());
-        Self {
-            least: shares.iter().filter_map(|shares| shares.first()).fold(0.0, |most, share| share.max(most)),
-            most: shares.iter().filter_map(|shares| shares.last()).fold(1.0, |least, share| share.min(least)),
-            only: only.copied(),
-        }
-    }
-
-    /// Whether something at this busy share is known only from other ones.
-    pub(crate) fn is_beyond(&self, busy: f64) -> bool {
-        self.only.is_some_and(|only| (busy - only).abs() > NEARLY)
-            || busy < self.least - NEARLY
-            || busy > self.most + NEARLY
-    }
-}
-
 /// The function of a proxy for one side.
 pub(crate) type FunctionOf<'a> = (SizeSide, &'a Called);
 
 impl<'a> Proxy<'a> {
+    /// The memory of a plain proxy and what its functions and items add. What the numbers of a study share is unknown, so the interval
+    /// is the widest possible.
+    pub(crate) fn memory(&self) -> Option<Interval> {
+        let plain = self.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
+        let mut numbers = vec![plain];
+        for (side, called) in self.functions() {
+            let flow = self.flows.iter().find(|flow| flow.side == side)?;
+            let (_, priced) = flow.functions.iter().find(|(other, _)| *other == called)?;
+            numbers.push(priced.arm.cost.of_rounds.get(RoundMeasure::MEMORY)?);
+        }
+        numbers.extend(self.items.bytes());
+        sum_of_dependent(&numbers)
+    }
+
     /// Requests for each request to the entry of the graph.
     pub(crate) fn per_request(&self) -> f64 {
         self.flows.iter().map(|flow| flow.per_request).sum()

@@ -13,10 +13,10 @@
 
 use hoptax_result::ArmResult;
 
-use crate::size::arms::plain_traffic;
+use crate::size::arms::{plain_chain, plain_traffic, reference};
 use crate::size::graph::Traffic;
 use crate::size::learn::{Plain, Source};
-use crate::size::proxy::MeasuredAt;
+use crate::size::measured_at::MeasuredAt;
 use crate::size::sum::Sum;
 
 /// How much less busy than any plain proxy that was measured a proxy of the chain may be, as a share: below that, the CPU time of a plain
@@ -53,7 +53,17 @@ impl<'a> Sharing<'a> {
             let has_protocol = other.as_ref().is_some_and(|other| other.protocol == traffic.protocol);
             (other.as_ref() != Some(traffic), !has_protocol, sharing.proxies as usize)
         };
-        sources.iter().flat_map(Source::chains).min_by_key(rank)
+        sources.iter().flat_map(Self::all_of).min_by_key(rank)
+    }
+
+    /// From each chain of plain proxies of a result that counts. Within a chain there is no TLS, so one whose plain proxy accepts TLS
+    /// does not count.
+    pub(crate) fn all_of(source: &Source<'a>) -> Vec<Self> {
+        let chain = |arm: &'a ArmResult| {
+            let other = reference(source.result, arm).filter(|other| plain_traffic(other).is_some())?;
+            Self::new(source.plain_of(other)?, source.plain_of(arm)?, plain_chain(arm)?)
+        };
+        source.result.arms.iter().filter_map(chain).collect()
     }
 
     /// The arm of the chain.

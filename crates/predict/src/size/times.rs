@@ -9,7 +9,8 @@ use hoptax_study::summary::response_times_by_round;
 use crate::size::arms::reference;
 use crate::size::interpolation::weighted;
 use crate::size::learn::{Plain, Priced, Source, busy_share, under};
-use crate::size::proxy::{LearnedFlow, MeasuredAt};
+use crate::size::measured_at::MeasuredAt;
+use crate::size::proxy::LearnedFlow;
 use crate::size::sharing::Sharing;
 
 /// Equally likely values that stand for a distribution of times.

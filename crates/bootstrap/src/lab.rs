@@ -1,0 +1,19 @@
+//! The machine that stands for the user's own.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The machine that a configuration is adapted to.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    /// Port of the admin interface on 127.0.0.1; 0 for a free one.
+    pub admin_port: u16,
+    /// Ports of the listeners on 127.0.0.1, in their order; free ones if there are fewer.
+    pub listener_ports: Vec<u16>,
+    /// The server that stands for every upstream cluster. It serves plaintext and TLS on one port.
+    pub origin: SocketAddr,
+    /// The server that stands for every external service.
+    pub companion: SocketAddr,
+    /// The folder for all files that the configuration names.
+    pub folder: PathBuf,
+}
