@@ -35,17 +35,10 @@ pub(crate) fn listed() -> BTreeMap<String, String> {
     entries.map(|(name, about)| (name.to_owned(), about.to_owned())).collect()
 }
 
-fn beside_program() -> PathBuf {
-    program().parent().unwrap().to_owned()
-}
-
-/// The short form of a study, as a command in the folder of the repository, below which the applications of `apps/` are built. The one in
-/// Rust is also beside the program.
+/// The short form of a study, as a command in the folder of the repository, below which the applications of `apps/` are built.
 fn short(study: &str, out: &Path) -> Command {
     let mut command = hoptax();
-    let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths(env::split_paths(&path).chain([beside_program()])).unwrap();
-    command.current_dir(root()).env("PATH", path);
+    command.current_dir(root());
     command.args(["study", study, "--smoke", "--out"]).arg(out);
     command
 }
@@ -115,8 +108,7 @@ fn answered(result: &Value, arm: &Value) -> u64 {
 /// What a study with these needs lacks here, in words of its error; none if it can begin.
 fn missing(about: &str) -> Option<Vec<String>> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let places: Vec<PathBuf> =
-        env::split_paths(&path).chain([beside_program(), root().join(".tools/bin")]).collect();
+    let places: Vec<PathBuf> = env::split_paths(&path).chain([root().join(".tools/bin")]).collect();
     // Without the programs, the rights are not tried.
     let without_root = || {
         let is_missing = needs_root(about) && !rustix::process::geteuid().is_root();
@@ -156,6 +148,12 @@ fn may_sample() -> bool {
 /// Whether a study with these needs cannot begin for users other than root.
 fn needs_root(about: &str) -> bool {
     about.contains("root, for") && !(about.contains("or `sysctl") && may_sample())
+}
+
+/// By itself for `make registry-check`, which builds the application.
+#[test]
+fn a_plan_is_enforced_at_every_place() {
+    let _ = outcome("image-registry");
 }
 
 #[test]
