@@ -9,7 +9,7 @@ use hoptax_result::{
 };
 
 use crate::numbers::{counted, difference, grouped, level, percent_difference, signed};
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 use crate::words;
 
 /// What was measured, in one line.

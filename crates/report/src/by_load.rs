@@ -1,12 +1,12 @@
 //! Tables of costs by load: CPU time as a share and in us, and response time.
 
-use hoptax_result::{ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, StudyResult};
+use hoptax_result::{ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, Loop, StudyResult};
 use hoptax_stats::median;
 
 use crate::document::Cell;
 use crate::numbers::grouped;
 use crate::rows::{Asked, cell, in_percent, rows};
-use crate::side::{SideTable, open_loops};
+use crate::side_table::SideTable;
 
 /// A measure of an arm under a load.
 pub(crate) type Of = fn(&ArmLoad) -> Option<Interval>;
@@ -116,6 +116,11 @@ pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
 /// A share as whole percent: `30 %`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
+}
+
+/// Number of open loops.
+pub(crate) fn open_loops(result: &StudyResult) -> usize {
+    result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count()
 }
 
 /// What an arm has under a load.

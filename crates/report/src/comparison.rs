@@ -6,7 +6,7 @@ use hoptax_result::{
 };
 
 use crate::numbers::{counted, decimals, difference, grouped, percent_difference};
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 use crate::sittings::{scaled, unit};
 use crate::words;
 

@@ -16,6 +16,7 @@ use crate::findings::{self, FindingGroup};
 use crate::forest::Item;
 use crate::in_use::Multiple;
 use crate::layers::StackedBars;
+pub(crate) use crate::next::Next;
 use crate::timeline::Picture;
 use crate::words::capitalised;
 
@@ -53,15 +54,6 @@ pub(crate) struct Judgement {
     pub(crate) verdict: Verdict,
     /// The numbers that may be used: `CPU costs and p50 are sound; p99 is only bounded`.
     pub(crate) usable: String,
-}
-
-/// The next step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Next {
-    /// A command that can be pasted.
-    pub(crate) command: String,
-    /// Its purpose: `measures the missing 6 rounds`.
-    pub(crate) purpose: String,
 }
 
 /// A finding in words.

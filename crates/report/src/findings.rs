@@ -2,7 +2,7 @@
 
 use hoptax_result::{Finding, NeverHaltedBy, Severity, StudyPlan, StudyResult, Verdict};
 
-use crate::document::Next;
+use crate::next::Next;
 use crate::numbers::{Piece, counted, grouped, pieces};
 use crate::probe;
 

@@ -3,7 +3,7 @@
 use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 
 use crate::numbers::{counted, decimals, grouped, percent_difference};
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 use crate::sittings::{scaled, unit};
 use crate::words;
 

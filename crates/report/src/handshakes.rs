@@ -3,7 +3,7 @@
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Measure, Place, StudyResult};
 
 use crate::numbers::{grouped, level};
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 use crate::words;
 
 /// A column of rates: its heading, and its value for an arm.

@@ -8,7 +8,7 @@ use hoptax_result::{ArmResult, LayerUse, StudyResult};
 
 use crate::numbers::{difference, level};
 use crate::rows::in_percent;
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 pub(crate) use picture::{StackedBars, stacked_bars};
 
 /// A table for each arm with layers: CPU time per request, its share, and the difference from the arm compared with.

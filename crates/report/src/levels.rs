@@ -4,7 +4,7 @@ use hoptax_result::{ArmKind, ArmResult, RoundMeasure, StudyResult};
 
 use crate::numbers::{grouped, level};
 use crate::rows::{arm_level, baselines};
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 
 /// A column: its heading, and its value for an arm.
 type Column = (&'static str, fn(&ArmResult) -> Option<String>);

@@ -3,7 +3,7 @@
 use hoptax_result::{ArmKind, ArmResult, Interval, Parts, StudyResult};
 
 use crate::numbers::{difference, level};
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 
 /// A column: its heading, and its part.
 type Column = (&'static str, fn(&Parts) -> Option<Interval>);

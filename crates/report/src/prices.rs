@@ -4,7 +4,7 @@ use hoptax_result::{CarriedTo, CarryError, Interval, PriceMade, PricedMachine, P
 
 use crate::numbers::{difference, ends, grouped, level, signed};
 use crate::rows::in_percent;
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 
 /// The source of the prices, how they were carried, and their errors.
 pub(crate) fn lines(result: &PricesResult) -> Vec<String> {

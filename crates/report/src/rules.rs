@@ -3,7 +3,7 @@
 use hoptax_result::{Interval, RuleCost, StudyResult};
 
 use crate::numbers::difference;
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 
 /// A row for each series of arms and each load; none without a series.
 pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {

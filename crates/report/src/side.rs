@@ -5,18 +5,11 @@ use hoptax_result::{
 };
 use hoptax_stats::{mean_over_rounds, standard_error};
 
+use crate::by_load::open_loops;
 use crate::numbers::{difference, grouped, level};
 use crate::rows::{arm_level, hop_level, in_units};
+use crate::side_table::SideTable;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
-
-/// A table, for all outputs.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub(crate) struct SideTable {
-    pub(crate) title: String,
-    pub(crate) header: Vec<String>,
-    /// Row names with cells.
-    pub(crate) rows: Vec<(String, Vec<String>)>,
-}
 
 /// The secondary tables of a study: what its functions cost elsewhere than in the main table.
 pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
@@ -54,11 +47,6 @@ pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
 pub(crate) fn work(result: &StudyResult) -> Vec<SideTable> {
     let of_rounds = RoundMeasure::ALL.into_iter().filter_map(|measure| own(result, measure));
     parts::table(result).into_iter().chain(of_rounds).chain(timeline::courses(result)).collect()
-}
-
-/// Number of open loops.
-pub(crate) fn open_loops(result: &StudyResult) -> usize {
-    result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count()
 }
 
 fn number(interval: Option<&Interval>) -> String {

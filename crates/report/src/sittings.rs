@@ -3,7 +3,7 @@
 use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, Verdict};
 
 use crate::numbers::{counted, decimals, difference, ends, grouped};
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 
 /// The heading of the tables by sitting.
 pub(crate) const HEADING: &str = "Variation between sittings";

@@ -6,7 +6,7 @@ use hoptax_result::{Interval, Phase, StudyResult, Timeline, TimelinePoint};
 use serde::Serialize;
 
 use crate::numbers::grouped;
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 
 const US_PER_MS: f64 = 1_000.0;
 const MIB: f64 = 1_048_576.0;

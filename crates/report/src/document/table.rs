@@ -4,7 +4,7 @@ use hoptax_result::Interval;
 use serde::Serialize;
 
 use super::{Basis, Form, Quantity};
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize)]

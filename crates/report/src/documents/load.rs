@@ -12,7 +12,7 @@ use crate::document::{
 };
 use crate::numbers::grouped;
 use crate::rows::MIB;
-use crate::side::SideTable;
+use crate::side_table::SideTable;
 use crate::words;
 
 /// The document of a load.

@@ -10,7 +10,8 @@ use crate::in_use::multiples;
 use crate::layers::stacked_bars;
 use crate::numbers::{counted, grouped, level, percent_difference};
 use crate::rows::{Row, baselines, in_percent, rows};
-use crate::side::{SideTable, levels_by_load, side_tables, work};
+use crate::side::{levels_by_load, side_tables, work};
+use crate::side_table::SideTable;
 use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, words};
 
 /// The document of a study whose file and run folder are not known: the next command names it as its file does.
