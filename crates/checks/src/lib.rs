@@ -43,6 +43,8 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     result.findings = findings;
     if is_void {
         load::withhold_all(result);
+    } else {
+        load::order_bounds(result);
     }
 }
 
@@ -59,6 +61,8 @@ pub fn judge_merged(result: &mut LoadResult) {
     result.verdict = Verdict::of(&result.findings, is_void);
     if is_void {
         load::withhold_all(result);
+    } else {
+        load::order_bounds(result);
     }
 }
 

@@ -20,7 +20,7 @@ use hoptax_result::{Finding, LoadResult, Severity};
 
 use crate::Check;
 
-pub(crate) use limits::withhold_all;
+pub(crate) use limits::{order_bounds, withhold_all};
 
 /// All checks.
 pub const ALL: &[Check<LoadResult>] = &[

@@ -136,6 +136,43 @@ pub(super) fn others_to_bounds(result: &mut LoadResult) {
     result.modes.clear();
 }
 
+/// Raises the lower ends of bounds of response time to what the quantiles below them are at least, and lowers the upper ends to what the
+/// quantiles above them are at most: the 99th percentile is no less than the 90th.
+pub(crate) fn order_bounds(result: &mut LoadResult) {
+    let LoadBody { bounds, latency, response_intervals, .. } = &mut result.body;
+    let intervals = [
+        response_intervals.p50_us,
+        response_intervals.p90_us,
+        response_intervals.p99_us,
+        response_intervals.p99_9_us,
+    ];
+    // Of each quantile, the ends that are known: of its interval, if it is stated.
+    let mut ends = QUANTILES.iter().zip(intervals).map(|(quantile, interval)| {
+        match ((quantile.of)(&mut latency.response), interval) {
+            (Some(_), interval) => (interval.map(|range| range.low), interval.map(|range| range.high)),
+            (None, _) => (quantile.bounds)(&mut bounds.response)
+                .map_or((None, None), |known| (known.low_us, known.high_us)),
+        }
+    });
+    let mut ends: [(Option<f64>, Option<f64>); 4] = std::array::from_fn(|_| ends.next().unwrap_or_default());
+    let mut low = None;
+    for (own, _) in &mut ends {
+        low = [low, *own].into_iter().flatten().reduce(f64::max);
+        *own = low;
+    }
+    let mut high = None;
+    for (_, own) in ends.iter_mut().rev() {
+        high = [high, *own].into_iter().flatten().reduce(f64::min);
+        *own = high;
+    }
+    for (quantile, (low_us, high_us)) in QUANTILES.iter().zip(ends) {
+        let is_measured = (quantile.of)(&mut latency.response).is_some();
+        if let Some(known) = (quantile.bounds)(&mut bounds.response).as_mut().filter(|_| !is_measured) {
+            *known = TimeBounds { low_us, high_us };
+        }
+    }
+}
+
 /// Withholds everything that describes the subject. The evidence (book, send lag, generator) is
 /// kept.
 pub(crate) fn withhold_all(result: &mut LoadResult) {
@@ -177,7 +214,7 @@ pub(super) fn withhold_times(result: &mut LoadResult) {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Known, TimeOf, sample};
+    use hoptax_result::{Known, Range, TimeOf, sample};
 
     use super::*;
 
@@ -240,6 +277,22 @@ mod tests {
             ..Percentile::default()
         }];
         assert_eq!(found(&result), ["p99", "p95"]);
+    }
+
+    #[test]
+    fn a_bound_is_no_lower_than_that_of_the_quantile_below_and_no_higher_than_that_above() {
+        let mut result = sample::load();
+        result.response_intervals.p50_us = Some(Range { low: 120.0, high: 130.0 });
+        to_bounds(&mut result, &["p90", "p99", "p99.9"].map(str::to_owned), Ends::Both);
+        let bounds = |low_us, high_us| Some(TimeBounds { low_us, high_us });
+        result.bounds.response.p90_us = bounds(Some(110.0), None);
+        result.bounds.response.p99_us = bounds(Some(150.0), Some(900.0));
+        result.bounds.response.p99_9_us = bounds(None, Some(800.0));
+        order_bounds(&mut result);
+        let of = |p| result.response(TimeOf::Percentile(p)).ends();
+        assert_eq!(of(90.0), (Some(120.0), Some(800.0)), "of p50 and of p99.9");
+        assert_eq!(of(99.0), (Some(150.0), Some(800.0)));
+        assert_eq!(of(99.9), (Some(150.0), Some(800.0)));
     }
 
     #[test]
