@@ -42,29 +42,35 @@ install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 # Each program of tests says how long it took.
 CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."cfg(all())".runner = "$(CURDIR)/tools/timed"'
 
+# Clippy compiles as rustc does, and denies what it warns of: one build has the lints and the tests.
+LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+
 .PHONY: test
 test: applications ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times
-	$(CARGO) test --workspace --quiet --no-run
-	@tools/tests-beside-lints $(MAKE) $(CARGO_TEST)
-	@$(CARGO_TEST) --test '*' -- --skip search_of_
+	$(LINTED) $(CARGO) test --workspace --quiet --no-run
+	@$(LINTED) tools/tests-beside-checks $(MAKE) $(CARGO_TEST)
+	@$(LINTED) $(CARGO_TEST) --test '*' -- --skip search_of_
 	@tools/test-times
 
 .PHONY: test-long
 test-long: ## Run the tests that take minutes each
 	$(CARGO_TEST) -- --ignored long::
-	$(CARGO) test --release --package hoptax-stats --test simulations
+	$(CARGO) test --release --package hoptax-stats --bench simulations
 
 .PHONY: lint
-lint: ## Check formatting, lints and documentation
+lint: docs ## Check formatting, lints and documentation
+	$(CARGO) clippy --workspace --all-targets --features hoptax-fuzz/targets --quiet -- --deny warnings
+	$(CARGO) fmt $(REGISTRY) --check
+	$(CARGO) clippy $(REGISTRY_BUILD) --all-targets --quiet -- --deny warnings
+
+.PHONY: docs
+docs: ## Check formatting, documentation, its examples, and the fuzz targets
 	@tools/packages build
 	$(CARGO) fmt --all --check
-	$(CARGO) fmt $(REGISTRY) --check
-	$(CARGO) clippy --workspace --all-targets --features hoptax-fuzz/targets --quiet -- --deny warnings
-	$(CARGO) clippy --package hoptax-stats --test simulations --quiet -- --deny warnings
-	$(CARGO) clippy $(REGISTRY_BUILD) --all-targets --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+	$(CARGO) check --package hoptax-fuzz --all-targets --features targets --quiet
 	$(CARGO) test --workspace --doc --quiet
 
 .PHONY: unit

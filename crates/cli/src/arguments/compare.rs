@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use super::values::{self, NeverHalt};
+use super::shared::{JsonArguments, MeasureArguments};
+use super::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -55,18 +56,8 @@ pub(crate) struct CompareArguments {
     /// Run folder [default: runs/compare-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Envoy of subjects that name none: version, path to an Envoy binary (with a `/`), or name of a program on PATH
-    #[arg(long, value_name = "VERSION|PATH")]
-    pub(crate) envoy: Option<String>,
-    /// Keep idle processors from halting, so that wake-ups are fast
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
-    pub(crate) never_halt: NeverHalt,
-    /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
-    ///
-    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
-    pub(crate) thresholds: Vec<(String, f64)>,
-    /// Write the comparison as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArguments,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }

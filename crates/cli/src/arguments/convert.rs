@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use hoptax_session::tables::StudyTable;
 
+use super::shared::JsonArguments;
 use super::smp::SmpArguments;
 
 #[derive(Debug, Subcommand)]
@@ -46,9 +47,8 @@ pub(crate) struct ImportArguments {
     /// `csv` or `parquet`, a name in the output of nighthawk
     #[arg(long, value_name = "NAME")]
     pub(crate) statistic: Option<String>,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::shared::JsonArguments;
 use super::values::{self, GivenUrl, NeverHalt};
 
 #[derive(Debug, Args)]
@@ -49,7 +50,6 @@ pub(crate) struct CrosscheckArguments {
     /// Folder to search for the tools first
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) tools_dir: Option<PathBuf>,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_study::gate::{Candidate, Limit};
 
-use super::values::{self, NeverHalt};
+use super::shared::{JsonArguments, MeasureArguments};
+use super::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -73,20 +74,10 @@ pub(crate) struct GateArguments {
     /// Run folder [default: runs/NAME-gate-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Envoy that the candidate is compared with, or with --reference the candidate itself: version, path to an Envoy binary (with a `/`), or name of a program on PATH
-    #[arg(long, value_name = "VERSION|PATH")]
-    pub(crate) envoy: Option<String>,
-    /// Keep idle processors from halting, so that wake-ups are fast
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
-    pub(crate) never_halt: NeverHalt,
-    /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
-    ///
-    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
-    pub(crate) thresholds: Vec<(String, f64)>,
-    /// Write the outcome as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArguments,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
     /// Write the outcome as Markdown to a file, for a job summary
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) markdown: Option<PathBuf>,

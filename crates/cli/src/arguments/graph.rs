@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::values::{self, NeverHalt};
+use super::shared::{JsonArguments, MeasureArguments};
+use super::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -59,18 +60,10 @@ pub(crate) struct GraphRunArguments {
     /// Seed of arrivals and orders
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
-    #[arg(long, value_name = "VERSION|PATH")]
-    pub(crate) envoy: Option<String>,
-    /// Keep idle processors from halting, so that wake-ups are fast
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
-    pub(crate) never_halt: NeverHalt,
-    /// Set the threshold of a check, `NAME=VALUE`; repeatable
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
-    pub(crate) thresholds: Vec<(String, f64)>,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArguments,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }
 
 #[derive(Debug, Subcommand)]

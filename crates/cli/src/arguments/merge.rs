@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::shared::JsonArguments;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Histograms and counts are added, so each quantile is that of all requests together. Rates are
@@ -23,7 +25,6 @@ pub(crate) struct MergeArguments {
     /// Results of `hoptax load --json`, one of each generator
     #[arg(value_name = "FILE", num_args = 2.., required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }

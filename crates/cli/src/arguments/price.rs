@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_variants::Change;
 
-use super::values::{self, Headers, NeverHalt, RequestLine};
+use super::shared::{JsonArguments, MeasureArguments};
+use super::values::{self, Headers, RequestLine};
 
 /// Options of tries and measurements, which a dry run has not.
 const MEASURED: [&str; 11] = [
@@ -104,20 +105,8 @@ pub(crate) struct PriceArguments {
     /// With --resume, the additional time.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) budget: Option<Duration>,
-    /// Envoy of the whole bill: version, path to an Envoy binary (with a `/`), or name of a program on PATH
-    ///
-    /// Every variant runs on it. To measure another release beside it in the same study, use `--what-if 'envoy -> 1.39.3'`.
-    #[arg(long, value_name = "VERSION|PATH")]
-    pub(crate) envoy: Option<String>,
-    /// Keep idle processors from halting, so that wake-ups are fast
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
-    pub(crate) never_halt: NeverHalt,
-    /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
-    ///
-    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed. --resume keeps the thresholds of the
-    /// study, unless it sets them.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
-    pub(crate) thresholds: Vec<(String, f64)>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArguments,
     /// Run folder [default: runs/price-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
@@ -126,7 +115,6 @@ pub(crate) struct PriceArguments {
     /// All variants are tried again, and complete rounds are kept.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
     pub(crate) resume: Option<PathBuf>,
-    /// Write the bill as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::shared::JsonArguments;
 use super::values;
 
 #[derive(Debug, Args)]
@@ -44,7 +45,6 @@ pub(crate) struct PricesArguments {
     /// Print Markdown
     #[arg(long)]
     pub(crate) markdown: bool,
-    /// Write the prices as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }

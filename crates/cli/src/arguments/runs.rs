@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::merge::MergeArguments;
+use super::shared::JsonArguments;
 use super::values;
 
 #[derive(Debug, Args)]
@@ -144,9 +145,8 @@ pub(crate) struct HistoryArguments {
     /// Under this load, instead of the usual one of the number
     #[arg(long)]
     pub(crate) load: Option<String>,
-    /// Write the series as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
     #[command(flatten)]
     pub(crate) store: StoreChoice,
 }

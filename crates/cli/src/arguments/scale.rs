@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use hoptax_result::ScaleDimension;
 
+use super::shared::JsonArguments;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Fits the Universal Scalability Law to the rates of closed loops in a study that was measured
@@ -30,9 +32,8 @@ pub(crate) struct ScaleArguments {
     /// The size that the rate grows with
     #[arg(long, value_name = "SIZE", value_enum)]
     pub(crate) over: Over,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }
 
 /// What a size counts, by the names of study files.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 
+use super::shared::JsonArguments;
+
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("task").args(["graph", "check"]).required(true),
@@ -49,9 +51,8 @@ pub(crate) struct SizeArguments {
     /// Compare the compositions of this study with what its single functions predict
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath)]
     pub(crate) check: Option<PathBuf>,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }
 
 /// A rate above 0.

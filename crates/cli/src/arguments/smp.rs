@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::shared::JsonArguments;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,9 +40,8 @@ Exit codes:
         /// Run folder of a study, or its `result.json`
         #[arg(value_name = "RESULT", value_hint = ValueHint::AnyPath)]
         result: PathBuf,
-        /// Write the result as JSON to a file; `-` is stdout
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        json: Option<PathBuf>,
+        #[command(flatten)]
+        json: JsonArguments,
     },
 }
 
@@ -55,9 +56,8 @@ pub(crate) struct RunTestArguments {
     /// Send the load of this client only, counted from 1
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) client: Option<u32>,
-    /// Write the result of one client as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }
 
 /// A host in lower case, without the brackets of an IPv6 address, and a port.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_study::precision::Precision;
 
-use super::values::{self, NeverHalt};
+use super::shared::MeasureArguments;
+use super::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -40,9 +41,6 @@ pub(crate) struct StudyArguments {
     /// Run folder for the results [default: runs/NAME-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
-    #[arg(long, value_name = "VERSION|PATH")]
-    pub(crate) envoy: Option<String>,
     /// Number of rounds, instead of the study file's; a maximum with --budget or --until
     ///
     /// Each round starts all processes again. With --resume, the new total: `--resume runs/quick-1 --rounds 30` adds rounds to a
@@ -78,15 +76,8 @@ pub(crate) struct StudyArguments {
         conflicts_with_all = ["study", "envoy", "rounds", "budget", "until", "seed", "never_halt", "thresholds", "with_speeds", "resume", "again", "store"]
     )]
     pub(crate) combine: Vec<PathBuf>,
-    /// Keep idle processors from halting, so that wake-ups are fast
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
-    pub(crate) never_halt: NeverHalt,
-    /// Set the threshold of a check, `NAME=VALUE`; repeatable
-    ///
-    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed with the verdict, and a
-    /// finding that depends on a threshold names it. --resume keeps the thresholds of the study, unless it sets them.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
-    pub(crate) thresholds: Vec<(String, f64)>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArguments,
     /// Also measure the machine's speeds before the first round (about 12 s)
     ///
     /// The result stores them. `hoptax predict prices` does not use them yet.

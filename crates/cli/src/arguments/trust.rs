@@ -1,10 +1,9 @@
 //! Arguments of `hoptax trust`: the checks of results, the errors of the load generator, and other load generators.
 
-use std::path::PathBuf;
-
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand};
 
 use super::crosscheck::CrosscheckArguments;
+use super::shared::JsonArguments;
 use super::values::NeverHalt;
 
 #[derive(Debug, Subcommand)]
@@ -64,7 +63,6 @@ pub(crate) struct CalibrateArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }

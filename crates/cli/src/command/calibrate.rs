@@ -46,6 +46,6 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         Ok(None) => {}
         Err(error) => print::note(&format!("cannot store the calibration for later results: {error}")),
     }
-    print::document_or_json(arguments.json.as_deref(), &result, || documents::calibration(&result))?;
+    print::document_or_json(arguments.json.file(), &result, || documents::calibration(&result))?;
     Ok(Code::Success)
 }

@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     let comparison = comparison(&result, arguments.margin, &shown, &subjects);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
     let page = folder.join("report.html").display().to_string();
-    print::document_or_json(arguments.json.as_deref(), &comparison, || {
+    print::document_or_json(arguments.json.file(), &comparison, || {
         documents::comparison(&comparison).with_page(page)
     })?;
     Ok(code(&result))
@@ -95,9 +95,9 @@ fn measure(
             Some(budget) => Asked::until_decided(DECISIVE * arguments.margin, budget),
             None => Asked { rounds: arguments.rounds.or(Some(rounds)), ..Asked::default() },
         },
-        envoy: arguments.envoy.as_deref(),
-        never_halt: arguments.never_halt.into(),
-        thresholds: &arguments.thresholds,
+        envoy: arguments.measure.envoy.as_deref(),
+        never_halt: arguments.measure.never_halt.into(),
+        thresholds: &arguments.measure.thresholds,
         ..Options::default()
     };
     let place = Place::New { text, folder: Some(folder), force: false };

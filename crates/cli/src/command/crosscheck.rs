@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         Err(CrosscheckError::Interrupted) => return Ok(Code::Interrupted),
         found => found.map_err(Failure::environment)?,
     };
-    print::document_or_json(arguments.json.as_deref(), &result, || documents::crosscheck(&result))?;
+    print::document_or_json(arguments.json.file(), &result, || documents::crosscheck(&result))?;
     Ok(Code::Success)
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     print::write_json(Some(&folder.join("gate.json")), &gate)?;
     write_reports(arguments, &gate)?;
     let page = folder.join("report.html").display().to_string();
-    print::document_or_json(arguments.json.as_deref(), &gate, || documents::gate(&gate).with_page(page))?;
+    print::document_or_json(arguments.json.file(), &gate, || documents::gate(&gate).with_page(page))?;
     Ok(code(&gate))
 }
 
@@ -74,9 +74,9 @@ fn by_candidate(
 /// How the study is measured, but for its length.
 fn options(arguments: &GateArguments) -> Options<'_> {
     Options {
-        envoy: arguments.envoy.as_deref(),
-        never_halt: arguments.never_halt.into(),
-        thresholds: &arguments.thresholds,
+        envoy: arguments.measure.envoy.as_deref(),
+        never_halt: arguments.measure.never_halt.into(),
+        thresholds: &arguments.measure.thresholds,
         ..Options::default()
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
         (),
         HistoryBody { number: arguments.number.clone(), significance: SIGNIFICANCE, series },
     );
-    print::document_or_json(arguments.json.as_deref(), &result, || documents::history(&result))?;
+    print::document_or_json(arguments.json.file(), &result, || documents::history(&result))?;
     Ok(Code::Success)
 }
 
@@ -98,7 +98,7 @@ fn with_changes(series: Series) -> HistorySeries {
 mod tests {
     use hoptax_result::HistoryPoint;
 
-    use crate::arguments::StoreChoice;
+    use crate::arguments::{JsonArguments, StoreChoice};
 
     use super::*;
 
@@ -141,7 +141,7 @@ mod tests {
                 study: Some("quick".to_owned()),
                 arm: None,
                 load: load.map(str::to_owned),
-                json: None,
+                json: JsonArguments::default(),
                 store: StoreChoice { file: None },
             };
             let all = all.iter().map(|load| series(load, &[(1.0, 1)])).collect();

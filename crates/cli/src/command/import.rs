@@ -55,13 +55,13 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
         (None, None) => return from_smp(arguments, &text),
     };
     let result = result.map_err(not_output)?;
-    load::write(arguments.json.as_deref(), &result)?;
+    load::write(arguments.json.file(), &result)?;
     Ok(Code::Success)
 }
 
 /// A result of a load or of a study in the format of SMP.
 fn from_smp(arguments: &ImportArguments, text: &str) -> Result<Code, Failure> {
-    let (named, json) = (arguments.file.display(), arguments.json.as_deref());
+    let (named, json) = (arguments.file.display(), arguments.json.file());
     let bad = |problem: String| Failure::bad_input(format!("`{named}`: {problem}"));
     let file =
         hoptax_tools::smp::read(text).map_err(|problems| bad(problems.join(&format!("\n`{named}`: "))))?;

@@ -29,6 +29,6 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<Code, Failure> {
         }
     };
     judge_merged(&mut result);
-    load::write(arguments.json.as_deref(), &result)?;
+    load::write(arguments.json.file(), &result)?;
     Ok(Code::of(result.verdict))
 }

@@ -49,7 +49,7 @@ const STUDY_FILE: &str = "price.yaml";
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     // Before the tries, which take seconds.
-    thresholds::limits(&arguments.thresholds)?;
+    thresholds::limits(&arguments.measure.thresholds)?;
     let given = Given::read(&arguments.config).map_err(|error| match error {
         GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
     })?;
@@ -197,7 +197,7 @@ fn measure(
         write(folder, &bill)?;
     }
     let page = folder.join("bill.html").display().to_string();
-    print::document_or_json(arguments.json.as_deref(), &bill, || documents::bill(&bill).with_page(page))?;
+    print::document_or_json(arguments.json.file(), &bill, || documents::bill(&bill).with_page(page))?;
     Ok(if result.verdict == Verdict::Void { Code::Void } else { Code::Success })
 }
 
@@ -236,9 +236,9 @@ fn is_same(then: &str, now: &str) -> bool {
 /// How the studies of a bill are measured, but for their length.
 fn options(arguments: &PriceArguments) -> Options<'_> {
     Options {
-        envoy: arguments.envoy.as_deref(),
-        never_halt: arguments.never_halt.into(),
-        thresholds: &arguments.thresholds,
+        envoy: arguments.measure.envoy.as_deref(),
+        never_halt: arguments.measure.never_halt.into(),
+        thresholds: &arguments.measure.thresholds,
         ..Options::default()
     }
 }

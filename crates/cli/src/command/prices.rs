@@ -47,9 +47,9 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     let document = documents::prices(&prices);
     if arguments.markdown {
         print::result(&markdown::text(&document))?;
-        print::write_json(arguments.json.as_deref(), &prices)?;
+        print::write_json(arguments.json.file(), &prices)?;
     } else {
-        print::document_or_json(arguments.json.as_deref(), &prices, || document)?;
+        print::document_or_json(arguments.json.file(), &prices, || document)?;
     }
     Ok(Code::Success)
 }

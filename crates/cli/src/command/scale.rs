@@ -17,7 +17,7 @@ const RESULT: &str = "result.json";
 pub(crate) fn run(arguments: &ScaleArguments) -> Result<Code, Failure> {
     let study = study(&arguments.result)?;
     let result = hoptax_predict::scale::scale(&study, arguments.over.into()).map_err(Failure::bad_input)?;
-    print::document_or_json(arguments.json.as_deref(), &result, || documents::scale(&result))?;
+    print::document_or_json(arguments.json.file(), &result, || documents::scale(&result))?;
     Ok(code(&result))
 }
 

@@ -12,7 +12,7 @@ use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
-    let json = arguments.json.as_deref();
+    let json = arguments.json.file();
     if let Some(path) = &arguments.check {
         let result = hoptax_predict::size::check(&read_run(path)?).map_err(Failure::bad_input)?;
         print::document_or_json(json, &result, || documents::size_check(&result))?;

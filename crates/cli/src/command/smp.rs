@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &SmpArguments) -> Result<Code, Failure> {
             let study = results::read_run(result)?;
             let marks = meshmark(&study)
                 .map_err(|reason| Failure::bad_input(format!("`{}`: {reason}", result.display())))?;
-            print::document_or_json(json.as_deref(), &marks, || documents::meshmark(&marks))?;
+            print::document_or_json(json.file(), &marks, || documents::meshmark(&marks))?;
             Ok(if marks.verdict == Verdict::Void { Code::Void } else { Code::Success })
         }
     }
@@ -43,7 +43,7 @@ fn run_test(arguments: &RunTestArguments) -> Result<Code, Failure> {
     };
     let loads = plan(test).map_err(bad)?;
     let chosen = chosen(&loads, arguments.client).map_err(|problem| bad(vec![problem]))?;
-    if arguments.json.is_some() && chosen.len() > 1 {
+    if arguments.json.file().is_some() && chosen.len() > 1 {
         return Err(bad(vec![format!(
             "it has {} clients, and `--json` holds the result of one: choose it with `--client 1`",
             chosen.len()
@@ -64,7 +64,7 @@ fn run_test(arguments: &RunTestArguments) -> Result<Code, Failure> {
         }
         let urls: Vec<String> = planned.urls.iter().map(|url| without_user(url)).collect();
         print::note(&format!("hoptax: client {number}: {} to {}", planned.summary, urls.join(", ")));
-        match send(planned, arguments.json.as_deref())? {
+        match send(planned, arguments.json.file())? {
             Code::Success => {}
             Code::Interrupted => return Ok(Code::Interrupted),
             code => worst = code,

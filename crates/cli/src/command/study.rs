@@ -35,9 +35,9 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let options = Options {
         asked: Asked { rounds: arguments.rounds, budget: arguments.budget, until: arguments.until },
         seed: arguments.seed,
-        envoy: arguments.envoy.as_deref(),
-        never_halt: arguments.never_halt.into(),
-        thresholds: &arguments.thresholds,
+        envoy: arguments.measure.envoy.as_deref(),
+        never_halt: arguments.measure.never_halt.into(),
+        thresholds: &arguments.measure.thresholds,
         store: store.as_deref(),
         smoke: arguments.smoke,
         with_speeds: arguments.with_speeds,

@@ -78,7 +78,7 @@ pub(super) fn run(
     let comparison = comparison(&result, arguments, &found);
     print::write_json(Some(&folder.join(FILE)), &comparison)?;
     let page = folder.join("report.html").display().to_string();
-    print::document_or_json(arguments.json.as_deref(), &comparison, || {
+    print::document_or_json(arguments.json.file(), &comparison, || {
         documents::studies_comparison(&comparison).with_page(page)
     })?;
     Ok(code(&result))

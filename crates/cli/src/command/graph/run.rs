@@ -24,7 +24,7 @@ static GRAPHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies/graphs"
 
 /// Runs the command.
 pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
-    let limits = thresholds::limits(&arguments.thresholds)?;
+    let limits = thresholds::limits(&arguments.measure.thresholds)?;
     let (name, text) = read(&arguments.file)?;
     let plan = plan::read(&name, &text, &library::catalogue()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
@@ -32,8 +32,9 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     let placement = placement(&plan)?;
     let predicted = predict(&plan, arguments.rate, &results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;
-    let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let awake = never_halt::awake(&placement, arguments.never_halt)?;
+    let envoy =
+        Envoy::find(arguments.measure.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
+    let awake = never_halt::awake(&placement, arguments.measure.never_halt)?;
     let environment = environment::of_study(&envoy, &placement, awake.is_some());
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
@@ -86,7 +87,7 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     };
     let mut result = summary::result(&plan, &spec, rounds, environment, &limits);
     result.check = predicted.map(|predicted| check::check(&result, &predicted));
-    print::document_or_json(arguments.json.as_deref(), &result, || documents::graph_run(&result))?;
+    print::document_or_json(arguments.json.file(), &result, || documents::graph_run(&result))?;
     let is_void = results.iter().any(|result| result.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::of(result.verdict) })
 }

@@ -63,8 +63,8 @@ impl Laboratory {
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
         interrupt.check()?;
-        let envoy =
-            Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
+        let envoy = Envoy::find(arguments.measure.envoy.as_deref(), &mut print::note)
+            .map_err(Failure::environment)?;
         let program = env::current_exe()
             .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
         let folder = create_folder(folder)?;
