@@ -15,10 +15,10 @@ Every arm of the study runs twice, as it is and with the candidate, side by side
 The first arm runs a third time as it is: the A/A arm. Arms without a proxy, and those that name
 an Envoy of their own, are left out.
 
-With --reference, the study runs as it is, and is compared with stored runs of the same study on
-this kind of machine that have a label. The interval then includes how much the reference differs
-from run to run, so it is wider, and needs at least two runs, better five, hours apart. The new
-run is stored too.
+With --reference, the study runs as it is, with --envoy as the candidate, and is compared with
+stored runs of the same study on this kind of machine that have a label. The interval then
+includes how much the reference differs from run to run, so it is wider, and needs at least two
+runs, better five, hours apart. The new run is stored too.
 
 A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm as it is.
 Measures:
