@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hoptax_predict::prices::{ANCHORS, carry, known};
-use hoptax_result::{ArmKind, Interval, PriceMade, PricesResult, StudyResult};
+use hoptax_result::{ArmKind, Interval, PriceMade, PricesResult, StudyResult, Verdict};
 use proptest::prelude::*;
 
 /// The published list.
@@ -106,5 +106,19 @@ fn a_study_of_one_function_keeps_its_price_and_carries_no_other() {
     assert_eq!((count(&["jwt"], PriceMade::Carried), count(&["jwt"], PriceMade::Measured)), (0, 1));
     for price in prices(&["jwt"]).iter().filter(|price| price.id != "jwt") {
         assert!(price.reason.as_ref().is_some_and(|reason| reason.contains("1 of")), "{price:?}");
+    }
+}
+
+#[test]
+fn carried_prices_are_as_doubtful_as_the_worse_of_their_two_studies() {
+    let (list, known) = (list(), known::machines());
+    for (of_list, of_here, expected) in [
+        (Verdict::Sound, Verdict::Caution, Verdict::Caution),
+        (Verdict::Caution, Verdict::Sound, Verdict::Caution),
+        (Verdict::Sound, Verdict::Sound, Verdict::Sound),
+    ] {
+        let (mut list, mut here) = (list.clone(), anchors(&list, 1.0));
+        (list.verdict, here.verdict) = (of_list, of_here);
+        assert_eq!(carry(&list, &here, &known).unwrap().verdict, expected);
     }
 }

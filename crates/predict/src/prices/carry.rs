@@ -50,7 +50,9 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     let line = Line::through(&anchors)?;
     let reach = reach(&names, &anchors);
     let errors = summarise(&trials(known));
-    let mut result = PricesResult { environment: here.environment.clone(), ..listed(list) };
+    // Findings are about arms, and both studies have these.
+    let mut result = PricesResult { environment: here.environment.clone(), ..listed(list) }
+        .judged(list.verdict.max(here.verdict), Vec::new());
     for price in &mut result.prices {
         let measured = here.arms.iter().find(|arm| arm.kind == ArmKind::Function && arm.id == price.id);
         match measured.and_then(|arm| arm.cost.cpu_us_per_request) {
