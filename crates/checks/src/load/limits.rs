@@ -1,7 +1,7 @@
 //! Leaves bounds of what a check limits, and withholds what it makes unknown.
 
 use hoptax_result::{
-    Latency, LatencyBounds, LoadBody, LoadResult, Percentile, QuantileIntervals, TimeBounds,
+    Latency, LatencyBounds, LoadBody, LoadResult, Percentile, QuantileIntervals, Range, TimeBounds,
 };
 
 use crate::thresholds::{self, Limits};
@@ -136,39 +136,46 @@ pub(super) fn others_to_bounds(result: &mut LoadResult) {
     result.modes.clear();
 }
 
-/// Raises the lower ends of bounds of response time to what the quantiles below them are at least, and lowers the upper ends to what the
-/// quantiles above them are at most: the 99th percentile is no less than the 90th.
+/// Narrows the bounds of quantiles of response time by those of the quantiles beside them: p99 is at least what p90 is at least, and p90
+/// at most what p99 is at most. A quantile that is stated says as much as its interval. Bounds that contradict each other stay.
 pub(crate) fn order_bounds(result: &mut LoadResult) {
-    let LoadBody { bounds, latency, response_intervals, .. } = &mut result.body;
-    let intervals = [
-        response_intervals.p50_us,
-        response_intervals.p90_us,
-        response_intervals.p99_us,
-        response_intervals.p99_9_us,
-    ];
-    // Of each quantile, the ends that are known: of its interval, if it is stated.
-    let mut ends = QUANTILES.iter().zip(intervals).map(|(quantile, interval)| {
-        match ((quantile.of)(&mut latency.response), interval) {
-            (Some(_), interval) => (interval.map(|range| range.low), interval.map(|range| range.high)),
-            (None, _) => (quantile.bounds)(&mut bounds.response)
-                .map_or((None, None), |known| (known.low_us, known.high_us)),
+    let LoadBody { bounds, latency, response_intervals: intervals, percentiles, .. } = &mut result.body;
+    let intervals = [intervals.p50_us, intervals.p90_us, intervals.p99_us, intervals.p99_9_us];
+    let ends = |is_stated: bool, interval: Option<Range>, bounds: Option<TimeBounds>| {
+        let of_interval = |range: Range| TimeBounds { low_us: Some(range.low), high_us: Some(range.high) };
+        if is_stated { interval.map(of_interval) } else { bounds }.unwrap_or_default()
+    };
+    let response = &mut bounds.response;
+    let mut known: Vec<(f64, TimeBounds)> = QUANTILES
+        .iter()
+        .zip(intervals)
+        .map(|(one, interval)| {
+            let is_stated = (one.of)(&mut latency.response).is_some();
+            (100.0 * one.p, ends(is_stated, interval, *(one.bounds)(response)))
+        })
+        .collect();
+    known.extend(percentiles.iter().map(|one| {
+        (one.percentile, ends(one.response_us.is_some(), one.response_interval, one.response_bounds))
+    }));
+    let narrow = |percentile: f64, bounds: &mut TimeBounds| {
+        let lower = known.iter().filter(|(other, _)| *other <= percentile);
+        let upper = known.iter().filter(|(other, _)| *other >= percentile);
+        let narrowed = TimeBounds {
+            low_us: lower.filter_map(|(_, ends)| ends.low_us).reduce(f64::max),
+            high_us: upper.filter_map(|(_, ends)| ends.high_us).reduce(f64::min),
+        };
+        if narrowed.low_us.zip(narrowed.high_us).is_none_or(|(low, high)| low <= high) {
+            *bounds = narrowed;
         }
-    });
-    let mut ends: [(Option<f64>, Option<f64>); 4] = std::array::from_fn(|_| ends.next().unwrap_or_default());
-    let mut low = None;
-    for (own, _) in &mut ends {
-        low = [low, *own].into_iter().flatten().reduce(f64::max);
-        *own = low;
+    };
+    for one in QUANTILES.iter().filter(|one| (one.of)(&mut latency.response).is_none()) {
+        if let Some(bounds) = (one.bounds)(response) {
+            narrow(100.0 * one.p, bounds);
+        }
     }
-    let mut high = None;
-    for (_, own) in ends.iter_mut().rev() {
-        high = [high, *own].into_iter().flatten().reduce(f64::min);
-        *own = high;
-    }
-    for (quantile, (low_us, high_us)) in QUANTILES.iter().zip(ends) {
-        let is_measured = (quantile.of)(&mut latency.response).is_some();
-        if let Some(known) = (quantile.bounds)(&mut bounds.response).as_mut().filter(|_| !is_measured) {
-            *known = TimeBounds { low_us, high_us };
+    for one in percentiles.iter_mut().filter(|one| one.response_us.is_none()) {
+        if let Some(bounds) = &mut one.response_bounds {
+            narrow(one.percentile, bounds);
         }
     }
 }
@@ -214,7 +221,7 @@ pub(super) fn withhold_times(result: &mut LoadResult) {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Known, Range, TimeOf, sample};
+    use hoptax_result::{Known, TimeOf, sample};
 
     use super::*;
 
@@ -289,10 +296,21 @@ mod tests {
         result.bounds.response.p99_us = bounds(Some(150.0), Some(900.0));
         result.bounds.response.p99_9_us = bounds(None, Some(800.0));
         order_bounds(&mut result);
-        let of = |p| result.response(TimeOf::Percentile(p)).ends();
-        assert_eq!(of(90.0), (Some(120.0), Some(800.0)), "of p50 and of p99.9");
-        assert_eq!(of(99.0), (Some(150.0), Some(800.0)));
-        assert_eq!(of(99.9), (Some(150.0), Some(800.0)));
+        let of = |result: &LoadResult, p| result.response(TimeOf::Percentile(p)).ends();
+        assert_eq!(of(&result, 90.0), (Some(120.0), Some(800.0)), "of p50 and of p99.9");
+        assert_eq!(of(&result, 99.0), (Some(150.0), Some(800.0)));
+        assert_eq!(of(&result, 99.9), (Some(150.0), Some(800.0)));
+        // Percentiles that were asked for, too; and a contradiction stays as it is.
+        result.percentiles = vec![Percentile {
+            percentile: 95.0,
+            response_bounds: bounds(None, Some(1_000.0)),
+            ..Percentile::default()
+        }];
+        order_bounds(&mut result);
+        assert_eq!(of(&result, 95.0), (Some(120.0), Some(800.0)));
+        result.bounds.response.p99_us = bounds(Some(110.0), Some(115.0));
+        order_bounds(&mut result);
+        assert_eq!(of(&result, 99.0), (Some(110.0), Some(115.0)), "p50 is at least 120");
     }
 
     #[test]
