@@ -60,18 +60,20 @@ test-long: ## Run the tests that take minutes each
 	$(CARGO) test --release --package hoptax-stats --bench simulations
 
 .PHONY: lint
-lint: docs ## Check formatting, lints and documentation
+lint: checks ## Check formatting, lints and documentation
 	$(CARGO) clippy --workspace --all-targets --features hoptax-fuzz/targets --quiet -- --deny warnings
-	$(CARGO) fmt $(REGISTRY) --check
-	$(CARGO) clippy $(REGISTRY_BUILD) --all-targets --quiet -- --deny warnings
 
-.PHONY: docs
-docs: ## Check formatting, documentation, its examples, and the fuzz targets
+# What the build of the tests neither compiles nor lints.
+.PHONY: checks
+checks: ## Check formatting, documentation with its examples, fuzz targets, simulations and the image registry
 	@tools/packages build
 	$(CARGO) fmt --all --check
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) check --package hoptax-fuzz --all-targets --features targets --quiet
+	$(CARGO) check --package hoptax-stats --benches --quiet
 	$(CARGO) test --workspace --doc --quiet
+	$(CARGO) fmt $(REGISTRY) --check
+	$(CARGO) clippy $(REGISTRY_BUILD) --all-targets --quiet -- --deny warnings
 
 .PHONY: unit
 unit: applications ## Run all tests, including those on real Envoy
