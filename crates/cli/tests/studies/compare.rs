@@ -63,6 +63,13 @@ fn configurations_and_servers_that_already_run_are_compared() {
         !measures("D").iter().any(|measure| ["cpu_us", "memory_bytes"].contains(measure)),
         "{comparison:#}"
     );
+    let counted = |id: &str| {
+        let samples = result["rounds"][0]["samples"].as_array().unwrap().iter();
+        let of_arm = samples.filter(|sample| sample["arm"] == id);
+        let values = of_arm.flat_map(|sample| sample["values"]["cpu_us_per_request"].as_array().unwrap());
+        values.filter_map(Value::as_f64).any(|cpu_us| cpu_us > 0.0)
+    };
+    assert_eq!(["A", "C", "D"].map(counted), [true, true, false]);
     assert!(is_alive(server.0.id()));
 }
 

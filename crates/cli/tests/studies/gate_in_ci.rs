@@ -10,7 +10,7 @@ use crate::support::{root, run};
 
 const STUDY: &str = r"
 name: edge
-rounds: 2
+rounds: 4
 arms:
   - {name: ours, hops: [{config: old.yaml}]}
 loads:
