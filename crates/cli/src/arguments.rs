@@ -20,7 +20,7 @@ mod prices;
 mod runs;
 mod scale;
 mod security;
-mod shared;
+pub(crate) mod shared;
 mod size;
 mod smp;
 mod study;
@@ -51,8 +51,6 @@ pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{CleanupArguments, HistoryArguments, RunsAction, RunsArguments, StoreChoice};
 pub(crate) use scale::ScaleArguments;
 pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
-#[cfg(test)]
-pub(crate) use shared::JsonArguments;
 pub(crate) use size::SizeArguments;
 pub(crate) use smp::{RunTestArguments, SmpAction, SmpArguments};
 pub(crate) use study::StudyArguments;

@@ -98,7 +98,8 @@ fn with_changes(series: Series) -> HistorySeries {
 mod tests {
     use hoptax_result::HistoryPoint;
 
-    use crate::arguments::{JsonArguments, StoreChoice};
+    use crate::arguments::StoreChoice;
+    use crate::arguments::shared::JsonArguments;
 
     use super::*;
 
