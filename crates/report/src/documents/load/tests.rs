@@ -1,6 +1,6 @@
 use hoptax_result::{
     CountRange, EndedBy, FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, NetworkPlan,
-    Percentile, ProcessAccount, Range, RunLeftOut, Stated, TimeBounds,
+    Percentile, ProcessAccount, Range, RunLeftOut, Stated, TimeBounds, TlsResult,
 };
 
 use super::*;

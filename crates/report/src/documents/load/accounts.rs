@@ -1,0 +1,134 @@
+//! Where the requests of a load went: rates, counts by outcome, connections and TLS.
+
+use hoptax_result::{BodyBytes, LoadResult, TlsResult};
+
+use super::{imported, us};
+use crate::numbers::grouped;
+
+/// The sizes of bodies, after the statuses of their responses.
+fn body_sizes(bytes: BodyBytes) -> String {
+    let BodyBytes { smallest, largest, .. } = bytes;
+    let sizes = if smallest == largest {
+        grouped(smallest as f64, 0)
+    } else {
+        format!("{} to {}", grouped(smallest as f64, 0), grouped(largest as f64, 0))
+    };
+    format!("; bodies of {sizes} bytes")
+}
+
+/// Rates, and accounts of requests.
+pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
+    if let Some(imported) = &result.imported {
+        return imported::accounts(result, imported);
+    }
+    let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
+    // A withheld rate could be computed from the count of responses below, which is kept as evidence.
+    let mut lines = vec![format!(
+        "rate: {}sent {}{}{}",
+        result.rate.achieved.map_or_else(String::new, |achieved| format!("answered {}, ", rate(achieved))),
+        rate(result.rate.offered),
+        result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(target))),
+        if result.rate.achieved.is_none() { " (rate of responses withheld)" } else { "" }
+    )];
+    // What a backlog holds of the requests that were due before the record is not in these rates.
+    if let Some(sustained) = result.sustained_rate.filter(|_| result.unsent.contains_key("end")) {
+        // As the check of the offered load states it: a rate below 10/s has a decimal place.
+        let digits = usize::from(sustained < 10.0);
+        lines.push(format!("answered {}/s from the start of the warm-up on", grouped(sustained, digits)));
+    }
+    let book = &result.book;
+    let count = |count: u64| grouped(count as f64, 0);
+    lines.push(format!(
+        "requests: {} planned = {} sent + {} unsent",
+        count(book.planned),
+        count(book.sent),
+        count(book.unsent)
+    ));
+    lines.push(format!(
+        "{} sent = {} answered + {} failed + {} timed out + {} unfinished",
+        count(book.sent),
+        count(book.answered),
+        count(book.failed),
+        count(book.timed_out),
+        count(book.unfinished)
+    ));
+    let listed = |entries: Vec<String>| entries.join(", ");
+    if book.sent_again > 0 {
+        lines.push(format!(
+            "again: {} sent again, because the server had handed them back unprocessed",
+            count(book.sent_again)
+        ));
+    }
+    if !result.unsent.is_empty() {
+        let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
+        lines.push(format!("unsent: {}", listed(unsent.collect())));
+    }
+    // Requests that never got a connection waited for one too.
+    if book.blocked > 0 || result.waiting.most > 0 {
+        let until_end = result.unsent.get("end").copied().unwrap_or_default();
+        lines.push(format!(
+            "waiting: {} waited for a connection{}, at most {} at once, {:.3} s in total",
+            count(book.blocked + until_end),
+            if until_end > 0 {
+                format!(", {} of them until the end", count(until_end))
+            } else {
+                String::new()
+            },
+            count(result.waiting.most),
+            result.waiting.total_s
+        ));
+    }
+    if !result.statuses.is_empty() {
+        let statuses =
+            result.statuses.iter().map(|(status, number)| format!("{} of {status}", count(*number)));
+        let bodies = result.body_bytes.map(body_sizes).unwrap_or_default();
+        lines.push(format!("statuses: {}{bodies}", listed(statuses.collect())));
+    }
+    if !result.deviations.is_empty() {
+        let deviations =
+            result.deviations.iter().map(|(what, number)| format!("{} with {what}", count(*number)));
+        lines.push(format!("deviations: {}", listed(deviations.collect())));
+    }
+    if !result.failures.is_empty() {
+        let failures = result.reasons.listed(&result.failures, Vec::new(), count);
+        lines.push(format!("failures: {failures}"));
+    }
+    if let Some(lookups) = &result.lookups {
+        lines.push(format!(
+            "lookups: {}, {} failed, {} changed the addresses or their order",
+            count(lookups.done),
+            count(lookups.failed),
+            count(lookups.changes)
+        ));
+    }
+    if !result.drained.is_empty() {
+        let drained = result.drained.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
+        lines.push(format!("drained: connections drained by the server: {}", listed(drained.collect())));
+    }
+    if let Some(tls) = &result.tls {
+        lines.push(tls_line(tls));
+    }
+    lines
+}
+
+/// Version, cipher, group and handshakes.
+fn tls_line(tls: &TlsResult) -> String {
+    let quantiles =
+        [("p50", tls.handshake.p50_us), ("p99", tls.handshake.p99_us), ("max", tls.handshake.max_us)];
+    let took: Vec<String> =
+        quantiles.iter().filter_map(|(name, time)| Some(format!("{name} {}", us((*time)?)))).collect();
+    format!(
+        "TLS: {} with {}{}{}; {} full handshakes{}, {} resumed; {} us",
+        tls.version,
+        tls.cipher,
+        tls.key_exchange_group.as_ref().map_or_else(String::new, |group| format!(", {group}")),
+        tls.alpn.as_ref().map_or_else(String::new, |alpn| format!(", {alpn}")),
+        grouped(tls.full_handshakes as f64, 0),
+        match tls.hello_retry_requests {
+            0 => String::new(),
+            retries => format!(" ({} after a hello retry request)", grouped(retries as f64, 0)),
+        },
+        grouped(tls.resumed_handshakes as f64, 0),
+        took.join(", "),
+    )
+}
