@@ -52,8 +52,10 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
             let advice = "the arm does not sustain this load on these connections: lower the rate or raise the number of connections";
             let one = Finding::new("offered", Severity::Fail, Measured::percent(share, min), message, advice);
             // Unsent requests would have been slow, so a few of them already bias response times. CPU time per request depends on
-            // the rate only weakly, so it stays valid down to this share.
-            let measures = if share >= min_for_cpu { Measure::TIMED.to_vec() } else { Vec::new() };
+            // the rate only weakly, so it stays valid down to this share. The bytes of a request and the memory of a process do
+            // not depend on it.
+            let measures =
+                if share >= min_for_cpu { Measure::TIMED.to_vec() } else { Measure::of_the_rate() };
             Some(Finding { measures, ..one })
         })
     },
@@ -271,7 +273,7 @@ fn for_arm(arm: &ArmResult, finding: Finding) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Capacity, Severity, StudyResult, Verdict};
+    use hoptax_result::{Capacity, Measure, Place, RoundMeasure, Severity, StudyResult, Verdict};
 
     use crate::study::tests::{fired, withheld};
 
@@ -305,6 +307,21 @@ mod tests {
         let withheld = withheld(overloaded);
         let is_meant = |place: &String| place.contains("lua fixed-rate");
         assert!(!withheld.is_empty() && withheld.iter().all(is_meant), "{withheld:?}");
+        assert!(withheld.iter().any(|place| place.ends_with("Cpu")), "{withheld:?}");
+    }
+
+    #[test]
+    fn an_arm_that_does_not_sustain_a_load_keeps_what_no_rate_changes() {
+        let (_, result) = fired("offered", |result| {
+            let book = &mut result.arms[2].loads[1].book;
+            (book.sent, book.answered, book.unsent) = (40_000, 40_000, 5_000);
+        });
+        let finding = &result.findings[0];
+        let memory = Measure::OfRounds(RoundMeasure::MEMORY);
+        for (measure, is_concerned) in [(Measure::Cpu, true), (Measure::LinkBytes, false), (memory, false)] {
+            let place = Place { arm: "lua", compared_with: None, load: Some("fixed-rate"), measure };
+            assert_eq!(finding.concerns(&place), is_concerned, "{measure:?}");
+        }
     }
 
     #[test]

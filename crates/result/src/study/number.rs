@@ -58,6 +58,12 @@ impl Measure {
         Self::ResponseP99,
     ];
 
+    /// Measures that depend on the rate of a load: all but the bytes of requests and what an arm has once per round.
+    pub fn of_the_rate() -> Vec<Self> {
+        let others = [Self::Cpu, Self::OtherCpu, Self::Admitted, Self::Timeline];
+        Self::TIMED.into_iter().chain(others).collect()
+    }
+
     /// Its name in findings.
     pub fn as_str(self) -> &'static str {
         match self {
