@@ -42,11 +42,9 @@ impl Body for CalibrationBody {
     fn subject(&self) -> String {
         "load generator".to_owned()
     }
-}
 
-impl CalibrationBody {
     /// Sound if merging is exact in the recorder, and one of the rates tried was sent on time.
-    pub fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> Verdict {
         if self.recorder.merges_exactly && self.ceiling.is_some() { Verdict::Sound } else { Verdict::Caution }
     }
 }

@@ -36,11 +36,9 @@ impl Body for CrosscheckBody {
     fn subject(&self) -> String {
         self.scenarios.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
     }
-}
 
-impl CrosscheckBody {
     /// Sound if no run of a tool failed.
-    pub fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> Verdict {
         let mut tools = self.scenarios.iter().flat_map(|scenario| &scenario.tools);
         if tools.all(|tool| tool.failed.is_empty()) { Verdict::Sound } else { Verdict::Caution }
     }

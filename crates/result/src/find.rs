@@ -79,20 +79,18 @@ impl Body for FindBody {
     fn subject(&self) -> String {
         self.plan.url.clone()
     }
+
+    /// Sound if every goal is settled, and void if none has a rate because something other than the server limited the search.
+    fn verdict(&self) -> Verdict {
+        let is_unknown = self.fastest_mode.as_ref().is_some_and(|mode| mode.unknown().is_some());
+        verdict_of(&self.goals.iter().collect::<Vec<_>>(), is_unknown)
+    }
 }
 
 impl FindState {
     /// Whether the search said what it could about the server: nothing else limited it.
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Found | Self::MaximumHeld | Self::MinimumFailed)
-    }
-}
-
-impl FindBody {
-    /// Sound if every goal is settled, and void if none has a rate because something other than the server limited the search.
-    pub fn verdict(&self) -> Verdict {
-        let is_unknown = self.fastest_mode.as_ref().is_some_and(|mode| mode.unknown().is_some());
-        verdict_of(&self.goals.iter().collect::<Vec<_>>(), is_unknown)
     }
 }
 

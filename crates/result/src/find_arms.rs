@@ -54,11 +54,9 @@ impl Body for FindArmsBody {
     fn subject(&self) -> String {
         self.study.clone()
     }
-}
 
-impl FindArmsBody {
     /// As [`crate::FindBody::verdict`]; a ratio that is not known, or whose interval may be too narrow, is a reason for caution.
-    pub fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> Verdict {
         let goals: Vec<&FoundGoal> = self.arms.iter().map(|arm| &arm.found).collect();
         let is_limited = |arm: &FoundArm| arm.no_ratio.is_some() || arm.ratio_caution.is_some();
         verdict_of(&goals, self.arms.iter().any(is_limited))

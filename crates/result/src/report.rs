@@ -25,6 +25,11 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
 
     /// What it is about, as lists name it: a study, a URL, a graph.
     fn subject(&self) -> String;
+
+    /// The verdict that its own numbers lead to. Checks of a study or a load judge its report after that.
+    fn verdict(&self) -> Verdict {
+        Verdict::Sound
+    }
 }
 
 /// What a report says of the machine.
@@ -66,10 +71,11 @@ impl<T: Body> Report<T> {
     /// Name of its kind, such as `study`.
     pub const KIND: &'static str = name_of(T::FORMAT);
 
-    /// A result of this program that no check has judged yet, or that none judges.
+    /// A result of this program, with the verdict of its body: no check has judged it yet, or none judges it.
     #[must_use]
     pub fn new(environment: T::Environment, body: T) -> Self {
-        Self { program: Program::this(), verdict: Verdict::Sound, findings: Vec::new(), environment, body }
+        let verdict = body.verdict();
+        Self { program: Program::this(), verdict, findings: Vec::new(), environment, body }
     }
 
     /// The same with a judgement.

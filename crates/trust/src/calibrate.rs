@@ -150,8 +150,7 @@ pub fn run(
         tried,
         speeds: Some(speeds),
     };
-    let verdict = body.verdict();
-    Ok(CalibrationResult::new(environment, body).judged(verdict, Vec::new()))
+    Ok(CalibrationResult::new(environment, body))
 }
 
 fn joined(spec: &Spec, trial: &Trial) -> Result<Vec<Request>, CalibrateError> {

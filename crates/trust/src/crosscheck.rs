@@ -102,8 +102,7 @@ pub fn run(
         scenarios,
         left_out,
     };
-    let verdict = body.verdict();
-    Ok(CrosscheckResult::new(environment, body).judged(verdict, Vec::new()))
+    Ok(CrosscheckResult::new(environment, body))
 }
 
 /// The tools that support the load, and the others with the reason.

@@ -123,8 +123,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
         sweep: searched.sweep,
         plan,
     };
-    let verdict = body.verdict();
-    let result = FindResult::new(trials.into_environment(), body).judged(verdict, Vec::new());
+    let result = FindResult::new(trials.into_environment(), body);
     print::document_or_json(arguments.json.as_deref(), &result, || documents::find(&result))?;
     match searched.failure {
         // An error after an interrupt is a consequence of it.

@@ -4,7 +4,7 @@ use hoptax_result::{
     CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Speed, SpeedSide,
 };
 
-use crate::document::{Block, Cell, Column, Document, Form, Quantity, Row, Section, Table};
+use crate::document::{Block, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
 use crate::numbers::grouped;
 
 /// The document of a calibration.
@@ -12,6 +12,7 @@ pub fn calibration(result: &CalibrationResult) -> Document {
     let mut document =
         Document::new("trust calibrate", "error of the load generator on this machine", answer(result));
     document.table = (!result.experiments.is_empty()).then(|| errors(result));
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result).to_owned() });
     if !result.recorder.merges_exactly {
         document.notes.push(
             "the recorder does not merge exactly: do not merge the results of several workers".to_owned(),
@@ -22,6 +23,16 @@ pub fn calibration(result: &CalibrationResult) -> Document {
     document.sections.extend(result.experiments.iter().map(experiment));
     document.sections.extend(Section::of_lines("Recorder", vec![recorder(result)]));
     document
+}
+
+fn usable(result: &CalibrationResult) -> &'static str {
+    match (result.recorder.merges_exactly, result.ceiling.is_some()) {
+        (true, true) => "the load generator sends on time on this machine, up to the rate above",
+        (true, false) => {
+            "the load generator is late on this machine at every rate: its loads only bound response times"
+        }
+        (false, _) => "quantiles of several workers are wrong: use --workers 1, and report this bug",
+    }
 }
 
 /// What the machine adds to response times, and the highest rate.
@@ -283,10 +294,14 @@ mod tests {
 
     #[test]
     fn a_calibration_without_a_ceiling_or_with_a_recorder_that_is_wrong_is_no_sound_one() {
-        assert_eq!(result().body.verdict(), Verdict::Sound);
-        let (mut without, mut wrong) = (result(), result());
-        (without.ceiling, wrong.recorder.merges_exactly) = (None, false);
-        assert_eq!((without.body.verdict(), wrong.body.verdict()), (Verdict::Caution, Verdict::Caution));
+        let verdict = |change: fn(&mut CalibrationBody)| {
+            let mut body = result().body;
+            change(&mut body);
+            CalibrationResult::new(Environment::default(), body).verdict
+        };
+        assert_eq!(verdict(|_| ()), Verdict::Sound);
+        assert_eq!(verdict(|body| body.ceiling = None), Verdict::Caution);
+        assert_eq!(verdict(|body| body.recorder.merges_exactly = false), Verdict::Caution);
     }
 
     #[test]

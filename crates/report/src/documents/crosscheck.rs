@@ -1,9 +1,9 @@
 //! The document of a crosscheck: how far the report of each load generator is from the truth.
 
-use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns};
+use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
-use crate::document::{Block, Cell, Column, Document, Row, Section, Table};
+use crate::document::{Block, Cell, Column, Document, Judgement, Row, Section, Table};
 use crate::numbers::{counted, grouped};
 
 /// The name of this program among the tools.
@@ -42,6 +42,13 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     let mut document = Document::new("trust crosscheck", "", answer(result));
     document.table = Some(ratios(result));
     document.notes = failures(result);
+    let usable = match result.verdict {
+        Verdict::Sound => "every run of every tool ended",
+        Verdict::Caution | Verdict::Void => {
+            "a tool with failed runs is compared by its other runs, or not at all"
+        }
+    };
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
     for scenario in &result.scenarios {
         let title = format!("{}: {}", scenario.name, scenario.summary);
         document.sections.push(Section::new(title, vec![Block::Table(latencies(scenario))]));
@@ -248,7 +255,7 @@ fn method(result: &CrosscheckResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers, Verdict};
+    use hoptax_result::{Body, CrosscheckBody, Environment, Gaps, LeftOut, ToolNumbers};
 
     use super::*;
     use crate::Style;

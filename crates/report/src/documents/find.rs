@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{
     FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
-    ModesOfLoad, ProcessAccount, Sweep, SweepPoint,
+    ModesOfLoad, ProcessAccount, Sweep, SweepPoint, Verdict,
 };
 
 use crate::account;
-use crate::document::{Basis, Block, Cell, Column, Document, Form, Next, Quantity, Row, Section, Table};
+use crate::document::{
+    Basis, Block, Cell, Column, Document, Form, Judgement, Next, Quantity, Row, Section, Table,
+};
 use crate::numbers::{counted, grouped, rate};
 use crate::rows::{MIB, in_percent, in_units};
 
@@ -28,6 +30,7 @@ pub fn find(result: &FindResult) -> Document {
     }
     let mut document = Document::new(format!("find {}", result.plan.url), "", answers);
     document.notes = notes;
+    document.verdict = Some(judgement(result.verdict));
     if let Some(account) = account_of(result) {
         let of = account::processors(account);
         document.notes.push(format!("CPU %: of {of}, used by {}", account.processes));
@@ -44,6 +47,16 @@ pub fn find(result: &FindResult) -> Document {
     }
     document.sections.extend(Section::of_lines("Method", vec![method(result)]));
     document
+}
+
+/// What a search says: its answer, a bound, or nothing.
+pub(super) fn judgement(verdict: Verdict) -> Judgement {
+    let usable = match verdict {
+        Verdict::Sound => "every search ended with an answer",
+        Verdict::Caution => "some answers are only bounds, for the reason above",
+        Verdict::Void => "no rate is known, for the reason above",
+    };
+    Judgement { verdict, usable: usable.to_owned() }
 }
 
 /// The result for a goal.

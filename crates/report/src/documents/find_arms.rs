@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FoundArm};
 
-use super::find::{highest, in_words};
+use super::find::{highest, in_words, judgement};
 use crate::document::{Cell, Column, Document, Quantity, Row, Section, Table};
 use crate::numbers::counted;
 
@@ -14,6 +14,7 @@ pub fn find_arms(result: &FindArmsResult) -> Document {
         answer(result),
     );
     document.table = Some(table(result));
+    document.verdict = Some(judgement(result.verdict));
     // The note about its state also explains why an arm without a rate has no ratio.
     let note = |arm| state(arm, result).or_else(|| no_ratio(arm)).or_else(|| caution(arm));
     document.notes = result.arms.iter().filter_map(note).collect();

@@ -1,8 +1,8 @@
 //! The document of a price list, or of prices carried to this machine.
 
-use hoptax_result::PricesResult;
+use hoptax_result::{PricesResult, Verdict};
 
-use crate::document::{Document, Next, Section};
+use crate::document::{Document, Judgement, Next, Section};
 use crate::prices::{lines, table};
 
 /// The document of prices.
@@ -20,6 +20,14 @@ pub fn prices(result: &PricesResult) -> Document {
     };
     let mut document = Document::new("predict prices", "", vec![answer]);
     document.table = Some(table(result).into());
+    let usable = match result.verdict {
+        Verdict::Sound => "no check of the studies behind the prices warned or failed",
+        Verdict::Caution => {
+            "a check of the studies behind the prices warned or failed; prices without support are left out"
+        }
+        Verdict::Void => "a study behind the prices is void: measure it again",
+    };
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
     if result.here.is_none() {
         document.next =
             Some(Next::new("hoptax predict prices --here", "predicts the prices on this machine"));

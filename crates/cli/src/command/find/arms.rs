@@ -254,8 +254,7 @@ fn result(
         took_s: begun.elapsed().as_secs_f64(),
         trials: searched.trials,
     };
-    let verdict = body.verdict();
-    FindArmsResult::new(environment, body).judged(verdict, Vec::new())
+    FindArmsResult::new(environment, body)
 }
 
 fn code(result: &FindArmsResult) -> Code {
