@@ -127,7 +127,7 @@ impl Context for PlansContext {
             self.store(&key(grant), Count { minute, pulls }, IF_ABSENT);
             self.count(grant)
         });
-        match admission.map_or_else(|| Some(Refusal::uncounted()), |admission| Refusal::of(&admission)) {
+        match admission.map_or_else(|| Some(Refusal::uncounted()), |admission| Refusal::for_pull(&admission)) {
             None => self.resume_http_request(),
             Some(refusal) => {
                 self.refuse(&refusal);
@@ -148,7 +148,7 @@ impl HttpContext for PlansContext {
             Verdict::Pass => Action::Continue,
             Verdict::Refuse(refusal) => self.refuse(&refusal),
             Verdict::Count(grant) => match self.count(grant) {
-                Some(admission) => match Refusal::of(&admission) {
+                Some(admission) => match Refusal::for_pull(&admission) {
                     None => Action::Continue,
                     Some(refusal) => self.refuse(&refusal),
                 },

@@ -57,7 +57,7 @@ impl Plans {
             Verdict::Refuse(refusal) => Some(refusal),
             Verdict::Count(grant) => {
                 match self.counts.take(grant.account, self.rules.limit(grant.plan), now_s) {
-                    Some(admission) => Refusal::of(&admission),
+                    Some(admission) => Refusal::for_pull(&admission),
                     None => Some(Refusal::uncounted()),
                 }
             }

@@ -38,7 +38,7 @@ pub(crate) enum LabKey {
 
 impl LabKey {
     /// The kind of a JSON Web Key, with the nearest size that the lab has; none if the lab has no such key.
-    pub(crate) fn of(jwk: &Value) -> Option<Self> {
+    pub(crate) fn new(jwk: &Value) -> Option<Self> {
         let bytes = |member: &str| {
             let encoded = text(jwk, member).trim_end_matches('=').replace('+', "-").replace('/', "_");
             BASE64_URL_SAFE_NO_PAD.decode(encoded).ok()
@@ -178,7 +178,7 @@ impl LabKey {
 
 /// A token with these claims, signed with the key of the lab that a JSON Web Key of the lab belongs to. None for other keys.
 pub(crate) fn token(jwk: &Value, claims: &Value) -> Option<String> {
-    let key = LabKey::of(jwk)?;
+    let key = LabKey::new(jwk)?;
     let stated = text(jwk, "/alg");
     let algorithm = if stated.is_empty() { key.algorithms().first()? } else { stated };
     let mut header = json!({"alg": algorithm, "typ": "JWT"});
@@ -208,7 +208,7 @@ mod tests {
     /// A key of the lab, and the message and the signature of a token of it.
     fn signed(key: LabKey, algorithm: &str) -> (Value, Vec<u8>, Vec<u8>) {
         let jwk = key.jwk(&json!({"alg": algorithm, "kid": "own", "d": "private"})).unwrap();
-        assert_eq!(LabKey::of(&jwk), Some(key));
+        assert_eq!(LabKey::new(&jwk), Some(key));
         assert_eq!((&jwk["kid"], &jwk["alg"], jwk.get("d")), (&json!("own"), &json!(algorithm), None));
         let token = token(&jwk, &json!({"iss": "a"})).unwrap();
         let (message, signature) = token.rsplit_once('.').unwrap();
@@ -259,8 +259,8 @@ mod tests {
 
     #[test]
     fn a_key_that_the_lab_lacks_has_no_kind_and_an_algorithm_of_another_kind_is_dropped() {
-        assert_eq!(LabKey::of(&json!({"kty": "EC", "crv": "secp256k1", "x": "AA", "y": "AA"})), None);
-        assert_eq!(LabKey::of(&json!({"kty": "oct", "k": "not base64"})), None);
+        assert_eq!(LabKey::new(&json!({"kty": "EC", "crv": "secp256k1", "x": "AA", "y": "AA"})), None);
+        assert_eq!(LabKey::new(&json!({"kty": "oct", "k": "not base64"})), None);
         let jwk = LabKey::Certified(KeyKind::P256).jwk(&json!({"alg": "RS256"})).unwrap();
         assert_eq!(jwk.get("alg"), None);
         assert!(token(&jwk, &json!({})).is_some());

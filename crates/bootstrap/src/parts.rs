@@ -157,7 +157,7 @@ impl Finder<'_> {
             earlier => format!("{name}#{}", earlier + 1),
         };
         let Proof { statistics, exercised_by, is_unmet } = proof;
-        let form = self.adapted.tree.pointer(first).and_then(Form::of);
+        let form = self.adapted.tree.pointer(first).and_then(Form::from_extension);
         self.found.push(Part {
             kind,
             name,

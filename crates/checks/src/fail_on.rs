@@ -141,7 +141,7 @@ impl Condition {
 
     /// What is known of the value that it compares, and its unit.
     pub(crate) fn known(&self, result: &LoadResult) -> (Known, &'static str) {
-        let exactly = |value: Option<f64>| Known::of(value, None);
+        let exactly = |value: Option<f64>| Known::new(value, None);
         match &self.metric {
             Metric::Time(distribution, statistic) => (time(result, *distribution, *statistic), "us"),
             Metric::Rate { offered: true } => (exactly(Some(result.rate.offered)), "/s"),

@@ -39,7 +39,7 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     result.loosened = limits.loosened();
     let findings = run_checks(load::ALL, result, limits);
     let is_void = load::is_void(result, &findings);
-    result.verdict = Verdict::of(&findings, is_void);
+    result.verdict = Verdict::from_findings(&findings, is_void);
     result.findings = findings;
     if is_void {
         load::withhold_all(result);
@@ -58,7 +58,7 @@ pub fn judge_merged(result: &mut LoadResult) {
     result.findings.extend(judged);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let is_void = load::is_void(result, &result.findings);
-    result.verdict = Verdict::of(&result.findings, is_void);
+    result.verdict = Verdict::from_findings(&result.findings, is_void);
     if is_void {
         load::withhold_all(result);
     } else {
@@ -104,7 +104,7 @@ fn judge_by(checks: &[Check<StudyResult>], result: &mut StudyResult, limits: &Li
     result.findings.extend(findings);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let is_withheld = result.findings.iter().any(|finding| finding.withholds) && !study::is_answered(result);
-    let verdict = Verdict::of(&result.findings, is_withheld && !study::is_bounded(result));
+    let verdict = Verdict::from_findings(&result.findings, is_withheld && !study::is_bounded(result));
     // A bound is no answer to rely on, whatever the severity of the finding that left no more.
     result.verdict = if is_withheld && verdict == Verdict::Sound { Verdict::Caution } else { verdict };
 }

@@ -15,7 +15,7 @@ pub struct Width {
 
 impl Width {
     /// The half-width of a cost that is added to a level.
-    pub fn of(cost: &Interval, level: f64) -> Self {
+    pub fn new(cost: &Interval, level: f64) -> Self {
         // Not the estimate, which disturbances inflate together with the interval.
         let least = cost.estimate.abs() - cost.half_width();
         Self { share: cost.half_width() / level.max(least), is_of_cost: least > level }
@@ -45,9 +45,9 @@ mod tests {
 
     #[test]
     fn the_width_of_a_cost_is_that_against_the_larger_of_level_and_least_cost() {
-        let small = Width::of(&interval(5.0, 10.0), 100.0);
+        let small = Width::new(&interval(5.0, 10.0), 100.0);
         assert!(!small.is_of_cost && (small.share - 0.1).abs() < 1e-9);
-        let large = Width::of(&interval(500.0, 100.0), 100.0);
+        let large = Width::new(&interval(500.0, 100.0), 100.0);
         assert!(large.is_of_cost && (large.share - 0.25).abs() < 1e-9);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
     findings.extend(vague(result, limits));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let is_void = findings.iter().any(|finding| finding.severity == Severity::Fail);
-    result.verdict = Verdict::of(&findings, is_void);
+    result.verdict = Verdict::from_findings(&findings, is_void);
     result.findings = findings;
     if is_void {
         for proxy in &mut result.proxies {
@@ -150,7 +150,7 @@ fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     let mut judge = |what: String, number: &mut Option<Interval>, direct: Option<Interval>| {
         let share = number.and_then(|number| match direct {
             None => vague_level(&number, limits),
-            Some(direct) => Some(Width::of(&number, direct.estimate).share).filter(|share| *share > limit),
+            Some(direct) => Some(Width::new(&number, direct.estimate).share).filter(|share| *share > limit),
         });
         if let Some(share) = share {
             *number = None;

@@ -161,7 +161,7 @@ impl Running<'_> {
             seed,
             never_halted: self.setting.never_halted,
             record: Some(sender),
-            ..TrialSpec::of(self.traffic(address)?)
+            ..TrialSpec::new(self.traffic(address)?)
         };
         let has_ended = &AtomicBool::new(false);
         let (result, used) = thread::scope(|scope| {

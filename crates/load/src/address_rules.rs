@@ -167,7 +167,7 @@ impl Rules {
         match (first, self.uses) {
             (None, _) => Err(ResolveError::NoAddress { host: host.to_owned(), family: self.family }),
             (Some(first), Uses::First) => Ok(Addresses::some(vec![first], fitting)),
-            (Some(_), Uses::All | Uses::None) => Ok(Addresses::of(fitting)),
+            (Some(_), Uses::All | Uses::None) => Ok(Addresses::new(fitting)),
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct Addresses {
 
 impl Addresses {
     /// Addresses of which all that the host has are used.
-    pub(crate) fn of(used: Vec<SocketAddr>) -> Self {
+    pub(crate) fn new(used: Vec<SocketAddr>) -> Self {
         Self { all: used.clone(), used }
     }
 

@@ -81,7 +81,7 @@ impl Failure {
     }
 
     /// The failure of requests whose connection failed with `error`.
-    pub(crate) fn of(error: &ConnectionError) -> Self {
+    pub(crate) fn from_error(error: &ConnectionError) -> Self {
         match error {
             ConnectionError::Socket(error) => Self::of_socket(*error),
             ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(QuicError::Alert(_))) => {
@@ -178,7 +178,7 @@ impl ReasonTexts {
             ) => (*what).to_owned(),
             error => error.to_string(),
         };
-        self.with(Failure::of(error), &text)
+        self.with(Failure::from_error(error), &text)
     }
 
     /// The cause of a request to which no response will arrive. One that is handed back fails for it if no connection processes it.
@@ -232,12 +232,12 @@ mod tests {
     #[test]
     fn local_resource_limits_are_not_failures_of_the_server() {
         for error in [Errno::ADDRNOTAVAIL, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
-            assert_eq!(Failure::of(&error.into()), Failure::Generator, "{error}");
+            assert_eq!(Failure::from_error(&error.into()), Failure::Generator, "{error}");
         }
         for error in [Errno::CONNREFUSED, Errno::AGAIN, Errno::NOENT] {
-            assert_eq!(Failure::of(&error.into()), Failure::Refused, "{error}");
+            assert_eq!(Failure::from_error(&error.into()), Failure::Refused, "{error}");
         }
-        assert_eq!(Failure::of(&Errno::CONNRESET.into()), Failure::Reset);
+        assert_eq!(Failure::from_error(&Errno::CONNRESET.into()), Failure::Reset);
     }
 
     #[test]

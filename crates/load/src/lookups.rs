@@ -148,7 +148,7 @@ mod tests {
         };
         let rules = Resolver::default().with_lookup(lookup).rules().clone();
         let address = |last: u8| SocketAddr::from(([127, 0, 0, last], 80));
-        let first = Arc::new(Addresses::of(vec![address(1)]));
+        let first = Arc::new(Addresses::new(vec![address(1)]));
         let shared = AddressUpdates {
             changes: AtomicU64::new(0),
             done: AtomicU64::new(0),

@@ -45,7 +45,7 @@ pub fn merge(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<LoadResult
         planned_rate: run.result.rate.target,
         file: run.file,
     }));
-    let parts: Vec<Part<'_>> = runs.iter().filter_map(Part::of).collect();
+    let parts: Vec<Part<'_>> = runs.iter().filter_map(Part::new).collect();
     let Some(first) = parts.first() else {
         let reasons = left_out.iter().map(|one| format!("`{}`: {}", one.file, one.reason));
         return Err(reasons.chain(["no run is left to merge".to_owned()]).collect());

@@ -326,7 +326,7 @@ impl Recording {
 
     /// Counts a complete response with this status and a body of this size.
     pub(crate) fn record_status(&mut self, status: u16, body_bytes: u64) {
-        self.add_body_bytes(Some(BodyBytes::of(body_bytes)));
+        self.add_body_bytes(Some(BodyBytes::new(body_bytes)));
         if self.recent_status.0 == status {
             self.recent_status.1 += 1;
         } else {

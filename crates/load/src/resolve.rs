@@ -91,7 +91,7 @@ impl Resolver {
     /// When the lookup fails, or the host has no address of the required IP version.
     pub(crate) fn addresses(&self, host: &str, port: u16) -> Result<Addresses, ResolveError> {
         if self.rules.uses == Uses::None {
-            return Ok(Addresses::of(vec![SocketAddr::from(([127, 0, 0, 1], 0))]));
+            return Ok(Addresses::new(vec![SocketAddr::from(([127, 0, 0, 1], 0))]));
         }
         let addresses = match self.rules.known(host, port)? {
             Some(known) => known,

@@ -97,7 +97,7 @@ pub struct TrialSpec {
 
 impl TrialSpec {
     /// A closed loop of 10 s on 16 connections: the defaults of `hoptax load`.
-    pub fn of(traffic: impl Into<Traffic>) -> Self {
+    pub fn new(traffic: impl Into<Traffic>) -> Self {
         Self {
             traffic: traffic.into(),
             open: None,

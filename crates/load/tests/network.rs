@@ -109,7 +109,7 @@ fn ports_of_several_sources_and_of_several_servers_add_up() {
             assert!(error.to_string().contains("several with --source-address"), "{error}");
             one.traffic.dial.sources = sources(&["127.0.1.0/29"]);
             assert!(run(&one).book.answered > 0);
-            let mut two = TrialSpec::of(hoptax_load::Traffic::in_turn(servers.map(support::target).into()));
+            let mut two = TrialSpec::new(hoptax_load::Traffic::in_turn(servers.map(support::target).into()));
             two.traffic.dial.sources = sources(&["127.0.2.1"]);
             (two.connections, two.duration) = (16, Duration::from_millis(100));
             two.warmup = Duration::ZERO;
@@ -139,7 +139,7 @@ fn with_resolve_all_connections_use_all_addresses_in_turn() {
     ] {
         seen.lock().unwrap().clear();
         let asked = RequestSpec { url: &url, resolver: Some(&resolver), ..RequestSpec::default() };
-        let mut spec = TrialSpec::of(Target::from_spec(&asked).unwrap());
+        let mut spec = TrialSpec::new(Target::from_spec(&asked).unwrap());
         (spec.connections, spec.warmup) = (6, Duration::ZERO);
         spec.duration = Duration::from_millis(200);
         let result = run(&spec);
@@ -176,7 +176,7 @@ fn addresses_that_a_name_has_later_are_used_and_those_that_it_lost_are_drained()
     let resolver = Resolver::default().with_lookup(lookup).refreshed_every(Duration::from_millis(20));
     let url = format!("http://shop.test:{port}/");
     let asked = RequestSpec { url: &url, resolver: Some(&resolver), ..RequestSpec::default() };
-    let mut spec = TrialSpec::of(Target::from_spec(&asked).unwrap());
+    let mut spec = TrialSpec::new(Target::from_spec(&asked).unwrap());
     spec.traffic.refresh = resolver.refresh();
     (spec.connections, spec.workers, spec.warmup) = (4, 2, Duration::ZERO);
     spec.duration = Duration::from_hours(1);
@@ -236,7 +236,7 @@ fn a_unix_socket_takes_the_place_of_every_host_also_while_its_queue_is_full() {
         let resolver = Resolver::unused();
         Target::from_spec(&RequestSpec { url, resolver: Some(&resolver), ..RequestSpec::default() }).unwrap()
     });
-    let mut spec = TrialSpec::of(hoptax_load::Traffic::in_turn(targets.into()));
+    let mut spec = TrialSpec::new(hoptax_load::Traffic::in_turn(targets.into()));
     spec.traffic.dial.unix_socket = Some(path.clone());
     (spec.connections, spec.duration, spec.warmup) = (20, Duration::from_millis(300), Duration::ZERO);
     let result = run(&spec);

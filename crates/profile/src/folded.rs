@@ -10,7 +10,7 @@ pub struct Folded(BTreeMap<String, u64>);
 
 impl Folded {
     /// The stacks of samples.
-    pub fn of(samples: &[Sample]) -> Self {
+    pub fn new(samples: &[Sample]) -> Self {
         let mut stacks = Self::default();
         for sample in samples {
             let frames = sample.frames.iter().rev().map(|frame| frame.symbol.replace(';', ":"));
@@ -119,7 +119,7 @@ mod tests {
                 Sample { cpu_ns: *cpu_ns, frames: frames.iter().map(frame).collect() }
             };
             let samples: Vec<Sample> = stacks.iter().map(sample).collect();
-            let folded = Folded::of(&samples);
+            let folded = Folded::new(&samples);
             prop_assert_eq!(folded.cpu_ns(), samples.iter().map(|sample| sample.cpu_ns).sum::<u64>());
             let mut read = Folded::read(&folded.text());
             prop_assert_eq!(&read, &folded);

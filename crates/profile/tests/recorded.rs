@@ -20,6 +20,6 @@ fn recorded_samples_have_their_layers_and_lose_no_time() {
     }
     let all_ns: u64 = samples.iter().map(|sample| sample.cpu_ns).sum();
     assert_eq!(layers.values().sum::<u64>(), all_ns);
-    assert_eq!(Folded::of(&samples).cpu_ns(), all_ns);
+    assert_eq!(Folded::new(&samples).cpu_ns(), all_ns);
     insta::assert_debug_snapshot!(layers);
 }

@@ -105,7 +105,7 @@ enum Scale {
 
 impl Axis {
     /// The axis of `items`; none if empty.
-    fn of(items: &[Item], left: f64, scale: Scale) -> Option<Self> {
+    fn new(items: &[Item], left: f64, scale: Scale) -> Option<Self> {
         let mut estimates: Vec<f64> = items.iter().map(|item| item.interval.estimate.abs()).collect();
         estimates.sort_by(f64::total_cmp);
         let middle = estimates.get(estimates.len() / 2).copied()?;
@@ -191,7 +191,7 @@ pub(crate) fn bars(items: &[Item], band: Option<Interval>) -> Option<Forest> {
 fn lay_out(items: &[Item], band: Option<Interval>, scale: Scale) -> Option<Forest> {
     let longest = items.iter().map(|item| item.label.chars().count()).max().unwrap_or(0);
     let left = round(LABEL.max(longest as f64 * CHARACTER + 10.0));
-    let axis = Axis::of(items, left, scale)?;
+    let axis = Axis::new(items, left, scale)?;
     let (mut rows, mut separators, mut y) = (Vec::new(), Vec::new(), TOP);
     for family in families(items) {
         if !rows.is_empty() {

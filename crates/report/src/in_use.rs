@@ -36,7 +36,7 @@ enum Axis {
 
 impl Axis {
     /// The axis of a study: the rate, unless at least two loads are a share of each arm's capacity.
-    fn of(result: &StudyResult) -> Self {
+    fn new(result: &StudyResult) -> Self {
         let shares = result.plan.loads.iter().filter(|load| load.utilisation.is_some());
         if shares.count() > 1 { Self::Busy } else { Self::Rate }
     }
@@ -171,7 +171,7 @@ fn chart(
 ) -> Option<Chart> {
     let value = plotted.value;
     let baseline = baseline.filter(|_| plotted.is_level);
-    let axis = Axis::of(result);
+    let axis = Axis::new(result);
     let own = series(result, arm, axis, value);
     let other = baseline.map(|baseline| series(result, baseline, axis, value)).unwrap_or_default();
     let ((first, _), (last, _)) = (own.first().copied()?, own.last().copied()?);

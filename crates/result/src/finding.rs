@@ -151,7 +151,7 @@ impl Finding {
 impl Verdict {
     /// The verdict that follows from the findings. `is_void` states whether nothing of the main question is left; a
     /// failure that withholds less is a caution.
-    pub fn of(findings: &[Finding], is_void: bool) -> Self {
+    pub fn from_findings(findings: &[Finding], is_void: bool) -> Self {
         let weighs = |finding: &Finding| finding.severity > Severity::Info;
         if is_void {
             Self::Void
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn a_warning_is_a_caution_and_only_a_result_without_numbers_is_void() {
-        assert_eq!(Verdict::of(&[], false), Verdict::Sound);
-        assert_eq!(Verdict::of(&[finding(Severity::Info)], false), Verdict::Sound);
+        assert_eq!(Verdict::from_findings(&[], false), Verdict::Sound);
+        assert_eq!(Verdict::from_findings(&[finding(Severity::Info)], false), Verdict::Sound);
         for severity in [Severity::Warn, Severity::Fail] {
-            assert_eq!(Verdict::of(&[finding(severity)], false), Verdict::Caution);
+            assert_eq!(Verdict::from_findings(&[finding(severity)], false), Verdict::Caution);
         }
-        assert_eq!(Verdict::of(&[finding(Severity::Fail)], true), Verdict::Void);
+        assert_eq!(Verdict::from_findings(&[finding(Severity::Fail)], true), Verdict::Void);
     }
 }

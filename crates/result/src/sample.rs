@@ -69,7 +69,7 @@ pub fn load() -> LoadResult {
         deviations: BTreeMap::new(),
         closed: BTreeMap::new(),
         statuses: [(200, 200_000)].into(),
-        body_bytes: Some(BodyBytes { total: 12_800_000, ..BodyBytes::of(64) }),
+        body_bytes: Some(BodyBytes { total: 12_800_000, ..BodyBytes::new(64) }),
         rate: LoadRate { target: Some(20_000.0), offered: 20_000.0, achieved: Some(20_000.0) },
         sustained_rate: Some(20_000.0),
         latency: LatencySet {

@@ -42,7 +42,7 @@ pub struct Line {
 /// quantities, with quantities that are not finite, and as for [`crate::paired_cost`].
 pub fn line(points: &[Point], confidence: f64) -> Option<Line> {
     let quantities: Vec<f64> = points.iter().map(|(quantity, _)| *quantity).collect();
-    let weights = Weights::of(&quantities)?;
+    let weights = Weights::new(&quantities)?;
     let costs = points.iter().map(|(_, rounds)| centres(rounds.iter().map(Vec::as_slice)));
     let costs: Vec<Vec<Option<f64>>> = costs.collect::<Option<_>>()?;
     let rounds = costs.iter().map(Vec::len).max()?;
@@ -74,7 +74,7 @@ struct Weights {
 }
 
 impl Weights {
-    fn of(quantities: &[f64]) -> Option<Self> {
+    fn new(quantities: &[f64]) -> Option<Self> {
         let least = quantities.iter().copied().fold(f64::INFINITY, f64::min);
         let range = quantities.iter().copied().fold(f64::NEG_INFINITY, f64::max) - least;
         if !(range > 0.0 && range.is_finite()) {

@@ -51,11 +51,11 @@ pub fn quantile_ranks(p: f64, at: impl Fn(f64) -> Vec<Batch>) -> Option<Ranks> {
     if !(p > 0.0 && p < 1.0) {
         return None;
     }
-    let design = Design::of(at(p))?;
+    let design = Design::new(at(p))?;
     let beyond = p.min(1.0 - p) * LESS_RARE;
     let less_rare = (beyond < 0.5).then_some(if p < 0.5 { beyond } else { 1.0 - beyond });
     let effect =
-        less_rare.and_then(|p| Design::of(at(p))).map_or(design.effect, |one| one.effect.max(design.effect));
+        less_rare.and_then(|p| Design::new(at(p))).map_or(design.effect, |one| one.effect.max(design.effect));
     let t = StudentsT::new(0.0, 1.0, (design.batches - 1) as f64).ok()?.inverse_cdf(1.0 - BEYOND_EACH_END);
     let normal = Normal::standard().inverse_cdf(1.0 - BEYOND_EACH_END);
     let effective = design.values / effect * (normal / t).powi(2);
@@ -74,7 +74,7 @@ struct Design {
 }
 
 impl Design {
-    fn of(mut batches: Vec<Batch>) -> Option<Self> {
+    fn new(mut batches: Vec<Batch>) -> Option<Self> {
         batches.retain(|batch| batch.values > 0);
         let count = batches.len();
         if count < MIN_BATCHES || batches.iter().any(|batch| batch.at_or_below > batch.values) {

@@ -128,7 +128,7 @@ pub fn scalability(points: &[SizedRates], confidence: f64) -> Result<Scalability
         let ends = free.ratio(shares, first).ok_or(no_first)?;
         Ok(around(time / curve.first(), ends.map(|end| end.clamp(0.0, most))))
     };
-    let reach = Reach::of(&sizes);
+    let reach = Reach::new(&sizes);
     let fastest = free.fastest(reach);
     let peak = curve.turn().clamp(reach.least, reach.most);
     let peak_rate = free.rate(per_request(fastest)).ok_or(NoScalability::Unlimited(fastest))?;
@@ -202,7 +202,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn of(sizes: &[f64]) -> Self {
+    fn new(sizes: &[f64]) -> Self {
         let least = sizes.iter().copied().fold(f64::INFINITY, f64::min);
         Self { least, most: REACH * sizes.iter().copied().fold(0.0, f64::max) }
     }

@@ -46,7 +46,7 @@ pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
 /// responses, with fewer than two rounds left, and when `confidence` is not strictly between 0 and 1.
 pub fn share_cost(rounds: &[RoundTimes<'_>], threshold_ns: u64, confidence: f64) -> Option<Interval> {
     let complete: Vec<RoundShares> =
-        rounds.iter().filter_map(|round| RoundShares::of(round, threshold_ns)).collect();
+        rounds.iter().filter_map(|round| RoundShares::new(round, threshold_ns)).collect();
     let sum = |of: fn(&RoundShares) -> f64| complete.iter().map(of).sum::<f64>();
     let slow_rounds_of_arm = complete.iter().filter(|round| round.arm > 0.0).count();
     let slow_rounds_of_other = complete.iter().filter(|round| round.other > 0.0).count();
@@ -72,7 +72,7 @@ struct RoundShares {
 
 impl RoundShares {
     /// None for a round without responses on either side.
-    fn of(round: &RoundTimes<'_>, threshold_ns: u64) -> Option<Self> {
+    fn new(round: &RoundTimes<'_>, threshold_ns: u64) -> Option<Self> {
         Some(Self {
             arm: slow_share(round.arm, threshold_ns)?,
             arm_responses: responses(round.arm),

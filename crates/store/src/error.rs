@@ -101,7 +101,7 @@ fn is_short_read(error: &rusqlite::Error) -> bool {
 
 impl StoreError {
     /// The error of SQLite for the store at `path`.
-    pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
+    pub(crate) fn new(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::Error;
         let path = path.to_owned();
         if let Error::FromSqlConversionFailure(..)

@@ -62,7 +62,7 @@ pub fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, StoreEr
     }
     // Another process may have salvaged it meanwhile.
     match connect(path).and_then(|connection| {
-        let store = Store::of(path, connection);
+        let store = Store::new(path, connection);
         store.verify()?;
         store.list(&Filter::default())
     }) {
@@ -111,11 +111,11 @@ type Copied = (usize, Vec<(i64, Vec<String>)>, Vec<i64>);
 
 /// Copies all runs that can be read.
 fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
-    let of = |error| StoreError::of(from, error);
+    let of = |error| StoreError::new(from, error);
     let old = Connection::open(from).map_err(of)?;
     // With this, SQLite reads a file that is shorter than it says.
     old.execute_batch("PRAGMA writable_schema = ON").map_err(of)?;
-    let mut new = Store::of(to, connect(to)?);
+    let mut new = Store::new(to, connect(to)?);
     let (mut runs, mut incomplete, mut lost) = (0, Vec::new(), Vec::new());
     let named = numbers_of_runs(&old);
     for id in with_gaps(&named) {

@@ -63,14 +63,14 @@ impl Store {
     }
 
     /// The store of a connection whose owner has the lock.
-    pub(crate) fn of(path: &Path, connection: Connection) -> Self {
+    pub(crate) fn new(path: &Path, connection: Connection) -> Self {
         Self { path: path.to_owned(), connection, _lock: None }
     }
 
     /// Closes it, so that its log is part of its file.
     pub(crate) fn close(self) -> Result<(), StoreError> {
         let Self { path, connection, .. } = self;
-        connection.close().map_err(|(_, error)| StoreError::of(&path, error))
+        connection.close().map_err(|(_, error)| StoreError::new(&path, error))
     }
 
     /// Its file.
@@ -216,7 +216,7 @@ impl Store {
 
     /// An outcome of SQLite as one of this store.
     pub(crate) fn at<T>(&self, outcome: SqlResult<T>) -> Result<T, StoreError> {
-        outcome.map_err(|error| StoreError::of(&self.path, error))
+        outcome.map_err(|error| StoreError::new(&self.path, error))
     }
 
     fn damaged(&self, what: String) -> StoreError {
@@ -265,7 +265,7 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
     // Only the owner may read it.
     let file = tempfile::Builder::new().prefix(".store-").tempfile_in(folder);
     let file = file.map_err(|error| StoreError::file("create a file in", folder, error))?;
-    let of = |error| StoreError::of(path, error);
+    let of = |error| StoreError::new(path, error);
     let mut connection = Connection::open(file.path()).map_err(of)?;
     schema::migrate(&mut connection, &STEPS).map_err(of)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
@@ -280,7 +280,7 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
 
 /// Connects to a store that exists, and brings it to this version.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let of = |error| StoreError::of(path, error);
+    let of = |error| StoreError::new(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     connection.busy_timeout(LONGEST_WAIT).map_err(of)?;

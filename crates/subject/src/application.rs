@@ -181,7 +181,7 @@ impl Application {
                 processors: processors.to_vec(),
             };
             let child = Child::start(&spec).map_err(run_error)?;
-            let mut process = OriginProcess::of(child, program.to_owned(), address);
+            let mut process = OriginProcess::new(child, program.to_owned(), address);
             match self.wait(&mut process, log) {
                 Ok(()) => return Ok(process),
                 Err(OriginError::Ended { .. }) if tried < PORTS && is_taken(address) => {}

@@ -124,7 +124,7 @@ impl Front {
             processors: processors.to_vec(),
         };
         let child = Child::start(&spec).map_err(|source| ProxyError::Run { program, source })?;
-        let mut proxy = Proxy::of(child, listen);
+        let mut proxy = Proxy::new(child, listen);
         let began = Instant::now();
         loop {
             proxy.check()?;

@@ -121,7 +121,7 @@ impl OriginProcess {
     }
 
     /// A server that was started at an address.
-    pub(crate) fn of(child: Child, program: PathBuf, address: SocketAddr) -> Self {
+    pub(crate) fn new(child: Child, program: PathBuf, address: SocketAddr) -> Self {
         Self { child, program, address }
     }
 

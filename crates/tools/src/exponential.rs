@@ -30,7 +30,7 @@ pub(crate) struct Exponential {
 
 impl Exponential {
     /// None without times. A time counts as the middle of its bucket, which is at most 0.05 % from it.
-    pub(crate) fn of(buckets: &[Bucket]) -> Option<Self> {
+    pub(crate) fn new(buckets: &[Bucket]) -> Option<Self> {
         let middle_s =
             |times: &RangeInclusive<u64>| f64::midpoint(*times.start() as f64, *times.end() as f64) / 1e9;
         let count: u64 = buckets.iter().map(|(_, count)| count).sum();
@@ -132,7 +132,7 @@ pub(crate) mod tests {
     proptest! {
         #[test]
         fn every_time_is_in_its_exponential_bucket(mut times_ns in prop::collection::vec(0..3_600_000_000_000_u64, 1..200)) {
-            let histogram = Exponential::of(&buckets(&times_ns)).unwrap();
+            let histogram = Exponential::new(&buckets(&times_ns)).unwrap();
             times_ns.sort_unstable();
             prop_assert!(histogram.counts.len() <= MAX_BUCKETS as usize);
             prop_assert_eq!(histogram.zeros + histogram.counts.iter().sum::<u64>(), times_ns.len() as u64);
@@ -153,12 +153,12 @@ pub(crate) mod tests {
 
     #[test]
     fn bounds_belong_to_the_bucket_below_and_the_scale_is_the_finest_that_fits() {
-        let second = Exponential::of(&buckets(&[1_000_000_000])).unwrap();
+        let second = Exponential::new(&buckets(&[1_000_000_000])).unwrap();
         assert_eq!((second.scale, second.offset, second.counts.as_slice()), (MAX_SCALE, -1, [1].as_slice()));
-        let wide = Exponential::of(&buckets(&[1_000, 1_000_000_000])).unwrap();
+        let wide = Exponential::new(&buckets(&[1_000, 1_000_000_000])).unwrap();
         // 20 octaves of 8 buckets are 160, and of 16 are twice as many.
         assert_eq!((wide.scale, wide.counts.len()), (3, 160));
-        assert!(Exponential::of(&[]).is_none());
-        assert_eq!(Exponential::of(&buckets(&[0])).unwrap().zeros, 1);
+        assert!(Exponential::new(&[]).is_none());
+        assert_eq!(Exponential::new(&buckets(&[0])).unwrap().zeros, 1);
     }
 }

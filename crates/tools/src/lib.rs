@@ -96,7 +96,7 @@ pub struct Output<'a> {
 
 impl<'a> Output<'a> {
     /// An output without a result file.
-    pub fn of(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         Self { text, file: None, statistic: None }
     }
 
@@ -190,8 +190,8 @@ mod tests {
         #[test]
         fn no_output_panics(text in ".{0,400}", words in prop::collection::vec("(Latency|50%|[0-9]{1,9}|ms|requests|in|:|Requests/sec|\\{\"results\":|[|]| |\n)", 0..60)) {
             for tool in ALL {
-                let _ = (tool.read)(&Output::of(&text));
-                let _ = (tool.read)(&Output { file: Some(&words.concat()), ..Output::of(&words.concat()) });
+                let _ = (tool.read)(&Output::new(&text));
+                let _ = (tool.read)(&Output { file: Some(&words.concat()), ..Output::new(&words.concat()) });
             }
         }
     }

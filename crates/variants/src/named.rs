@@ -87,7 +87,7 @@ fn form(function: &Function) -> Option<Form> {
     let mut all =
         fragment.http_filters.into_iter().chain(fragment.access_log).chain(fragment.network_filters);
     let (one, further) = (all.next()?, all.next());
-    further.is_none().then(|| Form::of(&one.into())).flatten()
+    further.is_none().then(|| Form::from_extension(&one.into())).flatten()
 }
 
 fn unknown(wanted: &str, parts: &[&Part], catalogue: &Catalogue) -> NameError {
@@ -123,7 +123,10 @@ mod tests {
     fn extension(kind: PartKind, name: &str, of: &str, settings: Value) -> Part {
         let mut configuration = settings;
         configuration["@type"] = format!("type.googleapis.com/envoy.extensions.{of}").into();
-        Part { form: Form::of(&json!({"name": name, "typed_config": configuration})), ..part(kind, name) }
+        Part {
+            form: Form::from_extension(&json!({"name": name, "typed_config": configuration})),
+            ..part(kind, name)
+        }
     }
 
     fn all() -> Vec<Part> {

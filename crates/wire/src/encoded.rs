@@ -65,7 +65,7 @@ impl Encoded {
     /// # Errors
     /// When it cannot be encoded.
     pub fn http1(request: &Request) -> Result<Self, RequestError> {
-        Ok(Self { asked: Asked::of(request), ..Self::plain(request.encode()?, false) })
+        Ok(Self { asked: Asked::new(request), ..Self::plain(request.encode()?, false) })
     }
 
     /// Heap memory, bytes.

@@ -280,7 +280,7 @@ async fn pull(State(application): Shared, Path(name): Path<String>, headers: Hea
         let pulls = recorded.limit - recorded.remaining;
         Admission { limit, remaining: limit.saturating_sub(pulls), ..recorded }
     };
-    if let Some(refusal) = Refusal::of(&admission) {
+    if let Some(refusal) = Refusal::for_pull(&admission) {
         return Err(Failure::Refused(refusal));
     }
     let response = match store.image(&name)? {

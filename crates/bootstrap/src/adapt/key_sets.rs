@@ -53,7 +53,7 @@ fn name(kind: Option<LabKey>, is_known: bool) -> String {
 fn read(context: &Context<'_>, source: &Value) -> Option<Vec<(Option<LabKey>, Value)>> {
     let set: Value = serde_json::from_slice(&context.content(source)?).ok()?;
     let keys: Vec<(Option<LabKey>, Value)> = match set.get("keys").and_then(Value::as_array) {
-        Some(keys) => keys.iter().map(|key| (LabKey::of(key), key.clone())).collect(),
+        Some(keys) => keys.iter().map(|key| (LabKey::new(key), key.clone())).collect(),
         // Envoy also accepts certificates in PEM by the identifiers of their keys.
         None => set
             .as_object()?
@@ -104,7 +104,7 @@ mod tests {
         ];
         for provider in places {
             let (keys, list, _) = keys(&provider.to_string(), &in_file);
-            let kinds: Vec<LabKey> = keys.iter().filter_map(LabKey::of).collect();
+            let kinds: Vec<LabKey> = keys.iter().filter_map(LabKey::new).collect();
             assert_eq!(
                 kinds,
                 [
@@ -129,7 +129,7 @@ mod tests {
     fn a_set_that_is_fetched_becomes_one_in_the_configuration_and_the_list_says_what_that_leaves_out() {
         let provider = "{remote_jwks: {http_uri: {uri: 'https://idp.example/keys', cluster: c, timeout: 1s}}, max_lifetime: 60s}";
         let (keys, list, node) = keys(provider, &|_| None);
-        assert_eq!(keys.iter().map(LabKey::of).collect::<Vec<_>>(), [Some(USUAL)]);
+        assert_eq!(keys.iter().map(LabKey::new).collect::<Vec<_>>(), [Some(USUAL)]);
         assert!(node.get("remote_jwks").is_none() && node.get("max_lifetime").is_none(), "{node}");
         assert!(
             list.iter().any(|one| one.contains("fetching and refreshing the set is left out")),
@@ -144,7 +144,7 @@ mod tests {
             ["{local_jwks: {filename: /missing.json}}", "{local_jwks: {inline_string: '{\"keys\": []}'}}"]
         {
             let (keys, list, _) = keys(provider, &|_| None);
-            assert_eq!(keys.iter().map(LabKey::of).collect::<Vec<_>>(), [Some(USUAL)]);
+            assert_eq!(keys.iter().map(LabKey::new).collect::<Vec<_>>(), [Some(USUAL)]);
             assert!(list.iter().any(|one| one.contains("the kind of the original is not known")), "{list:?}");
         }
     }
@@ -156,7 +156,7 @@ mod tests {
             json!({"local_jwks": {"inline_string": json!({"one": authority.certificate()}).to_string()}});
         let (keys, ..) = keys(&provider.to_string(), &|_| None);
         assert_eq!(
-            (LabKey::of(&keys[0]), &keys[0]["kid"]),
+            (LabKey::new(&keys[0]), &keys[0]["kid"]),
             (Some(LabKey::Certified(KeyKind::P256)), &json!("one"))
         );
     }

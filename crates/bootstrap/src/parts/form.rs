@@ -26,7 +26,7 @@ const SERVICES: [&str; 2] = ["grpc_service", "http_service"];
 
 impl Form {
     /// The form of an extension of Envoy; none if the node is none.
-    pub fn of(extension: &Value) -> Option<Self> {
+    pub fn from_extension(extension: &Value) -> Option<Self> {
         let configuration = extension.get("typed_config").unwrap_or(&Value::Null);
         let stated = extension_type(extension);
         // Routes and clusters have names, too.
@@ -78,7 +78,7 @@ mod tests {
     fn form(kind: &str, settings: &Value) -> Form {
         let mut configuration = settings.clone();
         configuration["@type"] = format!("type.googleapis.com/{kind}").into();
-        Form::of(&json!({"name": "own", "typed_config": configuration})).unwrap()
+        Form::from_extension(&json!({"name": "own", "typed_config": configuration})).unwrap()
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         };
         assert!(!compressor("a.Gzip").is_same(&compressor("a.Brotli")));
         for other in [json!({"tag_name": "shop"}), json!({"name": "shop", "routes": []}), json!(null)] {
-            assert_eq!(Form::of(&other), None, "{other}");
+            assert_eq!(Form::from_extension(&other), None, "{other}");
         }
     }
 
@@ -114,7 +114,7 @@ mod tests {
     fn a_type_ends_in_its_message_and_in_its_package() {
         let jwt = form("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", &json!({}));
         assert_eq!(jwt.words(), ["JwtAuthentication", "jwt_authn"]);
-        let named = Form::of(&json!({"name": "envoy.filters.http.cors"})).unwrap();
+        let named = Form::from_extension(&json!({"name": "envoy.filters.http.cors"})).unwrap();
         assert_eq!(named.words(), ["cors"]);
     }
 }

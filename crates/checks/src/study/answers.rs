@@ -51,7 +51,7 @@ mod tests {
         for arm in &mut result.arms {
             arm.answer = Some(Answer {
                 statuses: [(200, 10)].into(),
-                body_bytes: Some(BodyBytes::of(5)),
+                body_bytes: Some(BodyBytes::new(5)),
                 ..Answer::default()
             });
         }
@@ -62,7 +62,7 @@ mod tests {
     fn severity(compared_with: &str, status: u16, bytes: u64) -> Option<Severity> {
         let other = Answer {
             statuses: [(status, 10)].into(),
-            body_bytes: Some(BodyBytes::of(bytes)),
+            body_bytes: Some(BodyBytes::new(bytes)),
             ..Answer::default()
         };
         fired("different-answers", |result| answering(result, compared_with, other)).0

@@ -107,15 +107,15 @@ fn cost_widths<'a>(
     other: &ArmResult,
 ) -> Vec<(Option<&'a str>, Measure, Width)> {
     let share = |cost: Option<Interval>, level: Option<Interval>| {
-        cost.zip(level).map(|(cost, level)| Width::of(&cost, level.estimate))
+        cost.zip(level).map(|(cost, level)| Width::new(&cost, level.estimate))
     };
     let name = |load: Option<&'a LoadSpec>| load.map(|load| load.name.as_str());
     let (cpu_load, rate_load) = (name(result.plan.cpu_load()), name(result.plan.rate_load()));
     // Both are reported. The share varies with the level, too. An arm without proxies has no level, and its proxies take no CPU time.
     let cpu = |cost: &Cost, level: Option<Interval>| {
         let level_us = level.map(|level| level.estimate).or(other.hops.is_empty().then_some(0.0))?;
-        let of_us = Width::of(&cost.cpu_us_per_request?, level_us);
-        let of_share = cost.cpu_share.map(|cost| Width::of(&cost, 1.0));
+        let of_us = Width::new(&cost.cpu_us_per_request?, level_us);
+        let of_share = cost.cpu_share.map(|cost| Width::new(&cost, 1.0));
         Some(of_share.filter(|of_share| of_share.share > of_us.share).unwrap_or(of_us))
     };
     let mut widths = vec![

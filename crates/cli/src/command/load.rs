@@ -137,7 +137,7 @@ pub(super) fn trial_of(arguments: &TrafficArguments) -> Result<TrialSpec, Failur
         timeout: arguments.timeout,
         seed: arguments.seed,
         account: arguments.account.clone().map(Accounted::Running),
-        ..TrialSpec::of(traffic)
+        ..TrialSpec::new(traffic)
     })
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// None without histograms or the time of the record.
-    pub(super) fn of(run: &'a Run) -> Option<Self> {
+    pub(super) fn new(run: &'a Run) -> Option<Self> {
         Some(Self {
             file: &run.file,
             result: &run.result,

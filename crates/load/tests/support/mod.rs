@@ -62,7 +62,7 @@ pub fn spec(address: SocketAddr) -> TrialSpec {
         duration: Duration::from_millis(300),
         warmup: Duration::ZERO,
         max_error_share: 0.0,
-        ..TrialSpec::of(target(address))
+        ..TrialSpec::new(target(address))
     }
 }
 

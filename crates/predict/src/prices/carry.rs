@@ -42,7 +42,7 @@ pub fn listed(list: &StudyResult) -> PricesResult {
 /// machines from which stretch and errors are derived. None if `here` and the list have no anchor in common. With too few anchors for
 /// the known errors, prices that `here` did not measure are not carried.
 pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<PricesResult> {
-    let (from, to) = (List::of(list), List::of(here));
+    let (from, to) = (List::new(list), List::new(here));
     let stretches = stretches(&known.iter().collect::<Vec<&List>>());
     let measured: Vec<(&str, Cost)> = to.costs.iter().map(|(id, cost)| (id.as_str(), *cost)).collect();
     let (names, anchors): (Vec<String>, Vec<Anchor>) =
@@ -98,7 +98,7 @@ fn carried(
 ) -> Result<Interval, String> {
     let reach = reach.as_ref().map_err(String::clone)?;
     let listed = price.listed_us.ok_or("withheld on the list")?;
-    if Cost::of(&listed).relative() > KNOWN_WITHIN {
+    if Cost::new(&listed).relative() > KNOWN_WITHIN {
         return Err("not measured precisely on the list".to_owned());
     }
     let from_share = class_of(list, listed.estimate).and_then(|class| CLASSES.get(class));

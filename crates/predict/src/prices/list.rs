@@ -15,7 +15,7 @@ pub struct Cost {
 
 impl Cost {
     /// The cost of an estimate with its interval.
-    pub fn of(interval: &Interval) -> Self {
+    pub fn new(interval: &Interval) -> Self {
         Self { us: interval.estimate, half_width_us: interval.half_width() }
     }
 
@@ -38,10 +38,10 @@ pub struct List {
 
 impl List {
     /// The costs of a study. Arms with withheld costs are omitted.
-    pub fn of(result: &StudyResult) -> Self {
+    pub fn new(result: &StudyResult) -> Self {
         let functions = result.arms.iter().filter(|arm| arm.kind == ArmKind::Function);
         let cost = |arm: &hoptax_result::ArmResult| {
-            Some((arm.id.clone(), Cost::of(arm.cost.cpu_us_per_request.as_ref()?)))
+            Some((arm.id.clone(), Cost::new(arm.cost.cpu_us_per_request.as_ref()?)))
         };
         let plain = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
         Self {

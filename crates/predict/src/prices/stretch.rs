@@ -35,7 +35,7 @@ pub fn stretches(machines: &[&List]) -> Stretches {
         let ratios: Vec<(&String, Ratio)> = first
             .costs
             .iter()
-            .filter_map(|(id, cost)| Some((id, Ratio::of(cost, other.costs.get(id)?)?)))
+            .filter_map(|(id, cost)| Some((id, Ratio::new(cost, other.costs.get(id)?)?)))
             .collect();
         let reference_logs: Vec<f64> =
             ratios.iter().filter(|(_, ratio)| ratio.is_reference).map(|(_, ratio)| ratio.log).collect();
@@ -69,7 +69,7 @@ struct Ratio {
 
 impl Ratio {
     /// None if either cost is too uncertain.
-    fn of(from: &Cost, to: &Cost) -> Option<Self> {
+    fn new(from: &Cost, to: &Cost) -> Option<Self> {
         let is_known = |cost: &Cost| cost.relative() <= KNOWN_WITHIN;
         let share = |cost: &Cost| cost.relative() / HALF_WIDTHS;
         (is_known(from) && is_known(to)).then(|| Self {

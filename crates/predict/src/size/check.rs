@@ -54,7 +54,7 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     let [source] = &sources;
     let is_part = |arm: &ArmResult| {
         let traffic = reference(study, arm).and_then(plain_traffic);
-        let sharing = traffic.and_then(|traffic| Sharing::of(&sources, &traffic));
+        let sharing = traffic.and_then(|traffic| Sharing::learn(&sources, &traffic));
         sharing.is_some_and(|sharing| sharing.arm().id == arm.id)
     };
     let compositions = study.arms.iter().filter(|arm| is_composition(arm));
@@ -84,7 +84,7 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
                 continue;
             }
         };
-        let sharing = || Sharing::of(&sources, &parts.as_ref().ok()?.traffic);
+        let sharing = || Sharing::learn(&sources, &parts.as_ref().ok()?.traffic);
         let placement = match chain.len() {
             1 => Placement { processors: Processors::Own, sharing: None },
             _ => Placement { processors, sharing: sharing() },

@@ -80,7 +80,7 @@ pub fn size_on(
         Processors::Own => None,
         Processors::Shared(_) => {
             let entry = graph.services.first();
-            entry.and_then(|entry| Sharing::of(&sources, &entry.traffic))
+            entry.and_then(|entry| Sharing::learn(&sources, &entry.traffic))
         }
     };
     let placement = Placement { processors, sharing };

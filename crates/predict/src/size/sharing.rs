@@ -47,7 +47,7 @@ impl<'a> Sharing<'a> {
     }
 
     /// From the shortest chain of all results with these requests, or else with the same protocol, or else with any.
-    pub(crate) fn of(sources: &[Source<'a>], traffic: &Traffic) -> Option<Self> {
+    pub(crate) fn learn(sources: &[Source<'a>], traffic: &Traffic) -> Option<Self> {
         let rank = |sharing: &Self| {
             let other = plain_traffic(sharing.plain.arm);
             let has_protocol = other.as_ref().is_some_and(|other| other.protocol == traffic.protocol);

@@ -17,7 +17,7 @@ pub struct BodyBytes {
 
 impl BodyBytes {
     /// The size of a single body.
-    pub fn of(bytes: u64) -> Self {
+    pub fn new(bytes: u64) -> Self {
         Self { smallest: bytes, largest: bytes, total: bytes }
     }
 

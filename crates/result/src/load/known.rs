@@ -28,7 +28,7 @@ pub enum Known {
 
 impl Known {
     /// The value if it is known, or else its bounds.
-    pub fn of(value: Option<f64>, bounds: Option<TimeBounds>) -> Self {
+    pub fn new(value: Option<f64>, bounds: Option<TimeBounds>) -> Self {
         match (value, bounds) {
             (Some(value), _) => Self::Measured(value),
             (None, Some(bounds)) if bounds != TimeBounds::default() => Self::Bounded(bounds),
@@ -96,7 +96,7 @@ impl Latency {
                 }
             }
         };
-        Known::of(value, bounds.or(pending.map(TimeBounds::at_least)))
+        Known::new(value, bounds.or(pending.map(TimeBounds::at_least)))
     }
 }
 
@@ -105,7 +105,7 @@ impl LoadResult {
     pub fn response(&self, of: TimeOf) -> Known {
         let requested = self.requested(of).map(|one| {
             let pending = one.response_at_least_us.map(TimeBounds::at_least);
-            Known::of(one.response_us, one.response_bounds.or(pending))
+            Known::new(one.response_us, one.response_bounds.or(pending))
         });
         or_else(self.latency.response.known(&self.bounds.response, of), requested)
     }
@@ -114,7 +114,7 @@ impl LoadResult {
     pub fn service(&self, of: TimeOf) -> Known {
         let requested = self.requested(of).map(|one| {
             let pending = one.service_at_least_us.map(TimeBounds::at_least);
-            Known::of(one.service_us, one.service_bounds.or(pending))
+            Known::new(one.service_us, one.service_bounds.or(pending))
         });
         or_else(self.latency.service.known(&self.bounds.service, of), requested)
     }

@@ -85,7 +85,7 @@ mod tests {
     fn answer(statuses: &[(u16, u64)], bytes: u64, reached_origin: u64) -> Answer {
         Answer {
             statuses: statuses.iter().copied().collect(),
-            body_bytes: Some(BodyBytes { total: 10 * bytes, ..BodyBytes::of(bytes) }),
+            body_bytes: Some(BodyBytes { total: 10 * bytes, ..BodyBytes::new(bytes) }),
             reached_origin: Some(reached_origin),
             ..Answer::default()
         }

@@ -30,7 +30,7 @@ impl Curve {
     /// The curve with the least sum of squares of relative deviations whose times are not negative, and the times that it has;
     /// None if a sum overflows.
     pub(super) fn fit(sizes: &[f64], rates: &[f64]) -> Option<(Self, Support)> {
-        let equations = Equations::of(sizes, rates);
+        let equations = Equations::new(sizes, rates);
         let of_support = |support: &Support| {
             let times = equations.solve(*support)?;
             let is_valid = times.iter().zip(support).all(|(time, is_in)| !is_in || *time > 0.0);
@@ -44,7 +44,7 @@ impl Curve {
 
     /// The curve with the least sum of squares whose times in `support` have any sign; None if two of them cannot be told apart.
     pub(super) fn free(sizes: &[f64], rates: &[f64], support: Support) -> Option<Self> {
-        let equations = Equations::of(sizes, rates);
+        let equations = Equations::new(sizes, rates);
         Some(equations.curve(equations.solve(support)?))
     }
 
@@ -99,7 +99,7 @@ struct Equations {
 }
 
 impl Equations {
-    fn of(sizes: &[f64], rates: &[f64]) -> Self {
+    fn new(sizes: &[f64], rates: &[f64]) -> Self {
         let mut products = [[0.0; 3]; 3];
         let mut sums = [0.0; 3];
         for (size, rate) in sizes.iter().zip(rates) {

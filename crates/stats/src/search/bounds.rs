@@ -59,7 +59,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn of(trials: &Trials, goal: usize, level: &Level) -> Self {
+    pub(crate) fn new(trials: &Trials, goal: usize, level: &Level) -> Self {
         let mut bounds = Self::default();
         for (rung, at_load) in trials {
             if at_load.is_out_of_reach() {
@@ -118,14 +118,14 @@ mod tests {
 
     #[test]
     fn a_load_that_holds_above_one_that_does_not_is_no_lower_bound() {
-        let bounds = Bounds::of(&trials(&[(10, true), (20, false), (30, true), (40, false)]), 0, &LEVEL);
+        let bounds = Bounds::new(&trials(&[(10, true), (20, false), (30, true), (40, false)]), 0, &LEVEL);
         assert_eq!(bounds, Bounds { lower: Some(10), upper: Some(20) });
     }
 
     #[test]
     fn a_load_is_out_of_reach_when_six_more_trials_are_unusable_than_usable() {
         let mut trials = trials(&[(10, true), (20, true), (20, true)]);
-        let upper = |trials: &Trials| Bounds::of(trials, 0, &LEVEL).upper;
+        let upper = |trials: &Trials| Bounds::new(trials, 0, &LEVEL).upper;
         for _ in 0..7 {
             trials.entry(20).or_default().add(None, 1.0);
         }

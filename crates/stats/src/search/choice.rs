@@ -31,7 +31,7 @@ pub(crate) struct Choice {
 /// A level is left when its bounds are close, and entered again when later trials refute one of them: then the search looks
 /// for the bound with short trials instead of long ones.
 pub(crate) fn choose(view: &View<'_>) -> Option<Choice> {
-    let bounds = |level: &Level| Bounds::of(view.trials, view.goal, level);
+    let bounds = |level: &Level| Bounds::new(view.trials, view.goal, level);
     let top = view.ladder.top();
     let last = view.levels.last()?;
     if bounds(last).are_close(last, top) {

@@ -236,7 +236,7 @@ impl Search {
     }
 
     fn result(&self, goal: usize, level: &Level) -> GoalResult {
-        let bounds = Bounds::of(&self.trials, goal, level);
+        let bounds = Bounds::new(&self.trials, goal, level);
         let load = |rung: Option<u32>| rung.map(|rung| self.ladder.load(rung));
         let is_out_of_reach =
             bounds.upper.and_then(|rung| self.trials.get(&rung)).is_some_and(AtLoad::is_out_of_reach);

@@ -99,7 +99,7 @@ impl Live<'_> {
             account: Some(subject.processes().collect::<BTreeSet<u32>>())
                 .filter(|processes| !processes.is_empty())
                 .map(Accounted::Processes),
-            ..TrialSpec::of((*spec.traffic).clone())
+            ..TrialSpec::new((*spec.traffic).clone())
         });
         let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
         self.freezer.thaw(&proxies)?;

@@ -117,7 +117,7 @@ impl Meter<'_> {
             *layers_ns.entry(layer_of(sample).to_owned()).or_default() += sample.cpu_ns;
         }
         let stacks = directory.join(format!("round-{}.folded", self.round()));
-        fs::write(&stacks, Folded::of(&found).text())?;
+        fs::write(&stacks, Folded::new(&found).text())?;
         Ok(RoundProfile { requests, cpu_ns, sampler, layers_ns, ..RoundProfile::default() })
     }
 

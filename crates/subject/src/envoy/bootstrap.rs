@@ -202,7 +202,7 @@ fn parts(plan: &ProxyPlan) -> Result<Parts, MergeError> {
     filters.push(merge::object("network_filters", &filter)?);
     let listener = Listener {
         name: INGRESS,
-        address: Address::of(&plan.listen),
+        address: Address::new(&plan.listen),
         filter_chains: [FilterChain {
             filters,
             transport_socket: plan.downstream.as_ref().map(|tls| {
@@ -303,7 +303,7 @@ fn cluster(plan: &ProxyPlan, group: KeyExchangeGroup) -> Cluster {
         locality: zone.map(|zone| Locality { zone: zone.clone() }),
         lb_endpoints: origins
             .iter()
-            .map(|origin| NamedEndpoint { endpoint: Endpoint { address: Address::of(origin) } })
+            .map(|origin| NamedEndpoint { endpoint: Endpoint { address: Address::new(origin) } })
             .collect(),
     };
     let zones = plan.fragment.as_ref().map_or(&[][..], |fragment| &fragment.origin_zones);

@@ -362,7 +362,7 @@ impl StartingProxy {
 
 impl Proxy {
     /// A live proxy without an admin interface.
-    pub(crate) fn of(child: Child, address: SocketAddr) -> Self {
+    pub(crate) fn new(child: Child, address: SocketAddr) -> Self {
         Self { child, address, admin: None }
     }
 

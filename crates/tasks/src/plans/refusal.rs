@@ -33,7 +33,7 @@ impl Refusal {
     }
 
     /// To a pull beyond the plan, with `Retry-After` (RFC 9110, section 10.2.3). None if it was admitted.
-    pub fn of(admission: &Admission) -> Option<Self> {
+    pub fn for_pull(admission: &Admission) -> Option<Self> {
         if admission.admitted {
             return None;
         }
@@ -55,13 +55,13 @@ mod tests {
     #[test]
     fn a_pull_beyond_the_plan_is_told_when_to_try_again() {
         let admission = Admission { admitted: false, limit: 100, remaining: 0, reset_s: 37 };
-        let refusal = Refusal::of(&admission).unwrap();
+        let refusal = Refusal::for_pull(&admission).unwrap();
         assert_eq!(refusal.status, 429);
         let header =
             |name: &str| refusal.headers.iter().find(|(other, _)| *other == name).unwrap().1.as_str();
         assert_eq!(header("retry-after"), "37");
         assert_eq!(header("ratelimit-policy"), r#""pulls";q=100;w=60"#);
         assert_eq!(header("ratelimit"), r#""pulls";r=0;t=37"#);
-        assert_eq!(Refusal::of(&Admission { admitted: true, ..admission }), None);
+        assert_eq!(Refusal::for_pull(&Admission { admitted: true, ..admission }), None);
     }
 }

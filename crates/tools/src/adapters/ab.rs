@@ -55,7 +55,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
         count,
         "the report is read that ab prints without `-w`, and none of `-e` or `-g`",
     )?;
-    let counts = Counts::of(&run, complete);
+    let counts = Counts::new(&run, complete);
     let [answered, failed] = match &counts {
         Ok(counts) => [Some(counts.answered()), Some(counts.failed())],
         // Without the number of failures, even that of the requests may lack digits.
@@ -154,7 +154,7 @@ impl Counts {
     /// # Errors
     /// What is missing, or cannot be read. Most lines are printed only if there is something to count, so a text must have the rate that
     /// follows them.
-    fn of(run: &Run<'_>, complete: u64) -> Result<Self, String> {
+    fn new(run: &Run<'_>, complete: u64) -> Result<Self, String> {
         if run.after("Requests per second:").is_none() {
             return Err(
                 "failures: the text ends before `Requests per second:`, so lines about them may be cut off"
@@ -193,7 +193,7 @@ impl Counts {
             may_be_apart: run.after("Number of workers:").is_some()
                 && run.after("Keep-Alive requests:").is_some(),
         };
-        Ok(Self { silent: counts.silent(kind("Length"), &Bytes::of(run)), ..counts })
+        Ok(Self { silent: counts.silent(kind("Length"), &Bytes::new(run)), ..counts })
     }
 
     /// Complete requests that may have had no response, though none of them is counted as a failure of another kind.
@@ -252,7 +252,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    fn of(run: &Run<'_>) -> Self {
+    fn new(run: &Run<'_>) -> Self {
         Self {
             all: run.count("Total transferred:"),
             bodies: run.count("HTML transferred:"),
@@ -280,12 +280,12 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/ab.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 
     /// The ranges of answered and failed requests.
     fn counted(text: &str) -> [Option<(u64, u64)>; 2] {
-        let reported = (TOOL.read)(&Output::of(text)).unwrap();
+        let reported = (TOOL.read)(&Output::new(text)).unwrap();
         [reported.answered, reported.failed].map(|count| count.map(|range| (range.at_least, range.at_most)))
     }
 
@@ -314,14 +314,14 @@ mod tests {
             counted(&with("   (Connect: 0, Receive: 700,\n    Length: 0, Exceptions: 0)")),
             [Some((300, 300)), Some((700, 700))]
         );
-        let more = (TOOL.read)(&Output::of(&with("   (Connect: 0, Length: 800, Exceptions: 0)"))).unwrap();
+        let more = (TOOL.read)(&Output::new(&with("   (Connect: 0, Length: 800, Exceptions: 0)"))).unwrap();
         assert!(more.sums.iter().any(|sum| sum.what == "failures by kind" && sum.parts > sum.whole.at_most));
     }
 
     #[test]
     fn grouped_digits_are_not_read() {
         let grouped = TEXT.replace("Complete requests: 1000", "Complete requests: 20,000");
-        let problem = (TOOL.read)(&Output::of(&grouped)).unwrap_err();
+        let problem = (TOOL.read)(&Output::new(&grouped)).unwrap_err();
         assert!(problem.contains("`Complete requests:`") && problem.contains("`20,000`"), "{problem}");
         for line in [
             "15,000",
@@ -361,7 +361,7 @@ mod tests {
     fn ab_that_gave_up_is_named() {
         let text = "This is ApacheBench, Version 2.3\nBenchmarking a (be patient)\nCompleted 200 requests\n\
                     apr_pollset_poll: The timeout specified has expired (70007)\nTotal of 287 requests completed\n";
-        let problem = (TOOL.read)(&Output::of(text)).unwrap_err();
+        let problem = (TOOL.read)(&Output::new(text)).unwrap_err();
         assert!(
             problem.starts_with(
                 "ab itself gave up after 287 requests and printed no report: apr_pollset_poll: The timeout"
@@ -373,11 +373,11 @@ mod tests {
     #[test]
     fn columns_of_times_are_those_of_the_header() {
         let text = "Complete requests: 4\nConnection Times (ms)\n   min   avg   max\nConnect: 0 0 0\nTotal:  1  2  9\n";
-        let latency = (TOOL.read)(&Output::of(text)).unwrap().latency;
+        let latency = (TOOL.read)(&Output::new(text)).unwrap().latency;
         assert_eq!((latency.min_us, latency.mean_us, latency.max_us), (Some(1e3), Some(2e3), Some(9e3)));
         let old = text.replace("Connection", "Connnection");
-        assert_eq!((TOOL.read)(&Output::of(&old)).unwrap().latency.max_us, Some(9e3));
+        assert_eq!((TOOL.read)(&Output::new(&old)).unwrap().latency.max_us, Some(9e3));
         let other = text.replace("avg", "avg new");
-        assert_eq!((TOOL.read)(&Output::of(&other)).unwrap().latency.max_us, None);
+        assert_eq!((TOOL.read)(&Output::new(&other)).unwrap().latency.max_us, None);
     }
 }

@@ -95,6 +95,6 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/bombardier.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn read(result: &Value) -> Result<Reported, String> {
     }
     let us = |name: &str| at(histogram, &format!("/{name}")).map(|seconds| seconds * 1e6);
     let count = count_at(histogram, "/Count");
-    let Counts { answered, failed, sums } = count.map(|count| Counts::of(result, count)).unwrap_or_default();
+    let Counts { answered, failed, sums } = count.map(|count| Counts::new(result, count)).unwrap_or_default();
     let threads = at(result, "/NumThreads").filter(|threads| *threads > 0.0);
     // With gRPC, each of the streams of a connection is a thread.
     let connections = threads.map(|threads| {
@@ -122,7 +122,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(result: &Value, count: u64) -> Self {
+    fn new(result: &Value, count: u64) -> Self {
         let codes = counts_at(result, "/RetCodes").filter(|codes| !codes.is_empty());
         let is_grpc =
             text_at(result, "/RunType").is_some_and(|kind| kind.to_ascii_uppercase().starts_with("GRPC"));
@@ -204,7 +204,7 @@ mod tests {
             let text = format!(
                 r#"{{"RunType": "{kind}", "DurationHistogram": {{"Count": 1000}}, "RetCodes": {{"1": 900, "200": 90, "-1": 10}}{more}}}"#
             );
-            (TOOL.read)(&Output::of(&text)).unwrap()
+            (TOOL.read)(&Output::new(&text)).unwrap()
         };
         let range = |at_least, at_most| Some(CountRange { at_least, at_most });
         let reported = of("HTTP", "");
@@ -218,13 +218,13 @@ mod tests {
     #[test]
     fn calls_without_a_code_contradict_the_others() {
         let text = r#"{"DurationHistogram": {"Count": 1000}, "RetCodes": {"SERVING": 90, "ERROR": 20}}"#;
-        let sums = (TOOL.read)(&Output::of(text)).unwrap().sums;
+        let sums = (TOOL.read)(&Output::new(text)).unwrap().sums;
         assert!(sums.iter().any(|sum| sum.parts < sum.whole.at_least), "{sums:?}");
     }
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/fortio.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 }

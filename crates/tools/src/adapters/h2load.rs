@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/h2load.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
             assert_eq!(of(listed(line).as_deref(), "total").filter(|count| *count < 20_000), None, "{line}");
         }
         let text = include_str!("../../recorded/h2load.txt").replace("1920", "1,920");
-        let reported = read(&Output::of(&text)).unwrap();
+        let reported = read(&Output::new(&text)).unwrap();
         assert_eq!((reported.answered, reported.failed), (None, None));
     }
 
@@ -264,7 +264,7 @@ mod tests {
     fn statuses_and_successes_are_those_of_the_same_requests() {
         let broken = |from: &str, to: &str| {
             let text = include_str!("../../recorded/h2load.txt").replace(from, to);
-            let sums = read(&Output::of(&text)).unwrap().sums;
+            let sums = read(&Output::new(&text)).unwrap().sums;
             sums.into_iter()
                 .filter(|sum| sum.parts > sum.whole.at_most)
                 .map(|sum| sum.what)
@@ -284,7 +284,7 @@ mod tests {
         );
         for both in [format!("{text}{file}"), format!("{file}\n{text}")] {
             assert!(
-                read(&Output::of(&both)).unwrap_err().starts_with("it has 2 runs, which begin in lines ")
+                read(&Output::new(&both)).unwrap_err().starts_with("it has 2 runs, which begin in lines ")
             );
         }
     }
@@ -293,7 +293,7 @@ mod tests {
     fn the_warm_up_of_a_file_is_not_its_duration() {
         let text =
             include_str!("../../failures/h2load-1.69-output-file.json").replace("0.50012,", "10.50012,");
-        let reported = read(&Output::of(&text)).unwrap();
+        let reported = read(&Output::new(&text)).unwrap();
         assert_eq!((reported.seconds, reported.rate), (None, Some(1_799.57)));
         assert!(
             reported.unread.contains(&"the duration without the warm-up".to_owned()),
@@ -330,6 +330,6 @@ mod tests {
         let text = include_str!("../../recorded/h2load.txt")
             .replace("with 0s of warm-up time", "with 10s of warm-up time")
             .replace("finished in 2.00s", "finished in 12.00s");
-        assert_eq!(read(&Output::of(&text)).unwrap().seconds, Some(2.0));
+        assert_eq!(read(&Output::new(&text)).unwrap().seconds, Some(2.0));
     }
 }

@@ -53,7 +53,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     }
     let rate = run.needed("Requests/sec:", number, "the summary is read that hey prints")?;
     let seconds = run.after("Total:").and_then(time_us).map(|us| us / 1e6);
-    let counts = Counts::of(&run);
+    let counts = Counts::new(&run);
     let Counts { answered, failed, kept } = counts.unwrap_or_default();
     let all = seconds.map(|seconds| (rate * seconds).round() as u64);
     let counted = answered.saturating_add(failed);
@@ -109,7 +109,7 @@ struct Counts {
 
 impl Counts {
     /// None if one of the counts cannot be read.
-    fn of(run: &Run<'_>) -> Option<Self> {
+    fn new(run: &Run<'_>) -> Option<Self> {
         let bracketed = |line: &'_ str| -> Option<(String, String)> {
             let (inner, rest) = line.strip_prefix('[')?.split_once(']')?;
             Some((inner.to_owned(), rest.trim().to_owned()))
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/hey.txt");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
                     Error distribution:\n  [5]\tGet \"http://127.0.0.1:1\": malformed header: X-A\n\nbar\n  \
                     [40]\tGet \"http://127.0.0.1:1\": [200] of 3 responses\n\n";
         let of =
-            |text: &str| (TOOL.read)(&Output::of(text)).map(|reported| (reported.answered, reported.failed));
+            |text: &str| (TOOL.read)(&Output::new(text)).map(|reported| (reported.answered, reported.failed));
         let exactly = |count| Some(CountRange::exactly(count));
         assert_eq!(of(text), Ok((exactly(1_920), exactly(52))));
         // Nothing tells whether errors are lost, or how many responses there were.
@@ -168,7 +168,7 @@ mod tests {
     fn of_more_than_a_million_responses_the_others_are_not_known() {
         let text = "Summary:\n  Total:\t10.0 secs\n  Average:\t0.0100 secs\n  Requests/sec:\t150005.0\n\n\
                     Status code distribution:\n  [200]\t600000 responses\n  [503]\t400000 responses\n\nError distribution:\n  [50]\tx\n";
-        let reported = read(&Output::of(text)).unwrap();
+        let reported = read(&Output::new(text)).unwrap();
         let range = |at_least, at_most| Some(CountRange { at_least, at_most });
         assert_eq!(reported.answered, range(600_000, 1_100_000));
         assert_eq!((reported.failed, reported.latency.mean_us), (range(400_050, 900_050), None));

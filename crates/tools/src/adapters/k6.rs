@@ -118,7 +118,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
         }
         None => return Err(lacking(&metrics)),
     };
-    let Counts { answered, failed, sums } = Counts::of(&metrics, requests);
+    let Counts { answered, failed, sums } = Counts::new(&metrics, requests);
     let rate = metrics.number("http_reqs", "rate");
     let seconds = at(&result, "/state/testRunDurationMs")
         .map(|ms| ms / 1e3)
@@ -160,7 +160,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(metrics: &Metrics<'_>, requests: u64) -> Self {
+    fn new(metrics: &Metrics<'_>, requests: u64) -> Self {
         let count = |value: &str| metrics.count("http_req_failed", value);
         let of_layout = || {
             let (matches, total) = (count("matches")?, count("total")?);
@@ -213,14 +213,14 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/k6.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 
     #[test]
     fn a_share_of_failures_is_their_number() {
         let text = r#"{"metrics": {"http_reqs": {"values": {"count": 1200}}, "http_req_failed": {"values": {"rate": 0.95}}}}"#;
         let of = |share: &str| {
-            let reported = read(&Output::of(&text.replace("0.95", share))).unwrap();
+            let reported = read(&Output::new(&text.replace("0.95", share))).unwrap();
             [reported.answered, reported.failed]
                 .map(|range| range.map(|range| (range.at_least, range.at_most)))
         };
@@ -236,7 +236,7 @@ mod tests {
             let text = format!(
                 r#"{{"metrics": {{"http_reqs": {{"count": 1200}}, "http_req_failed": {{"value": {share}, "passes": 60, "fails": 1140}}}}}}"#
             );
-            let sums = read(&Output::of(&text)).unwrap().sums;
+            let sums = read(&Output::new(&text)).unwrap().sums;
             sums.iter().any(|sum| sum.parts < sum.whole.at_least || sum.whole.at_most < sum.parts)
         };
         assert_eq!((is_broken("0.05"), is_broken("0.95"), is_broken("0.1")), (false, true, false));
@@ -244,13 +244,13 @@ mod tests {
 
     #[test]
     fn a_negative_number_of_requests_is_named() {
-        let problem = read(&Output::of(r#"{"metrics": {"http_reqs": {"count": -5}}}"#)).unwrap_err();
+        let problem = read(&Output::new(r#"{"metrics": {"http_reqs": {"count": -5}}}"#)).unwrap_err();
         assert_eq!(problem, "of `http_reqs`, `count` is -5, which is no number of requests");
     }
 
     #[test]
     fn other_documents_are_refused_with_the_layouts_that_are_read() {
-        let error = |text: &str| read(&Output::of(text)).unwrap_err();
+        let error = |text: &str| read(&Output::new(text)).unwrap_err();
         for text in [
             "{}",
             r#"{"metrics": {"ws_sessions": {"count": 1}}}"#,

@@ -116,7 +116,7 @@ fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, Stri
     let seconds = global.get("execution_duration").and_then(seconds);
     let samples = count_at(latency, "/count");
     let of_responses = samples.filter(|_| latency.get("id").and_then(Value::as_str) == Some(LATENCY));
-    let Counts { answered, failed, sums } = Counts::of(&counters, samples, of_responses);
+    let Counts { answered, failed, sums } = Counts::new(&counters, samples, of_responses);
     let us = |name: &str| latency.get(name).and_then(self::seconds).map(|seconds| seconds * 1e6);
     // Rate and connections are those of each worker.
     let is_worker = |one: &&Value| {
@@ -171,7 +171,7 @@ struct Counts {
 impl Counts {
     /// From the counters of the benchmark, if there are any, and the number of samples of the statistic that is read, of which
     /// `of_responses` are those of the latency of responses.
-    fn of(counters: &[Counter<'_>], samples: Option<u64>, of_responses: Option<u64>) -> Self {
+    fn new(counters: &[Counter<'_>], samples: Option<u64>, of_responses: Option<u64>) -> Self {
         let own: Vec<&Counter<'_>> =
             counters.iter().filter(|counter| counter.of_benchmark().is_some()).collect();
         // Without counters, or if one cannot be read, a response may have any status.
@@ -307,11 +307,11 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/nighthawk.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 
     fn read(text: &str) -> Result<Reported, String> {
-        (TOOL.read)(&Output::of(text))
+        (TOOL.read)(&Output::new(text))
     }
 
     /// A run with a thousand samples of latency and these counters.
@@ -408,7 +408,7 @@ mod tests {
     fn one_of_several_statistics_is_read_if_it_is_named() {
         let text = r#"{"results": [{"name": "global", "statistics": [
             {"id": "stat_id", "count": "3", "mean": "0.002s"}, {"id": "foo_latency", "count": "4", "mean": "0.005s"}]}]}"#;
-        let named = |name| (TOOL.read)(&Output { statistic: Some(name), ..Output::of(text) });
+        let named = |name| (TOOL.read)(&Output { statistic: Some(name), ..Output::new(text) });
         let reported = named("foo_latency").unwrap();
         assert_eq!((reported.latency.count, reported.latency.mean_us), (4, Some(5_000.0)));
         let error = named("bar").unwrap_err();
@@ -424,7 +424,7 @@ mod tests {
                 {{"name": "worker_0"}}, {{"name": "worker_1"}}, {{"name": "global", "statistics": [{statistics}]}}]}}"#
             )
         };
-        let read = |statistics: &str| (TOOL.read)(&Output::of(&output(statistics)));
+        let read = |statistics: &str| (TOOL.read)(&Output::new(&output(statistics)));
         let reported = read(&[statistic("3"), statistic("0")].join(", ")).unwrap();
         assert_eq!(
             (reported.workers, reported.connections, reported.target),

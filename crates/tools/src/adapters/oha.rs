@@ -90,14 +90,14 @@ mod tests {
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/oha.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 
     #[test]
     fn errors_count_as_failed() {
         let text = r#"{"summary": {"requestsPerSec": 1.0}, "statusCodeDistribution": {"200": 10, "503": 2},
             "errorDistribution": {"aborted due to deadline": 16, "connection error": 30, "timeout": 4}}"#;
-        let reported = (TOOL.read)(&Output::of(text)).unwrap();
+        let reported = (TOOL.read)(&Output::new(text)).unwrap();
         let exactly = |count| Some(CountRange::exactly(count));
         assert_eq!((reported.answered, reported.failed), (exactly(10), exactly(36)));
         assert_eq!(reported.rated, Some(CountRange { at_least: 12, at_most: 62 }));

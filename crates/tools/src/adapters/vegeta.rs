@@ -107,16 +107,16 @@ mod tests {
     #[test]
     fn a_share_without_statuses_is_known_by_its_digits_and_a_negative_number_is_none() {
         let text = r#"{"latencies": {}, "requests": 2000, "success": 0.99}"#;
-        let reported = (TOOL.read)(&Output::of(text)).unwrap();
+        let reported = (TOOL.read)(&Output::new(text)).unwrap();
         assert_eq!(reported.answered, Some(CountRange { at_least: 1_970, at_most: 1_990 }));
         assert_eq!(reported.failed, Some(CountRange { at_least: 10, at_most: 30 }));
-        let problem = (TOOL.read)(&Output::of(&text.replace("2000", "-5"))).unwrap_err();
+        let problem = (TOOL.read)(&Output::new(&text.replace("2000", "-5"))).unwrap_err();
         assert_eq!(problem, "`requests` is -5, which is no number of requests");
     }
 
     #[test]
     fn output_is_read() {
         let text = include_str!("../../recorded/vegeta.json");
-        insta::assert_debug_snapshot!((TOOL.read)(&Output::of(text)));
+        insta::assert_debug_snapshot!((TOOL.read)(&Output::new(text)));
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn read(text: &str, may_be_late: bool) -> Result<Reported, String> {
     let complete: u64 =
         complete.trim().parse().map_err(|_| format!("`{complete}` is no number of requests"))?;
     let mut unread = Vec::new();
-    let counts = Counts::of(&run, &mut unread);
+    let counts = Counts::new(&run, &mut unread);
     let late = counts.timeouts.filter(|_| may_be_late).unwrap_or_default();
     let mut time = |name: &str, word: &str| {
         let us = time_us(word);
@@ -117,7 +117,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(run: &Run<'_>, unread: &mut Vec<String>) -> Self {
+    fn new(run: &Run<'_>, unread: &mut Vec<String>) -> Self {
         if run.after("Requests/sec:").is_none() {
             let lost = "failures: the text ends before `Requests/sec:`, so lines about them may be cut off";
             unread.push(lost.to_owned());

@@ -52,7 +52,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
         (RESPONSE, "Intended start to last byte.", response, &result.latency.response),
         (SERVICE, "First byte written to last byte read.", service, &result.latency.service),
     ] {
-        let Some(times) = Exponential::of(buckets) else { continue };
+        let Some(times) = Exponential::new(buckets) else { continue };
         let _ = writeln!(text, "# TYPE {name} histogram\n# UNIT {name} seconds\n# HELP {name} {help}");
         let _ = writeln!(text, "{name}{{{labels}}} {}{when}", value(&times));
         let (withheld, bounded) = super::unstated(latency);

@@ -122,7 +122,7 @@ impl Times {
 
     /// Times in seconds, with what the result states of them; null without any.
     fn histogram(&self, name: &str, description: &str, buckets: &[Bucket], latency: &Latency) -> Value {
-        let Some(histogram) = Exponential::of(buckets) else { return Value::Null };
+        let Some(histogram) = Exponential::new(buckets) else { return Value::Null };
         let counts: Vec<String> = histogram.counts.iter().map(ToString::to_string).collect();
         let point = json!({
             "startTimeUnixNano": self.start,

@@ -181,7 +181,7 @@ fn call(
     let cpu_ns = ended_children_cpu_ns()? - before_ns;
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
     let file = fs::read_to_string(&result).ok();
-    let output = Output { file: file.as_deref(), ..Output::of(&text) };
+    let output = Output { file: file.as_deref(), ..Output::new(&text) };
     // The exit code is not checked: some tools exit with an error if a request failed, and hoptax if the result is void.
     Ok(match (tool.tool.read)(&output) {
         Ok(reported) => Ok((reported, cpu_ns)),

@@ -17,7 +17,7 @@ impl Asked {
     }
 
     /// What a request says.
-    pub(crate) fn of(request: &Request) -> Self {
+    pub(crate) fn new(request: &Request) -> Self {
         let closes = |value: &str| value.split(',').any(|token| token.trim().eq_ignore_ascii_case("close"));
         let flags = [
             (HEAD, request.method == "HEAD"),
@@ -52,7 +52,7 @@ mod tests {
         let asked = |headers: &[(&str, &str)]| {
             let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             let (method, target, host) = ("GET".to_owned(), "/".to_owned(), "a".to_owned());
-            Asked::of(&Request { method, target, host, headers: headers.collect(), body: Vec::new() })
+            Asked::new(&Request { method, target, host, headers: headers.collect(), body: Vec::new() })
         };
         for value in ["close", "Close", "CLOSE ", "keep-alive, close", "TE,\tclose , x"] {
             assert!(asked(&[("x", "y"), ("CONNECTION", value)]).is_last(), "{value}");

@@ -193,7 +193,7 @@ pub fn client_config(security: ClientSecurity) -> Result<Arc<ClientConfig>, Setu
     let builder = if security.trusts_all {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(NoVerifier { provider }))
     } else if security.verifies_once {
-        let verifier = Once::of(roots(security.authorities)?, provider)?;
+        let verifier = Once::new(roots(security.authorities)?, provider)?;
         builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
     } else {
         builder.with_root_certificates(roots(security.authorities)?)

@@ -25,7 +25,7 @@ pub(super) struct Once {
 
 impl Once {
     /// A verifier that trusts these authorities.
-    pub(super) fn of(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Self, SetupError> {
+    pub(super) fn new(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Self, SetupError> {
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
         let verifier = verifier.map_err(|error| SetupError::Refused(error.to_string()))?;
         Ok(Self { verifier, certificates: Mutex::default(), keys: Mutex::default() })

@@ -21,7 +21,7 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    fn of(number: u8) -> Option<Self> {
+    fn from_number(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::Continuation,
             1 => Self::Text,
@@ -134,7 +134,7 @@ impl FrameReader {
         if first & 0x70 != 0 {
             return Err("bits that no extension was agreed on for");
         }
-        let opcode = Opcode::of(first & 15).ok_or("an opcode that is not known")?;
+        let opcode = Opcode::from_number(first & 15).ok_or("an opcode that is not known")?;
         let is_last = first & 0x80 != 0;
         if (second & 0x80 != 0) != masked {
             return Err(if masked { "a frame without a mask" } else { "a frame with a mask" });

@@ -256,7 +256,7 @@ impl Address {
         Self { socket_address: SocketAddress { address: "127.0.0.1".to_owned(), port_value: port } }
     }
 
-    pub(super) fn of(address: &SocketAddr) -> Self {
+    pub(super) fn new(address: &SocketAddr) -> Self {
         Self {
             socket_address: SocketAddress { address: address.ip().to_string(), port_value: address.port() },
         }

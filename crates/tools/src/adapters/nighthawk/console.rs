@@ -35,7 +35,7 @@ pub(super) fn read(text: &str) -> Result<Reported, String> {
         .filter_map(|row| Some(Counter::new(row.first()?, row.get(1).and_then(|count| count.parse().ok()))))
         .collect();
     let of_responses = Some(section.samples).filter(|_| section.name == LATENCY);
-    let Counts { answered, failed, sums } = Counts::of(&counters, Some(section.samples), of_responses);
+    let Counts { answered, failed, sums } = Counts::new(&counters, Some(section.samples), of_responses);
     let of_2xx = counters.iter().zip(&rows).find(|(counter, _)| counter.of_benchmark() == Some("http_2xx"));
     let us = |name: &str| section.value(name);
     let percentile = |p: f64| section.percentiles.iter().find(|(one, _)| *one >= p - 1e-9).map(|(_, us)| *us);
