@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
         for sample in &samples {
             assert!(!layer_of(sample).is_empty());
         }
-        let folded = Folded::of(&samples);
+        let folded = Folded::new(&samples);
         assert_eq!(Folded::read(&folded.text()).cpu_ns(), folded.cpu_ns());
     }
     let mut folded = Folded::read(text);
