@@ -39,7 +39,7 @@ pub(crate) use about::{
 pub(crate) use compare::CompareArguments;
 pub(crate) use convert::{ConvertCommand, ExportArguments, ExportFormat, ImportArguments, LogArguments};
 pub(crate) use crosscheck::CrosscheckArguments;
-pub(crate) use find::{FindArguments, FindGoal, Given, Preset};
+pub(crate) use find::{FindArguments, FindGoal, Given};
 pub(crate) use gate::GateArguments;
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments};
@@ -56,7 +56,7 @@ pub(crate) use smp::{RunTestArguments, SmpAction, SmpArguments};
 pub(crate) use study::StudyArguments;
 pub(crate) use traffic::TrafficArguments;
 pub(crate) use trust::{CalibrateArguments, ChecksAction, ChecksArguments, TrustCommand};
-pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, NeverHalt, ProtocolChoice};
+pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, ProtocolChoice};
 
 const AFTER_HELP: &str = "\
 Examples:

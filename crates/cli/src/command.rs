@@ -19,7 +19,6 @@ mod load;
 mod load_file;
 mod log;
 mod merge;
-mod never_halt;
 mod origin;
 mod parquet;
 mod price;

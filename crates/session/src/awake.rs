@@ -2,22 +2,76 @@
 
 use std::any::Any;
 use std::io;
+use std::net::{IpAddr, UdpSocket};
 
 use hoptax_host::awake::Awake;
-use hoptax_host::processors::Placement;
+use hoptax_host::machine::judgement::{advice, should_never_halt};
+use hoptax_host::machine::probe_briefly;
+use hoptax_host::processors::{self, Placement};
 
 use crate::failure::Failure;
+use crate::machine::NeverHalt;
+use crate::update::{Say, Update};
 
 /// Keeps the processors of a placement from halting.
 ///
 /// # Errors
 /// When the kernel allows neither way.
-pub fn start(placement: &Placement) -> Result<Awake, Failure> {
+pub(crate) fn start(placement: &Placement) -> Result<Awake, Failure> {
     Awake::start(&placement.all()).map_err(|error| {
         Failure::environment(format!(
             "cannot keep the processors from halting: {error}; `--never-halt never` disables it"
         ))
     })
+}
+
+/// Keeps the processors of a placement from halting if `when` selects it. `Auto` probes the machine for half a second, and
+/// says the probe's advice if it selects it.
+///
+/// # Errors
+/// When the machine cannot be probed, or the kernel allows no way to keep processors from halting.
+pub fn on(placement: &Placement, when: NeverHalt, say: Say<'_>) -> Result<Option<Awake>, Failure> {
+    let wanted = match when {
+        NeverHalt::Always => true,
+        NeverHalt::Never => false,
+        NeverHalt::Auto => {
+            let machine = probe_briefly(placement)
+                .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))?;
+            let wanted = should_never_halt(&machine);
+            for advice in advice(&machine).iter().filter(|_| wanted) {
+                say(Update::Note(&format!("this machine: {advice}")));
+            }
+            wanted
+        }
+    };
+    wanted.then(|| start(placement)).transpose()
+}
+
+/// Like [`on`], for a load on these servers. A server on this machine would be measured under a setting that it does not have
+/// in use: `Auto` then lets the processors halt.
+///
+/// # Errors
+/// As [`on`], and when the allowed processors cannot be read.
+pub fn for_servers(
+    servers: impl IntoIterator<Item = IpAddr>,
+    when: NeverHalt,
+    say: Say<'_>,
+) -> Result<Option<Awake>, Failure> {
+    let when = match when {
+        NeverHalt::Auto if servers.into_iter().any(is_local) => NeverHalt::Never,
+        when => when,
+    };
+    if when == NeverHalt::Never {
+        return Ok(None);
+    }
+    let allowed = processors::allowed()
+        .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
+    on(&Placement::split(&allowed, 1), when, say)
+}
+
+/// Whether an address belongs to this machine: the kernel binds sockets to no other.
+fn is_local(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// Keeps processors from halting until the returned value is dropped, as a calibration asks for it.
@@ -26,4 +80,24 @@ pub fn start(placement: &Placement) -> Result<Awake, Failure> {
 /// When the kernel allows neither way.
 pub fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
     Ok(Box::new(Awake::start(processors)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_address_is_distinguished_from_a_remote_one() {
+        assert!(is_local([127, 0, 0, 1].into()));
+        // Reserved for documentation (RFC 5737).
+        assert!(!is_local([192, 0, 2, 1].into()));
+    }
+
+    #[test]
+    fn auto_lets_processors_halt_beside_a_local_server() {
+        let awake = |address: [u8; 4], when: NeverHalt| for_servers([address.into()], when, &|_| ()).unwrap();
+        assert!(awake([127, 0, 0, 1], NeverHalt::Auto).is_none());
+        assert!(awake([192, 0, 2, 1], NeverHalt::Never).is_none());
+        assert!(awake([127, 0, 0, 1], NeverHalt::Always).is_some());
+    }
 }

@@ -5,6 +5,7 @@ pub mod awake;
 pub mod environment;
 pub mod estimate;
 mod failure;
+pub mod find;
 mod flames;
 mod forecast;
 mod interrupt;

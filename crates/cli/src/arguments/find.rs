@@ -8,6 +8,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, ValueEnum, ValueHint};
 use hoptax_checks::objective::Objective;
 use hoptax_load::Arrivals;
+use hoptax_session::find;
 
 use super::traffic::{CHECKS, TrafficArguments};
 use super::{Arguments, values};
@@ -112,6 +113,15 @@ pub(crate) enum FindGoal {
     FastestMode,
 }
 
+impl From<FindGoal> for find::Goal {
+    fn from(goal: FindGoal) -> Self {
+        match goal {
+            FindGoal::Objectives => Self::Objectives,
+            FindGoal::FastestMode => Self::FastestMode,
+        }
+    }
+}
+
 /// The arms of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arms(pub(crate) Vec<String>);
@@ -208,13 +218,12 @@ pub(crate) enum Preset {
     Rfc2544,
 }
 
-impl Preset {
-    /// Its name on the command line.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Careful => "careful",
-            Self::Rfc2544 => "rfc2544",
+impl From<Preset> for find::Preset {
+    fn from(preset: Preset) -> Self {
+        match preset {
+            Preset::Quick => Self::Quick,
+            Preset::Careful => Self::Careful,
+            Preset::Rfc2544 => Self::Rfc2544,
         }
     }
 }

@@ -5,7 +5,6 @@ use hoptax_report::documents;
 use hoptax_session::{awake, environment};
 use hoptax_trust::calibrate::{CalibrateError, Options};
 
-use super::never_halt;
 use crate::arguments::CalibrateArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
@@ -20,7 +19,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
     let placement = Placement::split(&allowed, 1);
     // Let them halt again: the speeds are measured with and without halting, for which the calibration provides itself.
-    let never_halted = never_halt::awake(&placement, arguments.never_halt)?.is_some();
+    let never_halted = awake::on(&placement, arguments.never_halt.into(), &print::say)?.is_some();
     let environment = hoptax_host::environment::capture();
     let interrupt = interrupt::listen()?;
     let spinner = progress::spinner();

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 
 use hoptax_host::processors::{self, Placement};
 use hoptax_report::documents;
-use hoptax_session::environment;
+use hoptax_session::{awake, environment};
 use hoptax_tools::{ALL, Tool};
 use hoptax_trust::crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, scenario};
 
-use super::never_halt;
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
@@ -26,7 +25,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     let servers = servers(arguments)?;
     let allowed = processors::allowed().map_err(Failure::environment)?;
     let placement = Placement::split(&allowed, 1);
-    let awake = never_halt::awake(&placement, arguments.never_halt)?;
+    let awake = awake::on(&placement, arguments.never_halt.into(), &print::say)?;
     let interrupt = interrupt::listen()?;
     // For scripts and output of the tools; results keep the relevant parts. Private, with an unpredictable name.
     let folder = tempfile::Builder::new()

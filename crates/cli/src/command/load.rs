@@ -18,9 +18,8 @@ use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Lifetime, Pace, Pooling, Trace, WhenBusy, WhenLate};
 use hoptax_report::{documents, openmetrics};
 use hoptax_result::{LoadResult, counted};
-use hoptax_session::{environment, machine};
+use hoptax_session::{awake, environment, machine};
 
-use super::never_halt;
 use crate::arguments::{ArrivalsChoice, LoadArguments, TrafficArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt;
@@ -53,7 +52,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     (intervals, spec.intervals) = IntervalOutputs::begin(arguments)?;
     let interrupt = interrupt::listen()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
-    let awake = never_halt::awake_for_servers(servers, arguments.traffic.never_halt)?;
+    let awake = awake::for_servers(servers, arguments.traffic.never_halt.into(), &print::say)?;
     spec.never_halted = awake.is_some();
     let environment = environment::here(spec.never_halted);
     let line = progress::live_line(spec.duration + spec.warmup);

@@ -10,12 +10,11 @@ use hoptax_host::processors::{self, Placement};
 use hoptax_predict::size::Processors;
 use hoptax_report::documents;
 use hoptax_result::{SizeResult, StudyResult, Verdict, counted};
-use hoptax_session::{environment, library, machine, results::read_run, thresholds};
+use hoptax_session::{awake, environment, library, machine, results::read_run, thresholds};
 use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
 
 use crate::arguments::GraphRunArguments;
-use crate::command::never_halt;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
@@ -34,7 +33,7 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     machine::allow_connections(CONNECTIONS)?;
     let envoy =
         Envoy::find(arguments.measure.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let awake = never_halt::awake(&placement, arguments.measure.never_halt)?;
+    let awake = awake::on(&placement, arguments.measure.never_halt.into(), &print::say)?;
     let environment = environment::of_study(&envoy, &placement, awake.is_some());
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;

@@ -6,14 +6,14 @@ use hoptax_report::documents;
 use hoptax_result::{Interval, Latency, LoadResult, ProcessAccount, Sweep, SweepKnee, SweepPoint};
 use hoptax_stats::{knee, mean_over_rounds};
 
-use super::trials::Trials;
-use crate::exit::Failure;
-use crate::print;
+use super::Found;
+use super::trials::{Trials, answered_rate};
+use crate::update::{Say, Update};
 
 /// Number of rates: equal steps up to the highest.
 const RATES: usize = 10;
 /// Trials at each rate.
-pub(super) const ROUNDS: usize = 6;
+const ROUNDS: usize = 6;
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 
@@ -23,7 +23,7 @@ pub(super) fn duration(trial: Duration, warmup: Duration) -> Duration {
 }
 
 /// Measures the curve up to `highest`, requests per second. An interrupt, and a trial that cannot run, end it with the trials so far.
-pub(super) fn run(trials: &mut Trials<'_>, highest: f64, trial: Duration) -> (Sweep, Option<Failure>) {
+pub(super) fn run(trials: &mut Trials<'_>, highest: f64, trial: Duration, say: Say<'_>) -> Found<Sweep> {
     let rates: Vec<f64> = (1..=RATES).map(|step| highest * step as f64 / RATES as f64).collect();
     let mut measured: Vec<Vec<Option<LoadResult>>> = vec![Vec::new(); RATES];
     let mut failure = None;
@@ -37,17 +37,17 @@ pub(super) fn run(trials: &mut Trials<'_>, highest: f64, trial: Duration) -> (Sw
                 break;
             }
         };
-        print::note(&documents::sweep_trial(*rate, &result, &generator_limits));
+        say(Update::Note(&documents::sweep_trial(*rate, &result, &generator_limits)));
         results.push(Some(result).filter(|_| generator_limits.is_empty()));
     }
-    let sweep = Sweep {
+    let result = Sweep {
         rounds: ROUNDS as u32,
         trial_s: trial.as_secs_f64(),
         confidence: CONFIDENCE,
         knee: knee_of(&rates, &measured),
         points: rates.iter().zip(&measured).map(|(rate, results)| point(*rate, results)).collect(),
     };
-    (sweep, failure)
+    Found { result, failure }
 }
 
 /// The order in which a round visits the rates: rows of a Williams design, so that no rate comes after the same rate in two
@@ -76,7 +76,7 @@ fn point(rate: f64, results: &[Option<LoadResult>]) -> SweepPoint {
         rate,
         trials: counted.len() as u32,
         excluded: (results.len() - counted.len()) as u32,
-        answered_rate: over_trials(&|result| Some(super::trials::answered_rate(result))),
+        answered_rate: over_trials(&|result| Some(answered_rate(result))),
         mean_us: response(|latency| latency.mean_us),
         p50_us: response(|latency| latency.p50_us),
         p90_us: response(|latency| latency.p90_us),

@@ -6,21 +6,25 @@ use std::time::Duration;
 use hoptax_checks::objective::Objective;
 use hoptax_load::MAX_RATE;
 use hoptax_load::trial::TrialSpec;
-use hoptax_result::{EndedBy, FindEnd, FindEvidence, FindState, FindTrial, FoundGoal, LoadResult};
-use hoptax_session::Interrupt;
+use hoptax_result::{EndedBy, FindEvidence, FindState, FindTrial, FoundGoal, LoadResult};
 use hoptax_stats::search::{Goal, GoalResult, Limits, Measured, Outcome, Planned, SearchError, State};
 
-use super::Settings;
-use crate::arguments::{FindArguments, Preset};
-use crate::exit::{Code, Failure};
+use super::options::{LOWEST_RATE, Options, Preset};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// The highest rate without `--max-rate`, as a multiple of the rate of the closed loop. An open loop on as many connections
 /// carries hardly more than a closed one.
 pub(super) const ABOVE_CLOSED_LOOP: f64 = 2.0;
 /// The lowest rate without `--min-rate`, as a share of the highest.
 pub(super) const LOWEST_SHARE: f64 = 1e-3;
-/// The lowest rate that sends a request in the shortest trial, requests per second.
-pub(super) const LOWEST_RATE: f64 = 1.0;
+
+/// A trial of a search.
+#[derive(Debug)]
+pub(super) struct Tried {
+    pub(super) planned: Planned,
+    pub(super) trial: FindTrial,
+}
 
 /// Whether objectives limit processes, so that trials must account for some.
 pub(super) fn limits_processes(objectives: &[Objective]) -> bool {
@@ -53,15 +57,10 @@ impl Near {
 }
 
 /// The range of a search for which there is this time.
-pub(super) fn range_of(
-    arguments: &FindArguments,
-    settings: Settings,
-    near: Near,
-    budget: Duration,
-) -> Limits {
-    let max = arguments.max_rate.unwrap_or(near.most.min(MAX_RATE));
-    let min = arguments.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE));
-    Limits { min, max, start: near.start.max(min).min(max), budget, overhead: settings.warmup }
+pub(super) fn range_of(options: &Options<'_>, near: Near, budget: Duration) -> Limits {
+    let max = options.max_rate.unwrap_or(near.most.min(MAX_RATE));
+    let min = options.min_rate.unwrap_or((max * LOWEST_SHARE).max(LOWEST_RATE));
+    Limits { min, max, start: near.start.max(min).min(max), budget, overhead: options.settings().warmup }
 }
 
 /// The error of a search that cannot begin; `no_time` says for what the budget leaves none.
@@ -90,6 +89,11 @@ pub(super) fn unless_interrupted(
     Ok(Some(result).filter(|result| result.ended_by != EndedBy::Interrupt))
 }
 
+/// The objectives of each goal, as indices: one goal for all objectives, or one for each.
+pub(super) fn goals(objectives: usize, each: bool) -> Vec<Vec<usize>> {
+    if each { (0..objectives).map(|one| vec![one]).collect() } else { vec![(0..objectives).collect()] }
+}
+
 /// What a trial tells the search.
 pub(super) fn measured(trial: &FindTrial, goals: &[Vec<usize>]) -> Measured {
     let outcome = |goal: &Vec<usize>| {
@@ -107,13 +111,13 @@ pub(super) fn measured(trial: &FindTrial, goals: &[Vec<usize>]) -> Measured {
 }
 
 /// What a search found for a goal, given by the indices of its objectives.
-pub(super) fn found(result: &GoalResult, goal: &[usize], tried: &[(Planned, FindTrial)]) -> FoundGoal {
+pub(super) fn found(result: &GoalResult, goal: &[usize], tried: &[Tried]) -> FoundGoal {
     let is_upper =
         |planned: &Planned| result.upper.is_some_and(|upper| planned.load.to_bits() == upper.to_bits());
     let at_upper: Vec<&FindTrial> = tried
         .iter()
-        .filter(|(planned, trial)| is_upper(planned) && trial.generator_limits.is_empty())
-        .map(|(_, trial)| trial)
+        .filter(|tried| is_upper(&tried.planned) && tried.trial.generator_limits.is_empty())
+        .map(|tried| &tried.trial)
         .collect();
     let failures: Vec<(usize, usize)> = goal
         .iter()
@@ -123,7 +127,7 @@ pub(super) fn found(result: &GoalResult, goal: &[usize], tried: &[(Planned, Find
         })
         .collect();
     let name = |objective: usize| {
-        tried.first().and_then(|(_, trial)| trial.objectives.get(objective)).map(|one| one.objective.clone())
+        tried.first().and_then(|tried| tried.trial.objectives.get(objective)).map(|one| one.objective.clone())
     };
     FoundGoal {
         objectives: goal.iter().filter_map(|one| name(*one)).collect(),
@@ -161,19 +165,9 @@ pub(super) fn evidence(preset: Preset, goal: &Goal) -> FindEvidence {
     }
 }
 
-/// The exit code of a search with these states.
-pub(super) fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
-    let states: Vec<FindState> = states.collect();
-    let any = |state: FindState| states.contains(&state);
-    if ended_by == FindEnd::Interrupt {
-        Code::Interrupted
-    } else if any(FindState::GeneratorLimited) || any(FindState::Unfinished) {
-        Code::Void
-    } else if any(FindState::MinimumFailed) {
-        Code::ConditionFailed
-    } else {
-        Code::Success
-    }
+/// A duration in whole seconds, as text.
+pub(super) fn seconds(duration: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(duration.as_secs_f64().ceil() as u64)).to_string()
 }
 
 #[cfg(test)]
@@ -187,16 +181,5 @@ mod tests {
         // RFC 2544: one failed trial of three decides.
         assert_eq!(limiting(vec![(0, 1)]), [0]);
         assert_eq!(limiting(vec![(0, 0), (1, 0)]), [0_usize; 0]);
-    }
-
-    #[test]
-    fn the_worst_state_decides_the_exit_code_and_an_interrupt_comes_first() {
-        use FindState::{Found, GeneratorLimited, MaximumHeld, MinimumFailed, Unfinished};
-        let of = |states: &[FindState]| code(FindEnd::Budget, states.iter().copied());
-        assert_eq!(of(&[Found, MaximumHeld]), Code::Success);
-        assert_eq!(of(&[Found, MinimumFailed]), Code::ConditionFailed);
-        assert_eq!(of(&[MinimumFailed, GeneratorLimited]), Code::Void);
-        assert_eq!(of(&[Unfinished]), Code::Void);
-        assert_eq!(code(FindEnd::Interrupt, [MinimumFailed].into_iter()), Code::Interrupted);
     }
 }

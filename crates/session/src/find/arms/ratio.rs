@@ -8,7 +8,7 @@ use hoptax_stats::ratio_over_rounds;
 const FEWEST_PER_LOST: usize = 4;
 
 /// Requests of a trial that are later than a percentile permits, below which chance decides how trials of a queue end. Intervals of
-/// ratios of a queue to a server that fails sharply contain the truth too rarely then (`search/tests/ratio_coverage.rs`).
+/// ratios of a queue to a server that fails sharply contain the truth too rarely then (`stats/tests/search_ratio_coverage.rs`).
 const FEWEST_LATE: f64 = 50.0;
 
 /// What the arms were judged by.

@@ -11,7 +11,7 @@ use hoptax_result::{FastestMode, LoadResult, Mode, ModesOfLoad};
 
 use super::common::Near;
 use super::trials::{Trials, answered_rate};
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Length of the loads that show modes.
 pub(super) const LENGTH: Duration = Duration::from_secs(5);

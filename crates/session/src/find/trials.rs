@@ -7,29 +7,29 @@ use hoptax_checks::judge_load;
 use hoptax_checks::objective::{Objective, generator_limits, unaccounted};
 use hoptax_checks::thresholds;
 use hoptax_host::clock::{self, now_ns};
-use hoptax_load::Pace;
 use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::{Arrivals, Pace};
 use hoptax_result::{Environment, FindTrial, LoadResult, TriedObjective};
-use hoptax_session::Interrupt;
 use hoptax_stats::search::Planned;
 
-use super::Settings;
 use super::common::{limits_processes, recording, unless_interrupted};
-use crate::arguments::FindArguments;
-use crate::exit::Failure;
+use super::options::Options;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// Length of the closed loop before the search.
 pub(super) const CLOSED_LOOP: Duration = Duration::from_secs(1);
 
 /// Runs trials on a server.
 pub(super) struct Trials<'a> {
-    arguments: &'a FindArguments,
     /// What each trial tries.
     objectives: Vec<Objective>,
-    settings: Settings,
     spec: TrialSpec,
+    arrivals: Arrivals,
+    /// How long the server settles after a trial that failed.
+    settle: Duration,
     environment: Environment,
-    limits: thresholds::Limits,
+    limits: &'a thresholds::Limits,
     interrupt: &'a Interrupt,
     /// Number of loads so far. Each has its own seed.
     number: u64,
@@ -40,17 +40,25 @@ pub(super) struct Trials<'a> {
 impl<'a> Trials<'a> {
     /// Trials like `spec`, each with its own rate and duration.
     pub(super) fn new(
-        arguments: &'a FindArguments,
-        settings: Settings,
         spec: TrialSpec,
+        arrivals: Arrivals,
+        options: &Options<'a>,
         environment: Environment,
-        limits: thresholds::Limits,
         interrupt: &'a Interrupt,
     ) -> Self {
-        let objectives = arguments.objectives.clone();
+        let (settings, objectives) = (options.settings(), options.objectives.to_vec());
         let spec = recording(TrialSpec { warmup: settings.warmup, ..spec }, &objectives);
-        let (number, must_settle) = (0, false);
-        Self { arguments, objectives, settings, spec, environment, limits, interrupt, number, must_settle }
+        Self {
+            objectives,
+            spec,
+            arrivals,
+            settle: settings.settle,
+            environment,
+            limits: options.limits,
+            interrupt,
+            number: 0,
+            must_settle: false,
+        }
     }
 
     /// Trials from now on try this objective first.
@@ -85,7 +93,7 @@ impl<'a> Trials<'a> {
     pub(super) fn run(&mut self, planned: &Planned) -> Result<Option<FindTrial>, Failure> {
         let begun = Instant::now();
         let result = self.at_rate(planned.load, planned.duration)?;
-        let judged = |result| judged(result, planned, begun.elapsed(), &self.objectives, &self.limits);
+        let judged = |result| judged(result, planned, begun.elapsed(), &self.objectives, self.limits);
         Ok(result.map(judged))
     }
 
@@ -102,7 +110,7 @@ impl<'a> Trials<'a> {
 
     /// Judges a load, and states the failed checks of the generator.
     pub(super) fn judge(&self, result: &mut LoadResult) -> Vec<String> {
-        judge_load(result, &self.limits);
+        judge_load(result, self.limits);
         generator_limits(result)
     }
 
@@ -112,9 +120,9 @@ impl<'a> Trials<'a> {
             self.settle();
         }
         let spec = TrialSpec {
-            open: Some((Pace::Constant(rate), self.arguments.arrivals.clone())),
+            open: Some((Pace::Constant(rate), self.arrivals.clone())),
             duration,
-            seed: self.arguments.traffic.seed.wrapping_add(self.number),
+            seed: self.spec.seed.wrapping_add(self.number),
             ..self.spec.clone()
         };
         let result = self.load(&spec).map_err(|error| {
@@ -143,7 +151,7 @@ impl<'a> Trials<'a> {
 
     /// Waits until the server has emptied its queues.
     fn settle(&self) {
-        let until_ns = now_ns().saturating_add(self.settings.settle.as_nanos() as u64);
+        let until_ns = now_ns().saturating_add(self.settle.as_nanos() as u64);
         clock::sleep_until(until_ns, || self.interrupt.is_requested());
     }
 }

@@ -2,27 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use hoptax_checks::thresholds::Limits as Thresholds;
 use hoptax_load::trial::TrialSpec;
 use hoptax_load::{MAX_RATE, Pace};
 use hoptax_report::documents;
 use hoptax_result::{ArmTrial, Environment, FindEnd, FindTrial, FoundArm, FoundGoal, LoadResult};
-use hoptax_session::Interrupt;
 use hoptax_stats::search::{
     Ending, GoalResult, Limits, Measured, Planned, Repetition, Search, SearchError, State, Step,
 };
 use hoptax_study::plan::{Draws, Plan};
 use hoptax_study::runner::Live;
 
-use super::super::Settings;
 use super::super::common::{
-    Near, found, limits_processes, measured, range_of, recording, refusal, unless_interrupted,
+    self, Near, Tried, found, limits_processes, measured, range_of, recording, refusal, unless_interrupted,
 };
+use super::super::options::{Options, Settings, Time};
 use super::super::trials::{CLOSED_LOOP, answered_rate, hold, judged, silence, try_all};
 use super::{ROUNDS, arrivals};
-use crate::arguments::FindArguments;
-use crate::exit::Failure;
-use crate::print;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::update::{Say, Update};
 
 /// What the budget leaves no time for if a search cannot begin.
 const NO_TIME: &str = "half of --budget is for the searches, and leaves no time for one trial of each arm";
@@ -40,14 +38,13 @@ pub(super) struct Searched {
 
 /// Searches on the arms of a plan.
 pub(super) struct Turns<'a> {
-    arguments: &'a FindArguments,
-    settings: Settings,
     plan: &'a Plan,
+    options: &'a Options<'a>,
+    settings: Settings,
     environment: &'a Environment,
-    thresholds: &'a Thresholds,
+    time: Time,
     interrupt: &'a Interrupt,
-    begun: Instant,
-    budget: Duration,
+    say: Say<'a>,
     /// Number of loads so far. Each has its own seed.
     number: u64,
     searches: Vec<ArmSearch>,
@@ -59,7 +56,7 @@ pub(super) struct Turns<'a> {
 /// The search on an arm.
 struct ArmSearch {
     searching: Searching,
-    tried: Vec<(Planned, FindTrial)>,
+    tried: Vec<Tried>,
     limits: Limits,
     closed_loop_rate: f64,
 }
@@ -102,24 +99,23 @@ impl ArmSearch {
 }
 
 impl<'a> Turns<'a> {
-    /// Searches within `budget` since `begun`.
+    /// Searches on the arms of `plan`.
     pub(super) fn new(
-        arguments: &'a FindArguments,
-        settings: Settings,
-        (plan, environment): (&'a Plan, &'a Environment),
-        thresholds: &'a Thresholds,
+        plan: &'a Plan,
+        options: &'a Options<'a>,
+        environment: &'a Environment,
+        time: Time,
         interrupt: &'a Interrupt,
-        (begun, budget): (Instant, Duration),
+        say: Say<'a>,
     ) -> Self {
         Self {
-            arguments,
-            settings,
             plan,
+            options,
+            settings: options.settings(),
             environment,
-            thresholds,
+            time,
             interrupt,
-            begun,
-            budget,
+            say,
             number: 0,
             searches: Vec::new(),
             rounds: Vec::new(),
@@ -136,7 +132,7 @@ impl<'a> Turns<'a> {
         }
         let mut searches = std::mem::take(&mut self.searches);
         let mut all: Vec<Option<&mut ArmSearch>> = searches.iter_mut().map(Some).collect();
-        let turns = self.take_turns(live, (None, &mut draws), &mut all);
+        let turns = self.take_turns(live, None, &mut draws, &mut all);
         self.searches = searches;
         let ended_by = match turns? {
             FindEnd::Interrupt => return Ok(FindEnd::Interrupt),
@@ -155,13 +151,13 @@ impl<'a> Turns<'a> {
 
     /// What was found; None if no search has begun.
     pub(super) fn finish(self, ended_by: FindEnd) -> Option<Searched> {
-        let goal: Vec<usize> = (0..self.arguments.objectives.len()).collect();
+        let goal: Vec<usize> = (0..self.options.objectives.len()).collect();
         let arms = self.plan.arms.iter().zip(&self.searches).enumerate();
         let arms: Vec<FoundArm> = arms
             .filter_map(|(number, (arm, search))| {
                 let result = search.result()?;
                 let of_round = |round: &Vec<Option<f64>>| round.get(number).copied().flatten();
-                let objectives = self.arguments.objectives.iter().map(ToString::to_string).collect();
+                let objectives = self.options.objectives.iter().map(ToString::to_string).collect();
                 Some(FoundArm {
                     arm: arm.id.clone(),
                     found: FoundGoal { objectives, ..found(&result, &goal, &search.tried) },
@@ -187,7 +183,7 @@ impl<'a> Turns<'a> {
                 let message = format!("arm `{}`: {}", self.name_of(arm), silence(&result, CLOSED_LOOP));
                 return Err(Failure::environment(message));
             }
-            if limits_processes(&self.arguments.objectives) && result.account.is_none() {
+            if limits_processes(self.options.objectives) && result.account.is_none() {
                 return Err(Failure::bad_input(format!(
                     "arm `{}` has no proxy, and no `account` of a server, for an objective on CPU time or memory; remove the arm or the \
                      objective",
@@ -198,10 +194,10 @@ impl<'a> Turns<'a> {
                 *rate = answered_rate(&result);
             }
         }
-        let left = self.budget.mul_f64(SHARE_OF_SEARCHES).saturating_sub(self.begun.elapsed());
+        let left = self.time.left_of(SHARE_OF_SEARCHES);
         let budget = left / rates.len().max(1) as u32;
         for rate in rates {
-            let limits = range_of(self.arguments, self.settings, Near::closed_loop(rate), budget);
+            let limits = range_of(self.options, Near::closed_loop(rate), budget);
             let search =
                 Search::new(&[self.settings.goal], limits).map_err(|error| refusal(&error, NO_TIME))?;
             let searching = Searching::Whole(search);
@@ -213,10 +209,10 @@ impl<'a> Turns<'a> {
     /// Searches briefly near the rates that were found, again and again, each time with processes that were started again.
     fn rounds(&mut self, live: &mut Live<'_>, near: &[Option<f64>]) -> Result<FindEnd, Failure> {
         let mut longest = Duration::ZERO;
-        let max = self.arguments.max_rate.unwrap_or(MAX_RATE);
+        let max = self.options.max_rate.unwrap_or(MAX_RATE);
         for round in 1..=ROUNDS {
             let begun = Instant::now();
-            let left = self.budget.saturating_sub(self.begun.elapsed() + LAST_RESPONSES);
+            let left = self.time.left_before(LAST_RESPONSES);
             if left < longest {
                 return Ok(FindEnd::Budget);
             }
@@ -239,7 +235,7 @@ impl<'a> Turns<'a> {
                 }
             }
             let mut all: Vec<Option<&mut ArmSearch>> = searches.iter_mut().map(Option::as_mut).collect();
-            match self.take_turns(live, (Some(round), &mut draws), &mut all)? {
+            match self.take_turns(live, Some(round), &mut draws, &mut all)? {
                 FindEnd::Complete => {}
                 ended_by => return Ok(ended_by),
             }
@@ -257,10 +253,11 @@ impl<'a> Turns<'a> {
     fn take_turns(
         &mut self,
         live: &mut Live<'_>,
-        (round, draws): (Option<u32>, &mut Draws),
+        round: Option<u32>,
+        draws: &mut Draws,
         searches: &mut [Option<&mut ArmSearch>],
     ) -> Result<FindEnd, Failure> {
-        let goals = [(0..self.arguments.objectives.len()).collect::<Vec<usize>>()];
+        let goals = common::goals(self.options.objectives.len(), false);
         let width = self.plan.arms.iter().map(|arm| arm.id.len()).max().unwrap_or(0);
         let place = round.map_or_else(|| "search ".to_owned(), |round| format!("round {round}"));
         let is_open = |search: &Option<&mut ArmSearch>| {
@@ -272,10 +269,11 @@ impl<'a> Turns<'a> {
                 let Step::Trial(planned) = search.searching.next() else { continue };
                 let Some(trial) = self.trial(live, arm, &planned)? else { return Ok(FindEnd::Interrupt) };
                 let name = self.name_of(arm);
-                print::note(&format!("{place}  {name:<width$}  {}", documents::find_trial(&trial)));
+                let shown = documents::find_trial(&trial);
+                (self.say)(Update::Note(&format!("{place}  {name:<width$}  {shown}")));
                 search.searching.record(&planned, measured(&trial, &goals));
                 self.trials.push(ArmTrial { arm: name.to_owned(), round, trial: trial.clone() });
-                search.tried.push((planned, trial));
+                search.tried.push(Tried { planned, trial });
             }
         }
         let is_late = |search: &Option<&mut ArmSearch>| {
@@ -293,8 +291,8 @@ impl<'a> Turns<'a> {
     ) -> Result<Option<FindTrial>, Failure> {
         let begun = Instant::now();
         let result = self.load(live, arm, Some(planned.load), planned.duration)?;
-        let (objectives, thresholds) = (&self.arguments.objectives, self.thresholds);
-        Ok(result.map(|result| judged(result, planned, begun.elapsed(), objectives, thresholds)))
+        let Options { objectives, limits, .. } = self.options;
+        Ok(result.map(|result| judged(result, planned, begun.elapsed(), objectives, limits)))
     }
 
     /// Runs a load on an arm, a closed loop without a rate; None if it was interrupted.
@@ -308,7 +306,7 @@ impl<'a> Turns<'a> {
         if self.interrupt.is_requested() {
             return Ok(None);
         }
-        let objectives = &self.arguments.objectives;
+        let objectives = self.options.objectives;
         let arrivals = arrivals(self.plan);
         let spec = |spec: TrialSpec| {
             let spec = recording(spec, objectives);

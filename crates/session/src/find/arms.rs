@@ -1,0 +1,250 @@
+//! Finds the highest rate at which each of several arms of a study holds objectives, and their ratios.
+
+mod ratio;
+mod turns;
+
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hoptax_host::awake::Awake;
+use hoptax_host::processors::Placement;
+use hoptax_load::Arrivals;
+use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd};
+use hoptax_stats::search::{Goal, Limits, Repetition, Search};
+use hoptax_study::file;
+use hoptax_study::plan::{CONFIDENCE, Plan};
+use hoptax_study::runner::{self, Setting};
+use hoptax_subject::envoy::chosen::Envoys;
+use hoptax_subject::envoy::release::Envoy;
+
+use super::Found;
+use super::common::{self, ABOVE_CLOSED_LOOP, LOWEST_SHARE, seconds};
+use super::options::{Options, Settings, Time};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::measure::StudyText;
+use crate::update::{Say, Update};
+use crate::{awake, environment, estimate, library, machine, requirements};
+use turns::{Searched, Turns};
+
+/// Number of rounds. The interval of a ratio over six rounds has a critical value of 2.57, over twelve of 2.20.
+const ROUNDS: u32 = 6;
+/// Expected time for all processes to end and to start again.
+const RESTART: Duration = Duration::from_secs(1);
+
+/// Arms of a study that are searched.
+#[derive(Debug)]
+pub struct ArmsOfStudy {
+    plan: Plan,
+    /// The folder of the study file, at which relative paths in it start.
+    folder: PathBuf,
+}
+
+/// What replaces what a study states.
+#[derive(Clone, Debug, Default)]
+pub struct Instead {
+    /// The seed.
+    pub seed: Option<u64>,
+    /// The arrival process.
+    pub arrivals: Option<Arrivals>,
+}
+
+impl ArmsOfStudy {
+    /// The arms of a study with these ids.
+    ///
+    /// # Errors
+    /// When the study is not valid, or has no such arm.
+    pub fn new(study: StudyText, ids: &[String], instead: Instead, say: Say<'_>) -> Result<Self, Failure> {
+        let StudyText { name, text, folder } = study;
+        let (mut file, positions) = file::read(&name, &text).map_err(Failure::bad_input)?;
+        file.seed = instead.seed.unwrap_or(file.seed);
+        let configurations = library::configurations(&file, &folder, say);
+        let plan = Plan::with_configurations(&file, &positions, &library::catalogue()?, configurations)
+            .map_err(Failure::bad_input)?;
+        let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;
+        if let Some(arrivals) = instead.arrivals {
+            let open = plan.loads.iter_mut().filter_map(|load| load.open.as_mut());
+            open.for_each(|open| open.arrivals = arrivals.clone());
+        }
+        Ok(Self { plan, folder })
+    }
+
+    /// The plan of the search, as text.
+    pub fn outline(&self, options: &Options<'_>) -> String {
+        outline(&self.plan, options, self.budget(options))
+    }
+
+    fn budget(&self, options: &Options<'_>) -> Duration {
+        options.budget.unwrap_or(options.settings().budget * self.plan.arms.len() as u32)
+    }
+
+    /// Searches on the arms.
+    ///
+    /// # Errors
+    /// When the search cannot begin, and when it fails or is interrupted before anything is known.
+    pub fn search(
+        &self,
+        options: &Options<'_>,
+        interrupt: &Interrupt,
+        say: Say<'_>,
+    ) -> Result<Found<FindArmsResult>, Failure> {
+        let Self { plan, folder: of_study } = self;
+        let time = Time::begin(self.budget(options));
+        requirements::check(plan, of_study)?;
+        estimate::check_memory(&estimate::Estimate::of(plan), |_| false, "name fewer arms")?;
+        machine::allow_connections_of_plan(plan, say)?;
+        let envoys = envoys(plan, options.envoy, say)?;
+        let placement = machine::placement()?;
+        let awake = awake::on(&placement, options.never_halt, say)?;
+        let environment = environment(plan, envoys.usual(), &placement, awake.as_ref());
+        let program = env::current_exe()
+            .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+        let folder = tempfile::Builder::new().prefix("hoptax-find-").tempdir().map_err(|error| {
+            Failure::environment(format!("cannot create a folder for the processes: {error}"))
+        })?;
+        interrupt.remove_on_exit(folder.path());
+        interrupt.check()?;
+        let setting = Setting {
+            program: &program,
+            envoys: &envoys,
+            directory: folder.path(),
+            folder: of_study,
+            placement: &placement,
+            awake: awake.as_ref(),
+            ticks: runner::KERNEL_TICKS,
+        };
+        say(Update::Note(&format!(
+            "search on {} arms of the study `{}`: about {} if trials agree, at most {}",
+            plan.arms.len(),
+            plan.name,
+            seconds(expected(plan, options, time.budget)),
+            seconds(time.budget)
+        )));
+        let mut turns = Turns::new(plan, options, &environment, time, interrupt, say);
+        let searched = match runner::with_live(plan, &setting, |live| turns.run(live)) {
+            Ok(searched) => searched,
+            Err(error) => Err(Failure::environment(error)),
+        };
+        let (searched, failure) = match searched {
+            // An error after an interrupt is a consequence of it.
+            _ if interrupt.is_requested() => (turns.finish(FindEnd::Interrupt), None),
+            Ok(ended_by) => (turns.finish(ended_by), None),
+            // A proxy may end under overload. What is known by then is the result.
+            Err(failure) => (turns.finish(FindEnd::Failure), Some(with_logs(&failure, folder))),
+        };
+        drop(awake);
+        let Some(searched) = searched else { return Err(failure.unwrap_or_else(Failure::interrupted)) };
+        Ok(Found { result: result(plan, options, searched, time, environment), failure })
+    }
+}
+
+/// The Envoys of the arms. Arms without one need none.
+fn envoys(plan: &Plan, envoy: Option<&str>, say: Say<'_>) -> Result<Envoys, Failure> {
+    if !plan.runs_envoy() {
+        return Ok(Envoys::only(Envoy { program: "envoy".into(), version: String::new() }));
+    }
+    let mut note = |text: &str| say(Update::Note(text));
+    let envoy = Envoy::find(envoy, &mut note).map_err(Failure::environment)?;
+    Envoys::find(envoy, plan.envoys(), &mut note).map_err(Failure::environment)
+}
+
+fn environment(plan: &Plan, envoy: &Envoy, placement: &Placement, awake: Option<&Awake>) -> Environment {
+    let environment = environment::of_study(envoy, placement, awake.is_some());
+    let proxy_version = environment.proxy_version.clone().filter(|_| plan.runs_envoy());
+    Environment { proxy_version, ..environment }
+}
+
+/// The arrival process of all trials.
+fn arrivals(plan: &Plan) -> Arrivals {
+    let open = plan.loads.first().and_then(|load| load.open.as_ref());
+    open.map_or(Arrivals::Uniform, |open| open.arrivals.clone())
+}
+
+/// How long a search on the arms of a plan takes if trials agree, in a range as wide as without `--min-rate` and `--max-rate`.
+fn expected(plan: &Plan, options: &Options<'_>, budget: Duration) -> Duration {
+    let (settings, arms) = (options.settings(), plan.arms.len() as u32);
+    let (min, max) = match (options.min_rate, options.max_rate) {
+        (Some(min), Some(max)) if min < max => (min, max),
+        _ => (LOWEST_SHARE, 1.0),
+    };
+    let time = (Duration::MAX / 4, settings.warmup + settings.settle / 2);
+    let limits =
+        Limits { start: max / ABOVE_CLOSED_LOOP, budget: time.0, overhead: time.1, ..Limits::new(min, max) };
+    let search = Search::new(&[settings.goal], limits).map(|search| search.expected_duration());
+    let round =
+        Repetition::new(&settings.goal, (1.0, f64::MAX), 0.5, time).map(|one| one.expected_duration());
+    let of_arms = search.unwrap_or_default() + round.unwrap_or_default() * ROUNDS;
+    (of_arms * arms + RESTART * (ROUNDS + 1)).min(budget)
+}
+
+/// The plan of the search, as text.
+fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
+    let settings = options.settings();
+    let arms: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
+    let load = plan.loads.first();
+    let objectives: Vec<String> = options.objectives.iter().map(ToString::to_string).collect();
+    let evidence = |goal: &Goal| format!("{:.0} s of trials for a rate", goal.duration_sum.as_secs_f64());
+    let needs = estimate::gigabytes(estimate::Estimate::of(plan).memory_bytes);
+    format!(
+        "search on arms of the study `{}`\n\n\
+         arms        {}; ratios to the first\n\
+         objectives  {}\n\
+         requests    those of the load `{}`, on {} connections, {} arrivals\n\
+         search      each arm, trial by trial in turns: {} s each, {}\n\
+         rounds      {ROUNDS}, each with all processes started again: {}\n\n\
+         about {} if trials agree, at most {}, and {needs} of memory\n",
+        plan.name,
+        arms.join(", "),
+        objectives.join(" and "),
+        load.map_or("", |load| load.name.as_str()),
+        load.map_or(0, |load| load.connections),
+        arrivals(plan),
+        settings.goal.final_trial.as_secs_f64(),
+        evidence(&settings.goal),
+        evidence(&settings.goal.of_repetition()),
+        seconds(expected(plan, options, budget)),
+        seconds(budget)
+    )
+}
+
+/// Keeps the logs of the processes for the user, and names them in the error.
+fn with_logs(failure: &Failure, folder: tempfile::TempDir) -> Failure {
+    let kept = folder.keep();
+    failure.with(format!("\nthe logs of all processes are in `{}`", kept.display()))
+}
+
+fn result(
+    plan: &Plan,
+    options: &Options<'_>,
+    searched: Searched,
+    time: Time,
+    environment: Environment,
+) -> FindArmsResult {
+    let load = plan.loads.first();
+    let Settings { goal, .. } = options.settings();
+    let judgement = ratio::Judgement {
+        objectives: options.objectives,
+        final_trial_s: goal.final_trial.as_secs_f64(),
+        confidence: CONFIDENCE,
+    };
+    let body = FindArmsBody {
+        ended_by: searched.ended_by,
+        study: plan.name.clone(),
+        load: load.map(|load| load.name.clone()).unwrap_or_default(),
+        connections: load.map_or(0, |load| load.connections as u32),
+        arrivals: arrivals(plan).to_string(),
+        objectives: options.objectives.iter().map(ToString::to_string).collect(),
+        rounds: searched.arms.first().map_or(0, |arm| arm.round_rates.len() as u32),
+        arms: ratio::with_ratios(searched.arms, &judgement),
+        evidence: common::evidence(options.preset, &goal),
+        round_evidence: common::evidence(options.preset, &goal.of_repetition()),
+        rounds_planned: ROUNDS,
+        confidence: CONFIDENCE,
+        seed: plan.seed,
+        budget_s: time.budget.as_secs_f64(),
+        took_s: time.elapsed().as_secs_f64(),
+        trials: searched.trials,
+    };
+    FindArmsResult::new(environment, body)
+}

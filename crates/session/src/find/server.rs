@@ -1,0 +1,209 @@
+//! Finds the highest rate at which a server holds objectives.
+
+use std::time::Duration;
+
+use hoptax_load::Arrivals;
+use hoptax_load::trial::TrialSpec;
+use hoptax_report::documents;
+use hoptax_report::numbers::rate;
+use hoptax_result::{FindBody, FindEnd, FindResult, FoundGoal, Sweep};
+use hoptax_stats::search::{Ending, Limits, Search, Step};
+
+use super::common::{self, Near, Tried, evidence, found, measured, range_of, refusal, seconds};
+use super::options::{LOWEST_RATE, Options, Settings, Time};
+use super::trials::{CLOSED_LOOP, Trials, answered_rate};
+use super::{Found, fastest, sweep};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::update::{Say, Update};
+use crate::{awake, environment};
+
+/// A server to search on, and what is asked of it alone.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// A closed loop on it: its requests, connections and seed are those of all trials.
+    pub spec: TrialSpec,
+    /// The arrival process of trials.
+    pub arrivals: Arrivals,
+    /// The rate to find.
+    pub goal: Goal,
+    /// Whether each objective has a rate of its own.
+    pub each: bool,
+    /// Whether response times up to the rate are measured afterwards.
+    pub sweep: bool,
+}
+
+/// The rate that a search is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// The highest at which the objectives hold.
+    Objectives,
+    /// The highest at which response times stay in their fastest mode, and the objectives, if any, hold.
+    FastestMode,
+}
+
+/// Searches on a server.
+///
+/// # Errors
+/// When the search cannot begin, and when it is interrupted before anything is known.
+pub fn on_server(
+    server: Server,
+    options: &Options<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<Found<FindResult>, Failure> {
+    let settings = options.settings();
+    let time = Time::begin(options.budget.unwrap_or(settings.budget));
+    let Server { mut spec, arrivals, goal, each, sweep } = server;
+    let servers = spec.traffic.addresses().map(|address| address.ip());
+    let awake = awake::for_servers(servers, options.never_halt, say)?;
+    spec.never_halted = awake.is_some();
+    let environment = environment::here(spec.never_halted);
+    let mut trials = Trials::new(spec, arrivals, options, environment, interrupt);
+    let length = if goal == Goal::FastestMode { fastest::LENGTH } else { CLOSED_LOOP };
+    let first = trials.closed_loop(length)?.ok_or_else(Failure::interrupted)?;
+    let (plan, closed_loop_rate) = (first.plan.clone(), answered_rate(&first));
+    let mut near = Some(Near::closed_loop(closed_loop_rate));
+    let mut fastest_mode = None;
+    if goal == Goal::FastestMode {
+        let shown = fastest::look(&mut trials, first)?.ok_or_else(Failure::interrupted)?;
+        near = shown.aim.map(|(objective, near)| {
+            trials.aim_at(objective);
+            near
+        });
+        fastest_mode = Some(shown.mode);
+    }
+
+    // The last trial may wait for its last responses.
+    let left = time.left_before(trials.timeout());
+    let range = range_of(options, near.unwrap_or(Near::closed_loop(closed_loop_rate)), left);
+    let searched = match near {
+        Some(_) => OnRange { range, settings, each, sweep, time, say }.search(&mut trials, interrupt)?,
+        None => Searched::default(),
+    };
+    drop(awake);
+    let body = FindBody {
+        ended_by: searched.ended_by(interrupt),
+        fastest_mode,
+        goals: searched.found,
+        evidence: evidence(options.preset, &settings.goal),
+        min_rate: range.min,
+        max_rate: range.max,
+        closed_loop_rate,
+        budget_s: time.budget.as_secs_f64(),
+        took_s: time.elapsed().as_secs_f64(),
+        trials: searched.tried.into_iter().map(|tried| tried.trial).collect(),
+        sweep: searched.sweep,
+        plan,
+    };
+    let result = FindResult::new(trials.into_environment(), body);
+    // An error after an interrupt is a consequence of it.
+    let failure = searched.failure.filter(|_| result.ended_by == FindEnd::Failure);
+    Ok(Found { result, failure })
+}
+
+/// What a search, and the sweep after it, came to.
+#[derive(Debug, Default)]
+struct Searched {
+    found: Vec<FoundGoal>,
+    tried: Vec<Tried>,
+    sweep: Option<Sweep>,
+    /// Whether the next trial did not fit into the budget.
+    is_out_of_time: bool,
+    /// Why a trial could not run.
+    failure: Option<Failure>,
+}
+
+impl Searched {
+    fn ended_by(&self, interrupt: &Interrupt) -> FindEnd {
+        if interrupt.is_requested() {
+            FindEnd::Interrupt
+        } else if self.failure.is_some() {
+            FindEnd::Failure
+        } else if self.is_out_of_time {
+            FindEnd::Budget
+        } else {
+            FindEnd::Complete
+        }
+    }
+}
+
+/// A search in a range of rates.
+struct OnRange<'a> {
+    range: Limits,
+    settings: Settings,
+    each: bool,
+    sweep: bool,
+    time: Time,
+    say: Say<'a>,
+}
+
+impl OnRange<'_> {
+    /// Searches, and sweeps up to the rate that it finds if that is wanted.
+    fn search(&self, trials: &mut Trials<'_>, interrupt: &Interrupt) -> Result<Searched, Failure> {
+        let Self { range, settings, time, say, .. } = self;
+        let note = |text: &str| say(Update::Note(text));
+        let goals = common::goals(trials.objectives().len(), self.each);
+        let mut search = self.begin(&goals)?;
+        let sweep_time = sweep::duration(settings.goal.final_trial, settings.warmup);
+        let sweep_time = if self.sweep { sweep_time } else { Duration::ZERO };
+        note(&format!(
+            "search from {} to {} requests/s{}: about {} if trials agree, at most {}",
+            rate(range.min),
+            rate(range.max),
+            if self.sweep { ", then a sweep" } else { "" },
+            seconds(time.elapsed() + search.expected_duration() + sweep_time),
+            seconds(time.budget + sweep_time)
+        ));
+        let (tried, mut failure) = run_trials(&mut search, trials, &goals, *say)?;
+        let is_out_of_time = !matches!(search.next(), Step::Done(Ending::Complete));
+        let found: Vec<FoundGoal> =
+            search.results().iter().zip(&goals).map(|(result, goal)| found(result, goal, &tried)).collect();
+        let highest = found.iter().filter_map(|goal| goal.rate).max_by(f64::total_cmp);
+        let may_sweep = self.sweep && failure.is_none() && !interrupt.is_requested();
+        let mut sweep = None;
+        if let Some(highest) = highest.filter(|_| may_sweep) {
+            note(&format!("sweep up to {} requests/s: about {}", rate(highest), seconds(sweep_time)));
+            let swept = sweep::run(trials, highest, settings.goal.final_trial, *say);
+            (sweep, failure) = (Some(swept.result), swept.failure);
+        }
+        Ok(Searched { found, tried, sweep, is_out_of_time, failure })
+    }
+
+    fn begin(&self, goals: &[Vec<usize>]) -> Result<Search, Failure> {
+        if self.range.min < LOWEST_RATE {
+            return Err(Failure::bad_input(format!(
+                "--min-rate must be at least {LOWEST_RATE}: the shortest trials last {:?} and need a request",
+                self.settings.goal.first_trial
+            )));
+        }
+        Search::new(&vec![self.settings.goal; goals.len()], self.range)
+            .map_err(|error| refusal(&error, "--budget leaves no time for one trial"))
+    }
+}
+
+/// Runs the trials of a search, and returns them with the reason why the last one could not run, if it could not: a server may end under
+/// overload, and what is known by then is the result.
+///
+/// # Errors
+/// When the first trial cannot run.
+fn run_trials(
+    search: &mut Search,
+    trials: &mut Trials<'_>,
+    goals: &[Vec<usize>],
+    say: Say<'_>,
+) -> Result<(Vec<Tried>, Option<Failure>), Failure> {
+    let mut tried = Vec::new();
+    while let Step::Trial(planned) = search.next() {
+        let trial = match trials.run(&planned) {
+            Ok(Some(trial)) => trial,
+            Ok(None) => break,
+            Err(error) if tried.is_empty() => return Err(error),
+            Err(error) => return Ok((tried, Some(error))),
+        };
+        say(Update::Note(&documents::find_trial(&trial)));
+        search.record(&planned, measured(&trial, goals));
+        tried.push(Tried { planned, trial });
+    }
+    Ok((tried, None))
+}
