@@ -4,6 +4,7 @@ mod authorization;
 mod causes;
 pub(crate) mod conditions;
 mod credentials;
+mod line;
 mod matching;
 pub(crate) mod sample;
 mod stated;
@@ -15,6 +16,7 @@ use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
 use crate::tree::{extension_type, is_tls, items, join, sockets, text};
 
+pub use line::RequestLine;
 pub use stated::{StatedRequest, stated};
 
 /// The host of requests where a route accepts every host.

@@ -15,6 +15,7 @@ pub mod machine;
 mod manifest;
 mod measure;
 mod outputs;
+pub mod price;
 mod recorder;
 mod replaced;
 pub mod requirements;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use hoptax_bootstrap::request::RequestLine;
 use hoptax_variants::Change;
 
 use super::shared::{JsonArguments, MeasureArguments};
-use super::values::{self, Headers, RequestLine};
+use super::values::{self, Headers};
 
 /// Options of tries and measurements, which a dry run has not.
 const MEASURED: [&str; 11] = [

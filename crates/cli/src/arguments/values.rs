@@ -7,7 +7,6 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
-use hoptax_bootstrap::request::StatedRequest;
 use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, without_user};
 use hoptax_session::machine;
 use hoptax_study::precision::Precision;
@@ -273,45 +272,6 @@ impl FromStr for Headers {
     }
 }
 
-/// A request as one line, `METHOD URL`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RequestLine {
-    /// Whether its scheme is `https`.
-    pub(crate) is_tls: bool,
-    /// The request, without headers.
-    pub(crate) request: StatedRequest,
-}
-
-impl FromStr for RequestLine {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let form = || "write it as `GET https://HOST/PATH`".to_owned();
-        let (method, url) = text.trim().split_once(' ').ok_or_else(form)?;
-        let (scheme, rest) = url.trim().split_once("://").ok_or_else(form)?;
-        let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        let path = path.split('#').next().unwrap_or_default();
-        let is_method = !method.is_empty() && method.chars().all(|c| c.is_ascii_uppercase());
-        let has_space = url.trim().contains(char::is_whitespace);
-        if !is_method || has_space || host.is_empty() || host.contains('@') {
-            return Err(form());
-        }
-        let is_tls = match scheme {
-            "http" => false,
-            "https" => true,
-            _ => return Err(form()),
-        };
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let request = StatedRequest {
-            method: Some(method.to_owned()),
-            host: Some(host.to_owned()),
-            path: Some(path),
-            headers: Vec::new(),
-        };
-        Ok(Self { is_tls, request })
-    }
-}
-
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -371,21 +331,5 @@ mod tests {
         assert_eq!(label("nightly-2"), Ok("nightly-2".to_owned()));
         assert!(label("12").unwrap_err().contains("add a letter"));
         assert!(label("").is_err() && label("a b").is_err());
-    }
-
-    #[test]
-    fn a_request_is_a_method_and_a_url() {
-        let parsed: RequestLine = "POST https://shop.example:8443/cart?q=1#top".parse().unwrap();
-        let request = &parsed.request;
-        assert!(parsed.is_tls);
-        assert_eq!(request.method.as_deref(), Some("POST"));
-        assert_eq!(request.host.as_deref(), Some("shop.example:8443"));
-        assert_eq!(request.path.as_deref(), Some("/cart?q=1"));
-        let bare: RequestLine = "GET http://shop.example?q".parse().unwrap();
-        assert_eq!((bare.is_tls, bare.request.path.as_deref()), (false, Some("/?q")));
-        for text in ["/cart", "GET /cart", "GET ftp://a/", "get http://a/", "GET http:///", "GET http://u@a/"]
-        {
-            assert!(text.parse::<RequestLine>().is_err(), "{text}");
-        }
     }
 }

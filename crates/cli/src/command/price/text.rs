@@ -1,21 +1,17 @@
 //! What `hoptax price` prints.
 
-use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
+use hoptax_session::price::{Listed, Tried, Tries, lacking};
 use hoptax_text::secrets::is_name;
 use hoptax_variants::{Answers, activity};
 
-use super::laboratory::Tried;
-use super::order::lacking;
-use super::passed::Passed;
-use super::tries::Tries;
-
 /// What the configuration is inside of, listeners with their requests and parts, and all replacements.
-pub(super) fn outline(described: Option<&str>, all: &[Passed], replacements: &[Replacement]) -> String {
+pub(super) fn outline(described: Option<&str>, listed: &Listed) -> String {
+    let replacements = listed.replacements();
     let mut text = described.map_or_else(String::new, |what| format!("Configuration {what}\n\n"));
-    for passed in all {
+    for passed in &listed.listeners {
         text += &format!("Listener {} ({})\n", passed.listener.name, passed.listener.address);
         match &passed.request {
             Ok(request) => {
@@ -79,7 +75,8 @@ fn part(part: &Part) -> [String; 3] {
 }
 
 /// What the variants answered, and which parts acted.
-pub(super) fn trials(passed: &Passed, tries: &Tries) -> String {
+pub(super) fn trials(tries: &Tries) -> String {
+    let passed = &tries.passed;
     let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
     let rows: Vec<[String; 3]> = tries
         .all()

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
-use hoptax_session::Interrupt;
 use hoptax_subject::envoy::given::{FilesError, Given};
 use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
@@ -16,18 +15,21 @@ use hoptax_variants::{
 };
 use serde_json::Value;
 
-use crate::arguments::PriceArguments;
-use crate::exit::Failure;
-use crate::print;
+use super::{Configuration, Listed};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::update::{Say, Update};
 
 /// How many extensions that Envoy lacks are removed before it is given up.
 const MOST_MISSING: usize = 50;
 
 /// A variant, and what its requests got.
-pub(super) struct Tried {
-    pub(super) name: String,
+pub struct Tried {
+    /// What it is called.
+    pub name: String,
     pub(super) variant: Variant,
-    pub(super) outcome: Result<Answers, TrialError>,
+    /// What its requests got, or why it got none.
+    pub outcome: Result<Answers, TrialError>,
 }
 
 impl Tried {
@@ -41,12 +43,19 @@ impl Tried {
 }
 
 /// A configuration with everything around it that runs. It must end before a study begins: its servers wake up now and then.
-pub(super) struct Laboratory {
-    given: Given,
-    /// The configuration, without the extensions that Envoy lacks.
-    pub(super) adapted: Adapted,
+pub struct Laboratory<'a> {
+    pub(super) configuration: &'a Configuration<'a>,
+    /// The listeners of the configuration, without the extensions that Envoy lacks.
+    pub listed: Listed,
     /// Pointers of the extensions that Envoy lacks.
     pub(super) lacking: Vec<String>,
+    bench: Bench,
+    interrupt: &'a Interrupt,
+    say: Say<'a>,
+}
+
+/// What runs in a laboratory, and where.
+struct Bench {
     stubs: Stubs,
     envoy: Envoy,
     program: PathBuf,
@@ -54,17 +63,24 @@ pub(super) struct Laboratory {
     certificates: PathBuf,
 }
 
-impl Laboratory {
+/// A configuration that Envoy accepts, and pointers of the extensions that it lacks, which were removed.
+struct Accepted {
+    adapted: Adapted,
+    lacking: Vec<String>,
+}
+
+impl<'a> Laboratory<'a> {
     /// Writes the files, starts the servers, and has Envoy validate the whole without the extensions that it lacks.
     pub(super) fn set_up(
-        given: &Given,
-        arguments: &PriceArguments,
+        configuration: &'a Configuration<'a>,
+        envoy: Option<&str>,
         folder: &Path,
-        interrupt: &Interrupt,
+        interrupt: &'a Interrupt,
+        say: Say<'a>,
     ) -> Result<Self, Failure> {
         interrupt.check()?;
-        let envoy = Envoy::find(arguments.measure.envoy.as_deref(), &mut print::note)
-            .map_err(Failure::environment)?;
+        let given = &configuration.given;
+        let envoy = Envoy::find(envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
         let program = env::current_exe()
             .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
         let folder = create_folder(folder)?;
@@ -77,33 +93,72 @@ impl Laboratory {
         let stubs = Stubs::start(&program, &certificates, names.files.presents_certificate, &folder)
             .map_err(Failure::environment)?;
         let adapted = adapt_to(given, addresses(&stubs), &folder)?;
-        let (given, lacking) = (given.clone(), Vec::new());
-        let mut new = Self { given, adapted, lacking, stubs, envoy, program, folder, certificates };
-        new.accept(interrupt)?;
-        Ok(new)
+        let bench = Bench { stubs, envoy, program, folder, certificates };
+        let Accepted { adapted, lacking } = bench.accept(adapted, interrupt)?;
+        let listed = configuration.listed_in(adapted)?;
+        Ok(Self { configuration, listed, lacking, bench, interrupt, say })
     }
 
+    /// The folder of a variant.
+    pub(super) fn folder_of(&self, arm: &str) -> PathBuf {
+        self.bench.folder_of(arm)
+    }
+
+    /// Tries a variant with its request.
+    ///
+    /// # Errors
+    /// When its configuration cannot be made, and after an interrupt.
+    pub(super) fn attempt(&self, name: String, variant: Variant, listener: &str) -> Result<Tried, Failure> {
+        let mut note = |text: &str| (self.say)(Update::Note(text));
+        let other = variant.envoy.as_deref().map(|envoy| Envoy::find(Some(envoy), &mut note));
+        let other = other.transpose().map_err(Failure::environment)?;
+        let bootstrap = self.bootstrap(&variant)?;
+        let request: &DerivedRequest = &variant.request;
+        let trial = self.bench.trial(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));
+        let outcome = trial.run(bootstrap, listener, request, self.interrupt.flag());
+        self.interrupt.check()?;
+        Ok(Tried { name, variant, outcome })
+    }
+
+    fn bootstrap(&self, variant: &Variant) -> Result<Value, Failure> {
+        if variant.replaced.is_empty() {
+            return Ok(self.listed.adapted.without(&variant.removed));
+        }
+        let changed = self.configuration.given.with(&variant.replaced).map_err(|missing| {
+            Failure::bad_input(format!("the configuration has no node `{}`", missing.join("`, `")))
+        })?;
+        let folder = &self.bench.folder;
+        let adapted = adapt_to(&changed, addresses(&self.bench.stubs), folder)?;
+        make_folders(&adapted).map_err(|error| {
+            Failure::environment(format!("cannot make folders in `{}`: {error}", folder.display()))
+        })?;
+        Ok(adapted.without(self.lacking.iter().chain(&variant.removed)))
+    }
+}
+
+impl Bench {
     /// Has Envoy validate the whole, and removes the extensions that it lacks.
-    fn accept(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+    fn accept(&self, mut adapted: Adapted, interrupt: &Interrupt) -> Result<Accepted, Failure> {
+        let mut lacking = Vec::new();
         for _ in 0..MOST_MISSING {
-            let bootstrap = self.adapted.bootstrap();
-            let validated = self.trial("whole", &self.envoy).validate(bootstrap, interrupt.flag());
+            let validated = self.trial("whole", &self.envoy).validate(adapted.bootstrap(), interrupt.flag());
             interrupt.check()?;
             let Err(error) = validated else {
-                return self.adapted.check_extensions().map_err(Failure::bad_input);
+                adapted.check_extensions().map_err(Failure::bad_input)?;
+                return Ok(Accepted { adapted, lacking });
             };
             let TrialError::Proxy(ProxyError::Refused { reason, config }) = &error else {
                 return Err(Failure::environment(error));
             };
             let missing = missing_extension(reason);
-            self.lacking.extend(missing.map(|name| self.adapted.extensions(name)).unwrap_or_default());
-            if !missing.is_some_and(|name| self.adapted.remove_extension(name)) {
+            lacking.extend(missing.map(|name| adapted.extensions(name)).unwrap_or_default());
+            if !missing.is_some_and(|name| adapted.remove_extension(name)) {
                 let advice = if missing.is_some() {
                     "\nleave it out of the configuration, or use an Envoy that has it: --envoy PATH"
                 } else {
                     ""
                 };
-                let refusal = self.adapted.refusal(reason, &[]);
+                let refusal = adapted.refusal(reason, &[]);
                 let adapted = config.display();
                 return Err(Failure::bad_input(format!(
                     "{refusal}{advice}\nthe configuration as adapted to this machine is `{adapted}`"
@@ -125,44 +180,8 @@ impl Laboratory {
         }
     }
 
-    /// The folder of a variant.
-    pub(super) fn folder_of(&self, arm: &str) -> PathBuf {
+    fn folder_of(&self, arm: &str) -> PathBuf {
         self.folder.join(arm)
-    }
-
-    /// Tries a variant with its request.
-    ///
-    /// # Errors
-    /// When its configuration cannot be made, and after an interrupt.
-    pub(super) fn attempt(
-        &self,
-        name: String,
-        variant: Variant,
-        listener: &str,
-        interrupt: &Interrupt,
-    ) -> Result<Tried, Failure> {
-        let other = variant.envoy.as_deref().map(|envoy| Envoy::find(Some(envoy), &mut print::note));
-        let other = other.transpose().map_err(Failure::environment)?;
-        let bootstrap = self.bootstrap(&variant)?;
-        let request: &DerivedRequest = &variant.request;
-        let trial = self.trial(&variant.arm, other.as_ref().unwrap_or(&self.envoy));
-        let outcome = trial.run(bootstrap, listener, request, interrupt.flag());
-        interrupt.check()?;
-        Ok(Tried { name, variant, outcome })
-    }
-
-    fn bootstrap(&self, variant: &Variant) -> Result<Value, Failure> {
-        if variant.replaced.is_empty() {
-            return Ok(self.adapted.without(&variant.removed));
-        }
-        let changed = self.given.with(&variant.replaced).map_err(|missing| {
-            Failure::bad_input(format!("the configuration has no node `{}`", missing.join("`, `")))
-        })?;
-        let adapted = adapt_to(&changed, addresses(&self.stubs), &self.folder)?;
-        make_folders(&adapted).map_err(|error| {
-            Failure::environment(format!("cannot make folders in `{}`: {error}", self.folder.display()))
-        })?;
-        Ok(adapted.without(self.lacking.iter().chain(&variant.removed)))
     }
 }
 

@@ -1,46 +1,56 @@
 //! The listeners that a bill may be about, each with its request and the parts that the request passes.
 
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
-use hoptax_bootstrap::request::{DerivedRequest, StatedRequest, stated};
+use hoptax_bootstrap::request::{DerivedRequest, RequestLine, StatedRequest, stated};
 use hoptax_bootstrap::{Adapted, Listener, Problem};
 use hoptax_functions::Catalogue;
 use hoptax_variants::{NameError, named};
 
-use crate::arguments::PriceArguments;
-use crate::exit::Failure;
+use super::Wanted;
+use crate::failure::Failure;
 
 /// A listener with its request and the parts that the request passes.
-#[derive(Clone)]
-pub(super) struct Passed {
-    pub(super) listener: Listener,
-    pub(super) request: Result<DerivedRequest, Problem>,
-    pub(super) parts: Vec<Part>,
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// The listener.
+    pub listener: Listener,
+    /// Its request, or why it has none.
+    pub request: Result<DerivedRequest, Problem>,
+    /// The parts.
+    pub parts: Vec<Part>,
 }
 
-/// The listeners, or the one that is asked for, with the parts that are asked for. `headers` are those of the request, before
-/// the user's own.
+/// The listeners, or the one that is asked for, with the parts that are asked for.
 pub(super) fn passed(
     adapted: &Adapted,
-    arguments: &PriceArguments,
-    (catalogue, headers): (&Catalogue, &[(String, String)]),
+    wanted: &Wanted<'_>,
+    catalogue: &Catalogue,
 ) -> Result<Vec<Passed>, Failure> {
+    let headers = headers(wanted, catalogue)?;
     if adapted.listeners.is_empty() {
         return Err(Failure::bad_input(format!(
             "`{}` has no listener, so no request goes through it: give the bootstrap of a proxy with one, or the dump of the \
              running proxy, `curl http://ADMIN/config_dump?include_eds`",
-            arguments.config.display()
+            wanted.configuration.display()
         )));
     }
-    let meant = adapted.named_listeners(arguments.listener.as_deref()).map_err(Failure::bad_input)?;
-    let mut all: Vec<Passed> = meant.iter().map(|one| of(adapted, one, arguments, headers)).collect();
+    let meant = adapted.named_listeners(wanted.listener).map_err(Failure::bad_input)?;
+    let mut all: Vec<Passed> = meant.iter().map(|one| of(adapted, one, wanted, &headers)).collect();
     for one in &mut all {
         let parts = std::mem::take(&mut one.parts);
-        one.parts = with_joined_tags(parts, most_tags(&arguments.without));
+        one.parts = with_joined_tags(parts, most_tags(wanted.without));
     }
-    if !arguments.without.is_empty() {
-        keep(&mut all, &arguments.without, catalogue)?;
+    if !wanted.without.is_empty() {
+        keep(&mut all, wanted.without, catalogue)?;
     }
     Ok(all)
+}
+
+/// The headers of the request: those that functions need which stand for parts, before the user's own.
+fn headers(wanted: &Wanted<'_>, catalogue: &Catalogue) -> Result<Vec<(String, String)>, Failure> {
+    let of_each = wanted.what_if.iter().map(|change| change.headers(catalogue));
+    let all = of_each.collect::<Result<Vec<_>, String>>().map_err(Failure::bad_input)?;
+    Ok(all.into_iter().flatten().chain(wanted.headers.iter().cloned()).collect())
 }
 
 /// Each part is a proxy of its own, and some control planes send dozens of tags: more than these are one part, unless parts are
@@ -87,13 +97,8 @@ fn keep(all: &mut [Passed], names: &[String], catalogue: &Catalogue) -> Result<(
     Ok(())
 }
 
-fn of(
-    adapted: &Adapted,
-    listener: &Listener,
-    arguments: &PriceArguments,
-    headers: &[(String, String)],
-) -> Passed {
-    let request = request(adapted, listener, arguments, headers);
+fn of(adapted: &Adapted, listener: &Listener, wanted: &Wanted<'_>, headers: &[(String, String)]) -> Passed {
+    let request = request(adapted, listener, wanted.request, headers);
     let parts = request.as_ref().map(|request| parts(adapted, listener, request)).unwrap_or_default();
     Passed { listener: listener.clone(), request, parts }
 }
@@ -101,14 +106,12 @@ fn of(
 fn request(
     adapted: &Adapted,
     listener: &Listener,
-    arguments: &PriceArguments,
+    line: Option<&RequestLine>,
     headers: &[(String, String)],
 ) -> Result<DerivedRequest, Problem> {
-    let own = arguments.headers.iter().flat_map(|headers| headers.0.clone());
-    let headers = headers.iter().cloned().chain(own).collect();
-    let of_line = arguments.request.clone().map(|line| line.request).unwrap_or_default();
-    let request = stated(adapted, listener, &StatedRequest { headers, ..of_line })?;
-    match &arguments.request {
+    let of_line = line.map(|line| line.request.clone()).unwrap_or_default();
+    let request = stated(adapted, listener, &StatedRequest { headers: headers.to_vec(), ..of_line })?;
+    match line {
         Some(line) if line.is_tls != request.tls.is_some() => {
             let (scheme, other) = if line.is_tls { ("https", "http") } else { ("http", "https") };
             let message = format!("the request is for {scheme}, and this listener takes {other}");

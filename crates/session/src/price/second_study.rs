@@ -1,72 +1,78 @@
 //! The second study of a bill whose parts do not add up: whether that is confirmed, and which two parts interact.
 
-use std::path::Path;
-
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::{BillResult, BilledSecondStudy};
-use hoptax_session::Interrupt;
 use hoptax_study::bill::second_study::{Pair, second_study, suspects};
-use hoptax_subject::envoy::given::Given;
 use hoptax_variants::Variant;
 use hoptax_variants::study_file::{Source, StudyOfBill, study_file};
 
 use super::laboratory::{Laboratory, Tried, create_folder};
-use super::passed::Passed;
 use super::tries::Tries;
-use super::{TRIES, run_study};
-use crate::arguments::PriceArguments;
-use crate::exit::Failure;
-use crate::print;
+use super::{Configuration, Studies};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::update::{Say, Update};
 
 /// Measures all parts of a bill again, and pairs of those that may interact, in a study of as many rounds.
 ///
 /// # Errors
 /// When a pair cannot be tried; when the study cannot be started, fails or is interrupted.
 pub(super) fn measure(
-    arguments: &PriceArguments,
-    given: &Given,
-    (passed, tries, source, bill): (&Passed, &Tries, Source<'_>, &BillResult),
-    folder: &Path,
+    configuration: &Configuration<'_>,
+    tries: &Tries,
+    source: Source<'_>,
+    bill: &BillResult,
+    studies: &Studies<'_>,
     interrupt: &Interrupt,
+    say: Say<'_>,
 ) -> Result<BilledSecondStudy, Failure> {
     let suspects = suspects(bill);
     // In the order of the configuration: that of costs varies with every round, and a continued study must be the same.
-    let all = passed.parts.iter().zip(&tries.parts);
+    let all = tries.passed.parts.iter().zip(&tries.parts);
     let parts: Vec<(&Part, &Tried)> =
         all.filter(|(_, tried)| suspects.contains(&tried.variant.arm)).collect();
     let and_pairs = if parts.is_empty() { "" } else { ", and pairs of the most expensive ones" };
-    print::note(&format!(
+    say(Update::Note(&format!(
         "the parts do not add up, or may not: a second study measures them again{and_pairs}"
-    ));
-    let (pairs, variants) = if parts.is_empty() {
-        (Vec::new(), Vec::new())
+    )));
+    let Pairs { pairs, variants } = if parts.is_empty() {
+        Pairs::default()
     } else {
-        let laboratory = Laboratory::set_up(given, arguments, &folder.join(TRIES), interrupt)?;
-        try_pairs(&laboratory, (passed, tries), &parts, interrupt)?
+        let laboratory = configuration.laboratory(studies.options.envoy, studies.folder, interrupt, say)?;
+        try_pairs(&laboratory, tries, &parts)?
     };
     let measured: Vec<&str> = bill.parts.iter().filter_map(|part| part.arm.as_deref()).collect();
     let is_of_sum =
         |variant: &Variant| variant.arm == BillResult::ALL_OFF || measured.contains(&variant.arm.as_str());
     let arms: Vec<Variant> = tries.measured().into_iter().filter(is_of_sum).chain(variants).collect();
-    let text = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, arguments.rate);
-    let folder = create_folder(&folder.join(BillResult::SECOND_STUDY))?;
-    let result = run_study(arguments, bill.rounds, &text, &folder, interrupt)?;
+    let text =
+        study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, configuration.wanted.rate);
+    let folder = create_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
+    let result = studies.run(&text, bill.rounds, &folder, interrupt, say)?;
     Ok(second_study(&result, &measured, &pairs))
 }
 
-/// All pairs of parts, and the variants without both of them that answer as the whole does.
+/// Pairs of parts.
+#[derive(Default)]
+struct Pairs {
+    /// All of them.
+    pairs: Vec<Pair>,
+    /// The variants without both parts of a pair that answer as the whole does.
+    variants: Vec<Variant>,
+}
+
+/// Tries all pairs of parts.
 fn try_pairs(
-    laboratory: &Laboratory,
-    (passed, tries): (&Passed, &Tries),
+    laboratory: &Laboratory<'_>,
+    tries: &Tries,
     parts: &[(&Part, &Tried)],
-    interrupt: &Interrupt,
-) -> Result<(Vec<Pair>, Vec<Variant>), Failure> {
+) -> Result<Pairs, Failure> {
     let (mut pairs, mut variants) = (Vec::new(), Vec::new());
     for (index, (first, one)) in parts.iter().enumerate() {
         for (second, other) in parts.iter().skip(index + 1) {
             let variant = Variant::of_pair(pairs.len() + 1, [*first, *second], &tries.whole.variant.request);
             let name = format!("without {} and {}", first.name, second.name);
-            let tried = laboratory.attempt(name, variant, &passed.listener.name, interrupt)?;
+            let tried = laboratory.attempt(name, variant, &tries.passed.listener.name)?;
             let both = if let Some(obstacle) = tried.obstacle(&tries.answers) {
                 Err(obstacle)
             } else {
@@ -81,5 +87,5 @@ fn try_pairs(
             });
         }
     }
-    Ok((pairs, variants))
+    Ok(Pairs { pairs, variants })
 }

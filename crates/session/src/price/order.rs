@@ -8,12 +8,12 @@ use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, Bille
 use hoptax_study::bill::Order;
 use hoptax_variants::{Answers, activity};
 
-use super::passed::Passed;
+use super::Wanted;
 use super::tries::{TriedChange, Tries};
-use crate::arguments::PriceArguments;
 
 /// The bill without its numbers.
-pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) -> Order {
+pub(super) fn order(wanted: &Wanted<'_>, tries: &Tries) -> Order {
+    let passed = &tries.passed;
     let parts = passed.parts.iter().zip(&tries.parts).map(|(part, tried)| {
         let obstacle = tried.obstacle(&tries.answers);
         BilledPart {
@@ -29,7 +29,7 @@ pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) 
     let request = &tries.whole.variant.request;
     let scheme = if request.tls.is_some() { "https" } else { "http" };
     Order {
-        configuration: arguments.config.display().to_string(),
+        configuration: wanted.configuration.display().to_string(),
         listener: passed.listener.name.clone(),
         request: BilledRequest {
             method: request.method.clone(),
@@ -41,7 +41,7 @@ pub(super) fn order(arguments: &PriceArguments, passed: &Passed, tries: &Tries) 
         changes: tries.changes.iter().map(|change| self::change(change, &tries.answers)).collect(),
         lacking: lacking(&tries.replacements),
         replacements: tries.replacements.iter().map(replacement).collect(),
-        price_per_core_hour: arguments.price_per_core_hour,
+        price_per_core_hour: wanted.price_per_core_hour,
     }
 }
 
@@ -72,7 +72,7 @@ fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
 }
 
 /// The extensions that Envoy lacks, each once.
-pub(super) fn lacking(replacements: &[Replacement]) -> Vec<String> {
+pub fn lacking(replacements: &[Replacement]) -> Vec<String> {
     let lacking = replacements.iter().filter(|replacement| replacement.is_lacking());
     let named: BTreeSet<&String> = lacking.map(|replacement| &replacement.what).collect();
     named.into_iter().cloned().collect()

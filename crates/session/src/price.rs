@@ -1,0 +1,262 @@
+//! Measures what a given Envoy configuration costs per request, and what each of its parts adds.
+//!
+//! [`Configuration::laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that
+//! answer alike in one study. If the parts do not add up, a second study measures them again, and pairs of them.
+
+mod laboratory;
+mod order;
+mod passed;
+#[cfg(test)]
+mod plans;
+mod second_study;
+mod tries;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hoptax_bootstrap::request::RequestLine;
+use hoptax_bootstrap::{Adapted, Replacement};
+use hoptax_functions::Catalogue;
+use hoptax_report::documents;
+use hoptax_report::render::{html, markdown};
+use hoptax_result::{BillResult, StudyResult};
+use hoptax_study::bill::bill;
+use hoptax_study::bill::second_study::is_in_doubt;
+use hoptax_subject::envoy::given::{Given, GivenError};
+use hoptax_text::secrets::without_signatures;
+use hoptax_variants::Change;
+use hoptax_variants::study_file::{STUDY, Source, StudyOfBill, study_file};
+
+use self::laboratory::{adapt, create_folder};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::length::Asked;
+use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::update::{Say, Update};
+use crate::{library, run_folder};
+
+pub use self::laboratory::{Laboratory, Tried};
+pub use self::order::lacking;
+pub use self::passed::Passed;
+pub use self::tries::{TriedChange, Tries};
+
+/// Default number of rounds.
+const ROUNDS: u32 = 12;
+/// The folder of the tries, in the run folder.
+const TRIES: &str = "tries";
+/// The name of a study file in errors.
+const STUDY_FILE: &str = "price.yaml";
+/// The files of a bill in its run folder.
+const BILL: &str = "bill.json";
+const MARKDOWN: &str = "bill.md";
+const PAGE: &str = "bill.html";
+
+/// What a bill is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The file with the configuration.
+    pub configuration: &'a Path,
+    /// The listener, by its name or a beginning that no other name has; none for the first that forwards a request.
+    pub listener: Option<&'a str>,
+    /// The request; none for one that is derived from the routes.
+    pub request: Option<&'a RequestLine>,
+    /// The user's headers of the request, names and values.
+    pub headers: &'a [(String, String)],
+    /// The names of the parts that are measured; none for all.
+    pub without: &'a [String],
+    /// The changes that are also measured.
+    pub what_if: &'a [Change],
+    /// Requests per second to the proxy; none for saturation.
+    pub rate: Option<f64>,
+    /// Price of a processor core for an hour.
+    pub price_per_core_hour: Option<f64>,
+}
+
+/// A given configuration, whose bill is wanted.
+pub struct Configuration<'a> {
+    wanted: Wanted<'a>,
+    given: Given,
+    catalogue: Catalogue,
+}
+
+/// The listeners of a configuration that a bill may be about.
+pub struct Listed {
+    /// Each with its request and its parts.
+    pub listeners: Vec<Passed>,
+    adapted: Adapted,
+}
+
+impl Listed {
+    /// What was replaced in the configuration.
+    pub fn replacements(&self) -> &[Replacement] {
+        &self.adapted.replacements
+    }
+}
+
+/// Where the studies of a bill are measured, and how.
+#[derive(Clone, Copy)]
+pub struct Studies<'a> {
+    /// The run folder.
+    pub folder: &'a Path,
+    /// Whether the bill of the folder continues.
+    pub is_resumed: bool,
+    /// How they are measured; without a length, for the rounds of a bill.
+    pub options: Options<'a>,
+}
+
+impl<'a> Configuration<'a> {
+    /// Reads the configuration.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is none.
+    pub fn read(wanted: Wanted<'a>) -> Result<Self, Failure> {
+        let given = Given::read(wanted.configuration).map_err(|error| match error {
+            GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
+        })?;
+        Ok(Self { wanted, given, catalogue: library::catalogue()? })
+    }
+
+    /// What the file is that holds the configuration inside of something else.
+    pub fn described(&self) -> Option<&str> {
+        self.given.described()
+    }
+
+    /// Its listeners, without starting anything.
+    ///
+    /// # Errors
+    /// When the configuration cannot be adapted to this machine, or has no such listener or part.
+    pub fn listed(&self) -> Result<Listed, Failure> {
+        self.listed_in(adapt(&self.given, Path::new("FOLDER"))?)
+    }
+
+    fn listed_in(&self, adapted: Adapted) -> Result<Listed, Failure> {
+        Ok(Listed { listeners: passed::passed(&adapted, &self.wanted, &self.catalogue)?, adapted })
+    }
+
+    /// Checks that the files exist that the configuration names.
+    ///
+    /// # Errors
+    /// When one is missing.
+    pub fn check_files(&self, listed: &Listed) -> Result<(), Failure> {
+        self.given.check_files(&listed.adapted).map_err(Failure::bad_input)
+    }
+
+    /// The run folder of the bill, which is created; none for one that is named after the time.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn create_run_folder(folder: Option<&Path>) -> Result<PathBuf, Failure> {
+        create_folder(&run_folder_path(folder, STUDY))
+    }
+
+    /// Has this Envoy accept the configuration, in a folder of the run folder.
+    ///
+    /// # Errors
+    /// When a requirement is missing, when Envoy refuses the configuration, and after an interrupt.
+    pub fn laboratory<'l>(
+        &'l self,
+        envoy: Option<&str>,
+        run_folder: &Path,
+        interrupt: &'l Interrupt,
+        say: Say<'l>,
+    ) -> Result<Laboratory<'l>, Failure> {
+        Laboratory::set_up(self, envoy, &run_folder.join(TRIES), interrupt, say)
+    }
+
+    /// Measures the variants that answer as the whole does, and writes the bill to the run folder.
+    ///
+    /// # Errors
+    /// When a study cannot begin, fails or is interrupted.
+    pub fn measure(
+        &self,
+        tries: &Tries,
+        studies: &Studies<'_>,
+        interrupt: &Interrupt,
+        say: Say<'_>,
+    ) -> Result<BillResult, Failure> {
+        let (wanted, folder) = (&self.wanted, studies.folder);
+        let configuration = wanted.configuration.canonicalize().map_err(|error| {
+            Failure::environment(format!("cannot find `{}`: {error}", wanted.configuration.display()))
+        })?;
+        let statuses: Vec<u16> = tries.answers.answer.statuses.keys().copied().collect();
+        let source = Source {
+            configuration: &configuration,
+            listener: &tries.passed.listener.name,
+            lacking: &tries.lacking,
+            statuses: &statuses,
+        };
+        let whole = &tries.whole.variant;
+        let text = study_file(source, StudyOfBill::First, whole, &tries.measured(), wanted.rate);
+        if studies.is_resumed && !is_same(&run_folder::read(folder)?.0, &text) {
+            return Err(Failure::bad_input(format!(
+                "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
+                 started with; --out starts another one",
+                folder.display()
+            )));
+        }
+        let result = studies.run(&text, ROUNDS, folder, interrupt, say)?;
+        let mut bill = bill(&result, order::order(wanted, tries));
+        // A second study that fails or is interrupted takes nothing from the first.
+        write(folder, &bill)?;
+        if is_in_doubt(&bill) {
+            let second = second_study::measure(self, tries, source, &bill, studies, interrupt, say);
+            if second.is_err() {
+                say(Update::Note(&format!("the bill of the first study is in `{}`", folder.display())));
+            }
+            bill.second_study = Some(second?);
+            write(folder, &bill)?;
+        }
+        Ok(bill)
+    }
+}
+
+impl Studies<'_> {
+    /// Measures a study in `folder`, with `rounds` rounds if no options say how long it is. If the bill is resumed, the study of `folder`
+    /// is continued if it is the same, and replaced otherwise.
+    fn run(
+        &self,
+        text: &str,
+        rounds: u32,
+        folder: &Path,
+        interrupt: &Interrupt,
+        say: Say<'_>,
+    ) -> Result<StudyResult, Failure> {
+        let stored =
+            Some(folder).filter(|_| self.is_resumed).and_then(|folder| run_folder::read(folder).ok());
+        let is_continued = stored.as_ref().is_some_and(|(then, _)| is_same(then, text));
+        let place = if is_continued {
+            Place::Resumed(folder)
+        } else {
+            let text =
+                StudyText { name: STUDY_FILE.to_owned(), text: text.to_owned(), folder: folder.to_owned() };
+            Place::New { text, folder: Some(folder), force: stored.is_some() }
+        };
+        let asked = self.options.asked;
+        let of_first = (!is_continued && asked.budget.is_none()).then_some(rounds);
+        let asked = Asked { rounds: asked.rounds.or(of_first), ..asked };
+        complete(&place, &Options { asked, ..self.options }, interrupt, say)
+    }
+}
+
+/// Whether two study files ask for the same. The token of the lab is signed again each time.
+fn is_same(then: &str, now: &str) -> bool {
+    without_signatures(then) == without_signatures(now)
+}
+
+/// The page of the bill in a run folder.
+pub fn page(folder: &Path) -> String {
+    folder.join(PAGE).display().to_string()
+}
+
+/// Writes the bill to the run folder.
+fn write(folder: &Path, bill: &BillResult) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(bill).map_err(Failure::environment)? + "\n";
+    let document = documents::bill(bill);
+    let page = html::page(&document).map_err(Failure::environment)?;
+    for (name, text) in [(BILL, json), (MARKDOWN, markdown::text(&document)), (PAGE, page)] {
+        let path = folder.join(name);
+        fs::write(&path, text)
+            .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
+    }
+    Ok(())
+}
