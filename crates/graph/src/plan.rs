@@ -6,9 +6,9 @@ use std::path::Path;
 use hoptax_functions::{
     Catalogue, Component, Composition, Context, FilterOrder, FunctionCall, REQUEST_PATH, Secured,
 };
-use hoptax_predict::size::graph::{self, CallSection, Graph, GraphFile, ServiceSection};
+use hoptax_predict::size::graph::{self, CallSection, GRAPH_FILE, Graph, GraphFile, ServiceSection};
 use hoptax_predict::size::requests_by_proxy;
-use hoptax_study::file::{Positions, Problem, Problems, Protocol, read_as};
+use hoptax_study::file::{Positions, Problem, Problems, Protocol};
 use hoptax_study::plan::USUAL_BYTES;
 
 /// A graph to run.
@@ -133,7 +133,7 @@ impl PlannedProxy {
 /// All problems of the file, as for a prediction; or else everything in it that cannot be run.
 pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<RunPlan, Problems> {
     let graph = graph::read(name, text, catalogue)?;
-    let (file, positions) = read_as::<GraphFile>(name, text)?;
+    let (file, positions) = GRAPH_FILE.read(name, text)?;
     let mut planning = Planning { file: &file, positions: &positions, catalogue, problems: Vec::new() };
     let plan = planning.plan(graph);
     plan.filter(|_| planning.problems.is_empty()).ok_or_else(|| positions.problems(planning.problems))

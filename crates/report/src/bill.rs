@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{
     Activity, BillResult, BilledPair, BilledPart, BilledSecondStudy, BilledSum, Charge, Decision, Interval,
-    ResponseCost, RoundMeasure, Verdict,
+    ResponseCost, RoundMeasure, Severity, Verdict,
 };
 
+use crate::more_rounds;
 use crate::numbers::{counted, difference, grouped, level, percent_difference, signed};
 use crate::side_table::SideTable;
 use crate::words;
@@ -27,10 +28,23 @@ pub(crate) fn subject(bill: &BillResult) -> String {
 /// The answer: what the whole costs per request, and which part costs most.
 pub(crate) fn sentences(bill: &BillResult) -> Vec<String> {
     let measured = bill.changes.iter().filter(|change| change.arm.is_some());
+    let void = void(bill).into_iter();
     let differing = measured.filter_map(|change| {
         words::other_work(&format!("`{}`", change.change), "the whole", &change.answer_differences)
     });
-    differing.chain([whole(bill), most_expensive(bill)]).collect()
+    let costs = [whole(bill), most_expensive(bill)].into_iter();
+    void.chain(differing).chain(costs.filter(|_| bill.verdict != Verdict::Void)).collect()
+}
+
+/// Why the study does not support a bill; none if it does.
+fn void(bill: &BillResult) -> Option<String> {
+    (bill.verdict == Verdict::Void).then(|| {
+        let failed = bill.findings.iter().find(|finding| finding.severity == Severity::Fail);
+        let why = failed.map_or_else(String::new, |finding| {
+            format!(": {}. {}", finding.message, words::capitalised(&finding.advice))
+        });
+        format!("No bill, because the study is void{why}")
+    })
 }
 
 fn whole(bill: &BillResult) -> String {
@@ -360,15 +374,12 @@ fn pair(pair: &BilledPair, rounds: u32) -> String {
     format!("{costs}: {meaning}")
 }
 
-/// Most rounds that a bill can be asked to have.
-pub(crate) const MOST_ROUNDS: u32 = 1_000;
-
 /// What decides whether parts add up, to continue a sentence; `rounds` are measured.
 fn remedy(sum: &BilledSum, rounds: u32) -> String {
-    match sum.rounds_until_decided.filter(|needed| *needed <= MOST_ROUNDS) {
+    match more_rounds::within_reach(sum.rounds_until_decided) {
         // A study that is continued has no fewer rounds than before.
         Some(needed) => format!(", about {needed} in all: `--rounds {}`", needed.max(rounds)),
-        None => format!(", more than the {MOST_ROUNDS} that a bill can have: use a quieter machine"),
+        None => format!(", more than the {} that a bill can have: use a quieter machine", more_rounds::MOST),
     }
 }
 

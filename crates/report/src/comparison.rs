@@ -5,6 +5,7 @@ use hoptax_result::{
     PartDifference, SubjectName,
 };
 
+use crate::more_rounds;
 use crate::numbers::{counted, decimals, difference, grouped, percent_difference};
 use crate::side_table::SideTable;
 use crate::sittings::{scaled, unit};
@@ -12,8 +13,6 @@ use crate::words;
 
 /// Paths listed for a part, and for the rest.
 const PATHS: usize = 6;
-/// Duration from which minutes are shown instead of seconds, s.
-const MINUTES_FROM_S: f64 = 180.0;
 
 /// First which subjects do other work than the reference, then one sentence per subject: which one is cheaper, by how much, and the
 /// decision. A/A arms come last.
@@ -154,7 +153,8 @@ fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
             costs_more_or_less(cpu)
         ),
         Decision::Equivalent => format!(
-            "{name} costs as much as {reference}: CPU time per request is equivalent within {margin} ({share})"
+            "{name} costs as much as {reference}: CPU time per request is equivalent within {margin} ({share}{})",
+            narrower(cpu, result)
         ),
         Decision::Different => different(cpu, (name, reference), result.margin_share),
         Decision::Undecided => format!(
@@ -162,6 +162,15 @@ fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
             remedy(cpu, result)
         ),
     }
+}
+
+/// The interval that decided, if it is not the one that is printed.
+fn narrower(cpu: &ComparedMeasure, result: &ComparisonBody) -> String {
+    let Interval { low, high, .. } = cpu.difference_share;
+    if low >= -result.margin_share && high <= result.margin_share {
+        return String::new();
+    }
+    format!("; its {:.0} % interval is within", 100.0 * (2.0 * result.confidence - 1.0))
 }
 
 fn costs_more_or_less(cpu: &ComparedMeasure) -> &'static str {
@@ -190,21 +199,13 @@ fn different(cpu: &ComparedMeasure, (name, reference): (&str, &str), margin_shar
 
 /// What decides an undecided measure.
 fn remedy(measure: &ComparedMeasure, result: &ComparisonBody) -> String {
-    match measure.rounds_until_decided {
-        Some(rounds) => {
-            let more = f64::from(rounds.saturating_sub(result.rounds));
-            let more_s = more * result.wall_seconds / f64::from(result.rounds.max(1));
-            let more = if more_s < MINUTES_FROM_S {
-                format!("{} s", grouped(more_s, 0))
-            } else {
-                format!("{} min", grouped(more_s / 60.0, 0))
-            };
-            format!(
-                "about {} decide it, {} are measured: {more} more",
-                counted(rounds.into(), "round"),
-                result.rounds,
-            )
-        }
+    match more_rounds::within_reach(measure.rounds_until_decided) {
+        Some(rounds) => format!(
+            "about {} decide it, {} are measured: {} more",
+            counted(rounds.into(), "round"),
+            result.rounds,
+            more_rounds::time(rounds, result.rounds, result.wall_seconds)
+        ),
         None => "more rounds are out of reach: use a quieter machine or a wider margin".to_owned(),
     }
 }

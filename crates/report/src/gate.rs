@@ -2,6 +2,7 @@
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
 
+use crate::more_rounds;
 use crate::numbers::{counted, decimals, grouped, percent_difference};
 use crate::side_table::SideTable;
 use crate::sittings::{scaled, unit};
@@ -44,7 +45,10 @@ pub(crate) fn outcome(result: &GateResult) -> String {
             if all == 1 { "the limit".to_owned() } else { format!("all {all} limits") }
         )
     } else {
-        format!("not decided: {candidate} is not shown to exceed any of {}{rest}", limits(all))
+        format!(
+            "not decided: {candidate} is not shown to exceed any of {}{rest}; an undecided gate does not fail (exit code 0)",
+            limits(all)
+        )
     }
 }
 
@@ -89,16 +93,12 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
 
 /// What decides a limit.
 fn remedy(result: &GateResult, limit: &GateLimit) -> String {
-    match limit.rounds_until_decided {
-        Some(rounds) => {
-            let of_one_s = result.wall_seconds / f64::from(result.rounds.max(1));
-            let more_s = f64::from(rounds.saturating_sub(result.rounds)) * of_one_s;
-            format!(
-                "`--rounds {rounds}` probably decides it, {} are measured: {} s more",
-                result.rounds,
-                grouped(more_s, 0)
-            )
-        }
+    match more_rounds::within_reach(limit.rounds_until_decided) {
+        Some(rounds) => format!(
+            "`--rounds {rounds}` probably decides it, {} are measured: {} more",
+            result.rounds,
+            more_rounds::time(rounds, result.rounds, result.wall_seconds)
+        ),
         None => match &result.stored_reference {
             Some(reference) => format!(
                 "{} stored runs of the reference say too little of how sittings differ: store more, widen the limit, or measure side by \
@@ -326,7 +326,7 @@ mod tests {
         result.limits.remove(0);
         assert_eq!(
             outcome(&result),
-            "not decided: envoy=1.41.0 is not shown to exceed any of 3 limits, 1 undecided, 1 unknown"
+            "not decided: envoy=1.41.0 is not shown to exceed any of 3 limits, 1 undecided, 1 unknown; an undecided gate does not fail (exit code 0)"
         );
         result.limits.retain(|limit| limit.outcome == GateOutcome::Passed);
         assert_eq!(outcome(&result), "passed: envoy=1.41.0 is within the limit");

@@ -20,6 +20,7 @@ pub mod junit;
 mod known;
 mod layers;
 mod levels;
+mod more_rounds;
 mod next;
 pub mod numbers;
 pub mod openmetrics;

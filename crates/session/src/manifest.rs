@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, Program, RUN_FOLDER_FORMAT};
 use hoptax_study::length::{Length, Until};
-use hoptax_study::plan::Plan;
+use hoptax_study::plan::{LeftOpen, Plan};
 use hoptax_study::programs::{self, Build};
 use hoptax_study::provenance::{sha256, sha256_of_file};
 use hoptax_text::secrets::without_signatures;
@@ -201,9 +201,10 @@ impl Manifest {
     }
 }
 
-/// Hash of a plan without its seed and number of rounds.
+/// Hash of a plan without its seed and number of rounds, and without who chose that number: when a study is resumed, it is no longer
+/// open.
 fn plan_hash(plan: &Plan) -> String {
-    let mut plan = Plan { seed: 0, rounds: 0, ..plan.clone() };
+    let mut plan = Plan { seed: 0, rounds: 0, left_open: LeftOpen::default(), ..plan.clone() };
     if let Some(link) = &mut plan.link {
         link.seed = 0;
     }
@@ -217,7 +218,10 @@ fn file_hash(path: &Path) -> Result<String, Failure> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use hoptax_study::file;
+
     use super::*;
+    use crate::library;
 
     /// A manifest as it was written before studies recorded their looks.
     pub(crate) fn manifest() -> Manifest {
@@ -228,6 +232,17 @@ pub(crate) mod tests {
             "never_halted": false, "started_at": "", "resumed_after_rounds": [],
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn a_plan_whose_rounds_are_chosen_later_is_the_same_and_one_with_another_load_is_not() {
+        let hash = |text: &str| {
+            let (file, positions) = file::read("x.yaml", text).unwrap();
+            plan_hash(&Plan::new(&file, &positions, &library::catalogue().unwrap()).unwrap())
+        };
+        let open = "name: x\narms: [baseline, lua]\nloads: [{name: all, loop: closed}]\n";
+        assert_eq!(hash(open), hash(&format!("{open}rounds: 3\nseed: 7\n")));
+        assert_ne!(hash(open), hash(&open.replace("closed}", "closed, connections: 8}")));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use network::{FirewallWord, MatchWord, NatWord, NetworkSection, ServersWord}
 pub use problem::{Problem, Problems};
 pub use proxy::ProxyWord;
 pub use subject::{Position, Protocol, SubjectEntry, SubjectSection};
-pub use syntax::{Positions, is_study, read, read_as, templated, unparsed};
+pub use syntax::{Format, Positions, is_study, read, templated, unparsed};
 pub use timeline::{EventSection, Observe, RestartWord};
 
 /// A study: the arms to measure, and the loads to measure them under.

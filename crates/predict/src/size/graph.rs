@@ -1,10 +1,11 @@
 //! The graph file: services, their proxies with workers and functions, and the calls between them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use hoptax_functions::{Catalogue, FunctionCall};
 use hoptax_result::PlannedFunction;
-use hoptax_study::file::{Positions, Problem, Problems, Protocol, read_as};
+use hoptax_study::file::{Format, Positions, Problem, Problems, Protocol};
 use hoptax_study::plan::USUAL_BYTES;
 use hoptax_text::nearest::hint;
 use schemars::JsonSchema;
@@ -267,12 +268,15 @@ impl Called {
     }
 }
 
+/// The format of graph files.
+pub static GRAPH_FILE: LazyLock<Format<GraphFile>> = LazyLock::new(Format::new);
+
 /// Reads a graph file. `name` is the file name in problems.
 ///
 /// # Errors
 /// All problems of the file: those with its structure, or, if it has none, those with its names and calls.
 pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<Graph, Problems> {
-    let (file, positions) = read_as::<GraphFile>(name, text)?;
+    let (file, positions) = GRAPH_FILE.read(name, text)?;
     let mut resolving = Resolving { file: &file, positions: &positions, problems: Vec::new() };
     let functions = resolving.functions(catalogue);
     let calls = resolving.calls();

@@ -168,7 +168,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::size::graph::{CallSection, CallStep, ServiceSection};
+    use crate::size::graph::{CallSection, CallStep, GRAPH_FILE, ServiceSection};
 
     #[test]
     fn a_graph_is_written_as_it_is_read() {
@@ -192,7 +192,7 @@ mod tests {
             ],
         };
         let text = Imported { graph: graph.clone(), notes: vec!["a note".to_owned()] }.to_yaml();
-        let (read, _) = hoptax_study::file::read_as::<GraphFile>("graph.yaml", &text).unwrap();
+        let (read, _) = GRAPH_FILE.read("graph.yaml", &text).unwrap();
         assert_eq!(read, graph, "{text}");
         assert!(text.starts_with("# a note\nname: \"1e3\"\n"), "{text}");
         assert!(text.contains("calls: [{service: \"yes\", factor: 0.25}"), "{text}");

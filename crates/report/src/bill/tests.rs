@@ -57,7 +57,7 @@ fn a_sum_that_is_undecided_says_how_many_rounds_decide_it() {
     undecided(bill.sum.as_mut().unwrap(), Some(5));
     let line = &adds_up(&bill)[0];
     assert!(line.contains("about 5 in all: `--rounds 12`"), "{line}");
-    for rounds in [None, Some(MOST_ROUNDS + 1)] {
+    for rounds in [None, Some(more_rounds::MOST + 1)] {
         undecided(bill.sum.as_mut().unwrap(), rounds);
         let line = &adds_up(&bill)[0];
         assert!(line.contains("use a quieter machine") && !line.contains("--rounds"), "{line}");

@@ -1,6 +1,8 @@
 //! The document of the bill of a configuration.
 
-use hoptax_result::{BillResult, BilledPart, Charge, RoundMeasure, Verdict};
+use std::collections::BTreeMap;
+
+use hoptax_result::{BillResult, BilledPart, Charge, Finding, Measure, Place, RoundMeasure, Verdict};
 
 use crate::bill::{
     self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured, untold,
@@ -9,6 +11,7 @@ use crate::document::{
     Block, Cell, Column, Document, FindingText, Intervals, Judgement, Next, Quantity, Row, Section, Table,
 };
 use crate::forest::Item;
+use crate::more_rounds;
 use crate::numbers::difference;
 use crate::rows::in_percent;
 
@@ -24,7 +27,8 @@ pub fn bill(result: &BillResult) -> Document {
     );
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     document.table = Some(parts(result));
-    document.notes = bill::notes(result).into_iter().take(3).collect();
+    document.notes = withheld(result);
+    document.notes.extend(bill::notes(result).into_iter().take(3));
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
     document
@@ -48,6 +52,26 @@ pub fn bill(result: &BillResult) -> Document {
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document.sections.extend(replacements(result));
     document
+}
+
+/// Why parts that were measured have no cost in CPU time, one line for each reason.
+fn withheld(result: &BillResult) -> Vec<String> {
+    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let unknown = result.parts.iter().filter(|part| part.cost.cpu_us_per_request.is_none());
+    for (part, arm) in unknown.filter_map(|part| Some((part, part.arm.as_deref()?))) {
+        let place = Place { arm, compared_with: Some(BillResult::WHOLE), load: None, measure: Measure::Cpu };
+        let is_reason = |finding: &&Finding| {
+            let anywhere = Place { load: finding.load.as_deref(), ..place };
+            finding.withholds_number(&anywhere)
+        };
+        let reason = result.findings.iter().find(is_reason);
+        let reason = reason.map_or("too few slices count", |finding| finding.message.as_str());
+        by_reason.entry(reason.to_owned()).or_default().push(&part.name);
+    }
+    by_reason
+        .into_iter()
+        .map(|(reason, parts)| format!("no cost of {}: {reason}", parts.join(", ")))
+        .collect()
 }
 
 fn usable(result: &BillResult) -> String {
@@ -110,7 +134,7 @@ fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
 fn next(result: &BillResult) -> Option<Next> {
     let file = &result.configuration;
     let needed = result.sum.as_ref().and_then(|sum| sum.rounds_until_decided);
-    if let Some(rounds) = needed.filter(|rounds| *rounds <= bill::MOST_ROUNDS) {
+    if let Some(rounds) = more_rounds::within_reach(needed) {
         let rounds = rounds.max(result.rounds);
         let command = format!("hoptax price {file} --rounds {rounds}");
         return Some(Next::new(command, "decides whether the parts add up"));

@@ -1,14 +1,14 @@
 //! The document of a comparison with a reference, of the arms of several studies, and of the decisions of one study.
 
-use hoptax_result::{ComparisonBody, ComparisonResult, StudiesComparison, Verdict};
+use hoptax_result::{ComparisonBody, ComparisonResult, Finding, StudiesComparison, Verdict};
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
-use crate::document::{Block, Document, Judgement, Next, Section, Table};
-use crate::words;
+use crate::document::{Block, Document, FindingText, Judgement, Next, Section, Table};
+use crate::{more_rounds, words};
 
 /// The document of one comparison: one sentence per subject, then what differs between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult) -> Document {
-    document(result.verdict, &[&result.body], None)
+    with_findings(document(result.verdict, &[&result.body], None), &result.findings)
 }
 
 /// The same for the arms of several studies, and which of them were not measured.
@@ -17,7 +17,7 @@ pub fn studies_comparison(result: &StudiesComparison) -> Document {
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
-    document(result.verdict, &all, left_out)
+    with_findings(document(result.verdict, &all, left_out), &result.findings)
 }
 
 /// The decisions of the comparisons of one study; none if there are none.
@@ -28,6 +28,10 @@ pub fn decisions(comparisons: &[ComparisonBody]) -> Option<Document> {
     document.table = Some(Table::from(decided(comparisons)).with_words(&["compared with"]));
     document.sections.extend(Section::of_sentences("Method", &[method(first)]));
     Some(document)
+}
+
+fn with_findings(document: Document, findings: &[Finding]) -> Document {
+    Document { findings: FindingText::all(findings), ..document }
 }
 
 fn document(verdict: Verdict, results: &[&ComparisonBody], left_out: Option<String>) -> Document {
@@ -62,7 +66,7 @@ fn usable(verdict: Verdict) -> String {
 fn next(results: &[&ComparisonBody]) -> Option<Next> {
     let [result] = results else { return None };
     let measures = result.subjects.iter().flat_map(|subject| &subject.measures);
-    let rounds = measures.filter_map(|one| one.rounds_until_decided).min()?;
+    let rounds = more_rounds::within_reach(measures.filter_map(|one| one.rounds_until_decided).min())?;
     let others = result.subjects.iter().filter(|subject| !subject.is_same).map(|one| &one.subject);
     let given: Vec<&str> =
         std::iter::once(&result.reference).chain(others).map(|subject| subject.given.as_str()).collect();

@@ -2,7 +2,7 @@
 
 use hoptax_result::GateResult;
 
-use crate::document::{Document, Judgement, Section, Table};
+use crate::document::{Document, FindingText, Judgement, Section, Table};
 use crate::gate::{method, outcome, sentences, table, warning};
 use crate::words::capitalised;
 
@@ -14,6 +14,7 @@ pub fn gate(result: &GateResult) -> Document {
     let usable = warning(result).unwrap_or("no check of the study warned or failed");
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
     document.notes = sentences.collect();
+    document.findings = FindingText::all(&result.findings);
     document.table = Some(Table::from(table(result)).with_words(&["limit", "measure", "outcome"]));
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document

@@ -5,7 +5,7 @@ mod heading;
 mod imported;
 mod merged;
 
-use hoptax_result::{FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, TimeOf};
+use hoptax_result::{EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, TimeOf};
 
 use crate::account;
 use crate::document::{
@@ -132,18 +132,30 @@ fn trouble(result: &LoadResult) -> Vec<String> {
     lines
 }
 
-/// A longer load, if only bounds are known of a quantile for want of responses.
+/// More connections if there were too few for the rate, or a longer load if only bounds are known of a quantile for want of responses.
+/// None if something else is the reason, and for requests that a short command cannot repeat.
 fn next(result: &LoadResult) -> Option<Next> {
+    let (plan, book) = (&result.plan, &result.book);
+    let is_other = result.imported.is_some() || result.merged.is_some() || plan.requests != 1;
+    let is_cut = matches!(result.ended_by, EndedBy::Interrupt);
+    if is_other || plan.method != "GET" || plan.data.is_some() || book.answered == 0 || is_cut {
+        return None;
+    }
     let has = |id: &str| result.findings.iter().any(|finding| finding.id == id);
-    let is_short = has("too-few-samples") || has("vague-quantile");
-    let duration_s = result.plan.duration_s;
-    (is_short && result.imported.is_none() && result.merged.is_none() && result.plan.requests == 1).then(
-        || {
-            let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
-            let command = format!("hoptax load{rate} -d {}s {}", 4.0 * duration_s, result.plan.url);
-            Next::new(command, "narrows the intervals")
-        },
-    )
+    let again = |connections: u32, duration_s: f64, purpose: &str| {
+        let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
+        let command = format!("hoptax load{rate} -c {connections} -d {duration_s}s '{}'", plan.url);
+        Some(Next::new(command, purpose))
+    };
+    if has("offered") || has("connections-busy") {
+        return again(4 * plan.connections, plan.duration_s, "has more connections for the rate");
+    }
+    let is_late =
+        ["send-lag", "run-delay", "generator-saturated", "steal", "cpu-pressure"].into_iter().any(has);
+    if !is_late && (has("too-few-samples") || has("vague-quantile")) {
+        return again(plan.connections, 4.0 * plan.duration_s, "narrows the intervals");
+    }
+    None
 }
 
 fn generator(result: &LoadResult) -> Option<String> {

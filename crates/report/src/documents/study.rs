@@ -1,6 +1,8 @@
 //! The document of a study, and of several sittings of one.
 
-use hoptax_result::{ArmKind, ArmResult, Interval, RoundMeasure, SittingsResult, StudyResult, Verdict};
+use hoptax_result::{
+    ArmKind, ArmResult, Bound, CostMeasure, Interval, RoundMeasure, SittingsResult, StudyResult, Verdict,
+};
 
 use crate::document::{
     Block, Cell, Column, Document, FindingText, Intervals, Judgement, Row as DocumentRow, Section, Table,
@@ -132,7 +134,14 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
             (Some(share), None) => percent_difference(&share),
             (None, us) => us.map_or_else(String::new, |us| format!("{} us", crate::numbers::difference(&us))),
         };
-        format!("`{}` adds most: {cost}", row.name)
+        let most_us = row.arm.cost.cpu_us_per_request.map_or(f64::INFINITY, |us| us.estimate);
+        let bounded = functions().filter(|row| may_add_more(row.arm, most_us)).count();
+        if bounded > 0 {
+            let arms = counted(bounded as u64, "arm");
+            format!("`{}` adds most of those with an interval: {cost}; {arms} may add more", row.name)
+        } else {
+            format!("`{}` adds most: {cost}", row.name)
+        }
     });
     let measured = functions().filter(|row| row.cpu.is_stated()).count();
     let clear = functions().filter(|row| share(row).or(us(row)).is_some()).count();
@@ -142,6 +151,14 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// Whether an arm may add more CPU time than `us`, since its cost has no interval.
+fn may_add_more(arm: &ArmResult, us: f64) -> bool {
+    let is_bounded_below = |bound: &Bound| bound.high.is_some_and(|high| high <= us);
+    arm.kind == ArmKind::Function
+        && arm.cost.cpu_us_per_request.is_none()
+        && !arm.bounds.cost(CostMeasure::CpuUs).is_some_and(is_bounded_below)
 }
 
 fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {

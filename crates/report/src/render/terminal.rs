@@ -13,7 +13,7 @@ const ROWS: usize = 24;
 /// Lines of notes, the line for the rest among them.
 const NOTES: usize = 8;
 /// Lines for what the verdict limits, the line for the rest among them.
-const LIMITS: usize = 5;
+const LIMITS: usize = 7;
 
 /// The first screen: the answer, one table, what the verdict limits, the next command, the page.
 pub fn screen(document: &Document, style: Style) -> String {
@@ -65,16 +65,23 @@ fn head(document: &Document, style: Style) -> String {
 /// As many notes as there are lines for.
 fn notes(notes: &[String], style: Style) -> String {
     let wrapped: Vec<String> = notes.iter().map(|note| style.wrap(note, 2)).collect();
-    let (mut text, mut lines) = (String::new(), 0);
-    for (place, note) in wrapped.iter().enumerate() {
-        lines += note.lines().count();
-        let is_last = place + 1 == wrapped.len();
-        if lines > if is_last { NOTES } else { NOTES - 1 } {
-            return text + &format!("and {} more: --details\n", wrapped.len() - place);
-        }
-        text += &format!("{note}\n");
+    let (shown, left_out) = first(&wrapped, NOTES);
+    let mut text: String = shown.iter().map(|note| format!("{note}\n")).collect();
+    if left_out > 0 {
+        text += &format!("and {left_out} more: --details\n");
     }
     text
+}
+
+/// The first paragraphs that fit into `most` lines, whole, with one line left for the rest if there is a rest, and its number.
+fn first(paragraphs: &[String], most: usize) -> (&[String], usize) {
+    let lines = |count: usize| paragraphs.iter().take(count).map(|one| one.lines().count()).sum::<usize>();
+    let all = paragraphs.len();
+    if lines(all) <= most {
+        return (paragraphs, 0);
+    }
+    let shown = (0..all).rev().find(|count| lines(*count) < most).unwrap_or(0);
+    (paragraphs.split_at(shown).0, all - shown)
 }
 
 fn verdict(document: &Document, style: Style) -> String {
@@ -89,16 +96,20 @@ fn limits(findings: &[FindingText], style: Style) -> String {
     let mut limiting: Vec<&FindingText> =
         findings.iter().filter(|finding| finding.severity != Severity::Info).collect();
     limiting.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let is_all = limiting.len() <= LIMITS;
-    let shown = if is_all { limiting.len() } else { LIMITS - 1 };
+    let narrower = Style { width: style.width.saturating_sub(2), ..style };
+    let indented = |finding: &&FindingText| {
+        let text = format!("{}: {}{}", finding.id, finding.message, finding.scope);
+        format!("  {}", narrower.wrap(&text, 2).replace('\n', "\n  "))
+    };
+    let wrapped: Vec<String> = limiting.iter().map(indented).collect();
+    let (shown, left_out) = first(&wrapped, LIMITS);
     let mut text = String::new();
-    for finding in limiting.iter().take(shown) {
-        let line = style.cut(&format!("  {}: {}{}", finding.id, finding.message, finding.scope));
+    for (finding, lines) in limiting.iter().zip(shown) {
         let paint = Style::of_severity(finding.severity);
-        text += &format!("{}\n", line.replacen(&finding.id, &style.paint(paint, &finding.id), 1));
+        text += &format!("{}\n", lines.replacen(&finding.id, &style.paint(paint, &finding.id), 1));
     }
-    if !is_all {
-        text += &format!("  and {} more: --details\n", limiting.len() - shown);
+    if left_out > 0 {
+        text += &format!("  and {left_out} more: --details\n");
     }
     text
 }
@@ -181,9 +192,18 @@ mod tests {
     #[test]
     fn more_findings_than_a_screen_has_lines_for_are_counted() {
         let mut document = documents::study(&fixture::study());
-        let one = FindingText { severity: Severity::Warn, ..document.findings[0].clone() };
-        document.findings = vec![one; 9];
+        let message = "a short sentence".to_owned();
+        let one = FindingText { severity: Severity::Warn, message, ..document.findings[0].clone() };
+        document.findings = vec![one.clone(); 9];
         let text = screen(&document, STYLE);
-        assert!(text.contains("and 5 more: --details"), "{text}");
+        assert!(text.contains("and 3 more: --details"), "{text}");
+        // A long one is whole, or left out.
+        let long = FindingText { message: "word ".repeat(60) + "end", ..one.clone() };
+        document.findings = vec![one.clone(), long.clone(), one];
+        let text = screen(&document, STYLE);
+        assert!(text.contains("end") && !text.contains("..."), "{text}");
+        document.findings = vec![long; 3];
+        let text = screen(&document, STYLE);
+        assert!(text.matches("end").count() == 1 && text.contains("and 2 more: --details"), "{text}");
     }
 }

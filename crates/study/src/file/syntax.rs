@@ -1,5 +1,8 @@
 //! Reads a study file, or another YAML file with a schema: parses YAML, validates it against the schema, and records positions.
 
+use std::marker::PhantomData;
+use std::sync::LazyLock;
+
 use hoptax_text::nearest::hint;
 use hoptax_text::yaml::template::{self, Template};
 use hoptax_text::yaml::{Node, Placed};
@@ -24,7 +27,7 @@ pub struct Positions {
 /// # Errors
 /// All problems with its structure.
 pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> {
-    read_as(name, text)
+    STUDY_FILE.read(name, text)
 }
 
 /// Whether a text is that of a study file rather than of another file in YAML, such as an Envoy configuration: whether it has
@@ -34,29 +37,54 @@ pub fn is_study(text: &str) -> bool {
     matches!(root, Ok(Placed { value: Node::Mapping(entries), .. }) if entries.iter().any(|(name, _)| name.value == "arms"))
 }
 
-/// Reads a file of another type, as [`read`] reads a study file.
-///
-/// # Errors
-/// All problems with its structure.
-pub fn read_as<T: JsonSchema + DeserializeOwned>(name: &str, text: &str) -> Result<(T, Positions), Problems> {
-    let root: Placed =
-        serde_saphyr::from_str(text).map_err(|error| Problems::new(name, vec![unparsed(text, &error)]))?;
-    let positions = Positions { file: name.to_owned(), root };
-    let value = positions.root.value.to_value();
-    let mut schema = schemars::schema_for!(T).to_value();
-    limit(&mut schema);
-    let fault = |what: String| {
-        positions.problems(vec![positions.problem("", format!("{what}; this is a bug in hoptax"))])
-    };
-    let validator = jsonschema::validator_for(&schema).map_err(|error| fault(error.to_string()))?;
-    let problems = shape_problems(&validator, &schema, &value, &positions);
-    if !problems.is_empty() {
-        return Err(positions.problems(problems));
+static STUDY_FILE: LazyLock<Format<StudyFile>> = LazyLock::new(Format::new);
+
+/// A type of YAML files with its schema. Compiling the schema takes longer than reading most files, so each type has one, in a static.
+#[derive(Debug)]
+pub struct Format<T> {
+    schema: Value,
+    /// An error is a bug in the types.
+    validator: Result<Validator, String>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: JsonSchema + DeserializeOwned> Format<T> {
+    /// The format that the type describes.
+    pub fn new() -> Self {
+        let mut schema = schemars::schema_for!(T).to_value();
+        limit(&mut schema);
+        let validator = jsonschema::validator_for(&schema).map_err(|error| error.to_string());
+        Self { schema, validator, of: PhantomData }
     }
-    // A whole number may be written with decimals, as `2.0`.
-    let file = serde_json::from_value(value.clone()).or_else(|_| serde_json::from_value(whole(value)));
-    let file = file.map_err(|error| fault(error.to_string()))?;
-    Ok((file, positions))
+
+    /// Reads a file, as [`read`] reads a study file.
+    ///
+    /// # Errors
+    /// All problems with its structure.
+    pub fn read(&self, name: &str, text: &str) -> Result<(T, Positions), Problems> {
+        let root: Placed = serde_saphyr::from_str(text)
+            .map_err(|error| Problems::new(name, vec![unparsed(text, &error)]))?;
+        let positions = Positions { file: name.to_owned(), root };
+        let value = positions.root.value.to_value();
+        let fault = |what: &str| {
+            positions.problems(vec![positions.problem("", format!("{what}; this is a bug in hoptax"))])
+        };
+        let validator = self.validator.as_ref().map_err(|error| fault(error))?;
+        let problems = shape_problems(validator, &self.schema, &value, &positions);
+        if !problems.is_empty() {
+            return Err(positions.problems(problems));
+        }
+        // A whole number may be written with decimals, as `2.0`.
+        let file = serde_json::from_value(value.clone()).or_else(|_| serde_json::from_value(whole(value)));
+        let file = file.map_err(|error| fault(&error.to_string()))?;
+        Ok((file, positions))
+    }
+}
+
+impl<T: JsonSchema + DeserializeOwned> Default for Format<T> {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// The problem that a text cannot be parsed: that it is a template, or why it is no YAML.

@@ -58,8 +58,7 @@ pub(super) fn text(table: &Table, style: Style, most: Option<usize>) -> String {
     }
     if !left_out.is_empty() {
         left_out.reverse();
-        text +=
-            &format!("{}\n", style.cut(&format!("not shown (terminal too narrow): {}", left_out.join(", "))));
+        text += &format!("{}\n", style.cut(&format!("no room for: {}", left_out.join(", "))));
     }
     text
 }
