@@ -15,7 +15,7 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(mut study) = serde_json::from_str::<StudyResult>(text) {
         let _ = of_study(&study);
-        hoptax_study::summary::fill(&mut study);
+        hoptax_judge::summary::fill(&mut study);
         judge_study(&mut study, &Limits::default());
     }
 });

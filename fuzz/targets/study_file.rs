@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use hoptax_functions::Catalogue;
-use hoptax_study::file;
-use hoptax_study::plan::Plan;
+use hoptax_plan::file;
+use hoptax_plan::plan::Plan;
 use libfuzzer_sys::fuzz_target;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::load().expect("the catalogue is sound"));

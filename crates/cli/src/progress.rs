@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hoptax_load::trial::LiveLine;
+use hoptax_run::event::Event;
 use hoptax_session::Update;
-use hoptax_study::event::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::print;

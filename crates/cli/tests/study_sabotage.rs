@@ -21,14 +21,14 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_functions::Catalogue;
 use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
 use hoptax_host::processors::{self, Placement};
+use hoptax_judge::summary::{self, Conditions};
+use hoptax_plan::file;
+use hoptax_plan::plan::Plan;
+use hoptax_plan::record::{RoundRecord, SliceRecord};
 use hoptax_result::{
     Disturbance, Environment, Finding, Measure, Place, RoundMeasure, Severity, StudyResult, Verdict,
 };
-use hoptax_study::file;
-use hoptax_study::plan::Plan;
-use hoptax_study::record::{RoundRecord, SliceRecord};
-use hoptax_study::runner::{self, Control, Earlier, Ending, Setting};
-use hoptax_study::summary::{self, Conditions};
+use hoptax_run::runner::{self, Control, Earlier, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 use support::{Guarded, checked, hoptax, program, wait_until};

@@ -6,10 +6,10 @@ use std::path::Path;
 use hoptax_functions::{
     Catalogue, Component, Composition, Context, FilterOrder, FunctionCall, REQUEST_PATH, Secured,
 };
+use hoptax_plan::file::{Positions, Problem, Problems, Protocol};
+use hoptax_plan::plan::USUAL_BYTES;
 use hoptax_predict::size::graph::{self, CallSection, GRAPH_FILE, Graph, GraphFile, ServiceSection};
 use hoptax_predict::size::requests_by_proxy;
-use hoptax_study::file::{Positions, Problem, Problems, Protocol};
-use hoptax_study::plan::USUAL_BYTES;
 
 /// A graph to run.
 #[derive(Clone, Debug)]

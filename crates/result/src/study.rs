@@ -1,6 +1,6 @@
 //! The result of a study: its plan, its evidence by round, and the numbers computed from it.
 //!
-//! Every number is a function of `rounds`: `hoptax_study::summary::fill` computes all of them from a result without
+//! Every number is a function of `rounds`: `hoptax_judge::summary::fill` computes all of them from a result without
 //! numbers.
 
 mod answer;

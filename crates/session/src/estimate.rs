@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use hoptax_study::length::{FEWEST_ROUNDS, Length};
-use hoptax_study::plan::{Arm, Hop, Items, Load, Plan};
-use hoptax_study::runner::PROFILE_LENGTH;
+use hoptax_judge::length::{FEWEST_ROUNDS, Length};
+use hoptax_plan::plan::{Arm, Hop, Items, Load, Plan};
+use hoptax_run::runner::PROFILE_LENGTH;
 
 use crate::failure::Failure;
 use crate::length::duration;
@@ -219,8 +219,8 @@ pub fn gigabytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
-    use hoptax_study::length::Until;
-    use hoptax_study::precision::Precision;
+    use hoptax_judge::length::Until;
+    use hoptax_judge::precision::Precision;
 
     use super::*;
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn of_text(text: &str) -> Estimate {
-        let (file, positions) = hoptax_study::file::read("test.yaml", text).unwrap();
+        let (file, positions) = hoptax_plan::file::read("test.yaml", text).unwrap();
         Estimate::of(&Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap())
     }
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use hoptax_plan::plan::{Arm, Plan};
 use hoptax_profile::flame;
 use hoptax_profile::folded::Folded;
-use hoptax_study::plan::{Arm, Plan};
-use hoptax_study::runner::PROFILES;
+use hoptax_run::runner::PROFILES;
 
 use crate::update::{Say, Update};
 

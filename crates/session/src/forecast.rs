@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use hoptax_plan::plan::Plan;
+use hoptax_plan::suit;
 use hoptax_result::{MachineProbe, counted};
-use hoptax_study::plan::Plan;
-use hoptax_study::suit;
 
 use crate::manifest::Manifest;
 use crate::{length, sittings};

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use hoptax_judge::length::{Course, Length, Until};
+use hoptax_judge::precision::{Forecast, Precision, forecast, forecast_of_more, half_widths};
+use hoptax_judge::summary::{self, Conditions};
+use hoptax_plan::plan::Plan;
+use hoptax_plan::record::RoundRecord;
 use hoptax_result::{StudyResult, counted};
 use hoptax_stats::OF_COST;
-use hoptax_study::length::{Course, Length, Until};
-use hoptax_study::plan::Plan;
-use hoptax_study::precision::{Forecast, Precision, forecast, forecast_of_more, half_widths};
-use hoptax_study::record::RoundRecord;
-use hoptax_study::summary::{self, Conditions};
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
@@ -242,7 +242,7 @@ pub fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_study::runner::Earlier;
+    use hoptax_run::runner::Earlier;
 
     use super::*;
 

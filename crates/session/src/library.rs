@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{self, Path, PathBuf};
 
 use hoptax_functions::Catalogue;
+use hoptax_judge::length::Length;
+use hoptax_plan::configurations::Configurations;
+use hoptax_plan::file::StudyFile;
+use hoptax_plan::plan::Plan;
 use hoptax_result::counted;
-use hoptax_study::configurations::Configurations;
-use hoptax_study::file::StudyFile;
-use hoptax_study::length::Length;
-use hoptax_study::plan::Plan;
 use include_dir::{Dir, include_dir};
 
 use crate::estimate::Estimate;
@@ -66,7 +66,7 @@ pub fn list() -> Result<String, Failure> {
     let catalogue = catalogue()?;
     let entry = |name: &String| {
         let (file, text) = read(name).ok()?;
-        let (study, positions) = hoptax_study::file::read(&file, &text).ok()?;
+        let (study, positions) = hoptax_plan::file::read(&file, &text).ok()?;
         Some(described(name, &Plan::new(&study, &positions, &catalogue).ok()?))
     };
     Ok(names().iter().filter_map(entry).collect::<Vec<_>>().join("\n"))
@@ -98,7 +98,7 @@ fn names() -> Vec<String> {
 
 /// The configurations that a study file names. Says which one was taken of a file that holds it inside of something else.
 pub fn configurations(file: &StudyFile, folder: &Path, say: Say<'_>) -> Configurations {
-    let configurations = Configurations::read(file, folder);
+    let configurations = hoptax_run::configurations::of_study(file, folder);
     for (path, what) in configurations.described() {
         say(Update::Note(&format!("the configuration in `{path}` is {what}")));
     }
@@ -118,7 +118,7 @@ mod tests {
         for name in names() {
             let (file, text) = read(&name).unwrap();
             let (study, positions) =
-                hoptax_study::file::read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
+                hoptax_plan::file::read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
             Plan::new(&study, &positions, &catalogue).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(study.name, name, "a study's name is that of its file");
         }

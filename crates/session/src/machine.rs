@@ -7,9 +7,9 @@ use hoptax_host::limits;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::machine::{self as host};
 use hoptax_host::processors::{self, Placement};
+use hoptax_plan::plan::Plan;
+use hoptax_plan::suit;
 use hoptax_result::{MachineProbe, MachineSpeeds, counted};
-use hoptax_study::plan::Plan;
-use hoptax_study::suit;
 
 use crate::awake;
 use crate::failure::Failure;

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
+use hoptax_judge::length::{Length, Until};
+use hoptax_plan::build::{self, Build};
+use hoptax_plan::digest::sha256;
+use hoptax_plan::plan::{LeftOpen, Plan};
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, Program, RUN_FOLDER_FORMAT};
-use hoptax_study::length::{Length, Until};
-use hoptax_study::plan::{LeftOpen, Plan};
-use hoptax_study::programs::{self, Build};
-use hoptax_study::provenance::{sha256, sha256_of_file};
+use hoptax_run::provenance::sha256_of_file;
 use hoptax_text::secrets::without_signatures;
 use serde::{Deserialize, Serialize};
 
@@ -152,7 +153,7 @@ impl Manifest {
         ];
         let differ = pairs.into_iter().filter(|(_, one, other)| one != other);
         let mut all: Vec<String> = differ.map(|(words, ..)| words.to_owned()).collect();
-        all.extend(programs::differences(&self.programs, &other.programs));
+        all.extend(build::differences(&self.programs, &other.programs));
         // A plan that names another configuration differs itself.
         let both = self
             .configurations
@@ -218,7 +219,7 @@ fn file_hash(path: &Path) -> Result<String, Failure> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hoptax_study::file;
+    use hoptax_plan::file;
 
     use super::*;
     use crate::library;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{env, io, panic, thread};
 
+use hoptax_judge::length::Length;
+use hoptax_plan::file;
+use hoptax_plan::plan::{LeftOpen, Plan};
 use hoptax_result::{Loosened, StudyResult, counted};
-use hoptax_study::file;
-use hoptax_study::length::Length;
-use hoptax_study::plan::{LeftOpen, Plan};
-use hoptax_study::programs;
-use hoptax_study::runner::{self, Ending, Setting};
+use hoptax_run::programs;
+use hoptax_run::runner::{self, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use hoptax_judge::comparison::{USUAL_MARGIN_SHARE, with_named};
+use hoptax_judge::summary::response_histograms;
 use hoptax_report::render::{csv, html, json, markdown};
 use hoptax_report::{documents, histograms};
 use hoptax_result::StudyResult;
-use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
-use hoptax_study::summary::response_histograms;
 
 use crate::replaced::replace;
 use crate::run_folder::RESULT;

@@ -10,7 +10,7 @@ use std::path::Path;
 use hoptax_host::accounting::counts_cpu_time;
 use hoptax_host::namespace::Namespace;
 use hoptax_host::network::Needed;
-use hoptax_study::plan::{Plan, SAMPLING};
+use hoptax_plan::plan::{Plan, SAMPLING};
 use hoptax_subject::program::in_search_path;
 
 use crate::failure::Failure;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn plan_of(text: &str) -> Plan {
-        let (file, positions) = hoptax_study::file::read("test.yaml", text).unwrap();
+        let (file, positions) = hoptax_plan::file::read("test.yaml", text).unwrap();
         Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
     }
 

@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hoptax_plan::record::RoundRecord;
 use hoptax_result::RUN_FOLDER_FORMAT;
-use hoptax_study::record::RoundRecord;
-use hoptax_study::runner::Earlier;
+use hoptax_run::runner::Earlier;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{judge_sittings, judge_study};
+use hoptax_judge::sittings::{Part, as_one, combine, differences, in_order, withhold};
+use hoptax_judge::summary;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_report::render::{html, markdown};
 use hoptax_result::{SittingsResult, StudyResult};
-use hoptax_study::sittings::{Part, as_one, combine, differences, in_order, withhold};
-use hoptax_study::summary;
 
 use crate::failure::Failure;
 use crate::manifest::Manifest;

@@ -1,9 +1,9 @@
 //! The tables of a study by their names.
 
+use hoptax_judge::summary::response_histograms;
 use hoptax_report::tables::{self, Table};
 use hoptax_report::{csv, histograms};
 use hoptax_result::StudyResult;
-use hoptax_study::summary::response_histograms;
 
 /// A table of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

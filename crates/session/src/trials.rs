@@ -5,15 +5,15 @@ use std::path::Path;
 
 use hoptax_checks::judge_study;
 use hoptax_checks::thresholds::Limits;
+use hoptax_judge::length::Course;
+use hoptax_judge::precision::{self, Precision};
+use hoptax_judge::summary::{self, Conditions};
+use hoptax_plan::plan::Plan;
+use hoptax_plan::record::RoundRecord;
 use hoptax_report::documents;
 use hoptax_result::{Environment, StudyResult};
-use hoptax_study::event::Event;
-use hoptax_study::length::Course;
-use hoptax_study::plan::Plan;
-use hoptax_study::precision::{self, Precision};
-use hoptax_study::record::RoundRecord;
-use hoptax_study::runner::{self, Control, Earlier, Ending, Outcome, Setting};
-use hoptax_study::summary::{self, Conditions};
+use hoptax_run::event::Event;
+use hoptax_run::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 
 use crate::interrupt::Interrupt;
 use crate::length::{Schedule, percent, precision_text};

@@ -1,6 +1,6 @@
 //! What a session says while it runs. How it is shown is the program's affair.
 
-use hoptax_study::event::Event;
+use hoptax_run::event::Event;
 
 /// Something to show.
 #[derive(Clone, Copy, Debug)]

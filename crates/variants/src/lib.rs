@@ -2,7 +2,7 @@
 //! it, and writes the study that measures those variants that answer alike.
 //!
 //! `hoptax_bootstrap` decides what the configuration becomes, and `hoptax_subject` reads the user's files and runs Envoy.
-//! `hoptax_study::bill` computes the bill from the result of the study.
+//! `hoptax_judge::bill` computes the bill from the result of the study.
 
 mod activity;
 mod change;

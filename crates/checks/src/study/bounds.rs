@@ -15,7 +15,7 @@ enum Left {
     Nothing,
     /// Its interval, which is only too wide to be used.
     Interval,
-    /// What the evidence of the study bounds it by: see `hoptax_study::summary`.
+    /// What the evidence of the study bounds it by: see `hoptax_judge::summary`.
     Evidence,
     /// That times were at most as long without what only lengthens them.
     Shorter,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use hoptax_study::gate::{Candidate, Limit};
+use hoptax_judge::gate::{Candidate, Limit};
 
 use super::shared::{JsonArguments, MeasureArguments};
 use super::values;

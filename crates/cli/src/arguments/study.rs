@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use hoptax_study::precision::Precision;
+use hoptax_judge::precision::Precision;
 
 use super::shared::MeasureArguments;
 use super::values;

@@ -7,9 +7,9 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
+use hoptax_judge::precision::Precision;
 use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, without_user};
 use hoptax_session::machine;
-use hoptax_study::precision::Precision;
 
 /// When to keep idle processors from halting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

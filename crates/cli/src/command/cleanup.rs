@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hoptax_run::runner::FILES;
 use hoptax_session::run_folder;
-use hoptax_study::runner::FILES;
 use hoptax_subject::envoy::process::shared_memory;
 
 use crate::arguments::CleanupArguments;

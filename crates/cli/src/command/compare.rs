@@ -6,15 +6,16 @@ mod subject;
 
 use std::path::Path;
 
+use hoptax_judge::comparison::{ArmIn, compare, configuration_differences, key_differences};
+use hoptax_plan::file::ArmEntry;
+use hoptax_plan::plan::BASELINE;
 use hoptax_report::documents;
 use hoptax_result::{
     ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, StudyResult, Verdict,
 };
+use hoptax_run::configurations;
 use hoptax_session::{Asked, Interrupt, Options, Place, StudyText, complete, run_folder_path};
 use hoptax_stats::DECISIVE;
-use hoptax_study::comparison::{ArmIn, compare, configuration_differences, key_differences};
-use hoptax_study::file::ArmEntry;
-use hoptax_study::plan::BASELINE;
 use serde_json::json;
 
 use self::subject::Subject;
@@ -153,7 +154,7 @@ fn configuration_differences_or_note(
     reference: ArmIn<'_>,
     other: ArmIn<'_>,
 ) -> Option<ConfigurationDifferences> {
-    configuration_differences(reference, other).unwrap_or_else(|why| {
+    configuration_differences(reference, other, &configurations::read).unwrap_or_else(|why| {
         print::note(&format!("what differs between configurations cannot be shown: {why}"));
         None
     })
@@ -192,8 +193,8 @@ fn study_file(given: &[String], subjects: &[Subject]) -> Result<String, Failure>
 
 #[cfg(test)]
 mod tests {
+    use hoptax_plan::plan::Plan;
     use hoptax_result::ArmKind;
-    use hoptax_study::plan::Plan;
 
     use super::*;
 
@@ -204,7 +205,7 @@ mod tests {
     }
 
     fn plan(subjects: &[&str]) -> Plan {
-        let (file, positions) = hoptax_study::file::read("compare.yaml", &text(subjects)).unwrap();
+        let (file, positions) = hoptax_plan::file::read("compare.yaml", &text(subjects)).unwrap();
         Plan::new(&file, &positions, &hoptax_session::library::catalogue().unwrap()).unwrap()
     }
 
@@ -233,7 +234,7 @@ mod tests {
     fn configurations_and_urls_are_subjects() {
         let subjects =
             ["b.yaml+1.39.3", "conf/a.json", "http://127.0.0.1:1/a+b", "http://127.0.0.1:1/a+b+pid=3"];
-        let (file, _) = hoptax_study::file::read("compare.yaml", &text(&subjects)).unwrap();
+        let (file, _) = hoptax_plan::file::read("compare.yaml", &text(&subjects)).unwrap();
         let entries = serde_json::to_value(&file.arms).unwrap();
         let here = std::env::current_dir().unwrap();
         let hop = |arm: usize| entries[arm]["hops"][0].clone();
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn flags_that_the_runner_sets_are_refused() {
         let (file, positions) =
-            hoptax_study::file::read("compare.yaml", &text(&["jwt", "jwt+flags=--concurrency 2"])).unwrap();
+            hoptax_plan::file::read("compare.yaml", &text(&["jwt", "jwt+flags=--concurrency 2"])).unwrap();
         let catalogue = hoptax_session::library::catalogue().unwrap();
         let error = Plan::new(&file, &positions, &catalogue).unwrap_err().to_string();
         assert!(error.contains("hoptax controls `--concurrency` itself: set `workers`"), "{error}");

@@ -6,13 +6,13 @@ use std::env;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
+use hoptax_judge::gate::{Candidate, judge, side_by_side};
+use hoptax_plan::file;
 use hoptax_report::render::markdown;
 use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{CostMeasure, GateResult, Verdict};
 use hoptax_session::{Asked, Interrupt, Options, Place, StudyText, complete, library, run_folder_path};
 use hoptax_stats::half_width_for_limit;
-use hoptax_study::file;
-use hoptax_study::gate::{Candidate, judge, side_by_side};
 
 use crate::arguments::GateArguments;
 use crate::exit::{Code, Failure};

@@ -91,10 +91,10 @@ mod tests {
     #[test]
     fn the_anchor_study_measures_the_anchors_of_the_model() {
         let (name, text) = library::read(ANCHORS).unwrap();
-        let (study, _) = hoptax_study::file::read(&name, &text).unwrap();
-        let plan = hoptax_study::plan::Plan::new(
+        let (study, _) = hoptax_plan::file::read(&name, &text).unwrap();
+        let plan = hoptax_plan::plan::Plan::new(
             &study,
-            &hoptax_study::file::read(&name, &text).unwrap().1,
+            &hoptax_plan::file::read(&name, &text).unwrap().1,
             &hoptax_session::library::catalogue().unwrap(),
         )
         .unwrap();

@@ -22,7 +22,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
 
 fn schema_of(of: SchemaOf) -> Option<String> {
     let schema = match of {
-        SchemaOf::StudyFile => hoptax_study::file::schema(),
+        SchemaOf::StudyFile => hoptax_plan::file::schema(),
         SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
         SchemaOf::SizeGraph => schemars::schema_for!(GraphFile).to_value(),
         of => {

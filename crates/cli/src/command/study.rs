@@ -3,8 +3,10 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use hoptax_judge::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_report::documents;
 use hoptax_result::StudyResult;
+use hoptax_run::runner::Ending;
 use hoptax_session::{
     Asked,
     sittings::{self, Combined},
@@ -12,8 +14,6 @@ use hoptax_session::{
 use hoptax_session::{
     Measured, Options, Place, StudyText, library, measure, outline, plan, run_folder, store,
 };
-use hoptax_study::comparison::{USUAL_MARGIN_SHARE, with_named};
-use hoptax_study::runner::Ending;
 
 use crate::arguments::StudyArguments;
 use crate::exit::{Code, Failure};

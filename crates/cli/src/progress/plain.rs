@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use hoptax_study::event::Event;
+use hoptax_run::event::Event;
 
 use super::round_of;
 use crate::print;
@@ -148,7 +148,7 @@ fn duration_text(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_study::record::SliceRecord;
+    use hoptax_plan::record::SliceRecord;
 
     use super::*;
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use hoptax_functions::{Catalogue, FunctionCall};
+use hoptax_plan::file::{Format, Positions, Problem, Problems, Protocol};
+use hoptax_plan::plan::USUAL_BYTES;
 use hoptax_result::PlannedFunction;
-use hoptax_study::file::{Format, Positions, Problem, Problems, Protocol};
-use hoptax_study::plan::USUAL_BYTES;
 use hoptax_text::nearest::hint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

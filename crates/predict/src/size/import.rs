@@ -6,7 +6,7 @@ mod sizes;
 
 use std::collections::BTreeMap;
 
-use hoptax_study::file::{Problem, templated};
+use hoptax_plan::file::{Problem, templated};
 use hoptax_text::yaml::{Node, Placed};
 use serde_json::Value;
 
@@ -176,7 +176,7 @@ mod tests {
         let graph = GraphFile {
             name: "1e3".to_owned(),
             entry: "front".to_owned(),
-            protocol: hoptax_study::file::Protocol::Grpc,
+            protocol: hoptax_plan::file::Protocol::Grpc,
             services: vec![
                 ServiceSection {
                     workers: 3,

@@ -1,7 +1,7 @@
 //! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for what functions add.
 
+use hoptax_judge::summary::CpuByRound;
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
-use hoptax_study::summary::CpuByRound;
 
 use crate::size::arms::{alone, hops, plain_traffic, reference, single_function};
 use crate::size::graph::{Called, Traffic};

@@ -11,9 +11,10 @@ mod sizes;
 mod unequal;
 
 use hoptax_functions::Catalogue;
+use hoptax_judge::summary;
+use hoptax_plan::file;
+use hoptax_plan::plan::Plan;
 use hoptax_result::{ArmResult, LoadSpec, PlannedHop, Sample, StudyResult, StudyRound};
-use hoptax_study::plan::Plan;
-use hoptax_study::{file, summary};
 
 /// Rounds of a study.
 const ROUNDS: u32 = 6;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hoptax_judge::summary::response_times_by_round;
 use hoptax_result::{ArmKind, ArmResult, LoadSpec, Loop, StudyResult};
 use hoptax_stats::{pooled_values, quantile_level};
-use hoptax_study::summary::response_times_by_round;
 
 use crate::size::arms::reference;
 use crate::size::interpolation::weighted;

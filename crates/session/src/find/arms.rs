@@ -10,11 +10,11 @@ use std::time::Duration;
 use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
+use hoptax_plan::file;
+use hoptax_plan::plan::{CONFIDENCE, Plan};
 use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd};
+use hoptax_run::runner::{self, Setting};
 use hoptax_stats::search::{Goal, Limits, Repetition, Search};
-use hoptax_study::file;
-use hoptax_study::plan::{CONFIDENCE, Plan};
-use hoptax_study::runner::{self, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::statistics::is_matched;
+use hoptax_judge::bill::Order;
 use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, BilledRequest, Charge};
-use hoptax_study::bill::Order;
 use hoptax_variants::{Answers, activity};
 
 use super::Wanted;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
-use hoptax_study::configurations::Configurations;
-use hoptax_study::file;
-use hoptax_study::plan::{Plan, Rate};
+use hoptax_plan::file;
+use hoptax_plan::plan::{Plan, Rate};
+use hoptax_run::configurations;
 use hoptax_variants::study_file::{Source, StudyOfBill, study_file};
 use hoptax_variants::{Change, Variant};
 
@@ -26,7 +26,7 @@ fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
     let source = Source { configuration: &configuration, listener: "edge", lacking: &[], statuses: &[200] };
     let text = study_file(source, StudyOfBill::First, &Variant::whole(&request()), others, rate);
     let (file, positions) = file::read("price.yaml", &text).unwrap();
-    let configurations = Configurations::read(&file, Path::new("/"));
+    let configurations = configurations::of_study(&file, Path::new("/"));
     Plan::with_configurations(&file, &positions, &Catalogue::load().unwrap(), configurations).unwrap()
 }
 

@@ -1,8 +1,8 @@
 //! The second study of a bill whose parts do not add up: whether that is confirmed, and which two parts interact.
 
 use hoptax_bootstrap::parts::Part;
+use hoptax_judge::bill::second_study::{Pair, second_study, suspects};
 use hoptax_result::{BillResult, BilledSecondStudy};
-use hoptax_study::bill::second_study::{Pair, second_study, suspects};
 use hoptax_variants::Variant;
 use hoptax_variants::study_file::{Source, StudyOfBill, study_file};
 

@@ -62,6 +62,11 @@ impl Given {
         Ok(Self { configuration, folder, sources: sources.into_inner() })
     }
 
+    /// The folder of its file, at which paths in it begin.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// What it is inside of, if it is not a file of its own, and where.
     pub fn described(&self) -> Option<&str> {
         self.configuration.described()

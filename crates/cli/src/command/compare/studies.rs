@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hoptax_judge::comparison::{
+    ArmIn, ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
+};
+use hoptax_plan::file;
 use hoptax_report::documents;
 use hoptax_result::{
     ArmLeftOut, ComparedArms, ComparedSubject, ComparisonBody, StudiesComparison, StudiesComparisonBody,
     StudyResult, SubjectName,
 };
 use hoptax_session::{Interrupt, StudyText, library, run_folder_path};
-use hoptax_study::comparison::{
-    ArmIn, ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
-};
-use hoptax_study::file;
 
 use super::names::{LONGEST, again, names, shown};
 use super::subject::Subject;

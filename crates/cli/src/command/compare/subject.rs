@@ -4,7 +4,7 @@
 use std::path::{self, Path, PathBuf};
 
 use hoptax_host::running::Running;
-use hoptax_study::file::{
+use hoptax_plan::file::{
     AccountSection, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, HopEntry, HopSection,
 };
 

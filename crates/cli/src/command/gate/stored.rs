@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use hoptax_judge::gate::{Earlier, judge_by_stored};
+use hoptax_judge::sittings::machine_differences;
+use hoptax_plan::file::{self, Observe};
 use hoptax_result::{GateResult, Verdict};
 use hoptax_session::{
     Asked, Interrupt, Options, Place, StudyText, complete, environment, library, results, run_folder_path,
     store,
 };
 use hoptax_store::{Filter, RESULT};
-use hoptax_study::file::{self, Observe};
-use hoptax_study::gate::{Earlier, judge_by_stored};
-use hoptax_study::sittings::machine_differences;
 
 use crate::arguments::GateArguments;
 use crate::exit::Failure;

@@ -1,7 +1,7 @@
 //! Built-in studies of what happens over time, in their short form.
 //!
 //! What still guards them in `make test`: failures and restarts over time (`timeline.rs`), and the numbers of recorded courses
-//! (`crates/study/src/summary/timeline.rs`).
+//! (`crates/judge/src/summary/timeline.rs`).
 
 use crate::smoke::outcome;
 use crate::timeline::courses;

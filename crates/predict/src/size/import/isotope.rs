@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_study::file::{Problem, Problems, Protocol, unparsed};
+use hoptax_plan::file::{Problem, Problems, Protocol, unparsed};
 use hoptax_text::yaml::Placed;
 
 use super::sizes::{self, Fault};

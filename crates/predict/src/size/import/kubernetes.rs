@@ -13,7 +13,7 @@ mod calls;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hoptax_study::file::{Problem, Problems, Protocol, templated, unparsed};
+use hoptax_plan::file::{Problem, Problems, Protocol, templated, unparsed};
 use hoptax_text::yaml::Placed;
 
 use super::isotope::reached;

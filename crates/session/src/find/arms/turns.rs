@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use hoptax_load::trial::TrialSpec;
 use hoptax_load::{MAX_RATE, Pace};
+use hoptax_plan::plan::{Draws, Plan};
 use hoptax_report::documents;
 use hoptax_result::{ArmTrial, Environment, FindEnd, FindTrial, FoundArm, FoundGoal, LoadResult};
+use hoptax_run::runner::Live;
 use hoptax_stats::search::{
     Ending, GoalResult, Limits, Measured, Planned, Repetition, Search, SearchError, State, Step,
 };
-use hoptax_study::plan::{Draws, Plan};
-use hoptax_study::runner::Live;
 
 use super::super::common::{
     self, Near, Tried, found, limits_processes, measured, range_of, recording, refusal, unless_interrupted,

@@ -1,0 +1,264 @@
+//! Decides which arms of a study differ from a reference arm, measure by measure.
+
+mod configurations;
+mod keys;
+mod of_studies;
+
+use hoptax_result::{
+    ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval,
+    StudyResult, SubjectName,
+};
+use hoptax_stats::{DECISIVE, decide, rounds_needed, sum_of_dependent};
+
+use crate::precision::at_looks;
+use crate::summary::once::resolution;
+
+pub use configurations::{ArmIn, Read, configuration_differences};
+pub use keys::key_differences;
+pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
+
+/// The compared measures of slices; all measures of rounds that are decided on follow. CPU time is compared once, in us and as a
+/// share.
+const OF_SLICES: [CostMeasure; 5] = [
+    CostMeasure::CpuUs,
+    CostMeasure::MaxRate,
+    CostMeasure::ResponseP50Us,
+    CostMeasure::ResponseP90Us,
+    CostMeasure::ResponseP99Us,
+];
+
+/// Largest difference that does not matter, as a share of the reference, unless the user states another.
+pub const USUAL_MARGIN_SHARE: f64 = 0.02;
+
+/// The comparisons with arms that `compared_with` of the study file names, in the order of these arms. None of them is a
+/// baseline: what an arm adds to its baseline is its cost.
+pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {
+    let is_compared = |id: &str| result.arms.iter().any(|arm| arm.compared_with.as_deref() == Some(id));
+    let named = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline && is_compared(&arm.id));
+    named.map(|arm| compare(result, &arm.id, margin_share)).collect()
+}
+
+/// Compares all arms of `result` that have the reference `reference` with it. Differences of at most `margin_share` of
+/// the reference do not matter. Withheld numbers have no decision. Subjects are named by their arms.
+///
+/// **Method.** [`decide`] for each measure. The share of CPU time has an interval of its own, in which reference and
+/// arm both vary; the shares of the other measures treat the level of the reference as known.
+pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonBody {
+    let of = result.arms.iter().find(|arm| arm.id == reference);
+    let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
+    let subject = |arm: &ArmResult| ComparedSubject {
+        subject: SubjectName::of_arm(&arm.id),
+        is_same: arm.kind == ArmKind::Same,
+        keys: Vec::new(),
+        differences: None,
+        answer_differences: of.map(|of| answer_differences(of, arm)).unwrap_or_default(),
+        measures: of.map_or_else(Vec::new, |of| {
+            OF_SLICES
+                .into_iter()
+                .chain(CostMeasure::of_rounds())
+                .filter_map(|measure| compared(result, (of, arm), measure, margin_share))
+                .collect()
+        }),
+    };
+    ComparisonBody {
+        study: result.name.clone(),
+        reference: SubjectName::of_arm(reference),
+        margin_share,
+        confidence: result.plan.confidence,
+        rounds: result.plan.rounds_completed,
+        wall_seconds: result.plan.wall_seconds,
+        subjects: others.map(subject).collect(),
+    }
+}
+
+/// How the answer of an arm differs from that of the reference; empty if either is not known.
+pub(crate) fn answer_differences(reference: &ArmResult, arm: &ArmResult) -> Vec<String> {
+    let both = reference.answer.as_ref().zip(arm.answer.as_ref());
+    both.map(|(reference, answer)| reference.differences(answer)).unwrap_or_default()
+}
+
+/// One measure of an arm in comparison with the reference. None if a number is missing or withheld.
+fn compared(
+    result: &StudyResult,
+    (reference, arm): (&ArmResult, &ArmResult),
+    measure: CostMeasure,
+    margin_share: f64,
+) -> Option<ComparedMeasure> {
+    let level = level(reference, measure)?.estimate;
+    if level <= 0.0 {
+        return None;
+    }
+    let difference = measure.of(&arm.cost)?;
+    let difference_share = match measure {
+        CostMeasure::CpuUs => arm.cost.cpu_share?,
+        _ => Interval {
+            estimate: difference.estimate / level,
+            low: difference.low / level,
+            high: difference.high / level,
+        },
+    };
+    let rounds = result.usable_rounds((arm.id.as_str(), Some(reference.id.as_str())), measure, None);
+    let confidence = result.plan.quantile_confidence();
+    let decision = decide(&difference_share, rounds, confidence, margin_share)?;
+    let needed = || {
+        let resolution = match measure {
+            CostMeasure::OfRounds(measure) => resolution(&result.rounds, &arm.id, measure),
+            _ => None,
+        };
+        if resolution.is_some_and(|resolution| resolution / level > DECISIVE * margin_share) {
+            return None;
+        }
+        // Measuring until decided uses intervals of the confidence of looks.
+        let half_width = difference_share.half_width() * at_looks(rounds, confidence)?;
+        let needed = rounds_needed(half_width, rounds, DECISIVE * margin_share)?;
+        Some(rounds_to_complete(result, needed, rounds))
+    };
+    Some(ComparedMeasure {
+        measure,
+        reference: level,
+        difference,
+        difference_share,
+        rounds,
+        decision,
+        rounds_until_decided: if decision == Decision::Undecided { needed() } else { None },
+    })
+}
+
+/// How many rounds must be completed so that `needed` of them count for a measure, if as many are lost as now: `counting` of those
+/// that are completed count.
+pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u32) -> u32 {
+    let completed = u64::from(result.plan.rounds_completed.max(counting));
+    let rounds = (u64::from(needed) * completed).div_ceil(u64::from(counting.max(1)));
+    u32::try_from(rounds).unwrap_or(u32::MAX)
+}
+
+/// The level of an arm in the unit of `measure`. Measures of rounds, such as memory, add up over several hops, which may depend on
+/// each other in any way.
+pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
+    let of_hops = |measure| {
+        let hops = arm.hops.iter().map(|hop| hop.of_rounds.get(measure));
+        sum_of_dependent(&hops.collect::<Option<Vec<Interval>>>()?)
+    };
+    match measure {
+        CostMeasure::CpuUs | CostMeasure::CpuShare => arm.cpu_us_per_request,
+        CostMeasure::ResponseP50Us => arm.response_us.p50,
+        CostMeasure::ResponseP90Us => arm.response_us.p90,
+        CostMeasure::ResponseP99Us => arm.response_us.p99,
+        CostMeasure::MaxRate => arm.max_rate,
+        CostMeasure::OfRounds(measure) => of_hops(measure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{ArmRound, HopUse, Opened, RoundMeasure, StudyRound};
+
+    use super::*;
+    use crate::fixture::{self, around};
+
+    /// A result with a baseline of 50 us and 20,000 requests/s, and the given costs of `same` and `lua` as shares.
+    fn result(same: Option<Interval>, lua: Option<Interval>) -> StudyResult {
+        let mut result = fixture::study();
+        for arm in &mut result.arms {
+            let share = match arm.id.as_str() {
+                "same" => same,
+                "lua" => lua,
+                _ => None,
+            };
+            arm.cpu_us_per_request = Some(around(50.0, 1.0));
+            arm.max_rate = Some(around(20_000.0, 100.0));
+            arm.cost.cpu_share = share;
+            arm.cost.cpu_us_per_request =
+                share.map(|share| around(50.0 * share.estimate, 50.0 * share.half_width()));
+        }
+        result
+    }
+
+    fn measure(subject: &ComparedSubject, measure: CostMeasure) -> Option<&ComparedMeasure> {
+        subject.measures.iter().find(|one| one.measure == measure)
+    }
+
+    #[test]
+    fn arms_are_judged_by_their_share_of_the_reference() {
+        let result = result(Some(around(0.001, 0.005)), Some(around(0.15, 0.01)));
+        let found = compare(&result, "baseline", 0.02);
+        let names: Vec<&str> = found.subjects.iter().map(|subject| subject.subject.arm.as_str()).collect();
+        assert_eq!(names, ["same", "lua"]);
+        assert!(found.subjects[0].is_same && !found.subjects[1].is_same);
+        let [same, lua] = [0, 1].map(|index| measure(&found.subjects[index], CostMeasure::CpuUs).unwrap());
+        assert_eq!(same.decision, Decision::Equivalent);
+        assert_eq!((lua.decision, lua.rounds_until_decided), (Decision::Different, None));
+        assert!((lua.difference.estimate - 7.5).abs() < 1e-9 && (lua.reference - 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_wide_interval_is_undecided_and_says_how_many_rounds_it_takes() {
+        let found = compare(&result(Some(around(0.01, 0.04)), None), "baseline", 0.02);
+        let same = measure(&found.subjects[0], CostMeasure::CpuUs).unwrap();
+        assert_eq!(same.decision, Decision::Undecided);
+        let needed = same.rounds_until_decided.unwrap();
+        // A quarter of the half-width takes sixteen times as many rounds, and fewer as Student's quantile shrinks.
+        assert!((100..=160).contains(&needed), "{needed}");
+    }
+
+    #[test]
+    fn no_number_of_rounds_decides_what_the_resolution_hides() {
+        let memory = RoundMeasure::MEMORY_PER_CONNECTION;
+        let needed = |connections: u64| {
+            let mut result = result(None, None);
+            for arm in &mut result.arms {
+                let of_rounds = [(memory, Some(around(8_000.0, 410.0)))].into_iter().collect();
+                arm.hops = vec![HopUse { of_rounds, ..HopUse::default() }];
+                arm.cost.of_rounds.set(memory, Some(around(10.0, 410.0)));
+            }
+            let opened = Opened { connections, before_bytes: 0, after_bytes: 8_000 * connections };
+            let once = ArmRound { opened: Some(opened), ..ArmRound::default() };
+            let arms = || result.arms.iter().map(|arm| (arm.id.clone(), once.clone())).collect();
+            result.rounds =
+                (0..12).map(|round| StudyRound { round, arms: arms(), ..StudyRound::default() }).collect();
+            let found = compare(&result, "baseline", 0.02);
+            let same = measure(&found.subjects[0], CostMeasure::OfRounds(memory)).unwrap();
+            assert_eq!(same.decision, Decision::Undecided);
+            same.rounds_until_decided
+        };
+        assert_eq!(needed(50), None, "five pages are 410 bytes of each of fifty connections");
+        assert!(needed(50_000).is_some());
+    }
+
+    #[test]
+    fn rounds_that_do_not_count_are_made_up_for() {
+        let mut result = result(None, None);
+        result.plan.rounds_completed = 12;
+        assert_eq!(rounds_to_complete(&result, 10, 6), 20, "half of the rounds count");
+        assert_eq!(rounds_to_complete(&result, 25, 12), 25);
+        assert_eq!(rounds_to_complete(&result, u32::MAX, 1), u32::MAX);
+    }
+
+    #[test]
+    fn other_measures_are_shares_of_the_level_of_the_reference() {
+        let mut result = result(None, Some(around(0.15, 0.01)));
+        fixture::arm(&mut result, "lua").cost.max_rate = Some(around(-2_000.0, 100.0));
+        let found = compare(&result, "baseline", 0.02);
+        let rate = measure(&found.subjects[1], CostMeasure::MaxRate).unwrap();
+        assert_eq!(rate.decision, Decision::Different);
+        assert!((rate.difference_share.estimate + 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn arms_that_are_compared_with_a_named_arm_have_decisions() {
+        let mut result = result(None, Some(around(0.15, 0.01)));
+        assert_eq!(with_named(&result, 0.02), []);
+        fixture::arm(&mut result, "lua").compared_with = Some("same".to_owned());
+        let found = with_named(&result, 0.02);
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((one.reference.arm.as_str(), one.subjects[0].subject.arm.as_str()), ("same", "lua"));
+        assert_eq!(measure(&one.subjects[0], CostMeasure::CpuUs).unwrap().decision, Decision::Different);
+    }
+
+    #[test]
+    fn withheld_numbers_have_no_decision() {
+        let found = compare(&result(None, None), "baseline", 0.02);
+        assert!(found.subjects.iter().all(|subject| subject.measures.is_empty()));
+        assert_eq!(compare(&result(None, None), "nothing", 0.02).subjects, []);
+    }
+}

@@ -1,0 +1,481 @@
+//! The study that measures the arms of several study files side by side.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use hoptax_plan::as_chain::{as_chain, stem};
+use hoptax_plan::file::{
+    ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, HopEntry, Observe, StudyFile, SubjectEntry,
+    UnloadedEntry,
+};
+use hoptax_plan::plan::BASELINE;
+
+/// End of the name of the second copy of an arm of the first study: the A/A arm.
+const AGAIN: &str = "-again";
+
+/// A study file that is compared with others.
+#[derive(Clone, Debug)]
+pub struct StudyOfComparison {
+    /// Its name in messages.
+    pub name: String,
+    /// Its content.
+    pub file: StudyFile,
+    /// Its folder, at which paths of configurations start.
+    pub folder: PathBuf,
+}
+
+/// The study that measures the arms of several study files side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfStudies {
+    /// The study file, with absolute paths of configurations. Relative paths of applications and callers start at the folder
+    /// of the first study.
+    pub file: StudyFile,
+    /// The arms that it compares.
+    pub arms: Vec<ComparedArm>,
+    /// The arms that it does not measure.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An arm of the first study with those that are compared with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedArm {
+    /// The arm of the first study.
+    pub reference: ArmOfStudy,
+    /// The arms of other studies.
+    pub others: Vec<ArmOfStudy>,
+}
+
+/// An arm of one of the studies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmOfStudy {
+    /// The number of the study, from 0.
+    pub study: usize,
+    /// The arm, as that study names it.
+    pub name: String,
+    /// The entry of that study.
+    pub entry: ArmEntry,
+    /// Its name in the study that is measured.
+    pub measured_as: String,
+    /// The entry with absolute paths and without names.
+    nameless: ArmEntry,
+}
+
+/// An arm that is not measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The arm, as its study names it.
+    pub arm: String,
+    /// Why it is not measured.
+    pub reason: String,
+}
+
+/// An arm that can be compared.
+#[derive(Clone, Debug, PartialEq)]
+struct Comparable {
+    name: String,
+    /// As the study has it.
+    entry: ArmEntry,
+    /// The same with absolute paths and without names.
+    nameless: ArmEntry,
+}
+
+/// The study that measures each arm of the first study beside the arms of the same name of the others, and one of the first
+/// study twice: the A/A arm. If each study has one arm, these are compared whatever their names are. Arms that are equal, or
+/// that have no counterpart, are left out.
+///
+/// # Errors
+/// When a study observes a timeline, differs from the first in more than its arms, or has no arm that differs.
+pub fn of_studies(studies: &[StudyOfComparison]) -> Result<OfStudies, String> {
+    let [first, others @ ..] = studies else { return Err("there is no study to compare".to_owned()) };
+    if let Some(timeline) = studies.iter().find(|study| study.file.observe == Observe::Timeline) {
+        let name = &timeline.name;
+        return Err(format!("`{name}` observes a timeline, in which no arm is compared with another"));
+    }
+    let mut left_out = Vec::new();
+    let references = comparable(first, &mut left_out);
+    let mut counterparts = Vec::new();
+    for (number, other) in (1..).zip(others) {
+        refuse_other_surroundings(first, other)?;
+        let arms = comparable(other, &mut left_out);
+        let of = |reference: &Comparable| counterpart(reference, &references, &arms);
+        let found: Result<Vec<Option<usize>>, String> = references.iter().map(of).collect();
+        let found = found.map_err(|arm| {
+            format!(
+                "arm `{arm}` has other conditions in `{}` than in `{}`, and arms are compared under the same conditions: make `at` equal",
+                other.name, first.name
+            )
+        })?;
+        let unmatched = arms.iter().enumerate().filter(|(place, _)| !found.contains(&Some(*place)));
+        left_out.extend(unmatched.map(|(_, arm)| LeftOut::new(&arm.name, format!("only in {}", other.name))));
+        counterparts.push((number, arms, found));
+    }
+    let mut arms: Vec<ComparedArm> = Vec::new();
+    for (place, reference) in references.iter().enumerate() {
+        let of_study = |(number, arms, found): &(usize, Vec<Comparable>, Vec<Option<usize>>)| {
+            let arm = arms.get((*found.get(place)?)?)?;
+            Some((*number, arm.clone()))
+        };
+        let found: Vec<(usize, Comparable)> = counterparts.iter().filter_map(of_study).collect();
+        if found.is_empty() {
+            left_out.push(LeftOut::new(&reference.name, format!("only in {}", first.name)));
+            continue;
+        }
+        let absent =
+            counterparts.iter().zip(others).filter(|((.., found), _)| found.get(place) == Some(&None));
+        left_out
+            .extend(absent.map(|(_, other)| LeftOut::new(&reference.name, format!("not in {}", other.name))));
+        let differing: Vec<&(usize, Comparable)> =
+            found.iter().filter(|(_, other)| other.nameless != reference.nameless).collect();
+        if differing.is_empty() {
+            left_out.push(LeftOut::new(&reference.name, "does not differ".to_owned()));
+            continue;
+        }
+        let is_taken = |stem: &str| arms.iter().any(|arm| arm.reference.measured_as == name_in(stem, 0));
+        let stem = stem(&reference.name, is_taken);
+        let arm = |study: usize, arm: &Comparable| ArmOfStudy {
+            study,
+            name: arm.name.clone(),
+            entry: arm.entry.clone(),
+            measured_as: name_in(&stem, study),
+            nameless: arm.nameless.clone(),
+        };
+        arms.push(ComparedArm {
+            reference: arm(0, reference),
+            others: differing.into_iter().map(|(study, other)| arm(*study, other)).collect(),
+        });
+    }
+    if arms.is_empty() {
+        let why = left_out.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        return Err(format!("no arm of `{}` has another to be compared with{why}", first.name));
+    }
+    let file = StudyFile {
+        name: "compare".to_owned(),
+        summary: "Do the arms of these studies differ?".to_owned(),
+        arms: entries(&arms),
+        points: false,
+        ..first.file.clone()
+    };
+    Ok(OfStudies { file, arms, left_out })
+}
+
+impl LeftOut {
+    fn new(arm: &str, reason: String) -> Self {
+        Self { arm: arm.to_owned(), reason }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({})", self.arm, self.reason)
+    }
+}
+
+/// The name of an arm of the study with this number, from 0: `jwt.A`.
+fn name_in(stem: &str, study: usize) -> String {
+    let letter = u32::try_from(study).ok().and_then(|study| char::from_u32(u32::from('A') + study));
+    format!("{stem}.{}", letter.unwrap_or('Z'))
+}
+
+fn again(reference: &ArmOfStudy) -> String {
+    format!("{}{AGAIN}", reference.measured_as)
+}
+
+/// The arms of the study that is measured. References come first: an arm is compared with an earlier one.
+fn entries(arms: &[ComparedArm]) -> Vec<ArmEntry> {
+    let mut entries = vec![ArmEntry::Name(BASELINE.to_owned())];
+    entries.extend(arms.iter().map(|arm| renamed(&arm.reference.nameless, &arm.reference.measured_as, None)));
+    for arm in arms {
+        let reference = Some(arm.reference.measured_as.as_str());
+        let others = arm.others.iter().map(|other| renamed(&other.nameless, &other.measured_as, reference));
+        entries.extend(others);
+    }
+    entries.extend(arms.first().map(|ComparedArm { reference, .. }| {
+        renamed(&reference.nameless, &again(reference), Some(&reference.measured_as))
+    }));
+    entries
+}
+
+/// The arms of a study that can be compared. Those that a comparison measures anyway, such as the baseline, and those that are
+/// compared within the study with an arm that they equal are no loss; others are added to `left_out`.
+fn comparable(study: &StudyOfComparison, left_out: &mut Vec<LeftOut>) -> Vec<Comparable> {
+    let mut found: Vec<Comparable> = Vec::new();
+    for entry in &study.file.arms {
+        let (name, entry) = match entry {
+            ArmEntry::Subject(SubjectEntry { subject }) => {
+                let reason = format!("an arm of {} without a name", study.name);
+                left_out.push(LeftOut::new(&subject.to_string(), reason));
+                continue;
+            }
+            ArmEntry::Unloaded(UnloadedEntry { unloaded }) => {
+                left_out.push(LeftOut::new(unloaded, format!("unloaded in {}", study.name)));
+                continue;
+            }
+            ArmEntry::External(entry) => (entry.name.clone(), ArmEntry::External(entry.clone())),
+            other => match as_chain(other) {
+                Some((name, chain)) if name != BASELINE => (name, ArmEntry::Chain(chain)),
+                _ => continue,
+            },
+        };
+        let nameless = renamed(&with_absolute_paths(&entry, &study.folder), "", None);
+        if !found.iter().any(|earlier| earlier.nameless == nameless) {
+            found.push(Comparable { name, entry, nameless });
+        }
+    }
+    found
+}
+
+/// The place in `arms` of what `reference` is compared with: the arm with its name and its conditions, or the only arm of both
+/// studies.
+///
+/// # Errors
+/// The name of the reference if the arm has other conditions.
+fn counterpart(
+    reference: &Comparable,
+    references: &[Comparable],
+    arms: &[Comparable],
+) -> Result<Option<usize>, String> {
+    let has_conditions = |arm: &Comparable| conditions(&arm.entry) == conditions(&reference.entry);
+    let is_named = |arm: &Comparable| arm.name == reference.name;
+    if let Some(place) = arms.iter().position(|arm| is_named(arm) && has_conditions(arm)) {
+        return Ok(Some(place));
+    }
+    // Several arms of one function differ in their conditions.
+    let only_named = |all: &[Comparable]| {
+        let mut named = all.iter().enumerate().filter(|(_, arm)| is_named(arm)).map(|(place, _)| place);
+        named.next().filter(|_| named.next().is_none())
+    };
+    let place = match (references, arms) {
+        ([_], [_]) => Some(0),
+        _ => only_named(references).and(only_named(arms)),
+    };
+    let Some((place, arm)) = place.and_then(|place| Some((place, arms.get(place)?))) else { return Ok(None) };
+    if has_conditions(arm) { Ok(Some(place)) } else { Err(reference.name.clone()) }
+}
+
+/// The conditions of an arm of its own.
+fn conditions(entry: &ArmEntry) -> Option<&ConditionsSection> {
+    match entry {
+        ArmEntry::Chain(ChainEntry { at, .. }) | ArmEntry::External(ExternalEntry { at, .. }) => Some(at),
+        _ => None,
+    }
+}
+
+/// An arm under another name, compared with this one.
+fn renamed(entry: &ArmEntry, name: &str, compared_with: Option<&str>) -> ArmEntry {
+    let (name, compared_with) = (name.to_owned(), compared_with.map(str::to_owned));
+    match entry {
+        ArmEntry::Chain(entry) => ArmEntry::Chain(ChainEntry { name, compared_with, ..entry.clone() }),
+        ArmEntry::External(entry) => {
+            ArmEntry::External(ExternalEntry { name, compared_with, ..entry.clone() })
+        }
+        other => other.clone(),
+    }
+}
+
+/// An arm whose configurations have absolute paths.
+fn with_absolute_paths(entry: &ArmEntry, folder: &Path) -> ArmEntry {
+    let ArmEntry::Chain(chain) = entry else { return entry.clone() };
+    let mut chain = chain.clone();
+    for hop in chain.hops.iter_mut().flatten() {
+        // A proxy that is only named has a generated configuration.
+        let HopEntry::Hop(hop) = hop else { continue };
+        if let Some(config) = &mut hop.config {
+            *config = folder.join(&*config).display().to_string();
+        }
+    }
+    ArmEntry::Chain(chain)
+}
+
+/// Refuses a study that differs from the first in more than its arms and its length.
+fn refuse_other_surroundings(first: &StudyOfComparison, other: &StudyOfComparison) -> Result<(), String> {
+    let (one, two) = (&first.file, &other.file);
+    let keys = [
+        ("loads", one.loads != two.loads),
+        ("conditions", one.conditions != two.conditions),
+        ("link", one.link != two.link),
+        ("application", one.application != two.application),
+    ];
+    let differing: Vec<&str> = keys.iter().filter(|(_, differs)| *differs).map(|(key, _)| *key).collect();
+    if differing.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "`{}` has other `{}` than `{}`, and the arms of both are measured in one study: make them equal",
+        other.name,
+        differing.join("` and `"),
+        first.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_plan::file;
+    use hoptax_plan::plan::Plan;
+    use hoptax_result::ArmKind;
+
+    use super::*;
+
+    const LOADS: &str = "loads: [{name: saturation, loop: closed}]\n";
+
+    fn study(name: &str, arms: &str) -> StudyOfComparison {
+        let text = format!("name: mine\nrounds: 7\n{LOADS}arms:\n{arms}");
+        of_text(name, &text)
+    }
+
+    fn of_text(name: &str, text: &str) -> StudyOfComparison {
+        let (file, _) = file::read(name, text).unwrap_or_else(|error| panic!("{error}"));
+        StudyOfComparison { name: name.to_owned(), file, folder: "/conf".into() }
+    }
+
+    fn of(first: &str, second: &str) -> Result<OfStudies, String> {
+        of_studies(&[study("old.yaml", first), study("new.yaml", second)])
+    }
+
+    fn names(found: &OfStudies) -> Vec<(&str, &str, usize)> {
+        found
+            .arms
+            .iter()
+            .flat_map(|arm| {
+                arm.others.iter().map(|other| {
+                    (arm.reference.measured_as.as_str(), other.measured_as.as_str(), other.study)
+                })
+            })
+            .collect()
+    }
+
+    fn plan(found: &OfStudies) -> Plan {
+        // JSON is YAML.
+        let text = serde_json::to_string(&found.file).unwrap();
+        let (file, positions) = file::read("compare.yaml", &text).unwrap_or_else(|error| panic!("{error}"));
+        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    const FIRST: &str = r#"
+  - baseline
+  - same
+  - lua
+  - "rbac{rules=5}"
+  - {name: edge, functions: [jwt]}
+  - {name: gone, functions: [cors]}
+  - {unloaded: lua}
+"#;
+    const SECOND: &str = r#"
+  - baseline
+  - {name: edge, functions: [jwt, lua], flags: [--disable-extensions, a]}
+  - lua
+  - {name: added, envoy: 1.39.3}
+  - {function: "rbac{rules=5}", points: false}
+"#;
+
+    #[test]
+    fn arms_of_the_same_name_that_differ_are_compared() {
+        let found = of(FIRST, SECOND).unwrap();
+        assert_eq!(names(&found), [("edge.A", "edge.B", 1)]);
+        let left_out: Vec<String> = found.left_out.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            left_out,
+            [
+                "`lua` (unloaded in old.yaml)",
+                "`added` (only in new.yaml)",
+                "`lua` (does not differ)",
+                "`rbac{rules=5}` (does not differ)",
+                "`gone` (only in old.yaml)",
+            ]
+        );
+        let plan = plan(&found);
+        assert_eq!(plan.rounds, 7);
+        let place = |id: &str| plan.arms.iter().position(|arm| arm.id == id);
+        for (id, kind) in [("edge.B", ArmKind::Function), ("edge.A-again", ArmKind::Same)] {
+            let arm = &plan.arms[place(id).unwrap()];
+            assert_eq!((arm.compared_with, arm.kind), (place("edge.A"), kind), "{id}");
+        }
+    }
+
+    #[test]
+    fn arms_may_equal_arms_of_other_pairs() {
+        let found = of(
+            "  - baseline\n  - {name: a, functions: [jwt]}\n  - {name: b, functions: [lua]}\n",
+            "  - baseline\n  - {name: a, functions: [lua]}\n  - {name: b, functions: [jwt]}\n",
+        )
+        .unwrap();
+        let plan = plan(&found);
+        let place = |id: &str| plan.arms.iter().position(|arm| arm.id == id).unwrap();
+        for (id, reference) in [("a.B", "a.A"), ("b.B", "b.A")] {
+            let arm = &plan.arms[place(id)];
+            assert_eq!((arm.compared_with, arm.kind), (Some(place(reference)), ArmKind::Function), "{id}");
+        }
+    }
+
+    #[test]
+    fn the_only_arms_are_compared_whatever_their_names_are() {
+        let found =
+            of("  - baseline\n  - jwt\n", "  - {name: next, functions: [lua]}\n  - baseline\n").unwrap();
+        assert_eq!(names(&found), [("jwt.A", "jwt.B", 1)]);
+        assert_eq!(found.arms[0].others[0].name, "next");
+        assert_eq!(found.left_out, []);
+    }
+
+    #[test]
+    fn more_than_two_studies_are_compared_with_the_first() {
+        let arms =
+            |function: &str| format!("  - baseline\n  - {{name: a, functions: [{function}]}}\n  - lua\n");
+        let all = [("one.yaml", "jwt"), ("two.yaml", "jwt"), ("three.yaml", "cors")];
+        let mut studies = all.map(|(name, function)| study(name, &arms(function))).to_vec();
+        studies.push(study("four.yaml", "  - baseline\n  - lua\n"));
+        let found = of_studies(&studies).unwrap();
+        assert_eq!(names(&found), [("a.A", "a.C", 2)]);
+        let left_out: Vec<String> = found.left_out.iter().map(ToString::to_string).collect();
+        assert_eq!(left_out, ["`a` (not in four.yaml)", "`lua` (does not differ)"]);
+    }
+
+    #[test]
+    fn configurations_start_at_the_folder_of_their_study() {
+        let arms = "  - baseline\n  - {name: ours, hops: [{config: envoy.yaml}]}\n";
+        let (first, mut second) = (study("a/s.yaml", arms), study("b/s.yaml", arms));
+        assert!(
+            of_studies(&[first.clone(), second.clone()]).unwrap_err().contains("`ours` (does not differ)")
+        );
+        second.folder = "/next".into();
+        let found = of_studies(&[first, second]).unwrap();
+        let entries = serde_json::to_value(&found.file.arms).unwrap();
+        let configs: Vec<&serde_json::Value> = (1..4).map(|arm| &entries[arm]["hops"][0]["config"]).collect();
+        assert_eq!(configs, ["/conf/envoy.yaml", "/next/envoy.yaml", "/conf/envoy.yaml"]);
+    }
+
+    #[test]
+    fn servers_that_already_run_are_compared() {
+        let arms = |port: u16| {
+            format!(
+                "  - baseline\n  - {{name: mesh, url: 'http://127.0.0.1:{port}/', account: {{pid: 1}}}}\n"
+            )
+        };
+        let plan = plan(&of(&arms(1), &arms(2)).unwrap());
+        let kinds: Vec<(&str, ArmKind)> = plan.arms.iter().map(|arm| (arm.id.as_str(), arm.kind)).collect();
+        let expected = [
+            ("baseline", ArmKind::Baseline),
+            ("mesh.A", ArmKind::External),
+            ("mesh.B", ArmKind::External),
+            ("mesh.A-again", ArmKind::Same),
+        ];
+        assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn studies_that_cannot_be_compared_are_refused_with_the_reason() {
+        let arm = |at: &str| format!("  - baseline\n  - {{function: lua, at: {{{at}}}}}\n");
+        let error = of(&arm("workers: 1"), &arm("workers: 2")).unwrap_err();
+        assert!(error.contains("arm `lua` has other conditions in `new.yaml` than in `old.yaml`"), "{error}");
+        let error = of("  - baseline\n  - lua\n", "  - baseline\n  - lua\n").unwrap_err();
+        assert!(error.contains("`lua` (does not differ)"), "{error}");
+        let first = study("old.yaml", "  - baseline\n  - lua\n");
+        let text =
+            "name: x\nconditions: {tls: tls}\narms: [baseline, lua]\nloads: [{name: a, loop: closed}]\n";
+        let error = of_studies(&[first.clone(), of_text("new.yaml", text)]).unwrap_err();
+        assert!(error.contains("`new.yaml` has other `loads` and `conditions` than `old.yaml`"), "{error}");
+        let text = "name: x\nobserve: timeline\narms: [baseline]\nloads: [{name: a, loop: open, rate: 100, slice: 1s}]\n";
+        let error = of_studies(&[first, of_text("t.yaml", text)]).unwrap_err();
+        assert!(error.contains("`t.yaml` observes a timeline"), "{error}");
+    }
+}

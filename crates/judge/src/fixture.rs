@@ -1,0 +1,35 @@
+//! A study of three arms without rounds, for tests that set its numbers themselves.
+
+use hoptax_functions::Catalogue;
+use hoptax_plan::file;
+use hoptax_plan::plan::Plan;
+use hoptax_result::{ArmResult, Interval, StudyResult};
+
+use crate::summary::{Conditions, summarise};
+
+const TEXT: &str = "
+name: test
+rounds: 10
+arms: [baseline, same, lua]
+loads:
+  - {name: saturation, loop: closed, blocks: 2, slice: 200ms}
+";
+
+/// A complete study of ten rounds with the arms `baseline`, `same` and `lua`, and without any number.
+pub(crate) fn study() -> StudyResult {
+    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
+    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let mut result = summarise(&plan, &[], Conditions::default());
+    result.plan.rounds_completed = 10;
+    result
+}
+
+/// The arm with this id.
+pub(crate) fn arm<'a>(result: &'a mut StudyResult, id: &str) -> &'a mut ArmResult {
+    result.arms.iter_mut().find(|arm| arm.id == id).unwrap()
+}
+
+/// An interval around its estimate.
+pub(crate) fn around(estimate: f64, half_width: f64) -> Interval {
+    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+}

@@ -1,0 +1,251 @@
+//! Whether a candidate, such as a new release of Envoy, exceeds limits: the study that measures it side by side with what it
+//! would replace, and the judgement of the result.
+
+mod limit;
+mod side_by_side;
+mod stored;
+
+use std::str::FromStr;
+
+use hoptax_result::{
+    AnswerDifference, ComparedMeasure, ComparedSubject, GateBody, GateLimit, GateOutcome, GateResult,
+    StudyResult,
+};
+use hoptax_stats::{rounds_needed, simultaneous, standard_error};
+
+use crate::comparison::{USUAL_MARGIN_SHARE, compare, rounds_to_complete};
+pub use limit::Limit;
+pub use side_by_side::{Pair, SideBySide, side_by_side};
+pub use stored::{Earlier, judge_by_stored};
+
+/// What takes the place of the Envoy or of the configuration that the arms of a study have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Candidate {
+    text: String,
+    /// Its Envoy: a release, a path, or a name on PATH.
+    envoy: Option<String>,
+    /// The path of its configuration.
+    config: Option<String>,
+}
+
+impl Candidate {
+    /// The same with the path of its configuration replaced by what `absolute` makes of it: relative paths of a study start at
+    /// the folder of its file.
+    #[must_use]
+    pub fn with_absolute_path(self, absolute: impl Fn(&str) -> String) -> Self {
+        Self { config: self.config.map(|config| absolute(&config)), ..self }
+    }
+
+    /// The candidate as the user gave it.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl FromStr for Candidate {
+    type Err = String;
+
+    /// Parses `envoy=RELEASE` or `config=FILE`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').unwrap_or((text, ""));
+        let value = value.trim();
+        let error =
+            || format!("`{text}` is not a candidate: write it as `envoy=1.41.0` or `config=new.yaml`");
+        if value.is_empty() {
+            return Err(error());
+        }
+        let (text, value) = (text.to_owned(), Some(value.to_owned()));
+        match key.trim() {
+            "envoy" => Ok(Self { text, envoy: value, config: None }),
+            "config" => Ok(Self { text, envoy: None, config: value }),
+            _ => Err(error()),
+        }
+    }
+}
+
+/// Judges the result of the study `side_by_side` by the limits.
+///
+/// **Method.** A limit is exceeded if the whole interval of the change lies beyond it, and held if the whole interval lies
+/// within. The intervals of all limits of all arms hold together ([`simultaneous`]), so a gate with many limits does not fail
+/// more often by chance. Those of the A/A arm are computed alike and decide nothing. A candidate that answers otherwise than the
+/// reference does other work, so it fails all limits.
+pub fn judge(
+    result: &StudyResult,
+    (candidate, side_by_side): (&Candidate, &SideBySide),
+    limits: &[Limit],
+) -> GateResult {
+    let found: Vec<(&Pair, String, ComparedSubject)> = side_by_side
+        .pairs
+        .iter()
+        .flat_map(|pair| measured(result, pair).into_iter().map(move |(arm, subject)| (pair, arm, subject)))
+        .collect();
+    let comparisons = limits.len() * found.iter().filter(|(pair, ..)| !pair.is_same).count();
+    let of = |is_same: bool| {
+        let rows = found.iter().filter(|(pair, ..)| pair.is_same == is_same);
+        rows.flat_map(|(_, arm, subject)| {
+            limits.iter().map(|limit| judged(result, (arm, &subject.measures), limit, comparisons))
+        })
+        .collect::<Vec<_>>()
+    };
+    let answers = found.iter().filter(|(pair, ..)| !pair.is_same).map(|(_, arm, subject)| AnswerDifference {
+        arm: arm.clone(),
+        differences: subject.answer_differences.clone(),
+    });
+    let body = GateBody {
+        study: result.name.clone(),
+        candidate: candidate.as_str().to_owned(),
+        stored_reference: None,
+        confidence: result.plan.confidence,
+        rounds: result.plan.rounds_completed,
+        wall_seconds: result.plan.wall_seconds,
+        limits: of(false),
+        same: of(true),
+        unchanged: side_by_side.unchanged.clone(),
+        answer_differences: answers.filter(|answer| !answer.differences.is_empty()).collect(),
+    };
+    with_other_work_failed(GateResult::new(result.environment.clone(), body).judged_as(result))
+}
+
+/// The gate in which all limits of arms failed whose candidate does other work than the reference.
+fn with_other_work_failed(mut gate: GateResult) -> GateResult {
+    let is_other: Vec<bool> = gate.limits.iter().map(|limit| gate.does_other_work(&limit.arm)).collect();
+    for (limit, _) in gate.limits.iter_mut().zip(is_other).filter(|(_, is_other)| *is_other) {
+        (limit.outcome, limit.rounds_until_decided) = (GateOutcome::Failed, None);
+    }
+    gate
+}
+
+/// The arms of a pair in comparison with their references: one for each combination of the conditions of the study.
+fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, ComparedSubject)> {
+    let conditions = |id: &str| {
+        let rest = id.strip_prefix(&pair.other)?;
+        (rest.is_empty() || rest.starts_with([' ', '{'])).then(|| rest.to_owned())
+    };
+    let arms = result.arms.iter().filter_map(|arm| Some((arm, conditions(&arm.id)?)));
+    let of = |(arm, conditions): (&hoptax_result::ArmResult, String)| {
+        let reference = arm.compared_with.as_deref()?;
+        // The margin only matters for decisions that a gate does not use.
+        let comparison = compare(result, reference, USUAL_MARGIN_SHARE);
+        let subject = comparison.subjects.into_iter().find(|subject| subject.subject.arm == arm.id)?;
+        Some((format!("{}{conditions}", pair.arm), subject))
+    };
+    arms.filter_map(of).collect()
+}
+
+fn judged(
+    result: &StudyResult,
+    (arm, measures): (&str, &[ComparedMeasure]),
+    limit: &Limit,
+    comparisons: usize,
+) -> GateLimit {
+    let confidence = result.plan.quantile_confidence();
+    let found = measures.iter().find(|one| one.measure == limit.measure);
+    let rounds = found.map_or(0, |one| one.rounds);
+    let change = found.and_then(|one| simultaneous(&one.difference_share, rounds, confidence, comparisons));
+    let outcome = change.as_ref().map_or(GateOutcome::Unknown, |change| limit.judge(change));
+    let needed = |change: hoptax_result::Interval| {
+        standard_error(&change, rounds, confidence)?;
+        // If the estimate is right, the interval excludes the limit once it is as narrow as their distance.
+        let needed = rounds_needed(change.half_width(), rounds, (change.estimate - limit.share).abs())?;
+        Some(rounds_to_complete(result, needed, rounds))
+    };
+    GateLimit {
+        arm: arm.to_owned(),
+        limit: limit.to_string(),
+        measure: limit.measure,
+        limit_share: limit.share,
+        reference: found.map(|one| one.reference),
+        change_share: change,
+        between_sittings_share: None,
+        outcome,
+        rounds_until_decided: change.filter(|_| outcome == GateOutcome::Undecided).and_then(needed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_plan::file;
+    use hoptax_plan::plan::Plan;
+    use hoptax_result::{CostMeasure, Interval};
+
+    use super::*;
+    use crate::fixture::around;
+    use crate::summary::{Conditions, summarise};
+
+    /// A gate of two arms whose candidates change CPU time by these shares, after ten rounds.
+    fn gate(limits: &[&str], shares: [Option<Interval>; 2]) -> GateResult {
+        let text = "name: x\narms: [baseline, lua]\nloads: [{name: all, loop: closed}]\n";
+        let (file, _) = file::read("x.yaml", text).unwrap();
+        let candidate: Candidate = "envoy=1.41.0".parse().unwrap();
+        let side_by_side = side_by_side(&file, &candidate).unwrap();
+        let text = serde_json::to_string(&side_by_side.file).unwrap();
+        let (file, positions) = file::read("gate.yaml", &text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let mut result = summarise(&plan, &[], Conditions::default());
+        result.plan.rounds_completed = 10;
+        for arm in &mut result.arms {
+            arm.cpu_us_per_request = Some(around(50.0, 1.0));
+            let share = match arm.id.as_str() {
+                "baseline.candidate" => shares[0],
+                "lua.candidate" => shares[1],
+                "baseline.again" => Some(around(0.0, 0.01)),
+                _ => None,
+            };
+            arm.cost.cpu_share = share;
+            arm.cost.cpu_us_per_request =
+                share.map(|share| around(50.0 * share.estimate, 50.0 * share.half_width()));
+        }
+        let limits: Vec<Limit> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
+        judge(&result, (&candidate, &side_by_side), &limits)
+    }
+
+    fn outcomes(result: &GateResult) -> Vec<(&str, GateOutcome)> {
+        result.limits.iter().map(|one| (one.arm.as_str(), one.outcome)).collect()
+    }
+
+    #[test]
+    fn each_arm_has_its_own_outcome() {
+        let result = gate(&["cpu>+3%"], [Some(around(0.05, 0.01)), Some(around(0.0, 0.01))]);
+        assert_eq!(outcomes(&result), [("baseline", GateOutcome::Failed), ("lua", GateOutcome::Passed)]);
+        assert!(result.has_failed() && !result.is_unknown());
+        let [same] = result.same.as_slice() else { panic!("{result:?}") };
+        assert_eq!(
+            (same.arm.as_str(), same.measure, same.outcome),
+            ("baseline", CostMeasure::CpuUs, GateOutcome::Passed)
+        );
+    }
+
+    #[test]
+    fn intervals_hold_together() {
+        // Alone, the interval of 2 +-1.9 % excludes zero. Two arms with two limits widen it.
+        let change = Some(around(0.02, 0.019));
+        let result = gate(&["cpu>0%", "rate<-5%"], [change, None]);
+        let first = &result.limits[0];
+        assert!(first.change_share.unwrap().low < 0.0, "{first:?}");
+        assert_eq!(first.outcome, GateOutcome::Undecided);
+        let needed = first.rounds_until_decided.unwrap();
+        assert!((11..40).contains(&needed), "{needed}");
+    }
+
+    #[test]
+    fn a_withheld_number_is_unknown_and_passes_nothing() {
+        let result = gate(&["cpu>+3%", "p99>+10%"], [None, None]);
+        assert!(result.is_unknown() && !result.has_failed());
+        assert!(result.limits.iter().all(|limit| limit.change_share.is_none()));
+    }
+
+    #[test]
+    fn candidates_are_an_envoy_or_a_configuration() {
+        let config: Candidate = "config = new.yaml".parse().unwrap();
+        assert_eq!(
+            config.clone().with_absolute_path(|path| format!("/here/{path}")).config.as_deref(),
+            Some("/here/new.yaml")
+        );
+        assert_eq!(config.as_str(), "config = new.yaml");
+        for text in ["", "envoy", "envoy=", "nginx=1.2"] {
+            let error = text.parse::<Candidate>().unwrap_err();
+            assert!(error.contains("`envoy=1.41.0` or `config=new.yaml`"), "{error}");
+        }
+    }
+}

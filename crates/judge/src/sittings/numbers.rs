@@ -1,0 +1,317 @@
+//! Several sittings as one result: every number combined, without the evidence by round.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_plan::plan::CONFIDENCE;
+use hoptax_result::{
+    ArmLoad, ArmResult, Book, Capacity, CostMeasure, Finding, Interval, Measure, Number, Place, ProxyUse,
+    Severity, Slices, StudyResult,
+};
+use hoptax_stats::{Sitting, random_effects, standard_error};
+
+use super::{Part, record};
+
+/// One number of a study: its arm, whether it is a difference, its load, its measure, and its place among the numbers
+/// that share these.
+type Key = (String, bool, Option<String>, Measure, usize);
+
+/// A number in one sitting.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// With its standard error over rounds, if that is known.
+    Interval(Interval, Option<f64>),
+    Share(f64),
+}
+
+/// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval
+/// are means. A number that a sitting withholds is combined from the others. Findings are those of the sittings, by their
+/// numbers: warnings, failures, and the reasons for numbers that no sitting has. The combined numbers are not judged yet,
+/// and the verdict is that of the first sitting. `parts` are in chronological order, and the result describes the arms of
+/// the first.
+///
+/// **Degenerate cases.** `None` without a sitting.
+pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
+    let without_rounds = |part: &Part| {
+        let mut result = part.result.clone();
+        result.rounds.clear();
+        result
+    };
+    let mut results: Vec<StudyResult> = parts.iter().map(without_rounds).collect();
+    keep_shared_parts(&mut results);
+    let with_evidence = results.iter_mut().zip(parts);
+    let found: Vec<BTreeMap<Key, Found>> =
+        with_evidence.map(|(result, part)| numbers(result, &part.result)).collect();
+    let mut one = results.first()?.clone();
+    let mut key_of = Keys::default();
+    let mut missing: Vec<Key> = Vec::new();
+    one.for_each_number(&mut |place, number| {
+        let key = key_of.next(place);
+        let stated: Vec<Found> = found.iter().filter_map(|numbers| numbers.get(&key).copied()).collect();
+        if stated.is_empty() {
+            missing.push(key);
+        }
+        match number {
+            Number::Interval(interval) => *interval = combined(&stated),
+            Number::Share(share) => *share = mean(stated.iter().filter_map(|one| one.share())),
+        }
+    });
+    for arm in &mut one.arms {
+        join_arm(arm, &results);
+    }
+    // They are computed from the rounds of a single sitting.
+    one.rule_costs.clear();
+    for arm in &mut one.arms {
+        arm.layers.clear();
+        arm.top_down.clear();
+        arm.profiler_share = None;
+    }
+    one.sittings = parts.iter().map(record).collect();
+    one.findings = findings(&results, &missing);
+    let sum = |of: fn(&StudyResult) -> u32| results.iter().map(of).sum::<u32>();
+    one.plan.rounds_planned = sum(|result| result.plan.rounds_planned);
+    one.plan.rounds_completed = sum(|result| result.plan.rounds_completed);
+    one.plan.wall_seconds = results.iter().map(|result| result.plan.wall_seconds).sum();
+    one.plan.resumed_after_rounds = Vec::new();
+    if results.len() > 1 {
+        // These ended a sitting. The intervals over sittings do not depend on them.
+        (one.plan.ended_early, one.plan.budget_s, one.plan.sequential) = (None, None, None);
+    }
+    one.host.waited_s = results.iter().map(|result| result.host.waited_s).sum();
+    one.host.steal_share = mean(results.iter().map(|result| result.host.steal_share)).unwrap_or_default();
+    Some(one)
+}
+
+impl Found {
+    fn share(self) -> Option<f64> {
+        if let Self::Share(share) = self { Some(share) } else { None }
+    }
+}
+
+/// Numbers the numbers that share an address.
+#[derive(Default)]
+struct Keys(BTreeMap<(String, bool, Option<String>, Measure), usize>);
+
+impl Keys {
+    fn next(&mut self, place: &Place<'_>) -> Key {
+        let address = (
+            place.arm.to_owned(),
+            place.compared_with.is_some(),
+            place.load.map(str::to_owned),
+            place.measure,
+        );
+        let count = self.0.entry(address.clone()).or_default();
+        *count += 1;
+        let (arm, is_cost, load, measure) = address;
+        (arm, is_cost, load, measure, *count)
+    }
+}
+
+/// The numbers that a sitting states; `evidence` is its result with rounds.
+fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Found> {
+    let confidence = evidence.plan.quantile_confidence();
+    let (mut found, mut key_of) = (BTreeMap::new(), Keys::default());
+    result.for_each_number(&mut |place, number| {
+        let key = key_of.next(place);
+        let one = match number {
+            Number::Interval(interval) => interval.map(|interval| {
+                let rounds = rounds_of(evidence, place);
+                Found::Interval(interval, standard_error(&interval, rounds, confidence))
+            }),
+            Number::Share(share) => share.map(Found::Share),
+        };
+        found.extend(one.map(|one| (key, one)));
+    });
+    found
+}
+
+/// Rounds behind the interval of a number: all of them for measures that no cost has, and where the slices of the arm do not tell.
+fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
+    let completed = evidence.plan.rounds_completed;
+    let measure = match place.measure {
+        Measure::Cpu => CostMeasure::CpuUs,
+        // The rate of a load is counted in the same slices as the highest rate, that of the closed loop.
+        Measure::Rate | Measure::MaxRate => CostMeasure::MaxRate,
+        Measure::ResponseP50 => CostMeasure::ResponseP50Us,
+        Measure::ResponseP90 => CostMeasure::ResponseP90Us,
+        Measure::ResponseP99 => CostMeasure::ResponseP99Us,
+        Measure::OfRounds(measure) => CostMeasure::OfRounds(measure),
+        Measure::OtherCpu
+        | Measure::LinkBytes
+        | Measure::Admitted
+        | Measure::NewConnections
+        | Measure::Timeline => return completed,
+    };
+    let usable = evidence.usable_rounds((place.arm, place.compared_with), measure, place.load);
+    // No interval is over fewer than two rounds.
+    if usable < 2 { completed } else { usable }
+}
+
+/// The combined number, by random effects of the sittings whose standard error is known, or that of the only such
+/// sitting. Without any, the intervals have zero width, and count if they agree.
+fn combined(stated: &[Found]) -> Option<Interval> {
+    let (mut known, mut exact) = (Vec::new(), Vec::new());
+    for one in stated {
+        match one {
+            Found::Interval(interval, Some(standard_error)) => known.push((interval, *standard_error)),
+            Found::Interval(interval, None) => exact.push(interval),
+            Found::Share(_) => {}
+        }
+    }
+    let sittings: Vec<Sitting> = known
+        .iter()
+        .map(|(interval, standard_error)| Sitting {
+            estimate: interval.estimate,
+            standard_error: *standard_error,
+        })
+        .collect();
+    match known.as_slice() {
+        [] => exact.first().filter(|first| exact.iter().all(|one| one == *first)).map(|first| **first),
+        [(only, _)] => Some(**only),
+        _ => random_effects(&sittings, CONFIDENCE).map(|found| found.cost),
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Removes breakdowns of CPU time that some sitting does not have, whose numbers would otherwise be counted differently.
+fn keep_shared_parts(results: &mut [StudyResult]) {
+    let has = |load: &ArmLoad| (load.parts.is_some(), load.added_parts.is_some());
+    let mut shared: BTreeMap<(String, String), (bool, bool)> = BTreeMap::new();
+    for arm in results.iter().flat_map(|result| &result.arms) {
+        for load in &arm.loads {
+            let both = shared.entry((arm.id.clone(), load.load.clone())).or_insert((true, true));
+            *both = (both.0 && has(load).0, both.1 && has(load).1);
+        }
+    }
+    for arm in results.iter_mut().flat_map(|result| &mut result.arms) {
+        for load in &mut arm.loads {
+            let both = shared.get(&(arm.id.clone(), load.load.clone())).copied().unwrap_or_default();
+            load.parts = load.parts.take().filter(|_| both.0);
+            load.added_parts = load.added_parts.take().filter(|_| both.1);
+        }
+    }
+}
+
+/// What an arm has besides numbers with an address: sums of counts, and means of shares.
+fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
+    let all: Vec<&ArmResult> =
+        results.iter().filter_map(|result| result.arms.iter().find(|other| other.id == arm.id)).collect();
+    arm.rounds = all.iter().map(|other| other.rounds).sum();
+    arm.responses = all.iter().map(|other| other.responses).sum();
+    arm.book = books(all.iter().map(|other| &other.book));
+    arm.slices = slices(all.iter().map(|other| &other.slices));
+    let unproven: BTreeSet<String> = all.iter().flat_map(|other| other.unproven.clone()).collect();
+    arm.unproven = unproven.into_iter().collect();
+    let core_share = mean(all.iter().filter_map(|other| Some(other.proxy_use?.core_share)));
+    let processors_busy_share = mean(all.iter().filter_map(|other| other.proxy_use?.processors_busy_share));
+    arm.proxy_use = core_share.map(|core_share| ProxyUse { core_share, processors_busy_share });
+    let of =
+        |of: fn(&Capacity) -> Option<f64>| mean(all.iter().filter_map(|other| of(other.capacity.as_ref()?)));
+    arm.capacity =
+        of(|one| Some(one.rate)).zip(of(|one| Some(one.closed_rate))).map(|(rate, closed_rate)| Capacity {
+            rate,
+            closed_rate,
+            closed_busy_share: of(|one| one.closed_busy_share),
+        });
+    for load in &mut arm.loads {
+        let under: Vec<&ArmLoad> =
+            all.iter().filter_map(|other| other.loads.iter().find(|one| one.load == load.load)).collect();
+        load.planned_rate = mean(under.iter().filter_map(|one| one.planned_rate));
+        load.proxy_core_share = mean(under.iter().filter_map(|one| one.proxy_core_share));
+        load.proxy_busy_share = mean(under.iter().filter_map(|one| one.proxy_busy_share));
+        load.proxy_processors_busy_share =
+            mean(under.iter().filter_map(|one| one.proxy_processors_busy_share));
+        // The findings of the sittings say what the generator spoilt.
+        load.generator = None;
+        // It is about the rounds of one sitting.
+        load.cost_p99_half_width_us = None;
+        load.responses = under.iter().map(|one| one.responses).sum();
+        load.book = books(under.iter().map(|one| &one.book));
+    }
+}
+
+fn books<'a>(books: impl Iterator<Item = &'a Book>) -> Book {
+    books.fold(Book::default(), |mut sum, book| {
+        sum.add(book);
+        sum
+    })
+}
+
+fn slices<'a>(all: impl Iterator<Item = &'a Slices>) -> Slices {
+    all.fold(Slices::default(), |mut sum, one| {
+        sum.used += one.used;
+        sum.set_aside += one.set_aside;
+        sum.lost += one.lost;
+        sum.delayed += one.delayed;
+        for (disturbance, count) in &one.set_aside_by {
+            *sum.set_aside_by.entry(*disturbance).or_default() += count;
+        }
+        sum
+    })
+}
+
+/// The findings of all sittings that warn or fail, and those that give the reason for a number that no sitting has.
+fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    for (number, result) in (1..).zip(results) {
+        let is_reason = |finding: &Finding| {
+            // A finding that withholds nothing is the reason for a missing number if it names the number.
+            let names_it = finding.arm.is_some() && !finding.measures.is_empty();
+            (finding.withholds || names_it)
+                && missing.iter().any(|(arm, is_cost, load, measure, _)| {
+                    let of_arm = result.arms.iter().find(|other| other.id == *arm);
+                    let other = of_arm.and_then(|arm| arm.compared_with.as_deref()).filter(|_| *is_cost);
+                    finding.concerns(&Place {
+                        arm,
+                        compared_with: other,
+                        load: load.as_deref(),
+                        measure: *measure,
+                    })
+                })
+        };
+        let stays = |finding: &&Finding| finding.severity > Severity::Info || is_reason(finding);
+        let of_sitting = |finding: &Finding| Finding { sitting: Some(number), ..finding.clone() };
+        kept.extend(result.findings.iter().filter(stays).map(of_sitting));
+    }
+    kept.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Disturbance, sample};
+
+    use super::*;
+
+    #[test]
+    fn a_number_that_lost_rounds_has_the_standard_error_of_those_that_are_left() {
+        let part = |rate: f64, usable: usize| {
+            let loads = vec![sample::closed_loop("full", 16)];
+            let arms = [sample::arm("baseline"), sample::arm("lua")];
+            let mut result = sample::study_of_rates(&arms, loads, 12, |_, _, _| rate);
+            for round in result.rounds.iter_mut().skip(usable) {
+                let lost = round.samples.iter_mut().filter(|sample| sample.arm == "lua");
+                lost.flat_map(|sample| &mut sample.set_aside).for_each(|by| by.push(Disturbance::Steal));
+            }
+            Part { folder: String::new(), result }
+        };
+        let parts = [part(1_000.0, 12), part(1_005.0, 3)];
+        let one = as_one(&parts).unwrap();
+        let rate = |result: &StudyResult, arm: usize| result.arms[arm].loads[0].rate.unwrap();
+        let expected = |arm: usize, rounds: [u32; 2]| {
+            let sitting = |(part, rounds): (&Part, u32)| {
+                let interval = rate(&part.result, arm);
+                let standard_error = standard_error(&interval, rounds, 0.95).unwrap();
+                Sitting { estimate: interval.estimate, standard_error }
+            };
+            let sittings: Vec<Sitting> = parts.iter().zip(rounds).map(sitting).collect();
+            random_effects(&sittings, CONFIDENCE).unwrap().cost
+        };
+        assert_eq!(rate(&one, 1), expected(1, [12, 3]));
+        assert_ne!(rate(&one, 1), expected(1, [12, 12]));
+        assert_eq!(rate(&one, 0), expected(0, [12, 12]), "the other arm lost none");
+    }
+}

@@ -1,0 +1,165 @@
+//! Turns the records of rounds into the evidence of a result: names instead of indexes, disturbances of slices, and the
+//! machine's speed around each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_plan::disturbance::Rule;
+use hoptax_plan::plan::{Arm, Load, Plan};
+use hoptax_plan::record::{RoundRecord, SliceRecord, Times};
+use hoptax_result::{ArmRound, Disturbance, Sample, StudyRound};
+
+use super::{histogram, limits, speed};
+use crate::measure;
+
+/// The evidence of all rounds.
+pub(super) struct Evidence {
+    pub(super) rounds: Vec<StudyRound>,
+    /// The rule by which slices were set aside, in words.
+    pub(super) rule: String,
+    /// The share of its neighbours' deviation that a slice has too; none if it cannot be estimated.
+    pub(super) neighbour_weight: Option<f64>,
+}
+
+/// Turns records into evidence.
+pub(super) fn evidence(plan: &Plan, records: &[RoundRecord]) -> Evidence {
+    let rule = Rule::of(records, plan.link.is_some());
+    let judged: Vec<Vec<Judged<'_>>> = records.iter().map(|record| judge(record, &rule)).collect();
+    let rounds = records.iter().zip(&judged);
+    let mut rounds: Vec<StudyRound> = rounds.map(|(record, judged)| round(plan, record, judged)).collect();
+    let loads: Vec<String> = plan.loads.iter().map(|load| load.name.clone()).collect();
+    let usual = plan.cpu_load().map(|load| load.load.name.as_str());
+    let neighbour_weight = speed::note(&mut rounds, &loads, usual);
+    Evidence { rounds, rule: rule.text(), neighbour_weight }
+}
+
+/// A slice, by its index in the record, and its disturbances.
+struct Judged<'a> {
+    number: usize,
+    slice: &'a SliceRecord,
+    by: Vec<Disturbance>,
+}
+
+impl Judged<'_> {
+    /// Whether it counts for some measures.
+    fn counts(&self) -> bool {
+        !self.by.iter().any(|disturbance| disturbance.invalidates_cpu_time())
+    }
+
+    /// Whether it counts for all measures.
+    fn is_clean(&self) -> bool {
+        self.by.is_empty()
+    }
+}
+
+fn judge<'a>(record: &'a RoundRecord, rule: &Rule) -> Vec<Judged<'a>> {
+    let slices = record.slices.iter().enumerate().zip(rule.disturbances(record));
+    slices.map(|((number, slice), by)| Judged { number, slice, by }).collect()
+}
+
+fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>]) -> StudyRound {
+    let mut samples = Vec::new();
+    for (arm_number, arm) in plan.arms.iter().enumerate() {
+        for (load_number, load) in plan.loads.iter().enumerate() {
+            let of = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
+            let slices: Vec<&Judged<'_>> = judged.iter().filter(of).collect();
+            if !slices.is_empty() {
+                samples.push(sample(record, (arm, load), &slices));
+            }
+        }
+    }
+    StudyRound {
+        round: record.round,
+        began_at: record.began_at.clone(),
+        ended_at: record.ended_at.clone(),
+        boot_id: record.boot_id.clone(),
+        waited_s: record.waited_ns as f64 / 1e9,
+        ticks: record.steal.1,
+        steal_ticks: record.steal.0,
+        samples,
+        courses: record.courses.clone(),
+        arms: plan
+            .arms
+            .iter()
+            .enumerate()
+            .map(|(number, arm)| (arm.id.clone(), arm_round(record, number)))
+            .collect(),
+    }
+}
+
+fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
+    ArmRound {
+        memory_bytes: record.memory_bytes.get(&arm).cloned().unwrap_or_default(),
+        start_cpu_us: record.start_cpu_us.get(&arm).cloned().unwrap_or_default(),
+        opened: record.opened.get(&arm).copied(),
+        traffic: record.traffic.get(&arm).cloned().unwrap_or_default(),
+        unproven: record.unproven.get(&arm).cloned().unwrap_or_default(),
+        profile: record.profiles.get(&arm).cloned(),
+        capacity: record.capacities.get(&arm).copied(),
+    }
+}
+
+/// The indices of the measurements that count, one of each slice: of one that was repeated, the last. Otherwise a slice that was
+/// repeated because another arm of its block was disturbed would weigh twice in what is added up.
+fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool) -> BTreeSet<usize> {
+    let counting = slices.iter().filter(|one| counts(one));
+    let last: BTreeMap<(u32, u32), usize> =
+        counting.map(|one| ((one.slice.block, one.slice.copy), one.number)).collect();
+    last.into_values().collect()
+}
+
+fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_>]) -> Sample {
+    let column = |measure: &measure::Measure| -> Vec<Option<f64>> {
+        slices.iter().map(|one| measure.of(record, one.slice)).collect()
+    };
+    let hops = slices.iter().map(|one| one.slice.hops_cpu_ns.len()).max().unwrap_or(0);
+    let measures = measure::ALL.iter().cloned().chain(measure::hop_cpus(hops));
+    let columns = measures.map(|measure| (measure.id.to_string(), column(&measure)));
+    let mut values: BTreeMap<String, Vec<Option<f64>>> =
+        columns.filter(|(_, values)| values.iter().any(Option::is_some)).collect();
+    if let Some(limit) = arm.limit().filter(|_| load.expect.len() > 1) {
+        let numbered: Vec<(usize, &SliceRecord)> = slices.iter().map(|one| (one.number, one.slice)).collect();
+        let admitted = limits::admitted(record, &numbered, limit);
+        values.insert(measure::ADMITTED.id.to_string(), admitted);
+    }
+    let mut sample = Sample {
+        arm: arm.id.clone(),
+        load: load.name.clone(),
+        began_s: slices.iter().map(|one| one.slice.began_s).collect(),
+        block: slices.iter().map(|one| one.slice.block).collect(),
+        copy: slices.iter().map(|one| one.slice.copy).collect(),
+        set_aside: slices.iter().map(|one| one.by.clone()).collect(),
+        slowdown: vec![None; slices.len()],
+        values,
+        ..Sample::default()
+    };
+    let counting = last_of_each(slices, Judged::counts);
+    for one in slices {
+        if counting.contains(&one.number) {
+            sample.book.add(&one.slice.book);
+            if let Some(counts) = one.slice.parts {
+                *sample.parts.get_or_insert_default() += counts;
+            }
+            for (kind, count) in record.failures.get(&one.number).into_iter().flatten() {
+                *sample.failures.entry(kind.clone()).or_default() += count;
+            }
+            if let Some(reasons) = record.reasons.get(&one.number) {
+                sample.reasons.merge(reasons);
+            }
+        } else {
+            sample.set_aside_book.add(&one.slice.book);
+        }
+    }
+    let clean = last_of_each(slices, Judged::is_clean);
+    sample.responses = histogram::merged(clean.iter().filter_map(|number| record.responses.get(number)));
+    // The generator's own lag does not depend on delays of the proxy.
+    sample.own_lag = histogram::merged(counting.iter().filter_map(|number| record.own_lag.get(number)));
+    let mut by_status: BTreeMap<u16, Vec<&Times>> = BTreeMap::new();
+    for (status, times) in clean.iter().filter_map(|number| record.by_status.get(number)).flatten() {
+        by_status.entry(*status).or_default().push(times);
+    }
+    let statuses = by_status.into_iter();
+    sample.statuses = statuses
+        .filter_map(|(status, times)| Some((status, histogram::merged(times.into_iter())?)))
+        .collect();
+    sample
+}

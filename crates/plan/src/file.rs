@@ -1,0 +1,205 @@
+//! The study file, a YAML file that states what to measure.
+//!
+//! Its schema is generated from [`StudyFile`]. A file is validated against that schema and then turned into a plan. All
+//! problems are reported at once, each with its line and column.
+
+mod application;
+mod arm;
+mod caller;
+mod conditions;
+mod external;
+mod hop;
+mod link;
+mod network;
+mod problem;
+mod proxy;
+mod subject;
+mod syntax;
+mod timeline;
+mod word;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use application::ORIGIN;
+pub use application::{ApplicationEntry, ApplicationSection, ApplicationWord};
+pub use arm::{ArmEntry, ChainEntry, FunctionEntry, OrderWord, RequestSection, UnloadedEntry};
+pub use caller::HOPTAX;
+pub use caller::{CallerEntry, CallerSection, CallerWord};
+pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
+pub use external::{AccountSection, ExternalEntry};
+pub use hop::{HopEntry, HopSection, HopTls};
+pub use link::LinkSection;
+pub(crate) use network::LabelledNetwork;
+pub use network::{FirewallWord, MatchWord, NatWord, NetworkSection, ServersWord};
+pub use problem::{Problem, Problems};
+pub use proxy::ProxyWord;
+pub use subject::{Position, Protocol, SubjectEntry, SubjectSection};
+pub use syntax::{Format, Positions, is_study, read, templated, unparsed};
+pub use timeline::{EventSection, Observe, RestartWord};
+
+/// A study: the arms to measure, and the loads to measure them under.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "hoptax study file")]
+pub struct StudyFile {
+    /// Its name, as results and reports show it.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// The question that it answers, in one sentence.
+    #[serde(default)]
+    pub summary: String,
+    /// Seed of all random orders and random release times.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Number of rounds. Each round restarts all processes. Intervals are taken over rounds: two is the minimum, ten is
+    /// good. Default: 10 to 24, depending on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2, max = 1000))]
+    pub rounds: Option<u32>,
+    /// The configurations to compare: `direct` (no proxy), `baseline` (a plain proxy), `same` (a second copy of it), a
+    /// function of the catalogue, for example `lua` or `route/path{routes=200}`, or proxy positions and a protocol:
+    /// `subject: {position: both, mtls: true, protocol: grpc}`. `unloaded: lua` is a proxy from which `lua` was removed
+    /// again. `{function: compress/gzip, at: {response_bytes: [1024, 65536]}}` is a function under its own conditions.
+    /// `{name: our-edge, functions: [jwt, lua]}` is a proxy with several functions, `{name: previous, envoy: 1.39.3}` one of
+    /// another release, and `{name: mesh, hops: [client, {name: server, functions: [jwt]}]}` a chain of proxies.
+    /// `{name: in-container, network: {servers: container, nat: nftables}}` is a proxy behind a network of its own.
+    /// `protocol: http2` and `application: go` at an arm are its own protocol and its own application.
+    /// `{name: ours, hops: [{config: envoy.yaml}]}` is an Envoy with a configuration of your own, and
+    /// `{name: on-mesh, url: "http://127.0.0.1:15001/", account: {unit: envoy.service}}` a server that already runs.
+    #[schemars(length(min = 1))]
+    pub arms: Vec<ArmEntry>,
+    /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with
+    /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. What a
+    /// function sets itself (the request body or response size that it works on, a number of connections or workers, TLS)
+    /// overrides these conditions, and `at` of an arm overrides both.
+    #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
+    pub conditions: ConditionsSection,
+    /// Whether each function is also measured at the points listed in its file: the quantities that its cost grows
+    /// with, varied one at a time. `hoptax study --dry-run` lists them.
+    #[serde(default)]
+    pub points: bool,
+    /// A simulated network link between the callers and everything else, in each direction. Requires root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkSection>,
+    /// Whether the proxies of each arm are profiled in each round, after all slices, to state their CPU time by layer: by
+    /// perf, of the package linux-perf, or by hoptax itself. Requires root, or `sysctl kernel.perf_event_paranoid=1
+    /// kernel.kptr_restrict=0`.
+    #[serde(default)]
+    pub profile: bool,
+    /// The application behind the proxies of all arms that name no other: `origin`, `go`, a service in Go (built by `make limiter`) that functions may
+    /// configure to limit requests itself, `image-registry`, a service in Rust with storage (built by `make registry-program`) that
+    /// functions may configure to enforce plans itself, or a command of yours:
+    /// `{command: [./server, --port, "{port}"], ready: /health}`. All but `origin` are called over plain HTTP/1.1.
+    #[serde(default)]
+    pub application: ApplicationEntry,
+    /// What the study observes: `costs`, or `timeline`, what callers see over time: each arm runs alone, with processes of its
+    /// own, for one slice per round and load. Its loads are open, with a `rate`. No arm is compared with another.
+    #[serde(default)]
+    pub observe: Observe,
+    /// Length of the intervals of a timeline, for example `1s`: between 50 ms and 1 min. Default: 1 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<String>,
+    /// The response time that callers accept in a timeline, for example `100ms`. Later responses are late. Default: none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
+    /// Statistics of the proxies that should be even in a timeline, for example
+    /// `listener.*.worker_*.downstream_cx_active`: `*` matches any text. They are read at the end of each interval. Those
+    /// whose names do not end in `_active` count by their growth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[A-Za-z0-9._*-]+$"))]
+    pub spread: Option<String>,
+    /// What happens in each slice of a timeline, for example `[{at: 20s, origin: 2, slow: 500ms}]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventSection>,
+    /// The offered loads. Costs in CPU time and the maximum rate come from the first closed loop, costs in response
+    /// time from the first open one; results list the others beside them.
+    #[schemars(length(min = 1, max = 8))]
+    pub loads: Vec<LoadSection>,
+}
+
+/// One load of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadSection {
+    /// Its name, as results show it.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// `closed`: a connection sends its next request when it is answered; measures CPU time per request and the maximum
+    /// rate. `open`: requests are sent at planned times; measures response time.
+    #[serde(rename = "loop")]
+    pub loop_: LoopWord,
+    /// Request rate of an open loop as a share of each arm's own capacity, instead of `rate`: `30%`. Capacities are
+    /// measured before the first round: the rate at which the proxies would be as busy as in a closed loop, with the CPU
+    /// time per request of an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?%$"))]
+    pub utilisation: Option<String>,
+    /// Requests per second of an open loop. Without `rate` and `utilisation`, a share of the capacity of the slowest
+    /// arm, the same rate for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub rate: Option<f64>,
+    /// How the release times of an open loop are spaced: `uniform` (evenly), `poisson` (exponential gaps, as of
+    /// independent users), `jitter=10%` (evenly, each moved by up to that share of a gap) or `burst=8` (that many at
+    /// once).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^(uniform|poisson|jitter=[0-9.]+%|burst=[0-9]+)$"))]
+    pub arrivals: Option<String>,
+    /// Connections to each arm. More than 500 are opened for each slice; fewer stay open over all slices of a round.
+    #[serde(default = "default_connections")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub connections: u32,
+    /// Requests after which a connection is closed and reopened: 1 for callers without keep-alive. Default: as many as
+    /// the peer allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub requests_per_connection: Option<u32>,
+    /// Whether new TLS connections resume earlier sessions, which saves the proxy most of the handshake. Default: true
+    /// unless a load of the study has `requests_per_connection`, since callers that keep no connections keep no
+    /// sessions either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumption: Option<bool>,
+    /// Expected statuses of responses, for example `[200, 429]`. Default: all below 400. With several, results report
+    /// each separately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 200, max = 599)))]
+    pub expect: Vec<u16>,
+    /// The caller: `hoptax`, `php`, one PHP process with curl per connection, which keep no state between calls, or a command
+    /// of yours: `{command: [./call, "{url}", "{seconds}", "{processes}"]}`. All but `hoptax` need a closed loop. They send
+    /// GET requests over HTTP/1.1, without headers of their own, and accept every status below 400.
+    #[serde(default)]
+    pub caller: CallerEntry,
+    /// Slices of each arm per round. Default: 5; in a timeline always 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub blocks: Option<u32>,
+    /// Length of a slice, for example `200ms`. Between 50 ms and 10 s; 100 to 250 ms work best. Default: 200 ms, or
+    /// shorter if the host steals time from the machine. In a timeline up to 10 min, and without a default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+}
+
+/// The loop of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum LoopWord {
+    /// Requests are sent at planned times.
+    Open,
+    /// A connection sends its next request when it is answered.
+    Closed,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_connections() -> u32 {
+    16
+}
+
+/// The JSON schema of a study file.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(StudyFile).to_value()
+}

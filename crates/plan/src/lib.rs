@@ -1,0 +1,27 @@
+//! A study before it is measured: what its file says, what will be measured, and the form and the rules of its records. Nothing here
+//! starts a process; `hoptax_run` measures a plan, and `hoptax_judge` turns the records into a result.
+//!
+//! | module | what it decides |
+//! |---|---|
+//! | [`mod@file`] | YAML to [`file::StudyFile`], all problems at once |
+//! | [`configurations`] | what the users' Envoy configurations that a study names become |
+//! | [`plan`] | arms, loads, their order |
+//! | [`suit`] | settings that the file leaves open, by the machine |
+//! | [`request`] | the request of an arm, and the statuses that are expected |
+//! | [`as_chain`] | arms of a file under names of their own, for studies that are made from others |
+//! | [`record`] | what is recorded of each slice and each round |
+//! | [`disturbance`], [`placement`] | which slices are set aside |
+//! | [`build`] | the builds of programs |
+//! | [`digest`] | SHA-256 |
+
+pub mod as_chain;
+pub mod build;
+pub mod configurations;
+pub mod digest;
+pub mod disturbance;
+pub mod file;
+pub mod placement;
+pub mod plan;
+pub mod record;
+pub mod request;
+pub mod suit;

@@ -1,0 +1,491 @@
+//! The plan of a study: arms and loads, with all decisions that need no running process.
+
+mod arms;
+mod chain;
+mod conditions;
+mod copies;
+mod given;
+mod hops;
+mod loads;
+mod needs;
+mod network;
+mod order;
+mod outline;
+mod points;
+mod positions;
+mod searched;
+mod size;
+mod smoke;
+mod supported;
+mod timeline;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+use std::path::Path;
+use std::time::Duration;
+
+use hoptax_bootstrap::request::DerivedRequest;
+use hoptax_functions::{Catalogue, Composition, Context, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
+use hoptax_host::link::LinkSpec;
+use hoptax_host::network::{Needed, NetworkSpec};
+use hoptax_load::Arrivals;
+use hoptax_result::ArmKind;
+use hoptax_subject::application::Application;
+use hoptax_subject::caller::Caller;
+
+use crate::configurations::Configurations;
+use crate::file::{Observe, Positions, Problems, Protocol, ProxyWord, StudyFile};
+
+pub use arms::External;
+pub(crate) use arms::number_of_same;
+pub use chain::{Chain, Hop, Place};
+pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
+pub use copies::Subject;
+pub use given::GivenConfig;
+pub use given::listener_with_request;
+pub use needs::SAMPLING;
+pub use order::{Block, Draws, PlannedCourse, blocks, courses, shuffle};
+pub use size::Items;
+pub use timeline::{Becomes, Change, TimedEvent, Timeline};
+
+/// The id of the reference arm.
+pub const BASELINE: &str = "baseline";
+/// The id of the second copy of the baseline.
+pub const SAME: &str = "same";
+/// The id of the arm without a proxy.
+pub const DIRECT: &str = "direct";
+/// Confidence of all intervals.
+pub const CONFIDENCE: f64 = 0.95;
+/// Default number of rounds, unless the machine needs more ([`crate::suit`]).
+pub const DEFAULT_ROUNDS: u32 = 10;
+/// How often the capacity of a subject is measured.
+const CAPACITY_TURNS: u32 = 3;
+/// Length of each of the two loops of such a measurement.
+const CAPACITY_LOOP: Duration = Duration::from_millis(150);
+/// Default length of a slice, unless the machine needs a shorter one.
+pub const DEFAULT_SLICE: Duration = Duration::from_millis(200);
+/// Share of unanswered requests above which an arm's numbers are withheld.
+pub const MAX_ERROR_SHARE: f64 = 0.001;
+
+/// A study as it will be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its name.
+    pub name: String,
+    /// The question that it answers.
+    pub summary: String,
+    /// Seed of all random orders.
+    pub seed: u64,
+    /// Number of rounds; each restarts all processes.
+    pub rounds: u32,
+    /// Settings left to the machine.
+    pub left_open: LeftOpen,
+    /// The arms, in the order of the file. An arm that a function is compared with precedes it.
+    pub arms: Vec<Arm>,
+    /// The loads, in the order of the file.
+    pub loads: Vec<Load>,
+    /// What it observes over time; none if it observes costs.
+    pub timeline: Option<Timeline>,
+    /// The simulated link between callers and everything else, if any.
+    pub link: Option<LinkSpec>,
+    /// Whether the proxies of each arm are profiled in each round.
+    pub profile: bool,
+    /// How often the capacity of each subject is measured, if a load needs it; the median is used.
+    pub capacity_turns: u32,
+    /// Length of each of the two loops of such a measurement.
+    pub capacity_loop: Duration,
+    /// Headers of every request of every arm: all that any function requires.
+    pub headers: BTreeMap<String, String>,
+    /// The configurations of the user that proxies run.
+    pub configurations: Configurations,
+    /// Whether it is that of a search, whose trials open connections of their own: [`Self::searched`].
+    pub is_searched: bool,
+}
+
+/// Settings that a study file does not state, so they depend on the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOpen {
+    /// Whether the number of rounds is open.
+    pub rounds: bool,
+    /// The loads, by index, whose length of slice is open.
+    pub slices: BTreeSet<usize>,
+}
+
+/// One configuration of the subject.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// Its id in the study.
+    pub id: String,
+    /// Its role in the study.
+    pub kind: ArmKind,
+    /// Its proxies.
+    pub chain: Chain,
+    /// The functions of all its proxies.
+    pub functions: Composition,
+    /// Its request, if one of its proxies has a given configuration (the one that goes through the first of these), or if it
+    /// is a server that already runs. None for the request that all other arms send.
+    pub request: Option<DerivedRequest>,
+    /// The server that already runs; none if it is brought up.
+    pub external: Option<External>,
+    /// The network between callers and its proxies; none for the loopback interface, or the link of the study.
+    pub network: Option<NetworkSpec>,
+    /// The index of the arm that its cost is the difference from.
+    pub compared_with: Option<usize>,
+    /// The conditions that it shares with that arm.
+    pub conditions: Conditions,
+    /// Number of origins behind it.
+    pub upstreams: usize,
+    /// Whether its functions are removed again before measuring.
+    pub is_unloaded: bool,
+    /// A one-line description.
+    pub summary: String,
+    /// The number of its copies that run in a round; in a timeline, one runs at a time.
+    pub copies: u32,
+    /// See [`Arm::folder`].
+    folder: String,
+}
+
+/// One load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// Its name.
+    pub name: String,
+    /// Rate and arrivals of an open loop; None in a closed loop.
+    pub open: Option<Open>,
+    /// Connections to each arm.
+    pub connections: usize,
+    /// Requests after which a connection is closed and reopened.
+    pub requests_per_connection: Option<u32>,
+    /// Whether new TLS connections resume earlier sessions. If not given, see [`Plan::resumes`].
+    pub resumption: Option<bool>,
+    /// Expected statuses of responses; all below 400 if empty.
+    pub expect: Vec<u16>,
+    /// The caller; none for hoptax.
+    pub caller: Option<Caller>,
+    /// Slices of each arm per round.
+    pub blocks: u32,
+    /// Length of a slice.
+    pub slice: Duration,
+}
+
+/// A load with its index in the plan, by which records name it.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberedLoad<'a> {
+    /// The index.
+    pub number: usize,
+    /// The load.
+    pub load: &'a Load,
+}
+
+impl Deref for NumberedLoad<'_> {
+    type Target = Load;
+
+    fn deref(&self) -> &Load {
+        self.load
+    }
+}
+
+/// The release times of an open loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Open {
+    /// Its rate.
+    pub rate: Rate,
+    /// The spacing of its requests.
+    pub arrivals: Arrivals,
+}
+
+/// Requests per second of an open loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// The same for all arms.
+    PerSecond(f64),
+    /// A share of each arm's own capacity, above 0 and at most 1.
+    Utilisation(f64),
+    /// The same for all arms: a share of the capacity of the slowest, above 0 and at most 1.
+    OfSlowest(f64),
+}
+
+impl Plan {
+    /// Plans the study of `file`, whose proxies have no configuration of the user.
+    ///
+    /// # Errors
+    /// Everything in the file that is not possible, each with its position.
+    pub fn new(file: &StudyFile, positions: &Positions, catalogue: &Catalogue) -> Result<Self, Problems> {
+        Self::with_configurations(file, positions, catalogue, Configurations::default())
+    }
+
+    /// Plans the study of `file`. `configurations` are those that it names.
+    ///
+    /// # Errors
+    /// As [`Self::new`], and every problem with a configuration.
+    pub fn with_configurations(
+        file: &StudyFile,
+        positions: &Positions,
+        catalogue: &Catalogue,
+        configurations: Configurations,
+    ) -> Result<Self, Problems> {
+        let mut problems = Vec::new();
+        let (arms, pointers) = arms::plan(file, positions, (catalogue, &configurations), &mut problems);
+        let loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
+        let timeline = timeline::plan(file, (&arms, &loads), positions, &mut problems);
+        supported::check(file, (&arms, &pointers), &loads, positions, &mut problems);
+        let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
+        // One entry may be several arms.
+        if problems.is_empty() && arms.len() < 2 {
+            let message =
+                "a study compares arms, and this is one: add what it is compared with, as `baseline`";
+            problems.push(positions.problem("/arms", message.to_owned()));
+        }
+        if !problems.is_empty() {
+            return Err(positions.problems(problems));
+        }
+        let headers = arms.iter().flat_map(|arm| arm.functions.headers()).collect();
+        Ok(Self {
+            name: file.name.clone(),
+            summary: file.summary.clone(),
+            seed: file.seed,
+            rounds: file.rounds.unwrap_or(DEFAULT_ROUNDS),
+            capacity_turns: CAPACITY_TURNS,
+            capacity_loop: CAPACITY_LOOP,
+            left_open: LeftOpen {
+                rounds: file.rounds.is_none() && file.observe == Observe::Costs,
+                slices: (0..)
+                    .zip(&file.loads)
+                    .filter(|(_, load)| load.slice.is_none())
+                    .map(|(number, _)| number)
+                    .collect(),
+            },
+            arms,
+            loads,
+            timeline,
+            link,
+            profile: file.profile,
+            headers,
+            configurations,
+            is_searched: false,
+        })
+    }
+
+    /// The index of the load that costs in CPU time are taken from by default: the first closed loop, or the first load
+    /// if there is none.
+    pub fn cpu_load(&self) -> Option<NumberedLoad<'_>> {
+        let closed = self.numbered_loads().find(|load| load.open.is_none());
+        closed.or_else(|| self.numbered_loads().next())
+    }
+
+    /// The loads, with their indexes.
+    pub fn numbered_loads(&self) -> impl Iterator<Item = NumberedLoad<'_>> {
+        self.loads.iter().enumerate().map(|(number, load)| NumberedLoad { number, load })
+    }
+
+    /// The arm that the cost of an arm is the difference from, if there is one.
+    pub fn reference(&self, arm: &Arm) -> Option<&Arm> {
+        self.arms.get(arm.compared_with?)
+    }
+
+    /// The plan of a single arm under a single load.
+    #[must_use]
+    pub fn alone(&self, arm: &Arm, load: &Load) -> Self {
+        Self {
+            arms: vec![Arm { compared_with: None, copies: 1, ..arm.clone() }],
+            loads: vec![load.clone()],
+            ..self.clone()
+        }
+    }
+
+    /// Whether the capacities of the arms must be measured.
+    pub fn needs_capacities(&self) -> bool {
+        let is_known =
+            |load: &Load| load.open.as_ref().is_none_or(|open| matches!(open.rate, Rate::PerSecond(_)));
+        !self.loads.iter().all(is_known)
+    }
+
+    /// Number of slices per round.
+    pub fn slices_per_round(&self) -> usize {
+        let subjects = |load: &Load| self.subjects().filter(|subject| subject.arm.takes_part(load)).count();
+        self.loads.iter().map(|load| subjects(load) * load.blocks as usize).sum()
+    }
+
+    /// Whether new TLS connections resume earlier sessions under `load`.
+    pub fn resumes(&self, load: &Load) -> bool {
+        // Callers that keep no connections keep no sessions either.
+        let keep = || self.loads.iter().all(|load| load.requests_per_connection.is_none());
+        load.resumption.unwrap_or_else(keep)
+    }
+
+    /// The Envoys that single proxies choose, as in the study file.
+    pub fn envoys(&self) -> BTreeSet<&str> {
+        self.arms.iter().flat_map(|arm| arm.chain.hops.iter().filter_map(|hop| arm.envoy(hop))).collect()
+    }
+
+    /// The applications behind its arms, besides the origin, each once.
+    pub fn applications(&self) -> Vec<&Application> {
+        let mut all: Vec<&Application> = Vec::new();
+        for application in self.arms.iter().filter_map(Arm::application) {
+            if !all.contains(&application) {
+                all.push(application);
+            }
+        }
+        all
+    }
+
+    /// The programs that its networks need.
+    pub fn network_needs(&self) -> BTreeSet<Needed> {
+        self.arms.iter().flat_map(|arm| arm.network.iter().flat_map(NetworkSpec::needs)).collect()
+    }
+}
+
+/// What the functions of a proxy add to it, without the addresses and folders of a run.
+fn fragment(hop: &Hop) -> Fragment {
+    let context = Context { directory: Path::new("."), companion: None };
+    // Functions of the catalogue were rendered when it was loaded.
+    hop.functions.render(&context).unwrap_or_default()
+}
+
+impl Arm {
+    /// Whether it is measured under `load`. An arm without a proxy has neither CPU time nor a maximum rate of a proxy,
+    /// so it is left out of closed loops.
+    pub fn takes_part(&self, load: &Load) -> bool {
+        self.kind != ArmKind::Direct || load.open.is_some()
+    }
+
+    /// Whether it has proxies.
+    pub fn has_proxy(&self) -> bool {
+        !self.chain.hops.is_empty()
+    }
+
+    /// The knobs of its function, as results show them; empty if it has several.
+    pub fn knobs(&self) -> BTreeMap<String, String> {
+        let knobs = self.functions.only().into_iter().flat_map(|component| component.knobs.iter());
+        knobs.map(|(name, value): (&str, &KnobValue)| (name.to_owned(), value.to_string())).collect()
+    }
+
+    /// TLS of each connection, from the generator to the first proxy or the origin, between proxies, and to the origin.
+    pub fn tls(&self) -> Vec<Option<Tls>> {
+        let mut tls = self.chain.tls();
+        if let Some(first) = tls.first_mut() {
+            *first = first.or(self.conditions.tls.security());
+        }
+        tls
+    }
+
+    /// Whether any of its connections uses TLS.
+    pub fn is_secured(&self) -> bool {
+        self.tls().iter().any(Option::is_some)
+    }
+
+    /// The security of the connections that its caller opens; None for plaintext.
+    pub fn caller_security(&self) -> Option<Tls> {
+        self.tls().first().copied().flatten()
+    }
+
+    /// The security of the connections to its origin; None for plaintext.
+    pub fn origin_security(&self) -> Option<Tls> {
+        self.tls().last().copied().flatten()
+    }
+
+    /// The key exchange group of its TLS connections; none if it has none, and if it is not known.
+    pub fn key_exchange_group(&self) -> Option<KeyExchangeGroup> {
+        let mut groups = self.chain.hops.iter().map(|hop| fragment(hop).key_exchange_group);
+        let chosen = groups.find(|group| *group != KeyExchangeGroup::default()).unwrap_or_default();
+        // A given configuration chooses groups of its own.
+        (self.is_secured() && !self.chain.is_given()).then_some(chosen)
+    }
+
+    /// Whether the connections of its callers use QUIC, and so HTTP/3.
+    pub fn has_quic_callers(&self) -> bool {
+        self.chain.hops.first().is_some_and(|hop| fragment(hop).quic_downstream)
+    }
+
+    /// Whether connections of one of its proxies use QUIC.
+    pub fn uses_quic(&self) -> bool {
+        let uses_quic = |fragment: Fragment| fragment.quic_downstream || fragment.quic_upstream;
+        self.chain.hops.iter().any(|hop| uses_quic(fragment(hop)))
+    }
+
+    /// Whether a function of one of its proxies needs HTTP/2 to the origin.
+    pub fn uses_http2_to_origin(&self) -> bool {
+        self.chain.hops.iter().any(|hop| fragment(hop).uses_http2_to_origin())
+    }
+
+    /// The lowest limit that its functions enforce: requests per second, and the burst size.
+    pub fn limit(&self) -> Option<f64> {
+        self.functions.limit().filter(|_| !self.is_unloaded)
+    }
+
+    /// The application behind it; none for the origin, and if it is a server that already runs.
+    pub fn application(&self) -> Option<&Application> {
+        self.conditions.application.as_ref().filter(|_| self.external.is_none())
+    }
+
+    /// The flags that its functions pass to the application, with their values.
+    pub fn application_flags(&self) -> Vec<(String, String)> {
+        self.functions.application().into_iter().collect()
+    }
+
+    /// Worker threads of one of its proxies, if the proxy, a function or the conditions set them.
+    pub fn workers(&self, hop: &Hop) -> Option<usize> {
+        hop.own_workers().or(self.conditions.workers).map(|workers| workers as usize)
+    }
+
+    /// Envoy of one of its proxies, as in a study file; none for that of the study, and for other proxies.
+    pub fn envoy<'a>(&'a self, hop: &'a Hop) -> Option<&'a str> {
+        let is_envoy = hop.proxy == ProxyWord::Envoy;
+        hop.envoy.as_deref().or(self.conditions.envoy.as_deref()).filter(|_| is_envoy)
+    }
+
+    /// Environment variables of one of its proxies, in addition to those of hoptax.
+    pub fn environment(&self, hop: &Hop) -> BTreeMap<String, String> {
+        let all = self.conditions.environment.iter().chain(&hop.environment);
+        all.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Whether a function or a given configuration calls the companion.
+    pub fn asks_companion(&self) -> bool {
+        let asks = |hop: &Hop| hop.given.as_ref().is_some_and(|given| given.asks_companion);
+        self.functions.asks_companion() || self.chain.hops.iter().any(asks)
+    }
+
+    /// Evidence that the functions of one of its proxies were active, or that requests went through its given configuration: each proof with the prefix of its failure, which
+    /// names the function and the proxy if the arm has several.
+    pub fn proofs(&self, hop: &Hop) -> Vec<(String, Proof)> {
+        let place = self.place(hop);
+        let protocol = self.conditions.protocol;
+        let of_functions = hop.functions.proofs().into_iter().map(|(component, proof)| {
+            let proof = if protocol == Protocol::Tcp { proof.over_tcp() } else { proof };
+            (self.prefix(hop, &component.name), proof)
+        });
+        let of_given = hop.given.iter().filter_map(|given| {
+            let proof = Proof { name: given.proof.clone()?, above: None };
+            Some((format!("`{}`{place}: ", given.path), proof))
+        });
+        of_functions.chain(of_given).collect()
+    }
+
+    /// What descriptors of one of its proxies must link to, each with the prefix of its failure.
+    pub fn opens<'a>(&'a self, hop: &'a Hop) -> impl Iterator<Item = (String, &'a str)> {
+        hop.functions.opens().map(move |(component, link)| (self.prefix(hop, &component.name), link))
+    }
+
+    /// The proxy as a part of a sentence, if the arm has several.
+    fn place(&self, hop: &Hop) -> String {
+        if self.chain.hops.len() > 1 { format!(" at `{}`", hop.name) } else { String::new() }
+    }
+
+    /// Names a function and its proxy before a failure, if the arm has several.
+    fn prefix(&self, hop: &Hop, name: &str) -> String {
+        let place = self.place(hop);
+        let is_one = self.functions.only().is_some() && place.is_empty();
+        if is_one { String::new() } else { format!("`{name}`{place}: ") }
+    }
+
+    /// The name of the folder of one of its copies, unique among arms. Copies after the first have their number
+    /// appended, counted from 1.
+    pub fn folder(&self, copy: u32) -> String {
+        let name = &self.folder;
+        if copy == 0 { name.clone() } else { format!("{name}-copy-{}", copy + 1) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! Chooses settings that a study file leaves open by the machine, and estimates the precision to expect on it.
+//!
+//! A number of rounds or a length of slice stated in the file is kept. An open loop without a rate gets a share of the
+//! capacity of the slowest arm ([`crate::plan::Rate::OfSlowest`]), which no probe determines and the runner measures.
+
+use std::time::Duration;
+
+use hoptax_host::machine::judgement::{FAR_HANDOVER_NS, wakes_slowly};
+use hoptax_result::{Interval, MachineProbe, counted};
+use hoptax_stats::standard_error;
+
+use crate::plan::{CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SLICE, Plan};
+
+/// Range of the number of rounds if the file states none.
+const ROUNDS: std::ops::RangeInclusive<u32> = DEFAULT_ROUNDS..=24;
+/// Target half-width of nearly all costs, as a share of the CPU time of the arm that they are compared with.
+const TARGET_SHARE: f64 = 0.02;
+/// Lengths of slices to choose from, the longest first.
+const SLICES: [Duration; 3] = [DEFAULT_SLICE, Duration::from_millis(100), Duration::from_millis(50)];
+/// Share of slices that should be undisturbed by the host. Disturbed ones are repeated, for at most twice the time of
+/// the others.
+const LEFT_ALONE: f64 = 0.75;
+/// A tick of `/proc/stat`, seconds.
+const TICK_S: f64 = 0.01;
+
+/// Typical variation of costs in CPU time between rounds on a kind of machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Typical {
+    /// Standard deviation of the cost of one round that nearly all arms stay below, as a share of the baseline's CPU
+    /// time.
+    spread_share: f64,
+    /// The property of the machine that causes it.
+    because: &'static str,
+}
+
+/// 76 functions of the price list on an AMD EPYC: half of them within 0.008, 95 of 100 within 0.020 (15 rounds).
+const QUIET: Typical =
+    Typical { spread_share: 0.020, because: "wake-ups are fast and the processors are close together" };
+/// The same machine while the host had its processors apart: 1.3 us of 25 us (quick study, 24 rounds).
+const FAR: Typical = Typical { spread_share: 0.052, because: "the processors share no cache" };
+/// Functions on an Intel Xeon with wake-ups of 40 us, its processors kept from halting: 95 of 100 within 0.073 (18 of
+/// the quick study, 16 rounds) and 0.058 (68 of the price list, 10 rounds), half within 0.024 and 0.022.
+const NEVER_HALTED: Typical = Typical {
+    spread_share: 0.065,
+    because: "wake-ups are slow unless processors are kept from halting, as they are here",
+};
+/// The same on an AMD EPYC whose wake-ups take 42 to 44 us and whose processors share no cache: 95 of 100 within 0.086 and 0.117
+/// (20 arms that repeat the baseline, 5 and 6 rounds), half within 0.033 and 0.064.
+const NEVER_HALTED_FAR: Typical = Typical {
+    spread_share: 0.10,
+    because: "wake-ups are slow unless processors are kept from halting, as they are here, and the processors share no cache",
+};
+/// 18 functions of the quick study on the Xeon, with halting processors: 95 of 100 within 0.108 and 0.156 (two sittings of 16
+/// rounds), half within 0.060 and 0.061. On the EPYC, 0.151 (5 arms, 3 rounds).
+const HALTING: Typical = Typical { spread_share: 0.13, because: "wake-ups are slow and the processors halt" };
+
+/// Chooses the open settings of `plan` for `machine`. Returns one sentence per choice, with its reason.
+pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let slice = slice(machine.steal_share);
+    for number in plan.left_open.slices.clone() {
+        if let Some(load) = plan.loads.get_mut(number) {
+            load.slice = slice;
+            if slice < DEFAULT_SLICE {
+                reasons.push(format!(
+                    "load `{}` has slices of {} ms: steal is {:.1} %, and shorter slices lose less to it",
+                    load.name,
+                    slice.as_millis(),
+                    machine.steal_share * 100.0
+                ));
+            }
+        }
+    }
+    if plan.left_open.rounds {
+        plan.rounds = rounds(typical(machine, never_halted));
+        reasons.push(format!(
+            "{}, since {}",
+            counted(plan.rounds.into(), "round"),
+            typical(machine, never_halted).because
+        ));
+    }
+    reasons
+}
+
+/// The expected half-width of nearly all costs after `rounds` rounds on a machine like this, as a share of the CPU time
+/// of the arm that they are compared with.
+///
+/// **Method.** Student's interval of that many rounds with the spread measured on machines like this. Another machine
+/// of the kind may vary twice or half as much; after two rounds a study forecasts from its own costs
+/// (`hoptax_judge::precision::forecast`).
+///
+/// **Degenerate cases.** `None` with fewer than two rounds.
+pub fn half_width_share(machine: &MachineProbe, never_halted: bool, rounds: u32) -> Option<f64> {
+    half_width_of(typical(machine, never_halted), rounds)
+}
+
+fn half_width_of(typical: Typical, rounds: u32) -> Option<f64> {
+    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    // The standard error of an interval of half-width one is one over Student's t.
+    let t = 1.0 / standard_error(&one, rounds, CONFIDENCE)?;
+    Some(typical.spread_share * t / f64::from(rounds).sqrt())
+}
+
+fn typical(machine: &MachineProbe, never_halted: bool) -> Typical {
+    let is_far = machine.handover_ns.is_some_and(|handover_ns| handover_ns > FAR_HANDOVER_NS);
+    match (wakes_slowly(machine), never_halted, is_far) {
+        (true, false, _) => HALTING,
+        (true, true, false) => NEVER_HALTED,
+        (true, true, true) => NEVER_HALTED_FAR,
+        (false, _, true) => FAR,
+        (false, _, false) => QUIET,
+    }
+}
+
+/// The number of rounds at which nearly all costs reach the target, within [`ROUNDS`].
+fn rounds(typical: Typical) -> u32 {
+    let is_enough = |rounds: &u32| half_width_of(typical, *rounds).is_some_and(|share| share <= TARGET_SHARE);
+    ROUNDS.into_iter().find(is_enough).unwrap_or(*ROUNDS.end())
+}
+
+/// The longest slice of which enough are undisturbed. Two processors are in use, one stolen tick on either sets a slice
+/// aside, and ticks are assumed to be independent. Hosts steal several in a row, which disturbs fewer slices.
+fn slice(steal_share: f64) -> Duration {
+    let left_alone =
+        |slice: &Duration| (-2.0 * steal_share * slice.as_secs_f64() / TICK_S).exp() >= LEFT_ALONE;
+    SLICES.into_iter().find(left_alone).unwrap_or(Duration::from_millis(50))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_result::{Lateness, WakeUps};
+
+    use super::*;
+    use crate::file;
+
+    fn plan(head: &str, load: &str) -> Plan {
+        let text = format!(
+            "name: test\n{head}arms: [baseline, same]\nloads:\n  - {{name: a, loop: closed{load}}}\n"
+        );
+        let (file, positions) = file::read("test.yaml", &text).unwrap();
+        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    }
+
+    /// A machine with this number of processors, wake-up time and share of stolen time.
+    fn machine(processors: u32, wake_up_us: f64, steal_share: f64) -> MachineProbe {
+        let late = Some(Lateness { p50_us: wake_up_us, p99_us: 2.0 * wake_up_us, samples: 500 });
+        let wake_ups = WakeUps { processor: 0, by_another: late.filter(|_| processors > 1), by_timer: late };
+        MachineProbe {
+            processors,
+            halting: vec![wake_ups],
+            handover_ns: (processors > 1).then_some(60.0),
+            steal_share,
+            ..MachineProbe::default()
+        }
+    }
+
+    fn suited(mut plan: Plan, machine: &MachineProbe, never_halted: bool) -> (u32, u128, Vec<String>) {
+        let reasons = suit(&mut plan, machine, never_halted);
+        (plan.rounds, plan.loads[0].slice.as_millis(), reasons)
+    }
+
+    #[test]
+    fn values_stated_in_a_file_are_kept() {
+        let stated = plan("rounds: 7\n", ", slice: 150ms");
+        assert_eq!(suited(stated, &machine(2, 40.0, 0.1), false), (7, 150, Vec::new()));
+    }
+
+    #[test]
+    fn a_quiet_machine_gets_the_defaults_with_any_number_of_processors() {
+        for processors in [1, 2, 4, 64] {
+            let (rounds, slice_ms, reasons) = suited(plan("", ""), &machine(processors, 5.0, 0.0), false);
+            assert_eq!((rounds, slice_ms), (10, 200), "{processors} processors");
+            assert_eq!(reasons, ["10 rounds, since wake-ups are fast and the processors are close together"]);
+        }
+    }
+
+    #[test]
+    fn a_machine_with_more_spread_gets_more_rounds_up_to_a_limit() {
+        let of = |machine: &MachineProbe, never_halted| suited(plan("", ""), machine, never_halted).0;
+        let slow = machine(2, 40.0, 0.0);
+        let far = MachineProbe { handover_ns: Some(500.0), ..machine(2, 5.0, 0.0) };
+        assert_eq!([of(&slow, false), of(&slow, true), of(&far, false)], [24, 24, 24]);
+    }
+
+    #[test]
+    fn a_host_that_steals_gets_shorter_slices_and_none_below_the_shortest() {
+        let of = |steal_share| suited(plan("rounds: 5\n", ""), &machine(2, 5.0, steal_share), false);
+        assert_eq!(of(0.007).1, 200);
+        assert_eq!(of(0.01).1, 100);
+        let (_, slice_ms, reasons) = of(0.02);
+        assert_eq!(slice_ms, 50);
+        assert!(reasons[0].contains("50 ms") && reasons[0].contains("2.0 %"), "{reasons:?}");
+        assert_eq!(of(0.5).1, 50);
+    }
+
+    #[test]
+    fn intervals_narrow_with_rounds_and_are_wider_if_processors_halt() {
+        let (quick, slow) = (machine(2, 5.0, 0.0), machine(2, 40.0, 0.0));
+        // R: qt(0.975, 9) / sqrt(10) * 0.02.
+        assert!((half_width_share(&quick, false, 10).unwrap() - 0.014_307).abs() < 1e-5);
+        assert!(half_width_share(&quick, false, 20) < half_width_share(&quick, false, 10));
+        assert!(half_width_share(&slow, true, 10) < half_width_share(&slow, false, 10));
+        let far = MachineProbe { handover_ns: Some(500.0), ..slow.clone() };
+        assert!(half_width_share(&slow, true, 10) < half_width_share(&far, true, 10));
+        assert_eq!(half_width_share(&quick, false, 1), None);
+    }
+}

@@ -1,0 +1,389 @@
+//! Runs a plan on live processes.
+//!
+//! Each round restarts all processes, in random order, because a process keeps its own level of CPU time for as long as
+//! it lives. Within a round all arms run at once with warm connections, and blocks of short slices visit them in random
+//! order, so drift of the machine affects all alike.
+//!
+//! The runner works on the calling thread, since the kernel ends the processes that it starts when that thread ends.
+//! Generator and origins share the processors that are not the proxies'.
+
+mod answer;
+mod busy;
+mod caller;
+mod capacity;
+mod ends;
+mod external;
+#[cfg(test)]
+mod fixture;
+mod given;
+mod happenings;
+mod live;
+mod measure;
+mod origins;
+mod profile;
+mod quiet;
+mod reading;
+mod refusal;
+mod spread;
+mod statistics;
+mod subjects;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod top_down;
+mod traffic;
+mod unloading;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hoptax_functions::RenderError;
+use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
+use hoptax_host::awake::Awake;
+use hoptax_host::link::{Link, LinkError};
+use hoptax_host::network::NetworkError;
+use hoptax_host::processors::{self, Placement};
+use hoptax_load::trial::TrialError;
+use hoptax_load::{ConnectError, TargetError};
+use hoptax_plan::plan::{self, Block, Plan};
+use hoptax_plan::record::RoundRecord;
+use hoptax_subject::envoy::chosen::Envoys;
+use hoptax_subject::envoy::process::ProxyError;
+use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::origin::OriginError;
+
+use crate::event::Event;
+pub use live::{Live, with_live};
+use measure::Meter;
+pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES, ProfileError};
+use quiet::Quiet;
+pub use subjects::FILES;
+use subjects::Subjects;
+
+/// What a run needs besides its plan.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// The hoptax program, which also acts as the origin.
+    pub program: &'a Path,
+    /// The Envoys to measure.
+    pub envoys: &'a Envoys,
+    /// The directory of configurations and logs.
+    pub directory: &'a Path,
+    /// The folder of the study file, at which relative paths of its commands start.
+    pub folder: &'a Path,
+    /// The processors of each process.
+    pub placement: &'a Placement,
+    /// What keeps the processors from halting, if they are kept from it.
+    pub awake: Option<&'a Awake>,
+    /// Reads stolen time: [`KERNEL_TICKS`], unless a test simulates a host that steals.
+    pub ticks: Ticks,
+}
+
+impl Setting<'_> {
+    /// The Envoy of a choice, as in a study file.
+    fn envoy(&self, choice: Option<&str>) -> Result<&Envoy, ArmError> {
+        let envoy = self.envoys.of(choice);
+        envoy.ok_or_else(|| ArmError::UnknownEnvoy(choice.unwrap_or_default().to_owned()))
+    }
+}
+
+/// Reads the time counters of each processor, by its number: see [`processor_ticks`].
+pub type Ticks = fn() -> io::Result<Vec<(u32, ProcessorTicks)>>;
+
+/// The kernel's own counters.
+pub const KERNEL_TICKS: Ticks = processor_ticks;
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// An error of one arm.
+    #[error("arm `{arm}`: {cause}")]
+    Arm {
+        /// The arm.
+        arm: String,
+        /// The cause.
+        cause: ArmError,
+    },
+    /// What the plan promises of an arm is not there.
+    #[error("arm `{arm}`: there is no {what}; this is a bug in hoptax")]
+    Missing {
+        /// The arm.
+        arm: String,
+        /// The absent thing and its place.
+        what: String,
+    },
+    /// An error of the origin.
+    #[error(transparent)]
+    Origin(#[from] OriginError),
+    /// An error of the link.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// A folder or file of the run cannot be used.
+    #[error("cannot use `{}`: {source}", path.display())]
+    File {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A system call failed.
+    #[error("cannot measure: {0}")]
+    System(#[from] io::Error),
+}
+
+impl RunError {
+    /// Whether an input of the user is the cause, rather than the machine.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, Self::Arm { cause: ArmError::Refused(_), .. })
+    }
+}
+
+/// Why an arm cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum ArmError {
+    /// Its function cannot be rendered.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// Envoy rejects the configuration that its function adds.
+    #[error("Envoy rejects line {line} of the fragment of function `{function}`, `{text}`:\n{reason}")]
+    Fragment {
+        /// The function.
+        function: String,
+        /// The line, counted from 1, after rendering.
+        line: usize,
+        /// The text of the line.
+        text: String,
+        /// Envoy's message.
+        reason: String,
+    },
+    /// The Envoy that a proxy chooses was not looked up.
+    #[error("Envoy `{0}` was not looked up before the run; this is a bug in hoptax")]
+    UnknownEnvoy(String),
+    /// Its proxy is not running.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    /// Its requests cannot be built.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// Its connections cannot be opened.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A trial on it cannot be run.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+    /// Its proxy does not state the statistics that show its functions at work.
+    #[error(
+        "its proxy does not state `{0}`, so nothing shows whether its functions work; this is a bug in hoptax"
+    )]
+    Unstated(String),
+    /// A function that is to be removed was not active before.
+    #[error("its function was not active before its removal: `{0}`")]
+    NeverAtWork(String),
+    /// Its given configuration cannot be measured.
+    #[error("{0}")]
+    Given(String),
+    /// Envoy refuses its given configuration: the places in the user's files, and the reason.
+    #[error("{0}")]
+    Refused(String),
+    /// A proxy needs more processors than the study has.
+    #[error("the proxy `{proxy}` needs {needed} processors, and the study has {available} on this machine")]
+    TooFewProcessors {
+        /// Its name.
+        proxy: String,
+        /// The processors that it needs.
+        needed: u32,
+        /// Those of the proxies, of the generator and of the origin.
+        available: usize,
+    },
+    /// Its network cannot be created or read.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// It cannot be profiled.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// TLS of its connections cannot be set up.
+    #[error("cannot set up TLS: {0}")]
+    Security(String),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// As planned.
+    Complete,
+    /// It was interrupted.
+    Interrupted,
+    /// It failed.
+    Failed(RunError),
+}
+
+/// The outcome of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The complete rounds.
+    pub rounds: Vec<RoundRecord>,
+    /// How it ended.
+    pub ending: Ending,
+    /// How long it took, seconds.
+    pub wall_s: f64,
+}
+
+/// The earlier part of a resumed study.
+#[derive(Clone, Debug, Default)]
+pub struct Earlier {
+    /// Its complete rounds.
+    pub rounds: Vec<RoundRecord>,
+    /// Their duration, seconds.
+    pub elapsed_s: f64,
+}
+
+/// Controls how long a run continues, and receives its events.
+pub struct Control<'a> {
+    /// Set to end the run after the request in flight. Complete rounds are kept.
+    pub stop: &'a AtomicBool,
+    /// Whether another round begins, given the complete ones. Called while nothing is measured.
+    pub should_continue: &'a mut dyn FnMut(&[RoundRecord]) -> bool,
+    /// Receives events.
+    pub on_event: &'a mut dyn FnMut(&Event<'_>),
+}
+
+/// Runs `plan`, after the rounds of `earlier`, for as many rounds as planned or until `control` ends it.
+pub fn run(plan: &Plan, setting: &Setting<'_>, earlier: Earlier, control: &mut Control<'_>) -> Outcome {
+    let now = Instant::now();
+    // On a machine that was restarted since, that moment may not be representable.
+    let began = now.checked_sub(Duration::from_secs_f64(earlier.elapsed_s.max(0.0))).unwrap_or(now);
+    let mut rounds = earlier.rounds;
+    let ending = match run_rounds(plan, setting, began, control, &mut rounds) {
+        // An error after a request to stop is a consequence of it.
+        _ if control.stop.load(Ordering::Relaxed) => Ending::Interrupted,
+        Ok(()) => Ending::Complete,
+        Err(error) => Ending::Failed(error),
+    };
+    Outcome { rounds, ending, wall_s: began.elapsed().as_secs_f64() }
+}
+
+fn run_rounds(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    began: Instant,
+    control: &mut Control<'_>,
+    rounds: &mut Vec<RoundRecord>,
+) -> Result<(), RunError> {
+    at_callers_end(plan, setting, |link| all_rounds(plan, setting, link, began, control, rounds))
+}
+
+/// Creates the link of a plan, if it has one, and calls `work` on this thread at its near end, pinned to the processor of the
+/// generator.
+fn at_callers_end<T>(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    work: impl FnOnce(Option<&Link>) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    fs::create_dir_all(setting.directory)
+        .map_err(|source| RunError::File { path: setting.directory.to_owned(), source })?;
+    // Before this thread is pinned: packet processing belongs to neither end.
+    let link = plan.link.as_ref().map(Link::create).transpose()?;
+    processors::pin(setting.placement.caller())?;
+    processors::set_min_timer_slack()?;
+    // This thread starts callers and processes beside them at the near end.
+    match &link {
+        None => work(None),
+        Some(near) => near.near.within(|| work(Some(near))).map_err(LinkError::from)?,
+    }
+}
+
+fn all_rounds(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    link: Option<&Link>,
+    began: Instant,
+    control: &mut Control<'_>,
+    rounds: &mut Vec<RoundRecord>,
+) -> Result<(), RunError> {
+    if let Some(observed) = &plan.timeline {
+        return timeline::all_rounds(plan, observed, (setting, link), began, control, rounds);
+    }
+    let mut quiet = Quiet::over(plan, (setting.placement, link.is_some()), rounds)?;
+    let Control { stop, should_continue, on_event } = control;
+    let first = rounds.len() as u32;
+    let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();
+    let mut answers = rounds.last().map(|round| round.answers.clone()).unwrap_or_default();
+    for round in first..=plan.rounds {
+        // Also called after the last round, since the end counts as a look.
+        if !should_continue(rounds) || round == plan.rounds {
+            break;
+        }
+        if round == first {
+            on_event(&Event::Starting);
+        }
+        let mut subjects = Subjects::bring_up(plan, setting, link, round, &mut answers, stop)?;
+        on_event(&Event::RoundBegan { round });
+        let mut meter = Meter::new(plan, setting, link, &subjects, began, round);
+        meter.warm_up(&mut subjects, stop)?;
+        if plan.needs_capacities() && capacities.is_empty() {
+            on_event(&Event::Sizing);
+            capacities = meter.capacities(&mut subjects, stop)?;
+        }
+        meter.set_once(&capacities, &answers);
+        let blocks = plan::blocks(plan, round);
+        for block in &blocks {
+            for &subject in &block.subjects {
+                let tools = (&mut meter, &mut subjects, &mut quiet);
+                if !measure_slice(tools, (block, subject), false, (stop, on_event))? {
+                    return Ok(());
+                }
+            }
+            subjects.check(&block.subjects)?;
+        }
+        // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
+        for (block, subject) in quiet::lost(&blocks, meter.slices()) {
+            if !quiet.has_time_for(block) {
+                break;
+            }
+            let tools = (&mut meter, &mut subjects, &mut quiet);
+            if !measure_slice(tools, (block, subject), true, (stop, on_event))? {
+                return Ok(());
+            }
+        }
+        if plan.profile {
+            on_event(&Event::Profiling);
+            meter.profile(&mut subjects, stop)?;
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        let record = meter.finish(&mut subjects)?;
+        subjects.end()?;
+        on_event(&Event::RoundEnded { round, record: &record, elapsed_s: began.elapsed().as_secs_f64() });
+        rounds.push(record);
+    }
+    Ok(())
+}
+
+/// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` states
+/// whether the slice was measured with its block before. Returns false if the run is to stop.
+fn measure_slice(
+    (meter, subjects, quiet): (&mut Meter<'_>, &mut Subjects<'_>, &mut Quiet),
+    (block, subject): (&Block<'_>, plan::Subject<'_>),
+    is_late: bool,
+    (stop, on_event): (&AtomicBool, &mut dyn FnMut(&Event<'_>)),
+) -> Result<bool, RunError> {
+    let mut repeats = true;
+    while repeats {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
+        let slice = meter.measure(subjects, (quiet, waited), block, subject, stop)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        repeats = quiet.repeats(&slice);
+        on_event(&Event::SliceEnded { slice: &slice, is_again: repeats || is_late });
+        subjects.check(&[subject])?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,216 @@
+//! Measures the capacity of each arm, for loads that are a share of it; once, before the first round.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
+use hoptax_plan::plan::{self, Arm, Load, NumberedLoad, Plan};
+use hoptax_result::Capacity;
+use hoptax_stats::median;
+use hoptax_subject::envoy::process::Proxy;
+
+use super::RunError;
+use super::busy::busy;
+use super::measure::{AFTER_THAW, Meter, SETTLE, loaded_s, share};
+use super::subjects::{Running, Subject, Subjects};
+
+/// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
+const IN_USE: f64 = 0.5;
+
+/// What a loop showed of a subject.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Loop {
+    /// Requests answered per second; 0 if none was.
+    rate: f64,
+    /// How busy the processors were that the proxies may use; none if it is not known.
+    busy_share: Option<f64>,
+}
+
+impl Meter<'_> {
+    /// The capacity of each arm over the connections of its open loops; see [`of_loops`]. It is 0 requests per second
+    /// for an arm that answers nothing.
+    pub(super) fn capacities(
+        &mut self,
+        subjects: &mut Subjects<'_>,
+        stop: &AtomicBool,
+    ) -> Result<BTreeMap<usize, Capacity>, RunError> {
+        let mut measured: BTreeMap<usize, Vec<Capacity>> = BTreeMap::new();
+        let plan = self.plan;
+        // Only rates of open loops are shares of a capacity.
+        let Some(open) = plan.numbered_loads().find(|load| load.open.is_some()) else {
+            return Ok(BTreeMap::new());
+        };
+        for turn in 0..plan.capacity_turns {
+            let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
+            plan::shuffle(plan, turn, &mut order);
+            for Running { planned, subject, .. } in order {
+                let arm = planned.arm;
+                let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
+                // An arm without a proxy gets the capacity of another, and callers other than hoptax measure none.
+                let has_no_own = proxies.is_empty() && arm.external.is_none();
+                if has_no_own || !subject.is_connected(open) {
+                    continue;
+                }
+                self.freezer.thaw(&proxies)?;
+                thread::sleep(AFTER_THAW);
+                self.open(subject, (arm, open), stop)?;
+                let closed = self.try_loop(subject, (arm, open), Release::Closed, stop)?;
+                // Directly after it, so that the machine's speed is the same in both loops.
+                let rate = (closed.rate * IN_USE).max(1.0);
+                let seed = self.plan.seed ^ u64::from(turn);
+                let release = Release::Open(Schedule::new(Arrivals::Poisson, rate, seed, 0, 1));
+                let in_use = self.try_loop(subject, (arm, open), release, stop)?;
+                self.close(subject, open)?;
+                self.freezer.freeze(&proxies)?;
+                measured.entry(planned.arm_number).or_default().push(of_loops(closed, in_use));
+            }
+        }
+        self.recording.clear();
+        let measured = measured.into_iter().filter_map(|(arm, turns)| Some((arm, of_turns(&turns)?)));
+        Ok(with_arms_without_proxy(self.plan, measured.collect()))
+    }
+
+    /// Runs one loop over the connections of a load.
+    fn try_loop(
+        &mut self,
+        subject: &mut Subject,
+        (arm, load): (&Arm, NumberedLoad<'_>),
+        release: Release,
+        stop: &AtomicBool,
+    ) -> io::Result<Loop> {
+        let before = self.read(subject)?;
+        self.recording.clear();
+        let start_ns = now_ns();
+        let drain_ns = self.plan.drain_ns(arm, &load);
+        let end_ns = start_ns + self.plan.capacity_loop.as_nanos() as u64;
+        let run = Run::new(release, start_ns, end_ns, drain_ns);
+        let generator = subject.send(load, run, &mut self.recording, stop)?;
+        thread::sleep(SETTLE);
+        let after = self.read(subject)?;
+        let seconds = self.recording.last_response_ns.saturating_sub(start_ns) as f64 / 1e9;
+        let answered = self.recording.book.answered as f64;
+        if seconds <= 0.0 || answered <= 0.0 {
+            return Ok(Loop::default());
+        }
+        let generator_share = generator.map_or(0.0, |used| share(used.cpu_ns, seconds));
+        // The end of a thread of an origin does not concern the proxies.
+        let used = after.since(&before).or_else(|| after.proxies_since(&before));
+        let spans = (loaded_s(start_ns..end_ns, &self.recording), generator_share);
+        let busy = used.and_then(|used| busy((&*subject, arm), &used, spans, self.setting, self.link));
+        let busy_share = busy.map(|busy| busy.processors);
+        Ok(Loop { rate: answered / seconds, busy_share })
+    }
+}
+
+/// Adds the arms without a proxy, each with the capacity of the arm that it is compared with, or that is compared with
+/// it, or else of the first arm.
+fn with_arms_without_proxy(
+    plan: &Plan,
+    mut capacities: BTreeMap<usize, Capacity>,
+) -> BTreeMap<usize, Capacity> {
+    let first = capacities.values().next().copied();
+    let is_without = |arm: &Arm| !arm.has_proxy() && arm.external.is_none();
+    for (number, arm) in plan.arms.iter().enumerate().filter(|(_, arm)| is_without(arm)) {
+        let other = plan.arms.iter().position(|other| other.compared_with == Some(number));
+        let other = arm.compared_with.or(other).and_then(|other| capacities.get(&other).copied());
+        if let Some(capacity) = other.or(first) {
+            // It has no proxy that a loop could keep busy.
+            capacities.insert(number, Capacity { closed_busy_share: None, ..capacity });
+        }
+    }
+    capacities
+}
+
+/// Capacity from a closed loop and an open one: the rate at which the open loop would keep the processors of the proxies
+/// busy all the time, and at most the rate of the closed loop. A busy proxy handles several requests per wake-up, so a
+/// request costs more CPU time in an open loop, and 90 % of the rate of the closed loop can be more than the proxy can
+/// take. This does not depend on whether the closed loop kept the proxy busy: where a delay occupies the connections, it
+/// does not.
+fn of_loops(closed: Loop, in_use: Loop) -> Capacity {
+    let of_processors = in_use.busy_share.filter(|busy| *busy > 0.0).map(|busy| in_use.rate / busy);
+    Capacity {
+        rate: of_processors.map_or(closed.rate, |rate| rate.min(closed.rate)),
+        closed_rate: closed.rate,
+        closed_busy_share: closed.busy_share,
+    }
+}
+
+/// The median of each number of several turns; none without a turn.
+fn of_turns(turns: &[Capacity]) -> Option<Capacity> {
+    let over = |of: fn(&Capacity) -> f64| median(&turns.iter().map(of).collect::<Vec<f64>>());
+    let busy: Vec<f64> = turns.iter().filter_map(|turn| turn.closed_busy_share).collect();
+    Some(Capacity {
+        rate: over(|turn| turn.rate)?,
+        closed_rate: over(|turn| turn.closed_rate)?,
+        closed_busy_share: median(&busy),
+    })
+}
+
+/// The given share of the capacity of the slowest arm under `load`, in requests per second, rounded down to two digits.
+/// At least 1, which is also the rate if no capacity is known.
+pub(super) fn rate_of_slowest(
+    plan: &Plan,
+    load: &Load,
+    capacities: &BTreeMap<usize, Capacity>,
+    share: f64,
+) -> f64 {
+    let arms = plan.arms.iter().enumerate().filter(|(_, arm)| arm.takes_part(load));
+    let under = arms.filter_map(|(number, _)| capacities.get(&number));
+    // An arm that answers nothing limits no other.
+    let under = under.map(|capacity| capacity.rate).filter(|rate| *rate > 0.0);
+    let Some(slowest) = under.reduce(f64::min) else { return 1.0 };
+    let rate = (slowest * share).max(1.0);
+    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
+    ((rate / unit).floor() * unit).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_plan::file;
+
+    use super::*;
+
+    #[test]
+    fn the_slowest_arm_under_a_load_sets_its_rate() {
+        let text = "name: test\narms: [direct, baseline, lua]\nloads: [{name: a, loop: closed}, {name: b, loop: open}]\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let number = |id: &str| plan.arms.iter().position(|arm| arm.id == id).unwrap();
+        let [direct, baseline, lua] = ["direct", "baseline", "lua"].map(number);
+        let of_rate = |rate: f64| Capacity { rate, ..Capacity::default() };
+        let capacities = [(direct, 5_000.0), (baseline, 40_000.0), (lua, 31_234.0)];
+        let capacities = capacities.into_iter().map(|(arm, rate)| (arm, of_rate(rate))).collect();
+        let of = |load: usize, share: f64| {
+            rate_of_slowest(&plan, &plan.loads[load], &capacities, share).round() as u64
+        };
+        // An arm without a proxy takes no part in closed loops, so it cannot be the slowest there.
+        assert_eq!([of(0, 0.3), of(0, 0.5), of(1, 0.3), of(1, 1e-9)], [9_300, 15_000, 1_500, 1]);
+        assert_eq!(rate_of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
+    }
+
+    fn capacity(closed: (f64, Option<f64>), in_use: (f64, Option<f64>)) -> u64 {
+        let of = |(rate, busy_share)| Loop { rate, busy_share };
+        of_loops(of(closed), of(in_use)).rate.round() as u64
+    }
+
+    #[test]
+    fn the_cost_of_a_request_in_use_limits_the_capacity() {
+        let closed = (10_000.0, Some(1.0));
+        assert_eq!(capacity(closed, (5_000.0, Some(0.625))), 8_000);
+        // The closed loop is the limit where a request of the open loop costs no more, or where CPU time is unknown.
+        assert_eq!(capacity(closed, (5_000.0, Some(0.4))), 10_000);
+        assert_eq!(capacity(closed, (5_000.0, None)), 10_000);
+        assert_eq!(capacity((0.0, None), (0.0, None)), 0);
+    }
+
+    #[test]
+    fn a_proxy_that_its_connections_leave_idle_has_the_capacity_of_its_processor() {
+        // With a delay of 5 ms, 32 connections carry 6,400 requests per second. A request takes 80 us of CPU time in the
+        // closed loop, which keeps the proxy busy for half of the time, and 125 us in the open loop.
+        assert_eq!(capacity((6_400.0, Some(0.512)), (3_200.0, Some(0.4))), 6_400);
+        assert_eq!(capacity((6_400.0, Some(0.512)), (3_200.0, Some(0.64))), 5_000);
+    }
+}

@@ -1,0 +1,83 @@
+//! Proxies with a given configuration: how one is specified, and why Envoy rejects one.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use hoptax_bootstrap::missing_extension;
+use hoptax_plan::configurations::{COMPANION, ORIGIN, no_such_nodes};
+use hoptax_plan::plan::{Arm, GivenConfig, Hop, Plan};
+use hoptax_subject::envoy::process::{ProxyError, ProxySpec, Source};
+use hoptax_subject::lab::{Lab, PeerNames};
+
+use super::subjects::FILES;
+use super::{ArmError, Setting};
+
+/// The names that given configurations expect in the certificates of origin and generator.
+pub(super) fn peer_names(plan: &Plan) -> PeerNames {
+    let mut names = PeerNames::default();
+    for given in plan.arms.iter().flat_map(|arm| &arm.chain.hops).filter_map(|hop| hop.given.as_ref()) {
+        if let Ok(configuration) = plan.configurations.of(&given.path) {
+            let files = &configuration.adapted.files;
+            names.origin.extend(files.origin_names.iter().cloned());
+            names.generator.extend(files.client_names.iter().cloned());
+        }
+    }
+    names
+}
+
+/// Writes the files of a given configuration, and returns the specification of its proxy; `next` are the addresses of the
+/// next hop.
+pub(super) fn spec(
+    plan: &Plan,
+    (arm, hop, given): (&Arm, &Hop, &GivenConfig),
+    (setting, directory): (&Setting<'_>, PathBuf),
+    processors: &[u32],
+    (next, companion): (Vec<SocketAddr>, Option<SocketAddr>),
+    lab: &Lab,
+) -> Result<ProxySpec, ArmError> {
+    let configuration = plan.configurations.of(&given.path).map_err(ArmError::Given)?;
+    let place = hoptax_bootstrap::Lab {
+        admin_port: 0,
+        listener_ports: Vec::new(),
+        origin: next.first().copied().unwrap_or(ORIGIN),
+        // Only a configuration that is planned to call it leads to it.
+        companion: companion.unwrap_or(COMPANION),
+        folder: directory.join(FILES),
+    };
+    let of = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
+    let user = configuration.given.with(&given.replaced);
+    let user = user.map_err(|missing| ArmError::Given(no_such_nodes(&missing)))?;
+    let adapted = user.adapt(&place).map_err(|error| of(&error))?;
+    user.write_files(&adapted, lab.certificates()).map_err(|error| of(&error))?;
+    Ok(ProxySpec {
+        envoy: setting.envoy(arm.envoy(hop))?.clone(),
+        directory,
+        source: Source::Given {
+            bootstrap: adapted.without(&given.without),
+            listener: given.listener.clone(),
+        },
+        environment: arm.environment(hop),
+        flags: hop.flags.clone(),
+        workers: arm.workers(hop).unwrap_or(processors.len()),
+        processors: processors.to_vec(),
+        generation: None,
+    })
+}
+
+/// Adds the places in the user's files to Envoy's refusal, and what to do if Envoy lacks an extension.
+pub(super) fn explain(plan: &Plan, given: &GivenConfig, error: ProxyError) -> ArmError {
+    let ProxyError::Refused { reason, config } = error else { return error.into() };
+    let adapted = plan.configurations.of(&given.path).and_then(|found| found.adapted_with(&given.replaced));
+    // The specification of this proxy was made from it before.
+    let Ok(adapted) = adapted else { return ProxyError::Refused { reason, config }.into() };
+    let refusal = adapted.refusal(&reason, &given.without);
+    let missing = missing_extension(&reason).map(|name| (name, adapted.extensions(name)));
+    let advice = match missing {
+        Some((name, pointers)) if !pointers.is_empty() => format!(
+            "this Envoy has no extension `{name}`: choose one that has it with `envoy`, or write `without: [{}]`",
+            pointers.join(", ")
+        ),
+        _ => format!("the configuration as adapted to this machine is `{}`", config.display()),
+    };
+    ArmError::Refused(format!("{refusal}\n{advice}"))
+}

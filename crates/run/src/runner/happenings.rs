@@ -1,0 +1,180 @@
+//! Performs the events of a course: changes origins, and restarts proxies.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hoptax_host::accounting::memory_bytes;
+use hoptax_host::freeze::Freezer;
+use hoptax_load::now_ns;
+use hoptax_plan::file::RestartWord;
+use hoptax_plan::plan::{Arm, Becomes, Change, Place, TimedEvent, Timeline};
+use hoptax_result::Happened;
+use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec};
+use hoptax_subject::origin::OriginProcess;
+
+use super::origins::default_file;
+use super::subjects::{Subjects, missing, of};
+use super::{RunError, Setting};
+
+/// The events of a course.
+pub(super) struct Happenings<'a> {
+    arm: &'a Arm,
+    setting: &'a Setting<'a>,
+    /// The events that are still to happen, in the order of time.
+    due: std::slice::Iter<'a, TimedEvent>,
+    happened: Vec<Happened>,
+    /// Stops origins that become silent.
+    freezer: Freezer,
+    /// The generations of the proxies that were restarted, by their index.
+    generations: BTreeMap<usize, Generations>,
+}
+
+/// What hot restarts leave of a proxy besides its live process.
+#[derive(Debug, Default)]
+struct Generations {
+    /// Number of hot restarts since it was started.
+    epoch: u32,
+    /// The process that the live one replaced. It ends by itself, or when it is dropped.
+    earlier: Option<Proxy>,
+}
+
+impl Generations {
+    /// Restarts a live proxy. Returns the process that is live then, and the memory of all its processes. The earlier one must have
+    /// ended.
+    fn restart(
+        &mut self,
+        live: Proxy,
+        spec: &ProxySpec,
+        how: RestartWord,
+    ) -> Result<(Proxy, Vec<u64>), ProxyError> {
+        let now = match how {
+            RestartWord::Cold => {
+                *self = Self::default();
+                spec.restart_cold(live)?
+            }
+            RestartWord::Hot => {
+                let successor = spec.successor(&live, self.epoch + 1)?;
+                successor.configure()?;
+                let now = successor.start()?.wait()?;
+                self.epoch += 1;
+                self.earlier = Some(live);
+                now
+            }
+            RestartWord::Broken => {
+                spec.successor(&live, self.epoch + 1)?.start_broken()?;
+                return Ok((live, Vec::new()));
+            }
+        };
+        // The earlier one may have ended by the time that it is read.
+        let processes = self.earlier.iter().chain([&now]);
+        let bytes = processes.filter_map(|proxy| memory_bytes(proxy.id()).ok()).filter(|bytes| *bytes > 0);
+        let bytes = bytes.collect();
+        Ok((now, bytes))
+    }
+}
+
+impl<'a> Happenings<'a> {
+    /// The events of a course of an arm.
+    pub(super) fn new(timeline: &'a Timeline, arm: &'a Arm, setting: &'a Setting<'a>) -> Self {
+        Self {
+            arm,
+            setting,
+            due: timeline.events.iter(),
+            happened: Vec::new(),
+            freezer: Freezer::new(),
+            generations: BTreeMap::new(),
+        }
+    }
+
+    /// When the next event is due, since the start of the slice.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.due.as_slice().first().map(|event| event.at)
+    }
+
+    /// Performs the events with which the slice begins, before the warm-up, so that the whole slice is under their effect.
+    pub(super) fn at_the_start(&mut self, subjects: &mut Subjects<'_>) -> Result<(), RunError> {
+        while self.due() == Some(Duration::ZERO) {
+            // They begin with the slice, which has not started.
+            self.perform(subjects, now_ns())?;
+        }
+        Ok(())
+    }
+
+    /// Performs the next event. The slice began at `from_ns`.
+    pub(super) fn perform(&mut self, subjects: &mut Subjects<'_>, from_ns: u64) -> Result<(), RunError> {
+        // All events have happened.
+        let Some(TimedEvent { at, change }) = self.due.next() else { return Ok(()) };
+        if let Change::Restart { proxy, .. } = change {
+            self.wait_for_earlier(proxy.as_deref())?;
+        }
+        let since_s = || now_ns().saturating_sub(from_ns) as f64 / 1e9;
+        let began_s = since_s();
+        let generations_bytes = match change {
+            Change::Origin { number, becomes } => {
+                let origins = subjects.origins_behind(self.arm);
+                let changed = number.map_or(0..origins.len(), |number| number..number + 1);
+                for (origin, number) in origins.iter().skip(changed.start).take(changed.len()).zip(changed) {
+                    self.change(origin, number, becomes)?;
+                }
+                Vec::new()
+            }
+            Change::Restart { proxy, how } => self.restart(subjects, proxy.as_deref(), *how)?,
+        };
+        self.happened.push(Happened {
+            what: change.to_string(),
+            planned_s: at.as_secs_f64(),
+            began_s,
+            done_s: since_s(),
+            generations_bytes,
+        });
+        Ok(())
+    }
+
+    fn change(&mut self, origin: &OriginProcess, number: usize, becomes: &Becomes) -> Result<(), RunError> {
+        if *becomes == Becomes::Silent {
+            return Ok(self.freezer.freeze(&[origin.id()])?);
+        }
+        self.freezer.thaw(&[origin.id()])?;
+        let query = if let Becomes::Answering(query) = becomes { query } else { "" };
+        Ok(origin.set_default(&default_file(self.setting, number), query)?)
+    }
+
+    /// Waits until the generation before that of a proxy has ended: the start of a successor would end it with its requests in
+    /// flight.
+    fn wait_for_earlier(&mut self, name: Option<&str>) -> Result<(), RunError> {
+        let place = self.arm.chain.place_of(name);
+        let generations = place.and_then(|place| self.generations.get_mut(&place.number));
+        let Some(earlier) = generations.and_then(|generations| generations.earlier.take()) else {
+            return Ok(());
+        };
+        earlier.wait_for_end().map_err(|error| of(self.arm)(error.into()))
+    }
+
+    /// Restarts a proxy, and returns the memory of all its generations.
+    fn restart(
+        &mut self,
+        subjects: &mut Subjects<'_>,
+        name: Option<&str>,
+        how: RestartWord,
+    ) -> Result<Vec<u64>, RunError> {
+        let unknown =
+            || missing(&self.arm.id, &format!("proxy `{}` to restart", name.unwrap_or("of the arm")));
+        let Place { number, .. } = self.arm.chain.place_of(name).ok_or_else(unknown)?;
+        let subject = &mut subjects.only(self.arm)?.subject;
+        let spec = subject.specs.get(&number).ok_or_else(unknown)?;
+        if number >= subject.proxies.len() {
+            return Err(unknown());
+        }
+        let live = subject.proxies.remove(number);
+        let restarted = self.generations.entry(number).or_default().restart(live, spec, how);
+        let (live, generations_bytes) = restarted.map_err(|error| of(self.arm)(error.into()))?;
+        subject.proxies.insert(number, live);
+        Ok(generations_bytes)
+    }
+
+    /// Undoes what would keep processes from ending, and returns what happened.
+    pub(super) fn finish(mut self) -> Result<Vec<Happened>, RunError> {
+        self.freezer.thaw_all()?;
+        Ok(self.happened)
+    }
+}

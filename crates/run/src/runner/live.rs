@@ -1,0 +1,129 @@
+//! The arms of a plan as running processes, for loads that the caller chooses instead of slices of the plan.
+//!
+//! All arms are up at once, as in a round, and those without load are stopped: see [`Freezer`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hoptax_host::clock::{self, now_ns};
+use hoptax_host::freeze::Freezer;
+use hoptax_host::link::Link;
+use hoptax_load::trial::{self, Accounted, TrialSpec};
+use hoptax_plan::plan::Plan;
+use hoptax_result::{Answer, Environment, LoadResult};
+use hoptax_subject::envoy::process::Proxy;
+
+use super::ends::Ends;
+use super::measure::AFTER_THAW;
+use super::subjects::{Connections, Subjects, TIMEOUT, missing, of};
+use super::{RunError, Setting, at_callers_end};
+
+/// Least time for proxies to handle that connections were closed.
+const AFTER_CLOSING: Duration = Duration::from_millis(20);
+
+/// The processes of the arms of a plan for a search ([`Plan::searched`]).
+pub struct Live<'a> {
+    plan: &'a Plan,
+    setting: &'a Setting<'a>,
+    link: Option<&'a Link>,
+    /// What given configurations answered first.
+    answers: BTreeMap<usize, Answer>,
+    // Before the processes, which it resumes when it is dropped.
+    freezer: Freezer,
+    subjects: Subjects<'a>,
+}
+
+/// Calls `work` on the thread and at the end of the link from which the load is sent. No process runs before
+/// [`Live::restart`], and none after `work`.
+///
+/// # Errors
+/// When the link cannot be created or the thread cannot be pinned.
+pub fn with_live<T>(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    work: impl FnOnce(&mut Live<'_>) -> T,
+) -> Result<T, RunError> {
+    at_callers_end(plan, setting, |link| {
+        let mut live = Live {
+            plan,
+            setting,
+            link,
+            answers: BTreeMap::new(),
+            freezer: Freezer::new(),
+            subjects: Subjects::default(),
+        };
+        Ok(work(&mut live))
+    })
+}
+
+impl Live<'_> {
+    /// Ends all processes, and starts them again, in the random order of round `round`.
+    ///
+    /// # Errors
+    /// When a process cannot be started, stopped or ended.
+    pub fn restart(&mut self, round: u32, stop: &AtomicBool) -> Result<(), RunError> {
+        self.end()?;
+        let answers = &mut self.answers;
+        self.subjects = Subjects::bring_up(self.plan, self.setting, self.link, round, answers, stop)?;
+        Ok(self.freezer.freeze(&self.subjects.proxies())?)
+    }
+
+    /// Runs a trial on the arm with this index while all others are stopped. `trial` completes a closed loop on the requests and
+    /// connections of the arm, with an account of its proxies; `settle` states how long the proxies run afterwards, to empty their queues.
+    ///
+    /// # Errors
+    /// When the trial cannot be run, or a process of the arm has ended.
+    pub fn load(
+        &mut self,
+        arm: usize,
+        trial: impl FnOnce(TrialSpec) -> TrialSpec,
+        settle: impl FnOnce(&LoadResult) -> Duration,
+        environment: Environment,
+        stop: &AtomicBool,
+    ) -> Result<LoadResult, RunError> {
+        // Each arm of a search has one copy.
+        let planned =
+            self.plan.subjects().nth(arm).ok_or_else(|| missing(&format!("number {arm}"), "such arm"))?;
+        let subject = &self.subjects.running(planned)?.subject;
+        let connections = subject.connections.first().and_then(Option::as_ref);
+        let spec = connections.and_then(Connections::spec);
+        let spec = spec.ok_or_else(|| missing(&planned.arm.id, "connection for trials"))?;
+        let spec = trial(TrialSpec {
+            connections: spec.connections,
+            pooling: spec.pooling,
+            timeout: TIMEOUT,
+            seed: self.plan.seed,
+            never_halted: self.setting.awake.is_some(),
+            account: Some(subject.processes().collect::<BTreeSet<u32>>())
+                .filter(|processes| !processes.is_empty())
+                .map(Accounted::Processes),
+            ..TrialSpec::new((*spec.traffic).clone())
+        });
+        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
+        self.freezer.thaw(&proxies)?;
+        if !proxies.is_empty() {
+            thread::sleep(AFTER_THAW);
+        }
+        let ends = Ends { link: None, network: subject.network.as_deref() };
+        let result = ends.at_callers(|| trial::run(&spec, environment, stop, None))?;
+        let result = result.map_err(|error| of(planned.arm)(error.into()))?;
+        let settle_ns = settle(&result).max(AFTER_CLOSING).as_nanos() as u64;
+        clock::sleep_until(now_ns().saturating_add(settle_ns), || stop.load(Ordering::Relaxed));
+        if !stop.load(Ordering::Relaxed) {
+            self.subjects.check(&[planned])?;
+            self.freezer.freeze(&proxies)?;
+        }
+        Ok(result)
+    }
+
+    /// Ends all processes.
+    ///
+    /// # Errors
+    /// When one cannot be resumed or ended.
+    pub fn end(&mut self) -> Result<(), RunError> {
+        self.freezer.thaw_all()?;
+        std::mem::take(&mut self.subjects).end()
+    }
+}

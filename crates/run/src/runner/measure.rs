@@ -1,0 +1,449 @@
+//! Measures slices one at a time, with counters of proxy, generator and host read before and after each.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_host::accounting::{memory_bytes, ticks_between};
+use hoptax_host::environment;
+use hoptax_host::freeze::Freezer;
+use hoptax_host::link::Link;
+use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
+use hoptax_plan::plan::{self, Arm, Block, Load, NumberedLoad, Plan, Rate};
+use hoptax_plan::record::{RoundRecord, SliceRecord};
+use hoptax_result::{Answer, Capacity, RoundProfile};
+use hoptax_subject::envoy::process::Proxy;
+
+use super::busy::busy;
+use super::capacity::rate_of_slowest;
+use super::quiet::{Quiet, Waited};
+use super::reading::{Reading, Used};
+use super::subjects::{Last, Running, Subject, Subjects, missing};
+use super::{RunError, Setting, caller, external};
+
+/// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
+const WARM_UP_NS: u64 = 100_000_000;
+/// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
+const LEAD_IN_NS: u64 = 20_000_000;
+/// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
+/// next slice.
+pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
+/// Requests are sent for this long over connections that were opened for a slice, before it: at full speed, so that each
+/// connection serves some, as in the warm-up of those that are kept.
+const WARM_UP_EACH_NS: u64 = 500_000_000;
+/// How often, and for how long at most, proxies are asked whether they have handled that connections were closed.
+const CLOSING_STEP: Duration = Duration::from_millis(20);
+const LONGEST_CLOSING: Duration = Duration::from_secs(2);
+/// CPU time of idle proxies within [`CLOSING_STEP`], nanoseconds, at most.
+const IDLE_CPU_NS: u64 = 1_000_000;
+/// A tick of `/proc/stat`, nanoseconds.
+const TICK_NS: f64 = 1e7;
+/// Time for the proxy to go to sleep after its last response: the kernel's CPU accounting of a thread is exact once it
+/// sleeps.
+pub(super) const SETTLE: Duration = Duration::from_micros(500);
+/// The same for a proxy with QUIC connections: peers delay acknowledgements by up to 25 ms (RFC 9000, section 18.2). A
+/// proxy that is frozen before one arrives takes the path for broken when it is thawed, and closes the connection.
+const SETTLE_QUIC: Duration = Duration::from_millis(30);
+
+/// Measures the slices of one round and records them.
+pub(super) struct Meter<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) setting: &'a Setting<'a>,
+    pub(super) link: Option<&'a Link>,
+    origins: Vec<u32>,
+    companion: Option<u32>,
+    began: Instant,
+    round: u32,
+    pub(super) record: RoundRecord,
+    pub(super) recording: Recording,
+    /// Freezes the proxies that are not being measured.
+    pub(super) freezer: Freezer,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        setting: &'a Setting<'a>,
+        link: Option<&'a Link>,
+        subjects: &Subjects<'_>,
+        began: Instant,
+        round: u32,
+    ) -> Self {
+        Self {
+            plan,
+            setting,
+            link,
+            origins: subjects.origins(),
+            companion: subjects.companion(),
+            began,
+            round,
+            record: RoundRecord {
+                round,
+                began_at: environment::now(),
+                boot_id: environment::boot_id(),
+                ..RoundRecord::default()
+            },
+            recording: Recording::new(),
+            freezer: Freezer::new(),
+        }
+    }
+
+    /// Loads each subject briefly at full speed without recording, and then freezes it.
+    pub(super) fn warm_up(&mut self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<(), RunError> {
+        for running in &mut subjects.all {
+            running.proofs = self.read_proofs(running)?;
+            let arm = running.planned.arm;
+            // Functions worked on its connections when they were opened, before this reading. Each process is new, so it counted
+            // from 0.
+            if arm.conditions.protocol.is_of_connections() && !arm.is_unloaded {
+                running.proofs.iter_mut().flatten().for_each(|reading| *reading = 0);
+            }
+        }
+        let plan = self.plan;
+        for Running { planned, subject, last, .. } in &mut subjects.all {
+            for load in plan.numbered_loads() {
+                let length_ns = WARM_UP_NS / plan.loads.len().max(1) as u64;
+                self.send_unrecorded(subject, (planned.arm, load), length_ns, stop)?;
+            }
+            thread::sleep(settle(planned.arm));
+            *last = Some(Last { reading: self.read(subject)?, slice: None });
+        }
+        self.freezer.freeze(&subjects.proxies())?;
+        Ok(())
+    }
+
+    /// Sends requests at full speed without recording them.
+    fn send_unrecorded(
+        &mut self,
+        subject: &mut Subject,
+        (arm, load): (&Arm, NumberedLoad<'_>),
+        length_ns: u64,
+        stop: &AtomicBool,
+    ) -> io::Result<()> {
+        let start_ns = now_ns();
+        let end_ns = start_ns + length_ns;
+        let drain_ns = self.plan.drain_ns(arm, &load);
+        let run = Run { record_from_ns: end_ns, ..Run::new(Release::Closed, start_ns, end_ns, drain_ns) };
+        subject.send(load, run, &mut self.recording, stop)?;
+        self.recording.clear();
+        Ok(())
+    }
+
+    /// Opens the connections under a load that are not kept, and warms them up.
+    pub(super) fn open(
+        &mut self,
+        subject: &mut Subject,
+        (arm, load): (&Arm, NumberedLoad<'_>),
+        stop: &AtomicBool,
+    ) -> Result<(), RunError> {
+        if subject.open((arm, load))? {
+            self.send_unrecorded(subject, (arm, load), WARM_UP_EACH_NS, stop)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the connections under a load that are not kept. Returns the reading after the proxies have handled this,
+    /// which belongs to no slice; none if none were open.
+    pub(super) fn close(&self, subject: &mut Subject, load: NumberedLoad<'_>) -> io::Result<Option<Reading>> {
+        if !subject.close(load) {
+            return Ok(None);
+        }
+        let began = Instant::now();
+        let mut last = self.read(subject)?;
+        loop {
+            thread::sleep(CLOSING_STEP);
+            let now = self.read(subject)?;
+            let is_idle = now.proxies_since(&last).is_none_or(|used| used.proxies.cpu_ns < IDLE_CPU_NS);
+            if is_idle || began.elapsed() >= LONGEST_CLOSING {
+                return Ok(Some(now));
+            }
+            last = now;
+        }
+    }
+
+    /// Stores in the record what is measured once, before the first round.
+    pub(super) fn set_once(
+        &mut self,
+        capacities: &BTreeMap<usize, Capacity>,
+        answers: &BTreeMap<usize, Answer>,
+    ) {
+        self.record.capacities.clone_from(capacities);
+        self.record.answers.clone_from(answers);
+    }
+
+    /// The slices of the round so far.
+    pub(super) fn slices(&self) -> &[SliceRecord] {
+        &self.record.slices
+    }
+
+    /// Reads the counters of a subject and of the processes behind it.
+    pub(super) fn read(&self, subject: &Subject) -> io::Result<Reading> {
+        // Whatever happens to the companion concerns only the arms that call it.
+        let companion = self.companion.filter(|_| subject.asks_companion);
+        Reading::take(subject, (&self.origins, companion), self.setting, self.link)
+    }
+
+    /// Measures the slice of a subject in `block`.
+    pub(super) fn measure(
+        &mut self,
+        subjects: &mut Subjects<'_>,
+        (quiet, waited): (&mut Quiet, Waited),
+        block: &Block<'_>,
+        planned: plan::Subject<'_>,
+        stop: &AtomicBool,
+    ) -> Result<SliceRecord, RunError> {
+        let plan::Subject { arm, arm_number, copy, .. } = planned;
+        let load = block.load;
+        let running = subjects.running(planned)?;
+        self.record.waited_ns += waited.time.as_nanos() as u64;
+        let proxies = self.wake(&mut running.subject, arm)?;
+        self.open(&mut running.subject, (arm, load), stop)?;
+        self.recording.clear();
+        if load.expect.len() > 1 {
+            self.recording.by_status = Some(BTreeMap::new());
+        }
+        let began_s = self.began.elapsed().as_secs_f64();
+        let before = self.read(&running.subject)?;
+        self.keep_late(running, &before)?;
+        let subject = &mut running.subject;
+        let not_connected =
+            || missing(&arm.id, &format!("connection of copy {} under the load `{}`", copy + 1, load.name));
+        let planned_rate = self.rate(&load, arm_number);
+        let run = self.run_of(arm, block, planned_rate);
+        let (start_ns, record_from_ns, end_ns) = (run.start_ns, run.record_from_ns, run.end_ns);
+        let used = if let Some(other) = &load.caller {
+            let target = subject.target.as_ref().ok_or_else(not_connected)?;
+            caller::call(other, target, &load, self.setting, record_from_ns, (&mut self.recording, stop))?
+        } else {
+            subject.send(load, run, &mut self.recording, stop)?.ok_or_else(not_connected)?
+        };
+        thread::sleep(settle(arm));
+        let after = self.read(subject)?;
+        let closed = self.close(subject, load)?;
+        self.freezer.freeze(&proxies)?;
+        let handover_ns = quiet.after(waited);
+
+        let wall_ns = after.at_ns - before.at_ns;
+        let used_by_processes = after.since(&before);
+        let is_incomplete = used_by_processes.is_none();
+        // Requests in flight at the end are waited for and counted, so the time until then counts too.
+        let recorded_s = self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9;
+        let spans = (loaded_s(start_ns..end_ns, &self.recording), share(used.cpu_ns, recorded_s));
+        let busy = used_by_processes
+            .as_ref()
+            .and_then(|used| busy((&*subject, arm), used, spans, self.setting, self.link));
+        let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns, .. } =
+            used_by_processes.unwrap_or_default();
+        let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);
+        let theirs = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.proxy);
+        // Of the processor that lost most, since processors cannot make up for each other.
+        let used_processors = self.setting.placement.generator.iter().chain(&self.setting.placement.proxy);
+        let lost = used_processors.map(|one| ticks_between(&before.ticks, &after.ticks, &[*one]).steal);
+        let steal_ticks = lost.max().unwrap_or(0);
+        let wall_s = wall_ns as f64 / 1e9;
+        let slice = SliceRecord {
+            round: self.round,
+            block: block.number,
+            load: load.number,
+            arm: arm_number,
+            copy,
+            began_s,
+            wall_s,
+            planned_rate,
+            recorded_s,
+            book: self.recording.book,
+            answered: self.recording.book.answered + self.recording.warmup_responses,
+            is_incomplete,
+            proxy_cpu_ns: proxies.cpu_ns,
+            hops_cpu_ns,
+            busy_share: busy.map(|busy| busy.proxies),
+            processors_share: busy.map(|busy| busy.processors),
+            late_hops_cpu_ns: Vec::new(),
+            parts: after
+                .counts_since(&before, self.recording.book.answered + self.recording.warmup_responses)
+                .filter(|_| !is_incomplete),
+            origin_cpu_ns,
+            companion_cpu_ns,
+            link_bytes: after.link_bytes.saturating_sub(before.link_bytes),
+            received_packets: after.received_packets.saturating_sub(before.received_packets),
+            proxy_run_delay_ns: proxies.run_delay_ns,
+            steal_ticks,
+            handover_ns,
+            generator_cpu_ns: used.cpu_ns,
+            generator_run_delay_ns: used.run_delay_ns,
+            busy_ticks: ours.total.saturating_sub(ours.idle) as f64
+                - after.spinner_ns.saturating_sub(before.spinner_ns) as f64 / TICK_NS,
+            total_ticks: ours.total as f64,
+            connected: self.recording.connect.count(),
+            full_handshakes: self.recording.handshakes.full(),
+            resumed_handshakes: self.recording.handshakes.resumed(),
+            response_p50_us: self.recording.response.quantile_us(0.5),
+            latest_own_lag_ns: self.recording.own_lag.histogram().max().max(self.recording.longest_turn_ns),
+            closed_connections: if load.open.is_none() { load.connections as u32 } else { 0 },
+        };
+        let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
+        self.record.steal.0 += steal;
+        self.record.steal.1 += ours.total + if self.setting.placement.is_apart() { theirs.total } else { 0 };
+        let place = self.record.slices.len();
+        self.record.add(slice.clone(), &self.recording, load.open.is_some());
+        if let Some(by_status) = self.recording.by_status.take() {
+            self.record.add_statuses(&by_status);
+        }
+        running.last = Some(Last { reading: closed.unwrap_or(after), slice: Some(place) });
+        Ok(slice)
+    }
+
+    /// Thaws the proxies of a subject, and finds the processes of a server that already ran. Returns the ids of the proxies.
+    fn wake(&mut self, subject: &mut Subject, arm: &Arm) -> Result<Vec<u32>, RunError> {
+        let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
+        self.freezer.thaw(&proxies)?;
+        if !proxies.is_empty() {
+            thread::sleep(AFTER_THAW);
+        }
+        if subject.account.is_some() {
+            // They may have changed since.
+            subject.account = external::account(arm)?;
+        }
+        Ok(proxies)
+    }
+
+    /// Completes the record of the round while all processes are still alive.
+    pub(super) fn finish(mut self, subjects: &mut Subjects<'_>) -> Result<RoundRecord, RunError> {
+        self.record.ended_at = environment::now();
+        self.freezer.thaw_all()?;
+        thread::sleep(AFTER_THAW);
+        for running in &subjects.all {
+            let now = self.read(&running.subject)?;
+            self.keep_late(running, &now)?;
+        }
+        self.judge_proofs(subjects)?;
+        self.record_traffic(subjects);
+        let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
+        for Running { planned, subject, .. } in &subjects.all {
+            let arm = planned.arm_number;
+            *copies.entry(arm).or_default() += 1;
+            let memory = subject.processes().map(memory_bytes);
+            let memory: Vec<u64> = if subject.account.is_some() {
+                // A server that already ran may have ended or replaced some of its processes since its last slice.
+                match memory.collect::<Result<Vec<u64>, _>>() {
+                    Ok(all) => vec![all.iter().sum()],
+                    Err(_) => continue,
+                }
+            } else {
+                memory.collect::<Result<_, _>>()?
+            };
+            add(self.record.memory_bytes.entry(arm).or_default(), &memory);
+            add(self.record.start_cpu_us.entry(arm).or_default(), &subject.start_cpu_us);
+            if planned.copy == 0 {
+                self.record.opened.extend(subject.opened.map(|opened| (arm, opened)));
+                let configuration = subject.configuration.clone();
+                self.record.configurations.extend(configuration.map(|hash| (arm, hash)));
+            }
+        }
+        let sums = self.record.memory_bytes.iter_mut().chain(&mut self.record.start_cpu_us);
+        for (arm, sums) in sums {
+            let copies = copies.get(arm).copied().unwrap_or(1).max(1);
+            for sum in sums.iter_mut() {
+                *sum /= copies;
+            }
+        }
+        Ok(self.record)
+    }
+
+    /// Requests per second of a load for an arm; 0 in a closed loop.
+    fn rate(&self, load: &Load, arm: usize) -> f64 {
+        match load.open.as_ref().map(|open| open.rate) {
+            None => 0.0,
+            Some(Rate::PerSecond(rate)) => rate,
+            // An arm that answered nothing gets the minimum rate.
+            Some(Rate::Utilisation(share)) => {
+                self.record.capacities.get(&arm).map_or(1.0, |capacity| (capacity.rate * share).max(1.0))
+            }
+            Some(Rate::OfSlowest(share)) => rate_of_slowest(self.plan, load, &self.record.capacities, share),
+        }
+    }
+
+    fn run_of(&self, arm: &Arm, block: &Block<'_>, rate: f64) -> Run {
+        let load = block.load;
+        let start_ns = now_ns();
+        let end_ns = start_ns + load.slice.as_nanos() as u64;
+        let (release, lead_in_ns) = match &load.open {
+            None => (Release::Closed, 0),
+            Some(open) => {
+                // All arms of a block with the same rate get the same release times.
+                let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
+                // Where responses are counted by status, all count: a token bucket does not know of a lead-in.
+                let lead_in_ns = if load.expect.len() > 1 { 0 } else { LEAD_IN_NS };
+                (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
+            }
+        };
+        let record_from_ns = start_ns + lead_in_ns;
+        let drain_ns = self.plan.drain_ns(arm, &load);
+        Run { record_from_ns, ..Run::new(release, start_ns, end_ns, drain_ns) }
+    }
+
+    /// The number of the round.
+    pub(super) fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Adds the profile of an arm to the record.
+    pub(super) fn record_profile(&mut self, arm: usize, profile: RoundProfile) {
+        self.record.profiles.insert(arm, profile);
+    }
+
+    /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in
+    /// between and have caught up now. A server that already ran is never frozen: what it did in between was for others.
+    pub(super) fn keep_late(&mut self, running: &Running<'_>, now: &Reading) -> Result<(), RunError> {
+        let arm = running.planned.arm;
+        if arm.external.is_some() {
+            return Ok(());
+        }
+        // Its last work belonged to no slice, or it had none.
+        let Some(Last { reading: last, slice: Some(place) }) = &running.last else { return Ok(()) };
+        let slice = self.record.slices.get_mut(*place);
+        let slice = slice.ok_or_else(|| missing(&arm.id, &format!("slice {place} in the record")))?;
+        match now.proxies_since(last) {
+            Some(late) => {
+                slice.late_hops_cpu_ns = late.hops_cpu_ns;
+                slice.parts =
+                    slice.parts.zip(now.counts_since(last, 0)).map(|(in_time, late)| in_time + late);
+            }
+            None => slice.is_incomplete = true,
+        }
+        Ok(())
+    }
+}
+
+/// Time for the proxies of an arm to go to sleep after a slice.
+fn settle(arm: &Arm) -> Duration {
+    if arm.uses_quic() { SETTLE_QUIC } else { SETTLE }
+}
+
+/// The time from the start of a run until its end or its last response, seconds: without the time to settle after it, which differs
+/// by protocol. 0 if nothing was answered.
+pub(super) fn loaded_s(run: Range<u64>, recording: &Recording) -> f64 {
+    if recording.last_response_ns == 0 {
+        return 0.0;
+    }
+    recording.last_response_ns.max(run.end).saturating_sub(run.start) as f64 / 1e9
+}
+
+/// CPU time of one thread as a share of the time; 0 without time.
+pub(super) fn share(cpu_ns: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { cpu_ns as f64 / 1e9 / seconds } else { 0.0 }
+}
+
+/// Adds the values of one copy to the sums of an arm.
+fn add(sums: &mut Vec<u64>, values: &[u64]) {
+    sums.resize(values.len(), 0);
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,303 @@
+//! Waits until the hypervisor places the processors close together, and repeats slices that the host disturbed.
+//!
+//! A host may move the processors of generator and proxy apart and together again, every few seconds or every few
+//! minutes. On many hosts, slices are several times less noisy where they are close. There, while they are further apart
+//! than usual (than at the median of the slices so far), slices wait, and are repeated if the host moves the processors
+//! apart during them, while the time allowance lasts. It is the same until replicates show that slices are no noisier apart
+//! ([`hoptax_plan::placement`]). Nothing waits for processors to be closer than usual: on a host that has them close for a third of the
+//! time, that doubles the length of a study. Which slices count in the end: [`hoptax_plan::disturbance`].
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_host::handover::HandoverProbe;
+use hoptax_host::processors::Placement;
+use hoptax_plan::disturbance::{HandoverLimits, is_lost, was_delayed};
+use hoptax_plan::plan::{self, Block, Plan, Subject};
+use hoptax_plan::record::{RoundRecord, SliceRecord};
+
+/// Interval between readings while waiting.
+const READ_INTERVAL: Duration = Duration::from_millis(20);
+/// Initial allowance, so that a bad start can be waited out: no more than all slices take, so that a short study stays short.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
+/// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
+/// is never quiet cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
+const LOST_SHARE: f64 = 1.0;
+/// Largest allowance. A host that becomes worse for good after an hour would otherwise hold one slice for as long as it was quiet.
+const MAX_ALLOWANCE: Duration = Duration::from_secs(20);
+
+/// Number of slices with a delayed proxy that are always repeated.
+const MAX_DELAYED_REPEATS: u32 = 8;
+
+/// Monitors where the host places the processors of generator and proxy.
+#[derive(Debug)]
+pub(super) struct Quiet {
+    probe: Option<HandoverProbe>,
+    /// The slices so far.
+    slices: Vec<SliceRecord>,
+    /// The remaining allowance.
+    allowance: Duration,
+    /// Whether proxies share processors with callers on purpose; waiting for a processor is then no disturbance.
+    shares_processors: bool,
+    /// Number of slices so far, and of those with a delayed proxy.
+    seen: (u32, u32),
+}
+
+/// The outcome of the wait before a slice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waited {
+    /// The last reading, nanoseconds; None if there is no probe.
+    pub(super) handover_ns: Option<f64>,
+    /// Duration of the wait.
+    pub(super) time: Duration,
+}
+
+impl Quiet {
+    /// Monitors processors that are distinct. There is no probe if generator and proxy share a processor, nor with a
+    /// link, whose round trips far exceed the effect of placement. A resumed study uses the readings of its earlier
+    /// rounds.
+    pub(super) fn over(
+        plan: &Plan,
+        (placement, has_link): (&Placement, bool),
+        earlier: &[RoundRecord],
+    ) -> io::Result<Self> {
+        let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
+        let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
+        let slices = earlier.iter().flat_map(|round| &round.slices).cloned().collect();
+        let allowance = first_allowance(plan);
+        Ok(Self { probe, slices, allowance, shares_processors: has_link, seen: (0, 0) })
+    }
+
+    /// The usual placement so far; None before the first slice, and where slices are no noisier further apart.
+    fn usual(&self) -> Option<HandoverLimits> {
+        HandoverLimits::usual(self.slices.iter())
+    }
+
+    /// Waits until the processors are as close as usual, if there is reason and allowance; calls `on_wait` first.
+    pub(super) fn wait(&mut self, stop: &AtomicBool, on_wait: &mut dyn FnMut()) -> Waited {
+        let mut waited = Waited::default();
+        let usual = self.usual();
+        let Some(probe) = self.probe.as_mut() else { return waited };
+        loop {
+            let reading = probe.read();
+            waited.handover_ns = Some(reading);
+            let is_apart = usual.is_some_and(|usual| usual.is_apart(reading));
+            if !is_apart || self.allowance.is_zero() || stop.load(Ordering::Relaxed) {
+                return waited;
+            }
+            if waited.time.is_zero() {
+                on_wait();
+            }
+            let began = Instant::now();
+            thread::sleep(READ_INTERVAL);
+            waited.time += began.elapsed();
+            self.allowance = self.allowance.saturating_sub(began.elapsed());
+        }
+    }
+
+    /// The reading of a slice: the longer of the one before it and one taken now.
+    pub(super) fn after(&mut self, before: Waited) -> Option<f64> {
+        Some(before.handover_ns?.max(self.probe.as_mut()?.read()))
+    }
+
+    /// Whether the host disturbed this slice, or a process did not last through it, and the allowance permits repeating it.
+    pub(super) fn repeats(&mut self, slice: &SliceRecord) -> bool {
+        let is_apart =
+            slice.handover_ns.zip(self.usual()).is_some_and(|(reading, usual)| usual.is_apart(reading));
+        self.slices.push(slice.clone());
+        let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
+        let is_disturbed = is_apart || is_lost(slice);
+        if !is_disturbed && !self.is_seldom_delayed(slice) {
+            self.allowance = MAX_ALLOWANCE.min(self.allowance + length.mul_f64(LOST_SHARE));
+            return false;
+        }
+        let has_time = self.allowance > length;
+        self.allowance = self.allowance.saturating_sub(length);
+        has_time
+    }
+}
+
+/// [`FIRST_WAIT`], or the time of all planned slices if that is shorter.
+fn first_allowance(plan: &Plan) -> Duration {
+    let slices = |block: &Block<'_>| {
+        block.load.slice.saturating_mul(u32::try_from(block.subjects.len()).unwrap_or(u32::MAX))
+    };
+    let round: Duration = plan::blocks(plan, 0).iter().map(slices).sum();
+    FIRST_WAIT.min(round.saturating_mul(plan.rounds))
+}
+
+/// The planned slices of a round that have no measurement that counts, each with its block and subject. Those that were
+/// lost to a move of the processors are not among them: another measurement would be at another placement than the rest
+/// of their block.
+pub(super) fn lost<'a, 'p>(
+    blocks: &'a [Block<'p>],
+    slices: &[SliceRecord],
+) -> Vec<(&'a Block<'p>, Subject<'p>)> {
+    let is_lost = |block: &Block<'_>, subject: Subject<'_>| {
+        let place = (block.load.number, block.number, subject.arm_number, subject.copy);
+        let of_it = |slice: &&SliceRecord| (slice.load, slice.block, slice.arm, slice.copy) == place;
+        slices.iter().filter(of_it).all(is_lost)
+    };
+    let of_block = |block: &'a Block<'p>| block.subjects.iter().map(move |subject| (block, *subject));
+    blocks.iter().flat_map(of_block).filter(|(block, subject)| is_lost(block, *subject)).collect()
+}
+
+impl Quiet {
+    /// Whether there is time to repeat a slice of a block.
+    pub(super) fn has_time_for(&self, block: &Block<'_>) -> bool {
+        self.allowance > block.load.slice
+    }
+
+    /// Whether the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
+    fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
+        let is_delayed = !self.shares_processors && was_delayed(slice);
+        self.seen.0 += 1;
+        self.seen.1 += u32::from(is_delayed);
+        is_delayed && self.seen.1 <= MAX_DELAYED_REPEATS.max(self.seen.0 / 4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_plan::file;
+
+    use super::*;
+
+    /// A slice of 100 ms with this reading.
+    fn slice(handover_ns: f64) -> SliceRecord {
+        SliceRecord { wall_s: 0.1, handover_ns: Some(handover_ns), ..SliceRecord::default() }
+    }
+
+    fn repeats(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
+        quiet.repeats(&SliceRecord { steal_ticks, ..slice(handover_ns) })
+    }
+
+    fn quiet(readings: &[f64]) -> Quiet {
+        let slices = readings.iter().map(|reading| slice(*reading)).collect();
+        Quiet { probe: None, slices, allowance: FIRST_WAIT, shares_processors: false, seen: (0, 0) }
+    }
+
+    #[test]
+    fn disturbed_slices_are_measured_again_until_the_time_for_it_is_spent() {
+        let mut quiet = quiet(&[]);
+        let again = (0..1000).take_while(|_| repeats(&mut quiet, 60.0, 1)).count();
+        // Five seconds of slices of 100 ms.
+        assert!((49..=50).contains(&again), "{again}");
+        assert!(!repeats(&mut quiet, 60.0, 0) && !repeats(&mut quiet, 60.0, 0));
+        assert!(repeats(&mut quiet, 60.0, 1), "slices that count earn time for others");
+    }
+
+    #[test]
+    fn a_study_may_first_wait_for_as_long_as_its_slices_take_and_five_seconds_at_most() {
+        let first = |rounds: u32, blocks: u32| {
+            let text = format!(
+                "name: test\nrounds: {rounds}\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, blocks: {blocks}, slice: 50ms}}]\n"
+            );
+            let (file, positions) = file::read("test.yaml", &text).unwrap();
+            let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+            (first_allowance(&plan), plan.subjects().count() as u32)
+        };
+        let (short, subjects) = first(2, 1);
+        assert_eq!(short, Duration::from_millis(2 * 50) * subjects);
+        assert_eq!(first(30, 9).0, FIRST_WAIT);
+    }
+
+    #[test]
+    fn a_long_quiet_time_earns_no_more_than_a_short_one() {
+        let mut quiet = quiet(&[]);
+        assert!((0..10_000).all(|_| !repeats(&mut quiet, 60.0, 0)));
+        let again = (0..10_000).take_while(|_| repeats(&mut quiet, 60.0, 1)).count();
+        // Twenty seconds of slices of 100 ms.
+        assert!((199..=200).contains(&again), "{again}");
+    }
+
+    #[test]
+    fn processors_that_are_mostly_apart_are_measured_without_waiting() {
+        let mut quiet = quiet(&[370.0; 10]);
+        assert!(!repeats(&mut quiet, 350.0, 0));
+        assert!(!repeats(&mut quiet, 50.0, 0), "closer is never measured again");
+    }
+
+    #[test]
+    fn processors_that_are_mostly_close_are_waited_for_when_apart() {
+        let mut quiet = quiet(&[50.0, 50.0, 50.0, 50.0, 370.0, 370.0]);
+        assert!(repeats(&mut quiet, 370.0, 0));
+        assert!(!repeats(&mut quiet, 55.0, 0));
+    }
+
+    #[test]
+    fn processors_that_are_close_for_a_third_of_the_slices_are_not_waited_for() {
+        let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0]);
+        assert!(!repeats(&mut quiet, 370.0, 0));
+        assert!(!repeats(&mut quiet, 55.0, 0));
+    }
+
+    #[test]
+    fn a_proxy_that_waited_is_measured_again_unless_it_always_does() {
+        let delayed = SliceRecord { wall_s: 0.1, proxy_run_delay_ns: 20_000_000, ..SliceRecord::default() };
+        let still = SliceRecord { wall_s: 0.1, ..SliceRecord::default() };
+        let mut seldom = quiet(&[]);
+        let again =
+            (0..200).filter(|number| seldom.repeats(if number % 10 == 0 { &delayed } else { &still }));
+        assert_eq!(again.count(), 20);
+        let mut always = quiet(&[]);
+        let again = (0..200).filter(|_| always.repeats(&delayed)).count();
+        assert!(again < 20, "{again}");
+    }
+
+    #[test]
+    fn a_slice_with_a_stalled_generator_is_measured_again() {
+        let stalled = SliceRecord { wall_s: 0.2, latest_own_lag_ns: 1_000_000_000, ..SliceRecord::default() };
+        assert!(quiet(&[]).repeats(&stalled));
+    }
+
+    #[test]
+    fn a_slice_that_a_process_did_not_outlast_is_measured_again() {
+        let complete = SliceRecord { wall_s: 0.2, ..SliceRecord::default() };
+        assert!(!quiet(&[]).repeats(&complete));
+        assert!(quiet(&[]).repeats(&SliceRecord { is_incomplete: true, ..complete }));
+    }
+
+    #[test]
+    fn slices_that_are_lost_when_their_block_has_ended_are_found() {
+        let text = "name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed, blocks: 2}]\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let blocks = plan::blocks(&plan, 0);
+        let planned = |block: &Block<'_>| {
+            let of = |subject: &Subject<'_>| SliceRecord {
+                load: block.load.number,
+                block: block.number,
+                arm: subject.arm_number,
+                copy: subject.copy,
+                ..slice(60.0)
+            };
+            block.subjects.iter().map(of).collect::<Vec<_>>()
+        };
+        let mut slices: Vec<SliceRecord> = blocks.iter().flat_map(planned).collect();
+        let found = |slices: &[SliceRecord]| -> Vec<(u32, usize)> {
+            let lost = lost(&blocks, slices);
+            lost.into_iter().map(|(block, subject)| (block.number, subject.arm_number)).collect()
+        };
+        assert_eq!(found(&slices), []);
+        // As a later reading does, which finds that a thread is gone.
+        slices[0].is_incomplete = true;
+        slices[1].proxy_run_delay_ns = 100_000_000;
+        slices[2].steal_ticks = 1;
+        let lost = [&slices[0], &slices[2]].map(|slice| (slice.block, slice.arm));
+        assert_eq!(found(&slices), lost);
+        let again = SliceRecord { is_incomplete: false, ..slices[0].clone() };
+        slices.push(again);
+        assert_eq!(found(&slices), lost[1..], "a repetition counts");
+    }
+
+    #[test]
+    fn without_a_probe_nothing_waits() {
+        let mut waits = 0;
+        let waited = quiet(&[]).wait(&AtomicBool::new(false), &mut || waits += 1);
+        assert_eq!((waited.handover_ns, waited.time, waits), (None, Duration::ZERO, 0));
+    }
+}

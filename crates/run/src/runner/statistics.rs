@@ -1,0 +1,178 @@
+//! What the statistics of the proxies say about a round: whether each function acted, and the bytes on their connections.
+
+use hoptax_functions::Proof;
+use hoptax_host::open_files::{has_open, why_absent};
+use hoptax_plan::file::Protocol;
+use hoptax_plan::plan::{self, Arm, Hop};
+use hoptax_result::ProxyTraffic;
+use hoptax_subject::envoy::process::Proxy;
+
+use super::ends::Ends;
+use super::measure::Meter;
+use super::subjects::{Running, Subject, Subjects, of};
+use super::{ArmError, RunError};
+
+/// Requests, bytes received and bytes sent, by the statistics to add and those to subtract. The admin interface of Envoy counts
+/// as an HTTP server of its own.
+const TRAFFIC: [(&[&str], &[&str]); 3] = [
+    (&["http.*.downstream_rq_total"], &["http.admin.downstream_rq_total"]),
+    (
+        &["http.*.downstream_cx_rx_bytes_total", "cluster.*.upstream_cx_rx_bytes_total"],
+        &["http.admin.downstream_cx_rx_bytes_total"],
+    ),
+    (
+        &["http.*.downstream_cx_tx_bytes_total", "cluster.*.upstream_cx_tx_bytes_total"],
+        &["http.admin.downstream_cx_tx_bytes_total"],
+    ),
+];
+
+/// The statistics of a proxy of an arm, by pattern. Its admin interface listens on loopback, so it is asked
+/// from where the proxy is.
+pub(super) fn statistics(
+    arm: &Arm,
+    (proxy, hop): (&Proxy, &Hop),
+    ends: Ends<'_>,
+    patterns: &[String],
+) -> Result<Option<Vec<u64>>, RunError> {
+    ends.at_servers(hop.is_near(), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
+}
+
+/// The values of the statistics with these names, which show functions at work.
+///
+/// # Errors
+/// Also if the proxy states none of them: nothing would show then that its functions did not work.
+pub(super) fn stated(
+    arm: &Arm,
+    at: (&Proxy, &Hop),
+    ends: Ends<'_>,
+    names: &[String],
+) -> Result<Vec<u64>, RunError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let unstated = || ArmError::Unstated(names.join("`, `"));
+    let values = statistics(arm, at, ends, names)?.filter(|values| values.len() == names.len());
+    values.ok_or_else(|| of(arm)(unstated()))
+}
+
+impl Meter<'_> {
+    /// Reads the proofs of each proxy's functions; none for a plain proxy.
+    pub(super) fn read_proofs(&self, running: &Running<'_>) -> Result<Vec<Vec<u64>>, RunError> {
+        let Running { planned: plan::Subject { arm, .. }, subject, .. } = running;
+        let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
+            let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
+            stated(arm, (proxy, hop), self.ends(subject), &names)
+        };
+        arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect()
+    }
+
+    /// Records for each arm which of its functions were not active, or not removed, since the proofs were first read.
+    pub(super) fn judge_proofs(&mut self, subjects: &Subjects<'_>) -> Result<(), RunError> {
+        for running in &subjects.all {
+            let now = self.read_proofs(running)?;
+            let arm = running.planned.arm;
+            let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
+                let failure = if arm.is_unloaded {
+                    proof.failure_unloaded(*before, *now)
+                } else {
+                    proof.failure(*before, *now)
+                };
+                failure.map(|failure| prefix + &failure)
+            };
+            let of_proxy = |(hop, (before, now)): (&Hop, (&Vec<u64>, &Vec<u64>))| {
+                let proofs = arm.proofs(hop).into_iter().zip(before.iter().zip(now));
+                proofs.filter_map(failure).collect::<Vec<String>>()
+            };
+            let hops = arm.chain.hops.iter().zip(running.proofs.iter().zip(&now));
+            let mut failures: Vec<String> = hops.flat_map(of_proxy).collect();
+            if !arm.is_unloaded {
+                failures.extend(arm.chain.hops.iter().zip(&running.subject.proxies).flat_map(
+                    |(hop, proxy)| {
+                        arm.opens(hop)
+                            .filter_map(move |(prefix, link)| Some(prefix + &not_open(proxy.id(), link)?))
+                    },
+                ));
+            }
+            if !failures.is_empty() {
+                self.record.unproven.entry(running.planned.arm_number).or_default().extend(failures);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the bytes on the connections of each arm's first copy. Leaves out arms whose proxies do not state them: others than
+    /// Envoy, those that serve no HTTP requests, those whose callers use UDP, and those that a study has ended.
+    pub(super) fn record_traffic(&mut self, subjects: &Subjects<'_>) {
+        let patterns: Vec<String> = TRAFFIC
+            .iter()
+            .flat_map(|(add, subtract)| add.iter().chain(*subtract))
+            .map(|name| (*name).to_owned())
+            .collect();
+        for Running { planned, subject, .. } in
+            subjects.all.iter().filter(|running| running.planned.copy == 0)
+        {
+            let arm = planned.arm;
+            if !matches!(arm.conditions.protocol, Protocol::Http1 | Protocol::Http2 | Protocol::Grpc) {
+                continue;
+            }
+            let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
+                let read = statistics(arm, (proxy, hop), self.ends(subject), &patterns);
+                traffic_of(&read.ok()??)
+            };
+            let traffic: Option<Vec<ProxyTraffic>> =
+                arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect();
+            self.record.traffic.extend(traffic.map(|traffic| (planned.arm_number, traffic)));
+        }
+    }
+
+    fn ends<'s>(&'s self, subject: &'s Subject) -> Ends<'s> {
+        Ends { link: self.link, network: subject.network.as_deref() }
+    }
+}
+
+/// Why the files of a process do not show an active function, if so.
+fn not_open(process_id: u32, link: &str) -> Option<String> {
+    match has_open(process_id, link) {
+        Ok(true) => None,
+        Ok(false) => {
+            let why = why_absent(link);
+            let why = if why.is_empty() { why } else { format!(": {why}") };
+            Some(format!("the proxy has no `{link}` among its files, so it does not use it{why}"))
+        }
+        Err(error) => Some(format!("the files of the proxy cannot be read: {error}")),
+    }
+}
+
+/// The traffic by the values of all patterns of [`TRAFFIC`]. None without requests and bytes.
+fn traffic_of(values: &[u64]) -> Option<ProxyTraffic> {
+    let mut values = values.iter();
+    let mut sum = |patterns: &[&str]| values.by_ref().take(patterns.len()).sum::<u64>();
+    let [requests, received_bytes, sent_bytes] =
+        TRAFFIC.map(|(add, subtract)| sum(add).saturating_sub(sum(subtract)));
+    let is_whole = requests > 0 && received_bytes > 0 && sent_bytes > 0;
+    is_whole.then_some(ProxyTraffic { requests, received_bytes, sent_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_a_function_needs_and_its_proxy_has_not_opened_is_named_with_what_the_kernel_says() {
+        let missing = not_open(std::process::id(), hoptax_host::open_files::RING).unwrap();
+        assert!(missing.starts_with("the proxy has no `anon_inode:[io_uring]` among its files"), "{missing}");
+        assert!(missing.contains("io_uring_disabled"), "{missing}");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let file = std::os::fd::AsRawFd::as_raw_fd(&listener);
+        let link = std::fs::read_link(format!("/proc/self/fd/{file}")).unwrap();
+        assert_eq!(not_open(std::process::id(), link.to_str().unwrap()), None);
+    }
+
+    #[test]
+    fn the_traffic_of_the_admin_interface_is_none_of_the_proxy() {
+        let values = [110, 10, 4_000, 9_000, 1_000, 5_000, 8_000, 3_000];
+        let traffic = ProxyTraffic { requests: 100, received_bytes: 12_000, sent_bytes: 10_000 };
+        assert_eq!(traffic_of(&values), Some(traffic));
+        assert_eq!(traffic_of(&[10, 10, 4_000, 9_000, 1_000, 5_000, 8_000, 3_000]), None);
+    }
+}

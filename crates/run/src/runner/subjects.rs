@@ -1,0 +1,452 @@
+//! All subjects of a round: origins, proxies, which are started from the origin outwards, and the generator's
+//! connections.
+
+mod connections;
+mod specification;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hoptax_host::accounting::{TaskUse, memory_bytes, process_use};
+use hoptax_host::link::Link;
+use hoptax_host::network::Network;
+use hoptax_load::{Recording, Run};
+use hoptax_plan::file::RestartWord;
+use hoptax_plan::plan::{self, Arm, NumberedLoad, Place, Plan};
+use hoptax_result::{Answer, Opened};
+use hoptax_subject::envoy::process::{Generation, Proxy, ProxySpec, StartingProxy, shared_memory};
+use hoptax_subject::lab::Lab;
+use hoptax_subject::origin::OriginProcess;
+
+use super::ends::{Ends, networks};
+use super::origins::{start_companion, start_origins};
+use super::reading::Reading;
+use super::{ArmError, RunError, Setting, given, refusal, unloading};
+use crate::provenance::{Names, envoy_hash, file_hash};
+pub(super) use connections::Connections;
+use connections::connect_all;
+pub use specification::FILES;
+#[cfg(test)]
+pub(super) use specification::proxy_spec;
+pub(super) use specification::{folder, processors_of};
+use specification::{hop_folder, spec};
+
+/// Timeout of connections and requests.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time for proxies to accept connections before their memory is read.
+const AFTER_OPENING: Duration = Duration::from_millis(50);
+
+/// The processes and connections of a round.
+#[derive(Default)]
+pub(super) struct Subjects<'p> {
+    /// All subjects of the plan, in its order; none if the start was interrupted.
+    pub(super) all: Vec<Running<'p>>,
+    origins: Vec<OriginProcess>,
+    /// Folders of proxies that can be replaced by hot restart.
+    generations: Vec<PathBuf>,
+    /// The process that functions call.
+    companion: Option<OriginProcess>,
+    /// Folders that functions write to, emptied after the round, since an access log grows fast.
+    files: Vec<PathBuf>,
+}
+
+/// A copy of an arm that runs, with what it was planned as, so that no index leads to the wrong one.
+pub(super) struct Running<'p> {
+    /// The copy as planned.
+    pub(super) planned: plan::Subject<'p>,
+    /// Its processes and connections.
+    pub(super) subject: Subject,
+    /// Readings of the proofs of the functions of each proxy before the first request.
+    pub(super) proofs: Vec<Vec<u64>>,
+    /// Its last reading; none before the warm-up.
+    pub(super) last: Option<Last>,
+}
+
+/// The reading of a subject after its last work.
+pub(super) struct Last {
+    pub(super) reading: Reading,
+    /// The index in the record of the slice that it ended; none after work that belongs to no slice.
+    pub(super) slice: Option<usize>,
+}
+
+impl<'p> Running<'p> {
+    /// A subject that has not worked yet.
+    pub(super) fn new(planned: plan::Subject<'p>, subject: Subject) -> Self {
+        Self { planned, subject, proofs: Vec::new(), last: None }
+    }
+}
+
+/// The processes and connections of a copy of an arm.
+#[derive(Default)]
+pub(super) struct Subject {
+    /// Whether one of its functions calls the companion.
+    pub(super) asks_companion: bool,
+    /// In the order in which a request passes them; empty without a proxy.
+    pub(super) proxies: Vec<Proxy>,
+    /// What the proxies that events restart were started with, by their index.
+    pub(super) specs: BTreeMap<usize, ProxySpec>,
+    /// The connections under each load; none where the arm takes no part.
+    pub(super) connections: Vec<Option<Connections>>,
+    /// The URL for external callers, and the authority to verify its certificate.
+    pub(super) target: Option<(String, Option<PathBuf>)>,
+    /// CPU time of each proxy until it was live, us.
+    pub(super) start_cpu_us: Vec<u64>,
+    /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
+    pub(super) opened: Option<Opened>,
+    /// The hash of what its proxies were started with; none without proxies.
+    pub(super) configuration: Option<String>,
+    /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
+    pub(super) account: Option<BTreeSet<u32>>,
+    /// The network of its arm.
+    pub(super) network: Option<Rc<Network>>,
+}
+
+impl Subject {
+    /// The ids of all processes that count as the subject.
+    pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
+        self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
+    }
+
+    /// Whether the generator has connections to it under a load.
+    pub(super) fn is_connected(&self, load: NumberedLoad<'_>) -> bool {
+        self.connections.get(load.number).is_some_and(Option::is_some)
+    }
+
+    /// Opens the connections under a load that are not kept. Returns whether it opened any.
+    pub(super) fn open(&mut self, (arm, load): (&Arm, NumberedLoad<'_>)) -> Result<bool, RunError> {
+        // An arm that takes no part in a load has none, and neither have callers other than hoptax.
+        let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
+            return Ok(false);
+        };
+        let ends = Ends { link: None, network: self.network.as_deref() };
+        ends.at_callers(|| connections.open())?.map_err(of(arm))
+    }
+
+    /// Closes the connections under a load that are not kept. Returns whether any were open.
+    pub(super) fn close(&mut self, load: NumberedLoad<'_>) -> bool {
+        self.connections.get_mut(load.number).and_then(Option::as_mut).is_some_and(Connections::close)
+    }
+
+    /// Sends requests over the open connections under a load; none if it has none.
+    pub(super) fn send(
+        &mut self,
+        load: NumberedLoad<'_>,
+        run: Run,
+        recording: &mut Recording,
+        stop: &AtomicBool,
+    ) -> io::Result<Option<TaskUse>> {
+        let connections = self.connections.get_mut(load.number).and_then(Option::as_mut);
+        let Some(worker) = connections.and_then(Connections::worker) else { return Ok(None) };
+        // It may open further connections.
+        let ends = Ends { link: None, network: self.network.as_deref() };
+        ends.at_callers(|| worker.run(run, recording, stop)).map_err(io::Error::other)?.map(Some)
+    }
+}
+
+/// A proxy that is not live yet, with its place and what it is started with.
+type Starting<'p> = (Place<'p>, ProxySpec, StartingProxy);
+
+/// The proxies of a copy of an arm that were started so far.
+struct Started<'p> {
+    /// The copy as planned.
+    planned: plan::Subject<'p>,
+    /// In the order of their start: those beside the origin come first.
+    proxies: Vec<Proxy>,
+    /// What those that events restart were started with, by their index in the order in which a request passes them.
+    specs: BTreeMap<usize, ProxySpec>,
+    /// CPU time of each until it was live, us.
+    start_cpu_us: Vec<u64>,
+    /// The hash of what each was started with. They stay in the order of their start.
+    configurations: Vec<String>,
+}
+
+impl<'p> Started<'p> {
+    /// Nothing was started.
+    fn new(planned: plan::Subject<'p>) -> Self {
+        Self {
+            planned,
+            proxies: Vec::new(),
+            specs: BTreeMap::new(),
+            start_cpu_us: Vec::new(),
+            configurations: Vec::new(),
+        }
+    }
+
+    /// Adds a live proxy.
+    fn add(&mut self, live: Proxy, start_cpu_us: u64) {
+        self.start_cpu_us.push(start_cpu_us);
+        self.proxies.push(live);
+    }
+
+    /// Keeps what a proxy is started with if events restart it. If they replace it while it runs, it becomes the
+    /// first of its generations.
+    fn prepare_restarts(&mut self, plan: &Plan, number: usize, spec: &mut ProxySpec) {
+        // Without a timeline, nothing is restarted.
+        let Some(timeline) = &plan.timeline else { return };
+        let restarts = timeline.restarts(&self.planned.arm.chain, number);
+        if restarts.iter().any(|how| *how != RestartWord::Cold) {
+            spec.generation = Some(Generation::First);
+        }
+        if !restarts.is_empty() {
+            self.specs.insert(number, spec.clone());
+        }
+    }
+
+    /// The addresses of the proxies that were started last.
+    fn last(&self, count: usize) -> Vec<SocketAddr> {
+        let first = self.proxies.len().saturating_sub(count);
+        self.proxies.iter().skip(first).map(|proxy| proxy.address).collect()
+    }
+
+    /// The same with the proxies in the order in which a request passes them.
+    fn into_passing_order(mut self) -> Self {
+        self.proxies.reverse();
+        self.start_cpu_us.reverse();
+        self
+    }
+}
+
+impl<'p> Subjects<'p> {
+    /// Starts all processes, in the random order of the round, and waits until they are ready. `answers` gets what given
+    /// configurations answer first, for arms that it does not have.
+    pub(super) fn bring_up(
+        plan: &'p Plan,
+        setting: &Setting<'_>,
+        link: Option<&Link>,
+        round: u32,
+        answers: &mut BTreeMap<usize, Answer>,
+        stop: &AtomicBool,
+    ) -> Result<Self, RunError> {
+        let lab = lab(plan, setting)?;
+        let networks = networks(plan)?;
+        let (origins, addresses) = start_origins(plan, setting, (link, &networks), lab.as_ref())?;
+        let companion = if plan.arms.iter().any(Arm::asks_companion) {
+            let shared = Ends { link, network: None };
+            Some(shared.at_servers(false, || start_companion(plan, setting, link, lab.as_ref()))??)
+        } else {
+            None
+        };
+        let companion_address = companion.as_ref().map(|companion| companion.address);
+        let (mut files, mut generations) = (Vec::new(), Vec::new());
+        let mut copies: Vec<Started<'p>> = plan.subjects().map(Started::new).collect();
+        // Each proxy needs the address of the next hop, so those beside the origin start first, in parallel.
+        let longest = plan.arms.iter().map(|arm| arm.chain.stages().len()).max().unwrap_or(0);
+        for from_origin in 0..longest {
+            let mut starting: Vec<(&mut Started<'p>, Vec<Starting<'p>>)> = Vec::new();
+            let mut order: Vec<&mut Started<'p>> = copies.iter_mut().collect();
+            plan::shuffle(plan, round, &mut order);
+            for copy in order {
+                let plan::Subject { arm, arm_number, copy: copy_number, .. } = copy.planned;
+                let stages = arm.chain.stages();
+                let mut from_here = stages.iter().rev().skip(from_origin);
+                // A shorter chain has all its proxies already.
+                let Some(stage) = from_here.next() else { continue };
+                let nearer = from_origin.checked_sub(1).and_then(|nearer| stages.iter().rev().nth(nearer));
+                let behind = copy.last(nearer.map_or(0, Vec::len));
+                let mut of_copy = Vec::with_capacity(stage.len());
+                // The last comes first, so that all proxies are in the reverse of the order in which a request passes them.
+                for (clone, &at) in stage.iter().enumerate().rev() {
+                    let hop = at.hop;
+                    if stop.load(Ordering::Relaxed) {
+                        return Ok(Self { all: Vec::new(), origins, generations, companion, files });
+                    }
+                    let next = match behind.as_slice() {
+                        // Each clone has its own origin.
+                        [] if stage.len() > 1 => {
+                            let own = addresses.of(arm).get(clone).copied();
+                            vec![own.ok_or_else(|| missing(&arm.id, &format!("origin of clone {clone}")))?]
+                        }
+                        [] => addresses.of(arm),
+                        proxies => proxies.to_vec(),
+                    };
+                    let names = Names::new(setting.directory, &next, companion_address);
+                    let is_near = hop.is_near();
+                    let ends = Ends::of(link, &networks, arm_number);
+                    let processors = processors_of(setting, link, hop).map_err(of(arm))?;
+                    let place = (ends.listening(is_near), processors);
+                    let directory = hop_folder(folder(setting, arm, copy_number), arm, hop);
+                    if let Some(front) = hop.proxy.front() {
+                        let start = || front.start(&directory, (place.0, 0).into(), &next, &place.1);
+                        let live = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
+                        let names = names.with(live.address, "OWN");
+                        copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
+                        let start_cpu_us = cpu_us(&live)?;
+                        copy.add(live, start_cpu_us);
+                        continue;
+                    }
+                    let behind = (next, companion_address);
+                    let place = (place.0, place.1.as_slice());
+                    let spec = spec(plan, (arm, at), (setting, directory), place, behind, lab.as_ref());
+                    let mut spec = spec.map_err(of(arm))?;
+                    copy.prepare_restarts(plan, at.number, &mut spec);
+                    generations.extend(spec.generation.map(|_| spec.directory.clone()));
+                    let start = || {
+                        spec.configure()?;
+                        spec.start()
+                    };
+                    let started = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
+                    copy.configurations.push(envoy_hash(&spec, &names)?);
+                    files.push(spec.directory.join(FILES));
+                    of_copy.push((at, spec, started));
+                }
+                starting.push((copy, of_copy));
+            }
+            for (copy, of_copy) in starting {
+                let plan::Subject { arm, arm_number, .. } = copy.planned;
+                let ends = Ends::of(link, &networks, arm_number);
+                for (Place { hop, .. }, spec, one) in of_copy {
+                    let wait = || one.wait_unless(stop).map_err(|error| spec.explained(error, stop));
+                    let live = ends.at_servers(hop.is_near(), wait)?;
+                    let live = live.map_err(|error| of(arm)(refusal::explained(plan, hop, error)))?;
+                    // Before requests that the removal of a function needs.
+                    let start_cpu_us = cpu_us(&live)?;
+                    if arm.is_unloaded && !hop.functions.is_empty() {
+                        unloading::unload(plan, arm, (&spec, &live, hop), ends, lab.as_ref(), stop)?;
+                    }
+                    copy.add(live, start_cpu_us);
+                }
+            }
+        }
+        let mut all = connect_all(plan, copies, (&addresses, &networks, link, lab.as_ref()), answers, stop)?;
+        read_memory_after_opening(&mut all)?;
+        Ok(Self { all, origins, generations, companion, files })
+    }
+
+    /// The process ids of the origins.
+    pub(super) fn origins(&self) -> Vec<u32> {
+        self.origins.iter().map(OriginProcess::id).collect()
+    }
+
+    /// The origins behind an arm, without those that are configured for it alone.
+    pub(super) fn origins_behind(&self, arm: &Arm) -> &[OriginProcess] {
+        self.origins.get(..arm.upstreams).unwrap_or_default()
+    }
+
+    /// The process ids of all proxies.
+    pub(super) fn proxies(&self) -> Vec<u32> {
+        self.all.iter().flat_map(|running| &running.subject.proxies).map(Proxy::id).collect()
+    }
+
+    /// The running copy that was planned as `planned`.
+    pub(super) fn running(&mut self, planned: plan::Subject<'_>) -> Result<&mut Running<'p>, RunError> {
+        let is_it = |running: &&mut Running<'_>| {
+            running.planned.arm.id == planned.arm.id && running.planned.copy == planned.copy
+        };
+        let running = self.all.get_mut(planned.number).filter(is_it);
+        running.ok_or_else(|| missing(&planned.arm.id, &format!("running copy {}", planned.copy + 1)))
+    }
+
+    /// The running copy of the arm of a plan that has no other.
+    pub(super) fn only(&mut self, arm: &Arm) -> Result<&mut Running<'p>, RunError> {
+        self.all.first_mut().ok_or_else(|| missing(&arm.id, "running copy"))
+    }
+
+    /// The process id of the companion, if there is one.
+    pub(super) fn companion(&self) -> Option<u32> {
+        self.companion.as_ref().map(OriginProcess::id)
+    }
+
+    /// Returns an error if an origin, the companion or a proxy of one of `subjects` has ended.
+    pub(super) fn check(&mut self, subjects: &[plan::Subject<'_>]) -> Result<(), RunError> {
+        for origin in self.origins.iter_mut().chain(&mut self.companion) {
+            origin.check()?;
+        }
+        for &planned in subjects {
+            for proxy in &mut self.running(planned)?.subject.proxies {
+                proxy.check().map_err(|error| of(planned.arm)(error.into()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends connections, then proxies, then origins.
+    pub(super) fn end(mut self) -> Result<(), RunError> {
+        self.end_all()
+    }
+
+    /// The same; nothing if it was done before.
+    fn end_all(&mut self) -> Result<(), RunError> {
+        let mut proxies: Vec<Proxy> =
+            std::mem::take(&mut self.all).into_iter().flat_map(|running| running.subject.proxies).collect();
+        for proxy in &mut proxies {
+            proxy.ask_to_end().map_err(|error| RunError::System(io::Error::other(error)))?;
+        }
+        for proxy in proxies {
+            proxy.end().map_err(|error| RunError::System(io::Error::other(error)))?;
+        }
+        let mut origins: Vec<OriginProcess> =
+            std::mem::take(&mut self.origins).into_iter().chain(self.companion.take()).collect();
+        for origin in &mut origins {
+            origin.ask_to_end()?;
+        }
+        for origin in origins {
+            origin.end()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Subjects<'_> {
+    fn drop(&mut self) {
+        // Also after an interrupt or an error: what an application started, such as a container, ends only if it is asked to. Processes
+        // that do not end are killed when they are dropped.
+        let _ = self.end_all();
+        // Processes that write to the folders are gone now.
+        self.all.clear();
+        for memory in self.generations.iter().filter_map(|folder| shared_memory(folder)) {
+            // `hoptax runs cleanup` removes what is left.
+            let _ = fs::remove_file(memory);
+        }
+        for folder in &self.files {
+            // A folder that cannot be removed does no harm.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// The certificates of a round; none if no connection uses TLS.
+fn lab(plan: &Plan, setting: &Setting<'_>) -> io::Result<Option<Lab>> {
+    let certificates = setting.directory.join("certificates");
+    let hops = plan.arms.iter().flat_map(|arm| &arm.chain.hops);
+    let names: BTreeSet<&str> = hops.map(|hop| hop.name.as_str()).collect();
+    let has_tls = plan.arms.iter().any(|arm| arm.is_secured() || arm.chain.is_given());
+    let create = || Lab::create(&certificates, names, &given::peer_names(plan));
+    has_tls.then(create).transpose().map_err(io::Error::other)
+}
+
+/// Reads the memory of proxies after connections to them were opened.
+fn read_memory_after_opening(all: &mut [Running<'_>]) -> io::Result<()> {
+    if all.iter().all(|running| running.subject.opened.is_none()) {
+        return Ok(());
+    }
+    // To the generator, a connection is open before the proxy has accepted it.
+    thread::sleep(AFTER_OPENING);
+    for Running { subject, .. } in all {
+        if let (Some(opened), Some(proxy)) = (&mut subject.opened, subject.proxies.first()) {
+            opened.after_bytes = memory_bytes(proxy.id())?;
+        }
+    }
+    Ok(())
+}
+
+/// CPU time of a proxy since its start, us.
+fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
+    Ok(process_use(proxy.id())?.cpu_ns() / 1000)
+}
+
+/// The error that the plan promises something of an arm, and it is not there.
+pub(super) fn missing(arm: &str, what: &str) -> RunError {
+    RunError::Missing { arm: arm.to_owned(), what: what.to_owned() }
+}
+
+pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
+    |cause| RunError::Arm { arm: arm.id.clone(), cause }
+}

@@ -1,0 +1,166 @@
+//! The generator's connections to the copies of all arms.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+
+use hoptax_host::accounting::memory_bytes;
+use hoptax_host::link::Link;
+use hoptax_host::network::Network;
+use hoptax_load::{RequestsPerConnection, Worker, WorkerSpec};
+use hoptax_plan::plan::{self, Arm, Plan};
+use hoptax_result::{Answer, Opened};
+use hoptax_subject::lab::Lab;
+
+use super::super::answer::{self, Tried};
+use super::super::ends::{Ends, Networks};
+use super::super::origins::Origins;
+use super::super::traffic::traffic;
+use super::super::{ArmError, RunError, external};
+use super::{Running, Started, Subject, TIMEOUT, missing, of};
+use crate::provenance::arm_hash;
+
+/// The generator's connections to a subject under one load.
+pub(in crate::runner) enum Connections {
+    /// Open for the whole round.
+    Kept(Box<Worker>),
+    /// Opened as specified for each slice; the worker is there while they are open.
+    EachSlice(WorkerSpec, Option<Box<Worker>>),
+}
+
+impl Connections {
+    /// What sends requests over them, if they are open.
+    pub(in crate::runner) fn worker(&mut self) -> Option<&mut Worker> {
+        match self {
+            Self::Kept(worker) | Self::EachSlice(_, Some(worker)) => Some(worker),
+            Self::EachSlice(_, None) => None,
+        }
+    }
+
+    /// How those that are not kept are opened.
+    pub(in crate::runner) fn spec(&self) -> Option<&WorkerSpec> {
+        match self {
+            Self::Kept(_) => None,
+            Self::EachSlice(spec, _) => Some(spec),
+        }
+    }
+
+    /// Opens those that are not kept. Returns whether it opened any.
+    pub(super) fn open(&mut self) -> Result<bool, ArmError> {
+        // Those that are kept, or open, stay.
+        let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
+        *worker = Some(Box::new(Worker::connect(spec)?));
+        Ok(true)
+    }
+
+    /// Closes those that are not kept. Returns whether any were open.
+    pub(super) fn close(&mut self) -> bool {
+        let Self::EachSlice(_, worker) = self else { return false };
+        worker.take().is_some()
+    }
+}
+
+/// Connects the generator to all copies of all arms. `answers` gets what arms answer first, if it has none; see
+/// [`answer::is_tried`].
+pub(super) fn connect_all<'p>(
+    plan: &'p Plan,
+    copies: Vec<Started<'p>>,
+    (origins, networks, link, lab): (&Origins, &Networks, Option<&Link>, Option<&Lab>),
+    answers: &mut BTreeMap<usize, Answer>,
+    stop: &AtomicBool,
+) -> Result<Vec<Running<'p>>, RunError> {
+    let mut all = Vec::with_capacity(copies.len());
+    for copy in copies {
+        let copy = copy.into_passing_order();
+        let planned = copy.planned;
+        let (arm, number) = (planned.arm, planned.arm_number);
+        let first = copy.proxies.first().map(|proxy| proxy.address);
+        let address = match first {
+            Some(address) => Some(address),
+            None => external::address(arm).map_err(of(arm))?.or(origins.of(arm).first().copied()),
+        };
+        let address = address.ok_or_else(|| missing(&arm.id, "proxy or server to connect to"))?;
+        let network = networks.get(&number).map(Rc::clone);
+        if answer::is_tried(plan, planned) && !answers.contains_key(&number) {
+            let ends = Ends { link, network: network.as_deref() };
+            let tried = Tried { arm, proxies: &copy.proxies, origins: &origins.of(arm), ends };
+            answers.insert(number, tried.answer(plan, address, lab, stop)?);
+        }
+        let subject = subject(plan, copy, (address, network), (lab, answers.get(&number)))?;
+        all.push(Running::new(planned, subject));
+    }
+    Ok(all)
+}
+
+/// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none.
+fn subject(
+    plan: &Plan,
+    Started { planned: plan::Subject { arm, .. }, proxies, specs, start_cpu_us, configurations }: Started<'_>,
+    (address, network): (SocketAddr, Option<Rc<Network>>),
+    lab: (Option<&Lab>, Option<&Answer>),
+) -> Result<Subject, RunError> {
+    let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
+    let ends = Ends { link: None, network: network.as_deref() };
+    let connected = ends.at_callers(|| connect(plan, arm, ends.reached_at(address), lab));
+    let (connections, target) = connected?.map_err(of(arm))?;
+    let open = number_open(plan, arm, &connections);
+    let before = proxies.first().filter(|_| open > 0).zip(before);
+    let opened = before.map(|(_, before_bytes)| Opened { connections: open, before_bytes, after_bytes: 0 });
+    let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configurations));
+    let account = external::account(arm)?;
+    Ok(Subject {
+        asks_companion,
+        proxies,
+        specs,
+        connections,
+        target,
+        start_cpu_us,
+        opened,
+        configuration,
+        account,
+        network,
+    })
+}
+
+/// The connections under each load, and the target of external callers.
+type Connected = (Vec<Option<Connections>>, Option<(String, Option<PathBuf>)>);
+
+/// Opens the connections under each load, but for those that are opened for each slice.
+fn connect(
+    plan: &Plan,
+    arm: &Arm,
+    address: SocketAddr,
+    (lab, answer): (Option<&Lab>, Option<&Answer>),
+) -> Result<Connected, ArmError> {
+    let mut target = None;
+    let connections: Result<_, ArmError> = plan
+        .loads
+        .iter()
+        .map(|load| {
+            let traffic = traffic(plan, arm, load, address, (lab, answer))?;
+            target = traffic.first().map(|target| {
+                let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
+                (target.url.clone(), authority)
+            });
+            if !arm.takes_part(load) || load.caller.is_some() {
+                return Ok(None);
+            }
+            let mut spec = WorkerSpec::single(traffic, arm.connections(load), TIMEOUT, plan.seed);
+            spec.pooling.lifetime.requests = load.requests_per_connection.map(RequestsPerConnection::exactly);
+            if !plan.keeps_connections(arm, load) {
+                return Ok(Some(Connections::EachSlice(spec, None)));
+            }
+            Ok(Some(Connections::Kept(Box::new(Worker::connect(&spec)?))))
+        })
+        .collect();
+    Ok((connections?, target))
+}
+
+/// Number of connections from the generator to an arm that are open now.
+fn number_open(plan: &Plan, arm: &Arm, connections: &[Option<Connections>]) -> u64 {
+    let loads = plan.loads.iter().zip(connections);
+    let open = loads.filter(|(_, connections)| matches!(connections, Some(Connections::Kept(_))));
+    open.map(|(load, _)| arm.connections(load) as u64).sum()
+}

@@ -1,0 +1,131 @@
+//! What a proxy of an arm is started with: its configuration, its processors and its folder.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use hoptax_functions::{Context, Tls};
+use hoptax_host::link::Link;
+use hoptax_plan::file::Protocol;
+use hoptax_plan::plan::{Arm, Hop, Place, Plan};
+use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
+use hoptax_subject::envoy::process::ProxySpec;
+use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
+
+use super::super::{ArmError, Setting, given};
+
+/// The folder of an arm that its function writes to.
+pub const FILES: &str = "files";
+
+/// The processors of a proxy. The two ends of a link are two machines.
+pub(in crate::runner) fn processors_of(
+    setting: &Setting<'_>,
+    link: Option<&Link>,
+    hop: &Hop,
+) -> Result<Vec<u32>, ArmError> {
+    let placement = setting.placement;
+    let Some(processors) = hop.processors else {
+        let of_generator = link.is_some() && hop.is_near();
+        return Ok(if of_generator { placement.generator.clone() } else { placement.proxy.clone() });
+    };
+    let others = placement.generator.iter().filter(|other| !placement.proxy.contains(other));
+    let all: Vec<u32> = placement.proxy.iter().chain(others).copied().collect();
+    let needed = processors.number(all.len() as u32);
+    all.get(..needed as usize).map(<[u32]>::to_vec).ok_or_else(|| ArmError::TooFewProcessors {
+        proxy: hop.name.clone(),
+        needed,
+        available: all.len(),
+    })
+}
+
+/// The folder of a copy of an arm.
+pub(in crate::runner) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
+    setting.directory.join("arms").join(arm.folder(copy))
+}
+
+/// The folder of one proxy in that of its arm.
+pub(super) fn hop_folder(of_arm: PathBuf, arm: &Arm, hop: &Hop) -> PathBuf {
+    if arm.chain.hops.len() > 1 { of_arm.join(&hop.name) } else { of_arm }
+}
+
+/// The specification of one Envoy of an arm, with a given configuration or a generated one.
+pub(super) fn spec(
+    plan: &Plan,
+    (arm, place): (&Arm, Place<'_>),
+    of_run: (&Setting<'_>, PathBuf),
+    (listen, processors): (IpAddr, &[u32]),
+    behind: (Vec<SocketAddr>, Option<SocketAddr>),
+    lab: Option<&Lab>,
+) -> Result<ProxySpec, ArmError> {
+    match (&place.hop.given, lab) {
+        (Some(config), Some(lab)) => {
+            given::spec(plan, (arm, place.hop, config), of_run, processors, behind, lab)
+        }
+        _ => proxy_spec(arm, place, of_run, (listen, processors), behind, lab),
+    }
+}
+
+/// The specification of one Envoy of an arm; `next` are the addresses of the next hop.
+pub(in crate::runner) fn proxy_spec(
+    arm: &Arm,
+    Place { number, hop }: Place<'_>,
+    (setting, directory): (&Setting<'_>, PathBuf),
+    (listen, processors): (IpAddr, &[u32]),
+    (next, companion): (Vec<SocketAddr>, Option<SocketAddr>),
+    lab: Option<&Lab>,
+) -> Result<ProxySpec, ArmError> {
+    let name_of = |number: usize| arm.chain.hops.get(number).map(|hop| hop.name.as_str());
+    let files = directory.join(FILES);
+    fs::create_dir_all(&files)
+        .map_err(|source| hoptax_subject::envoy::process::ProxyError::File { path: files.clone(), source })?;
+    let context = Context { directory: &files, companion };
+    let envoy = setting.envoy(arm.envoy(hop))?;
+    // The connection before a proxy has its number, the one behind it the next.
+    let tls = arm.tls();
+    let settings = |connection: usize, peer: &str, is_server: bool| {
+        let is_mutual = tls.get(connection).copied().flatten()? == Tls::Mtls;
+        Some(lab?.tls_settings(&hop.name, peer, is_server || is_mutual, !is_server || is_mutual))
+    };
+    let before = number.checked_sub(1).and_then(name_of).unwrap_or(GENERATOR);
+    let behind = name_of(number + 1).unwrap_or(ORIGIN);
+    let (downstream, upstream) = (settings(number, before, true), settings(number + 1, behind, false));
+    let mut fragment = (!arm.functions.is_empty()).then(|| hop.functions.render(&context)).transpose()?;
+    if let Some(fragment) = &mut fragment {
+        // The two ends of a connection use one group, also if only one of them has the function that chooses it.
+        fragment.key_exchange_group = arm.key_exchange_group().unwrap_or(fragment.key_exchange_group);
+    }
+    let watched = arm.is_unloaded.then(|| WatchedFiles::in_folder(&directory));
+    Ok(ProxySpec {
+        envoy: envoy.clone(),
+        directory,
+        source: ProxyPlan {
+            admin_port: 0,
+            listen: SocketAddr::new(listen, 0),
+            origins: next,
+            fragment,
+            codec: codec(arm, number),
+            downstream,
+            upstream,
+            watched,
+        }
+        .into(),
+        environment: arm.environment(hop),
+        flags: hop.flags.clone(),
+        workers: arm.workers(hop).unwrap_or(processors.len()),
+        processors: processors.to_vec(),
+        generation: None,
+    })
+}
+
+/// The protocol of the proxy at a hop of an arm. Applications serve HTTP/1.1 only, so the last proxy before one translates.
+fn codec(arm: &Arm, hop: usize) -> Codec {
+    let is_last =
+        arm.chain.stages().last().is_some_and(|stage| stage.iter().any(|place| place.number == hop));
+    match arm.conditions.protocol {
+        Protocol::Http1 => Codec::Http1,
+        Protocol::Http2 if is_last && arm.application().is_some() => Codec::Http2ToHttp1,
+        Protocol::Http2 | Protocol::Grpc => Codec::Http2,
+        Protocol::WebSocket => Codec::WebSocket,
+        Protocol::Tcp => Codec::Tcp,
+    }
+}
