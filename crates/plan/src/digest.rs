@@ -16,7 +16,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// When reading fails.
-pub fn sha256_of(mut source: impl Read) -> io::Result<String> {
+pub fn sha256_of_reader(mut source: impl Read) -> io::Result<String> {
     let mut context = Context::new(&SHA256);
     let mut piece = vec![0; PIECE_BYTES];
     loop {
@@ -45,6 +45,6 @@ mod tests {
     #[test]
     fn what_is_read_in_several_pieces_has_the_hash_of_its_bytes() {
         let bytes: Vec<u8> = (0..2 * PIECE_BYTES + 7).map(|number| (number % 251) as u8).collect();
-        assert_eq!(sha256_of(bytes.as_slice()).unwrap(), sha256(&bytes));
+        assert_eq!(sha256_of_reader(bytes.as_slice()).unwrap(), sha256(&bytes));
     }
 }

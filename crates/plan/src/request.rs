@@ -37,7 +37,7 @@ pub struct Request {
 
 impl Request {
     /// The request of an arm to `authority`.
-    pub fn of(plan: &Plan, arm: &Arm, authority: &str) -> Self {
+    pub fn new(plan: &Plan, arm: &Arm, authority: &str) -> Self {
         if let Some(given) = &arm.request {
             return Self::through_given(arm, given, authority);
         }
@@ -105,7 +105,7 @@ impl Request {
 /// The hash of the requests of an arm under a load, independent of the address. Of these, other callers get only the
 /// URL.
 pub fn requests_sha256(plan: &Plan, arm: &Arm, load: &Load) -> String {
-    let Request { url, method, headers, body, protocol } = Request::of(plan, arm, "ADDRESS");
+    let Request { url, method, headers, body, protocol } = Request::new(plan, arm, "ADDRESS");
     let parts = match &load.caller {
         None => json!([protocol.as_str(), method, url, headers, body]),
         Some(caller) => json!([caller.name(), url]),

@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use hoptax_plan::digest::{sha256, sha256_of};
+use hoptax_plan::digest::{sha256, sha256_of_reader};
 use hoptax_subject::envoy::process::ProxySpec;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ use serde_json::json;
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     let of =
         |error: io::Error| io::Error::new(error.kind(), format!("cannot read `{}`: {error}", path.display()));
-    File::open(path).and_then(sha256_of).map_err(of)
+    File::open(path).and_then(sha256_of_reader).map_err(of)
 }
 
 /// Replacements of strings that differ between runs by fixed names.

@@ -26,7 +26,7 @@ pub(super) fn traffic(
     address: SocketAddr,
     (lab, answer): (Option<&Lab>, Option<&Answer>),
 ) -> Result<Traffic, ArmError> {
-    let request = Request::of(plan, arm, &address.to_string());
+    let request = Request::new(plan, arm, &address.to_string());
     let given_tls = arm.request.as_ref().and_then(|request| request.tls.as_ref());
     let target = Target::from_spec(&RequestSpec {
         url: &request.url,
