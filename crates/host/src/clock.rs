@@ -22,14 +22,23 @@ pub fn thread_cpu_ns() -> u64 {
 
 /// The cost of one clock reading, nanoseconds, and the largest backward step in 1,000 readings, nanoseconds, which must be 0.
 pub fn cost_and_step_back_ns() -> (f64, u64) {
-    const READINGS: u32 = 1_000;
-    let (began_ns, mut last_ns, mut back_ns) = (now_ns(), 0, 0);
-    for _ in 0..READINGS {
+    const READINGS: usize = 1_000;
+    let (mut last_ns, mut back_ns) = (now_ns(), 0);
+    let mut costs_ns = [0; READINGS];
+    for cost_ns in &mut costs_ns {
         let read_ns = now_ns();
-        back_ns = back_ns.max(u64::saturating_sub(last_ns, read_ns));
+        *cost_ns = read_ns.saturating_sub(last_ns);
+        back_ns = back_ns.max(last_ns.saturating_sub(read_ns));
         last_ns = read_ns;
     }
-    (last_ns.saturating_sub(began_ns) as f64 / f64::from(READINGS), back_ns)
+    (undisturbed_mean(&mut costs_ns), back_ns)
+}
+
+/// The mean without the largest hundredth: other work interrupts a few readings, for milliseconds each.
+fn undisturbed_mean(costs_ns: &mut [u64]) -> f64 {
+    costs_ns.sort_unstable();
+    let kept = costs_ns.split_at(costs_ns.len() - costs_ns.len() / 100).0;
+    kept.iter().sum::<u64>() as f64 / kept.len().max(1) as f64
 }
 
 /// Sleeps until `at_ns` as [`now_ns`] states times, or until the wait is over for another reason, such as an interrupt.
@@ -84,6 +93,17 @@ mod tests {
         let asked = AtomicU32::new(0);
         sleep_until(u64::MAX, || asked.fetch_add(1, Ordering::Relaxed) > 1);
         assert_eq!(asked.into_inner(), 3);
+    }
+
+    #[test]
+    fn a_reading_that_was_interrupted_does_not_count() {
+        let mut costs_ns = [25; 1_000];
+        costs_ns[7] = 4_000_000;
+        assert!((undisturbed_mean(&mut costs_ns) - 25.0).abs() < 1e-9);
+        // A clock that ticks every twenty readings.
+        let mut ticks: Vec<u64> = (0..1_000).map(|number| if number % 20 == 0 { 500 } else { 0 }).collect();
+        assert!((undisturbed_mean(&mut ticks) - 20.2).abs() < 0.1);
+        assert!(undisturbed_mean(&mut []).abs() < 1e-9);
     }
 
     #[test]

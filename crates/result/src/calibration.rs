@@ -12,6 +12,9 @@ pub struct CalibrationBody {
     /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
+    /// Largest share of a processor that other work used, before the first experiment or after the last.
+    #[serde(default)]
+    pub others_share: f64,
     /// The smallest latency that can be resolved, at 1,000 requests/s on 16 connections, where processors sleep between
     /// requests and are woken for each.
     pub floor: Floor,
@@ -43,9 +46,20 @@ impl Body for CalibrationBody {
         "load generator".to_owned()
     }
 
-    /// Sound if merging is exact in the recorder, and one of the rates tried was sent on time.
+    /// Sound if the machine was its own, merging is exact in the recorder, and one of the rates tried was sent on time.
     fn verdict(&self) -> Verdict {
-        if self.recorder.merges_exactly && self.ceiling.is_some() { Verdict::Sound } else { Verdict::Caution }
+        let is_sound = !self.is_disturbed() && self.recorder.merges_exactly && self.ceiling.is_some();
+        if is_sound { Verdict::Sound } else { Verdict::Caution }
+    }
+}
+
+impl CalibrationBody {
+    /// Use of a processor by others above which a calibration is about them as much as about the machine.
+    pub const MOST_OTHERS_SHARE: f64 = 0.1;
+
+    /// Whether other work used too much of the machine.
+    pub fn is_disturbed(&self) -> bool {
+        self.others_share > Self::MOST_OTHERS_SHARE
     }
 }
 

@@ -109,6 +109,8 @@ pub fn run(
         .transpose()?;
     let never_halted = awake.is_some();
     let length = Duration::from_secs_f64(3.0 * options.factor);
+    on_step("use of the machine by others");
+    let others_before = others_share(options.placement)?;
     on_step("floor");
     let plain = experiments::plain(1_000.0, 16, length);
     let floor = floor(&joined(&plain, &measure(&plain)?)?);
@@ -140,8 +142,10 @@ pub fn run(
     // Speeds are measured with and without a spinner, which `speeds` starts itself.
     drop(awake);
     let speeds = speeds(options.placement, options.factor, options.seed, options.keep_awake, stop)?;
+    let others_share = others_before.max(others_share(options.placement)?);
     let body = CalibrationBody {
         never_halted,
+        others_share,
         floor,
         floors,
         recorder: recorder::check(),
@@ -151,6 +155,12 @@ pub fn run(
         speeds: Some(speeds),
     };
     Ok(CalibrationResult::new(environment, body))
+}
+
+/// The largest share of a processor that others use now.
+fn others_share(placement: &Placement) -> Result<f64, CalibrateError> {
+    let probe = hoptax_host::machine::probe_briefly(placement).map_err(CalibrateError::System)?;
+    Ok(probe.used_by_others.iter().map(|used| used.share).fold(0.0, f64::max))
 }
 
 fn joined(spec: &Spec, trial: &Trial) -> Result<Vec<Request>, CalibrateError> {

@@ -38,7 +38,9 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<Code, Failure> {
         Err(CalibrateError::Interrupted) => return Ok(Code::Interrupted),
         found => found.map_err(Failure::environment)?,
     };
-    match environment::store_calibration(&result) {
+    // Later results would be judged by what disturbed this one.
+    let stored = if result.is_disturbed() { Ok(None) } else { environment::store_calibration(&result) };
+    match stored {
         Ok(Some(path)) => {
             print::note(&format!("stored for later results of this machine: {}", path.display()));
         }

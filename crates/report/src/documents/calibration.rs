@@ -12,7 +12,7 @@ pub fn calibration(result: &CalibrationResult) -> Document {
     let mut document =
         Document::new("trust calibrate", "error of the load generator on this machine", answer(result));
     document.table = (!result.experiments.is_empty()).then(|| errors(result));
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result).to_owned() });
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     if !result.recorder.merges_exactly {
         document.notes.push(
             "the recorder does not merge exactly: do not merge the results of several workers".to_owned(),
@@ -25,7 +25,13 @@ pub fn calibration(result: &CalibrationResult) -> Document {
     document
 }
 
-fn usable(result: &CalibrationResult) -> &'static str {
+fn usable(result: &CalibrationResult) -> String {
+    if result.is_disturbed() {
+        return format!(
+            "others used {:.0} % of a processor, so the numbers include their work, and are not stored: stop them, and calibrate again",
+            100.0 * result.others_share
+        );
+    }
     match (result.recorder.merges_exactly, result.ceiling.is_some()) {
         (true, true) => "the load generator sends on time on this machine, up to the rate above",
         (true, false) => {
@@ -33,6 +39,7 @@ fn usable(result: &CalibrationResult) -> &'static str {
         }
         (false, _) => "quantiles of several workers are wrong: use --workers 1, and report this bug",
     }
+    .to_owned()
 }
 
 /// What the machine adds to response times, and the highest rate.
@@ -249,6 +256,7 @@ mod tests {
         late.quantiles[0].is_lower_bound = true;
         let body = CalibrationBody {
             never_halted: false,
+            others_share: 0.01,
             recorder: Recorder {
                 values: 1_000_000,
                 most_above_share: 0.000_95,
@@ -290,6 +298,9 @@ mod tests {
         let text = terminal::screen(&calibration(&result), STYLE);
         assert!(text.contains("exceeds 50 us at every rate tried"), "{text}");
         assert!(text.contains("does not merge exactly"), "{text}");
+        result.others_share = 0.92;
+        let text = terminal::screen(&calibration(&result), STYLE);
+        assert!(text.contains("others used 92 % of a processor") && text.contains("not stored"), "{text}");
     }
 
     #[test]
@@ -301,6 +312,7 @@ mod tests {
         };
         assert_eq!(verdict(|_| ()), Verdict::Sound);
         assert_eq!(verdict(|body| body.ceiling = None), Verdict::Caution);
+        assert_eq!(verdict(|body| body.others_share = 0.11), Verdict::Caution);
         assert_eq!(verdict(|body| body.recorder.merges_exactly = false), Verdict::Caution);
     }
 
