@@ -8,6 +8,8 @@ use crate::numbers::{counted, grouped};
 
 /// The name of this program among the tools.
 const OWN: &str = "hoptax";
+/// Multiple of the truth from which a p99 of this program shows that something else adds to the times of all tools.
+const ADDED: f64 = 1.5;
 /// Time at the server, us, below which it is small compared with the time of the whole request.
 const WAY_US: f64 = 100.0;
 
@@ -41,7 +43,11 @@ const QUANTILES: [Quantile; 2] = [
 pub fn crosscheck(result: &CrosscheckResult) -> Document {
     let mut document = Document::new("trust crosscheck", "", answer(result));
     document.table = Some(ratios(result));
-    document.notes = failures(result);
+    document.notes = added(result).into_iter().chain(failures(result)).collect();
+    if result.scenarios.iter().flat_map(|scenario| &scenario.tools).all(|tool| tool.tool == OWN) {
+        let left_out = "no other load generator ran; --details says why, tool by tool";
+        document.notes.push(left_out.to_owned());
+    }
     let usable = match result.verdict {
         Verdict::Sound => "every run of every tool ended",
         Verdict::Caution | Verdict::Void => {
@@ -82,6 +88,20 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
     );
     let others = of(false).map(|ends| format!("Other load generators report {} it", range(ends)));
     std::iter::once(own).chain(others).collect()
+}
+
+/// That what this program reports includes more than the server: its times are from the intended start to the response.
+fn added(result: &CrosscheckResult) -> Option<String> {
+    let [p99, _] = QUANTILES;
+    let own = |scenario: &Scenario| p99.ratio(scenario.tools.iter().find(|tool| tool.tool == OWN)?);
+    let most = result.scenarios.iter().filter_map(own).max_by(f64::total_cmp)?;
+    (most > ADDED).then(|| {
+        format!(
+            "p99 of {OWN} is up to {} times that of the server: the way to it, or other work on this machine, adds to the times of every \
+             tool; stop other work, or use a slower server, before you compare tools",
+            multiple(most)
+        )
+    })
 }
 
 /// A multiple of the truth.
@@ -321,6 +341,26 @@ mod tests {
     fn each_tool_is_compared_with_the_truth() {
         insta::assert_snapshot!(terminal::screen(&crosscheck(&result()), STYLE));
         insta::assert_snapshot!(terminal::details(&crosscheck(&result()), STYLE));
+    }
+
+    #[test]
+    fn times_that_the_machine_adds_and_missing_tools_are_said() {
+        let text = |change: fn(&mut CrosscheckResult)| {
+            let mut result = result();
+            change(&mut result);
+            terminal::screen(&crosscheck(&result), STYLE)
+        };
+        let plain = text(|_| ());
+        assert!(
+            !plain.contains("adds to the times") && !plain.contains("no other load generator"),
+            "{plain}"
+        );
+        let slow = text(|result| result.scenarios[0].tools[0].runs[0].reported.p99_us = Some(4_800_000.0));
+        assert!(slow.contains("up to 10.00 times that of the server"), "{slow}");
+        let alone = text(|result| {
+            result.scenarios.iter_mut().for_each(|scenario| scenario.tools.truncate(1));
+        });
+        assert!(alone.contains("no other load generator ran"), "{alone}");
     }
 
     #[test]

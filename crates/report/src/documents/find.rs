@@ -79,9 +79,39 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
                 FindEnd::Budget | FindEnd::Complete => "ran out of time",
             };
             let known = if goal.rate.or(goal.upper_rate).is_some() { ", undecided" } else { "" };
-            format!("{found}{known}: the search {ended}")
+            let held = if goal.rate.is_none() { held(result) } else { String::new() };
+            format!("{found}{known}: the search {ended}{held}{}", excluded(result))
         }
     }
+}
+
+/// The highest rate of a trial that counts and held all objectives; empty without one.
+fn held(result: &FindResult) -> String {
+    let counts = result.trials.iter().filter(|trial| trial.generator_limits.is_empty());
+    let held = counts.filter(|trial| trial.objectives.iter().all(|one| one.holds)).map(|trial| trial.rate);
+    held.max_by(f64::total_cmp).map_or_else(String::new, |highest| {
+        format!(". A trial at {}/s held, which alone decides nothing", rate(highest))
+    })
+}
+
+/// The trials that the generator or its machine spoilt, with the most frequent reason; empty if they were few.
+fn excluded(result: &FindResult) -> String {
+    let excluded: Vec<&FindTrial> =
+        result.trials.iter().filter(|trial| !trial.generator_limits.is_empty()).collect();
+    if 2 * excluded.len() <= result.trials.len() {
+        return String::new();
+    }
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in excluded.iter().filter_map(|trial| trial.generator_limits.first()) {
+        *reasons.entry(reason.split(':').next().unwrap_or_default()).or_default() += 1;
+    }
+    let most = reasons.into_iter().max_by_key(|(_, count)| *count).map_or("generator", |(reason, _)| reason);
+    format!(
+        ". {} of {} trials do not count, most of them by `{most}`: the generator did not get its processor in time. Stop other work on \
+         this machine, or send from another",
+        excluded.len(),
+        result.trials.len()
+    )
 }
 
 /// The fastest mode, or why there is none.

@@ -151,6 +151,18 @@ fn processes_have_columns_in_the_table_and_objectives_of_their_own() {
 }
 
 #[test]
+fn a_search_whose_trials_do_not_count_says_why() {
+    let mut spoilt = result(FindState::Unfinished, None, None);
+    let text = terminal::screen(&find(&spoilt), STYLE);
+    assert!(!text.contains("do not count"), "{text}");
+    for trial in spoilt.trials.iter_mut().skip(3) {
+        trial.generator_limits = vec!["run-delay: 31 %".to_owned()];
+    }
+    let text = terminal::screen(&find(&spoilt), STYLE);
+    assert!(text.contains("4 of 6 trials do not count, most of them by `run-delay`"), "{text}");
+}
+
+#[test]
 fn every_state_says_what_is_known_and_what_to_do() {
     let cases = [
         (FindState::MaximumHeld, Some(2_000.0), None),
