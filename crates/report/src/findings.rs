@@ -265,14 +265,14 @@ pub(crate) fn next(result: &StudyResult, source: &str, folder: &str) -> Next {
         };
     }
     if plan.rounds_completed < FEW_ROUNDS {
-        let command = format!("hoptax study {name} --rounds {}", 2 * FEW_ROUNDS);
-        return Next::new(command, "narrows the intervals");
+        let command = format!("hoptax study --resume {folder} --rounds {}", 2 * FEW_ROUNDS);
+        return Next::new(command, "adds rounds, which narrow the intervals");
     }
     match result.verdict {
         Verdict::Void => Next::new(format!("hoptax study {name}"), "measures again, after the remedy"),
         Verdict::Caution => {
-            let command = format!("hoptax study {name} --rounds {}", 2 * plan.rounds_completed);
-            Next::new(command, "narrows the intervals")
+            let command = format!("hoptax study --resume {folder} --rounds {}", 2 * plan.rounds_completed);
+            Next::new(command, "adds rounds, which narrow the intervals")
         }
         Verdict::Sound => {
             Next::new(format!("hoptax study {name} --again"), "measures another sitting and combines both")
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(next(&void, "mine.yaml", "runs/1").command, "hoptax study mine.yaml");
         let mut few = void.clone();
         few.plan.rounds_completed = 2;
-        assert_eq!(next(&few, "quick", "runs/1").command, "hoptax study quick --rounds 10");
+        assert_eq!(next(&few, "quick", "runs/1").command, "hoptax study --resume runs/1 --rounds 10");
     }
 
     #[test]

@@ -358,12 +358,19 @@ mod tests {
     #[test]
     fn a_timeline_in_a_terminal() {
         let style = Style { width: 100, colour: false };
-        insta::assert_snapshot!(terminal::screen(&documents::study(&fixture::timeline()), style));
+        insta::assert_snapshot!(terminal::screen(
+            &documents::study_of(&fixture::timeline(), "quick", "runs/quick"),
+            style
+        ));
     }
 
     #[test]
     fn a_timeline_as_markdown() {
-        insta::assert_snapshot!(markdown::text(&documents::study(&fixture::timeline())));
+        insta::assert_snapshot!(markdown::text(&documents::study_of(
+            &fixture::timeline(),
+            "quick",
+            "runs/quick"
+        )));
     }
 
     #[test]

@@ -16,9 +16,9 @@ use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, words};
 
-/// The document of a study whose file and run folder are not known: the next command names it as its file does.
+/// The document of a study whose file and run folder are not known, so that no next command can name them.
 pub fn study(result: &StudyResult) -> Document {
-    study_of(result, &result.name, "FOLDER")
+    Document { next: None, ..study_of(result, &result.name, "") }
 }
 
 /// The document of a study that a command line named `source`, in its run folder.

@@ -43,12 +43,12 @@ mod tests {
 
     #[test]
     fn each_cell_has_a_line_with_its_interval() {
-        let text = super::text(&documents::study(&fixture::study()));
+        let text = super::text(&documents::study_of(&fixture::study(), "quick", "runs/quick"));
         let line = text.lines().find(|line| line.contains("\"lua\",\"CPU us\"")).unwrap();
         assert!(line.contains("±0.50\",4.95,4.4"), "{line}");
         assert!(line.ends_with(",us,measured"), "{line}");
         assert!(line.ends_with(",us,measured"), "{line}");
-        let void = super::text(&documents::study(&fixture::void()));
+        let void = super::text(&documents::study_of(&fixture::void(), "quick", "runs/quick"));
         assert!(!void.contains("\"CPU us\""), "{void}");
     }
 

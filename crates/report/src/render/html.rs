@@ -203,12 +203,14 @@ mod tests {
 
     #[test]
     fn the_page_of_a_study() {
-        insta::assert_snapshot!(page(&documents::study(&fixture::study())).unwrap());
+        insta::assert_snapshot!(
+            page(&documents::study_of(&fixture::study(), "quick", "runs/quick")).unwrap()
+        );
     }
 
     #[test]
     fn the_page_of_a_void_study() {
-        insta::assert_snapshot!(page(&documents::study(&fixture::void())).unwrap());
+        insta::assert_snapshot!(page(&documents::study_of(&fixture::void(), "quick", "runs/quick")).unwrap());
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod tests {
 
     #[test]
     fn a_quantity_keeps_its_interval_its_unit_and_its_basis() {
-        let text = super::text(&documents::study(&fixture::study())).unwrap();
+        let text = super::text(&documents::study_of(&fixture::study(), "quick", "runs/quick")).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let rows = value["table"]["rows"].as_array().unwrap();
         let lua = rows.iter().find(|row| row["name"] == "lua").unwrap();

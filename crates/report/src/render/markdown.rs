@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_study_as_markdown() {
-        insta::assert_snapshot!(text(&documents::study(&fixture::study())));
+        insta::assert_snapshot!(text(&documents::study_of(&fixture::study(), "quick", "runs/quick")));
     }
 
     #[test]
@@ -138,10 +138,11 @@ mod tests {
         let text = text(&documents::study(&result));
         let outside_of_code: String = text.split('`').step_by(2).collect();
         assert!(!outside_of_code.contains("<script>") && text.contains("\\*x\\*"), "{text}");
-        result.name = "a`<script>".to_owned();
-        let text = super::text(&documents::study(&result));
+        let text = super::text(&documents::study_of(&result, "quick", "a`<script>"));
         let marked = text.lines().filter(|line| line.contains("<script>")).collect::<Vec<_>>();
-        assert_eq!(marked, ["Next: `hoptax study a'<script> --rounds 20` narrows the intervals."]);
+        let next =
+            "Next: `hoptax study --resume a'<script> --rounds 20` adds rounds, which narrow the intervals.";
+        assert_eq!(marked, [next]);
     }
 
     #[test]

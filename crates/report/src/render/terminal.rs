@@ -161,22 +161,29 @@ mod tests {
 
     #[test]
     fn the_first_screen_of_a_study() {
-        insta::assert_snapshot!(screen(&documents::study(&fixture::study()), STYLE));
+        insta::assert_snapshot!(screen(
+            &documents::study_of(&fixture::study(), "quick", "runs/quick"),
+            STYLE
+        ));
     }
 
     #[test]
     fn the_first_screen_of_a_void_study() {
-        insta::assert_snapshot!(screen(&documents::study(&fixture::void()), STYLE));
+        insta::assert_snapshot!(screen(&documents::study_of(&fixture::void(), "quick", "runs/quick"), STYLE));
     }
 
     #[test]
     fn the_details_of_a_study() {
-        insta::assert_snapshot!(details(&documents::study(&fixture::study()), STYLE));
+        insta::assert_snapshot!(details(
+            &documents::study_of(&fixture::study(), "quick", "runs/quick"),
+            STYLE
+        ));
     }
 
     #[test]
     fn a_screen_has_forty_lines_of_a_hundred_columns_at_most() {
-        let mut many = documents::study(&fixture::study()).with_page("runs/quick/report.html");
+        let mut many =
+            documents::study_of(&fixture::study(), "quick", "runs/quick").with_page("runs/quick/report.html");
         let table = many.table.as_mut().unwrap();
         let row = table.rows[0].clone();
         table.rows.extend((0..90).map(|number| crate::document::Row {
@@ -191,7 +198,7 @@ mod tests {
 
     #[test]
     fn more_findings_than_a_screen_has_lines_for_are_counted() {
-        let mut document = documents::study(&fixture::study());
+        let mut document = documents::study_of(&fixture::study(), "quick", "runs/quick");
         let message = "a short sentence".to_owned();
         let one = FindingText { severity: Severity::Warn, message, ..document.findings[0].clone() };
         document.findings = vec![one.clone(); 9];
