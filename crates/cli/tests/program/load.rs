@@ -62,14 +62,14 @@ fn a_closed_loop_is_not_void_because_of_the_generator_and_states_its_rate() {
     let (_origin, url) = origin(&[]);
     let ran = run(["load", "-d", "500ms", "--warmup", "100ms", "--json", "-", &url]);
     let result = checked("load", &ran.stdout);
-    let failed = |finding: &serde_json::Value| finding["severity"] == "fail";
-    let failed: Vec<_> = result["findings"].as_array().unwrap().iter().filter(|one| failed(one)).collect();
-    let of_generator = |finding: &&serde_json::Value| {
+    let findings = result["findings"].as_array().unwrap();
+    let is_of_generator = |finding: &&serde_json::Value| {
         ["generator-saturated", "run-delay"].iter().any(|id| finding["id"] == *id)
     };
-    assert!(!failed.iter().any(of_generator), "{failed:?}");
-    // The host may cause other findings.
-    assert_eq!(result["rate"]["achieved"].is_number(), failed.is_empty(), "{result}");
+    let of_generator: Vec<_> = findings.iter().filter(is_of_generator).collect();
+    assert!(of_generator.iter().all(|one| one["severity"] != "fail"), "{of_generator:?}");
+    // The host may cause other findings, and most leave the rate.
+    assert_eq!(result["rate"]["achieved"].is_number(), result["verdict"] != "void", "{result}");
 }
 
 #[test]
