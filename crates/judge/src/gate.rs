@@ -7,6 +7,7 @@ mod stored;
 
 use std::str::FromStr;
 
+use hoptax_plan::file::{LoopWord, StudyFile};
 use hoptax_result::{
     AnswerDifference, ComparedMeasure, ComparedSubject, GateBody, GateLimit, GateOutcome, GateResult,
     StudyResult,
@@ -17,6 +18,25 @@ use crate::comparison::{USUAL_MARGIN_SHARE, compare, rounds_to_complete};
 pub use limit::Limit;
 pub use side_by_side::{Pair, SideBySide, side_by_side};
 pub use stored::{Earlier, judge_by_stored};
+
+/// Checks that the loads of a study measure what the limits are about.
+///
+/// # Errors
+/// All limits on numbers that no load measures, each with the load that would.
+pub fn check_limits(file: &StudyFile, limits: &[Limit]) -> Result<(), String> {
+    let has = |loop_: LoopWord| file.loads.iter().any(|load| load.loop_ == loop_);
+    let problem = |limit: &Limit| {
+        let (loop_, word) = limit.needed_load()?;
+        (!has(loop_)).then(|| {
+            format!(
+                "`{limit}` needs a load in {word} loop, and `{}` has none: add `{{name: gate, loop: {word}}}` to its loads",
+                file.name
+            )
+        })
+    };
+    let problems: Vec<String> = limits.iter().filter_map(problem).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+}
 
 /// What takes the place of the Envoy or of the configuration that the arms of a study have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -233,6 +253,22 @@ mod tests {
         let result = gate(&["cpu>+3%", "p99>+10%"], [None, None]);
         assert!(result.is_unknown() && !result.has_failed());
         assert!(result.limits.iter().all(|limit| limit.change_share.is_none()));
+    }
+
+    #[test]
+    fn a_limit_on_what_no_load_measures_is_refused() {
+        let check = |loops: &str, limits: &[&str]| {
+            let text = format!("name: x\narms: [baseline, lua]\nloads: [{loops}]\n");
+            let (file, _) = file::read("x.yaml", &text).unwrap();
+            let limits: Vec<Limit> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
+            check_limits(&file, &limits)
+        };
+        let (closed, open) = ("{name: all, loop: closed}", "{name: some, loop: open, rate: 100}");
+        let error = check(closed, &["cpu>3%", "p99>10%", "memory>5%", "p50>1%"]).unwrap_err();
+        assert!(error.starts_with("`p99>10%` needs a load in open loop, and `x` has none"), "{error}");
+        assert!(error.contains("`p50>1%`") && !error.contains("cpu") && !error.contains("memory"), "{error}");
+        assert!(check(open, &["rate<-5%"]).unwrap_err().contains("closed loop"));
+        assert_eq!(check(&format!("{closed}, {open}"), &["cpu>3%", "p99>10%", "rate<-5%"]), Ok(()));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::env;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
-use hoptax_judge::gate::{Candidate, judge, side_by_side};
+use hoptax_judge::gate::{Candidate, check_limits, judge, side_by_side};
 use hoptax_plan::file;
 use hoptax_report::render::markdown;
 use hoptax_report::{documents, junit, sarif};
@@ -46,6 +46,7 @@ fn by_candidate(
 ) -> Result<(PathBuf, GateResult), Failure> {
     let (name, text) = library::read(&arguments.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
+    check_limits(&given, &arguments.fail_on).map_err(Failure::bad_input)?;
     let absolute = |config: &str| {
         path::absolute(config).map_or_else(|_| config.to_owned(), |path| path.display().to_string())
     };

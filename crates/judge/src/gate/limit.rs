@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hoptax_plan::file::LoopWord;
 use hoptax_result::{CostMeasure, GateOutcome, Interval, RoundMeasure};
 use hoptax_text::nearest::hint;
 
@@ -38,6 +39,17 @@ impl Limit {
     /// The names of all measures that can be limited.
     pub fn measure_names() -> Vec<&'static str> {
         measures().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The kind of load that measures what it limits, and its word in a study file; none if every load does.
+    pub(super) fn needed_load(&self) -> Option<(LoopWord, &'static str)> {
+        match self.measure {
+            CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
+                Some((LoopWord::Open, "open"))
+            }
+            CostMeasure::MaxRate => Some((LoopWord::Closed, "closed")),
+            CostMeasure::CpuUs | CostMeasure::CpuShare | CostMeasure::OfRounds(_) => None,
+        }
     }
 
     /// The outcome for a change with this interval.

@@ -80,7 +80,12 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
         }
     }
     if pairs.is_empty() {
-        return Err(format!("the candidate changes no arm of `{}`", file.name));
+        let reason = if candidate.config.is_some() {
+            "none of them has a configuration of yours (`hops: [{config: FILE}]`); `hoptax compare OLD.yaml NEW.yaml` compares two files"
+        } else {
+            "each names an Envoy of its own"
+        };
+        return Err(format!("the candidate changes no arm of `{}`: {reason}", file.name));
     }
     let file = StudyFile {
         name: format!("{}-gate", file.name),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hoptax_judge::gate::{Earlier, judge_by_stored};
+use hoptax_judge::gate::{Earlier, check_limits, judge_by_stored};
 use hoptax_judge::sittings::machine_differences;
 use hoptax_plan::file::{self, Observe};
 use hoptax_result::{GateResult, Verdict};
@@ -28,6 +28,7 @@ pub(super) fn by_reference(
     if given.observe == Observe::Timeline {
         return Err(Failure::bad_input(format!("`{}` observes a timeline, which has no limits", given.name)));
     }
+    check_limits(&given, &arguments.fail_on).map_err(Failure::bad_input)?;
     let store = store::path(arguments.store.as_deref())?;
     // Read first: a reference that is missing should not be found after the measurement.
     let earlier = earlier(&store, &given.name, label)?;
