@@ -100,7 +100,7 @@ pub(crate) struct FindArguments {
     #[command(flatten)]
     pub(crate) traffic: TrafficArguments,
     /// Write the result with all trials as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = SEARCH)]
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = SEARCH)]
     pub(crate) json: Option<PathBuf>,
 }
 

@@ -101,18 +101,18 @@ pub(crate) struct LoadArguments {
     #[arg(long, conflicts_with = "unix_socket", help_heading = OUTPUT)]
     pub(crate) kernel_stamps: bool,
     /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax convert log FILE` prints CSV
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
     /// Write the percentile distribution of response time to a file, in the text format of HdrHistogram
     ///
     /// Comments at its end state the verdict, and which quantiles the result withholds. If the result is void, the file has only
     /// these comments.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) hgrm: Option<PathBuf>,
     /// Write histograms of response and service time for every second to a file, an interval log of HdrHistogram
     ///
     /// It is written while the load runs. Comments at its end state the verdict, and which quantiles the result withholds.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) hlog: Option<PathBuf>,
     /// Print a line of JSON for every interval while the load runs; the table then goes to stderr
     ///
@@ -121,9 +121,9 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = OUTPUT)]
     pub(crate) every: Option<Duration>,
     /// Write the result to a file in `OpenMetrics` text format, which Prometheus reads
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) openmetrics: Option<PathBuf>,
     /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
 }

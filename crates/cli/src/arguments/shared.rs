@@ -27,7 +27,7 @@ pub(crate) struct MeasureArguments {
 #[derive(Debug, Default, Args)]
 pub(crate) struct JsonArguments {
     /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
     json: Option<PathBuf>,
 }
 

@@ -32,6 +32,20 @@ impl From<NeverHalt> for machine::NeverHalt {
     }
 }
 
+/// Parses the name of a file that is written at the end, when it would be too late to find that its folder is missing. `-` is stdout.
+pub(crate) fn output_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_dir() {
+        return Err("it is a folder".to_owned());
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            Err(format!("there is no folder `{}`", folder.display()))
+        }
+        _ => Ok(path),
+    }
+}
+
 /// The value of `--arrivals`.
 #[derive(Clone, Debug)]
 pub(crate) enum ArrivalsChoice {
@@ -296,6 +310,16 @@ mod tests {
         assert!(interval("99ms").unwrap_err().contains("100ms"));
         assert_eq!(duration_or_none("0s"), Ok(Duration::ZERO));
         assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
+    }
+
+    #[test]
+    fn an_output_file_needs_a_folder_that_exists() {
+        let folder = std::env::temp_dir();
+        let text = |path: PathBuf| path.display().to_string();
+        assert!(output_file("-").is_ok() && output_file("result.json").is_ok());
+        assert!(output_file(&text(folder.join("result.json"))).is_ok());
+        assert_eq!(output_file("/nowhere/x.json").unwrap_err(), "there is no folder `/nowhere`");
+        assert_eq!(output_file(&text(folder)).unwrap_err(), "it is a folder");
     }
 
     #[test]

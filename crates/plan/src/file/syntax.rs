@@ -15,6 +15,9 @@ use serde_json::{Map, Value};
 use super::StudyFile;
 use super::problem::{Problem, Problems};
 
+/// Keys of an Envoy configuration, or of a dump of one, that no other file has.
+const CONFIGURATION: [&str; 4] = ["static_resources", "dynamic_resources", "layered_runtime", "configs"];
+
 /// The positions of the nodes of a file.
 #[derive(Clone, Debug)]
 pub struct Positions {
@@ -69,6 +72,13 @@ impl<T: JsonSchema + DeserializeOwned> Format<T> {
         let fault = |what: &str| {
             positions.problems(vec![positions.problem("", format!("{what}; this is a bug in hoptax"))])
         };
+        if let Some(key) = CONFIGURATION.into_iter().find(|key| value.get(key).is_some()) {
+            let message = format!(
+                "this is an Envoy configuration (`{key}`): `hoptax price {name}` measures it, and a study names it in \
+                 `hops: [{{config: {name}}}]`"
+            );
+            return Err(positions.problems(vec![positions.problem(&format!("/{key}"), message)]));
+        }
         let validator = self.validator.as_ref().map_err(|error| fault(error))?;
         let problems = shape_problems(validator, &self.schema, &value, &positions);
         if !problems.is_empty() {
@@ -292,7 +302,7 @@ fn unknown_key(key: &str, known: &[&str]) -> String {
 
 fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String {
     let what = match pointer.rsplit('/').next() {
-        None | Some("") => "the study file".to_owned(),
+        None | Some("") => "the file".to_owned(),
         Some(step) => match step.parse::<usize>() {
             Ok(index) => {
                 format!("entry {} of `{}`", index + 1, pointer.rsplit('/').nth(1).unwrap_or_default())
@@ -470,6 +480,13 @@ mod tests {
         assert_eq!(schema, expected);
         let validator = jsonschema::validator_for(&schema).unwrap();
         assert!(!validator.is_valid(&serde_json::json!(1e30)));
+    }
+
+    #[test]
+    fn a_configuration_that_is_taken_for_a_study_is_recognised() {
+        let error = read("edge.yaml", "admin: {}\nstatic_resources: {}\n").unwrap_err().to_string();
+        assert!(error.starts_with("edge.yaml:2:") && error.contains("`hoptax price edge.yaml`"), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
     }
 
     #[test]
