@@ -50,13 +50,11 @@ pub(crate) use price::PriceArguments;
 pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{CleanupArguments, HistoryArguments, RunsAction, RunsArguments, StoreChoice};
 pub(crate) use scale::ScaleArguments;
-pub(crate) use security::{Alpn, OnOff, SecurityArguments, TlsVersion};
+pub(crate) use security::Alpn;
 pub(crate) use size::SizeArguments;
 pub(crate) use smp::{RunTestArguments, SmpAction, SmpArguments};
 pub(crate) use study::StudyArguments;
-pub(crate) use traffic::TrafficArguments;
 pub(crate) use trust::{CalibrateArguments, ChecksAction, ChecksArguments, TrustCommand};
-pub(crate) use values::{ArrivalsChoice, DataOrder, GivenUrl, GrpcStream, ProtocolChoice};
 
 const AFTER_HELP: &str = "\
 Examples:

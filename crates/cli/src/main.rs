@@ -6,7 +6,6 @@ mod exit;
 mod interrupt;
 mod print;
 mod progress;
-mod security;
 
 use std::env;
 use std::process::ExitCode;

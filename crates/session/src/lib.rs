@@ -11,6 +11,7 @@ mod forecast;
 mod interrupt;
 pub mod length;
 pub mod library;
+pub mod load;
 pub mod machine;
 mod manifest;
 mod measure;
@@ -25,6 +26,7 @@ pub mod sittings;
 pub mod store;
 pub mod tables;
 pub mod thresholds;
+pub mod tls;
 mod trials;
 mod update;
 

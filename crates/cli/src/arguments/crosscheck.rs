@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use hoptax_session::load::GivenUrl;
 
 use super::shared::JsonArguments;
-use super::values::{self, GivenUrl, NeverHalt};
+use super::values::{self, NeverHalt};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

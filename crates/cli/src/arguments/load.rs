@@ -6,9 +6,10 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
 use hoptax_load::{Pace, Think, WhenBusy, WhenLate};
+use hoptax_session::load::{ArrivalsOf, Schedule};
 
 use super::traffic::{CHECKS, CONNECTIONS, TrafficArguments};
-use super::values::{self, ArrivalsChoice};
+use super::values;
 
 /// Headings of the help.
 const SCHEDULE: &str = "Schedule";
@@ -78,7 +79,7 @@ pub(crate) struct LoadArguments {
     /// moves each uniform arrival by up to 10 % of an interval. `burst=8` sends eight requests at once. `trace=FILE` reads send
     /// times since the start, one per line such as `1.5ms`, and replaces --rate.
     #[arg(long, value_name = "ARRIVALS", default_value = "uniform", value_parser = values::arrivals, help_heading = SCHEDULE)]
-    pub(crate) arrivals: ArrivalsChoice,
+    pub(crate) arrivals: ArrivalsOf,
     /// Maximum share of sent requests that fail, time out or do not finish, 0 to 1; above it, the result is void
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share, help_heading = CHECKS)]
     pub(crate) max_error_share: f64,
@@ -126,4 +127,21 @@ pub(crate) struct LoadArguments {
     /// Write the result as JSON to a file; `-` is stdout
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
+}
+
+impl LoadArguments {
+    /// When the load sends, and for how long.
+    pub(crate) fn schedule(&self) -> Schedule {
+        Schedule {
+            pace: self.stages.clone().or(self.rate.map(Pace::Constant)),
+            arrivals: self.arrivals.clone(),
+            think: self.think,
+            when_busy: self.when_busy,
+            when_late: self.when_late,
+            ramp_up: self.ramp_up,
+            duration: self.duration,
+            count: self.count,
+            warmup: self.warmup,
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use hoptax_session::tls::{ClientTls, IdentityFiles, Versions};
 
 /// TLS settings of a client.
 #[derive(Debug, Args)]
@@ -37,6 +38,26 @@ pub(crate) struct SecurityArguments {
     /// Resume TLS sessions on new connections
     #[arg(long, value_name = "ON|OFF", default_value = "on")]
     pub(crate) tls_resumption: OnOff,
+}
+
+impl From<&SecurityArguments> for ClientTls {
+    fn from(arguments: &SecurityArguments) -> Self {
+        let identity = arguments.cert.clone().zip(arguments.key.clone());
+        Self {
+            authorities: arguments.ca.clone(),
+            trusts_all: arguments.insecure,
+            identity: identity.map(|(certificate, key)| IdentityFiles { certificate, key }),
+            server_name: arguments.server_name.clone(),
+            versions: match arguments.tls_version {
+                None => Versions::Both,
+                Some(TlsVersion::V12) => Versions::Only12,
+                Some(TlsVersion::V13) => Versions::Only13,
+            },
+            ciphers: arguments.tls_ciphers.clone(),
+            groups: arguments.tls_groups.clone(),
+            resumes: arguments.tls_resumption == OnOff::On,
+        }
+    }
 }
 
 /// TLS version.

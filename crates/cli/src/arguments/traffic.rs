@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_host::running::Running;
-use hoptax_load::{Connect, Expectation, PoolOrder, RequestsPerConnection, Source, StaticAddress};
+use hoptax_load::{
+    Connect, Expectation, Family, Lifetime, PoolOrder, RequestsPerConnection, Source, StaticAddress,
+};
+use hoptax_session::load::{Body, Connections, Data, GivenUrl, Load, Requests, Servers, ServiceSource};
 
 use super::security::SecurityArguments;
-use super::values::{
-    self, DataOrder, GivenUrl, GrpcStream, Headers, NeverHalt, ProtocolChoice, ProxyVersion,
-};
+use super::values::{self, DataOrder, GrpcStream, Headers, NeverHalt, ProtocolChoice, ProxyVersion};
 
 /// Headings of the help.
 pub(super) const REQUESTS: &str = "Requests";
@@ -185,4 +186,86 @@ pub(crate) struct TrafficArguments {
     pub(crate) never_halt: NeverHalt,
     #[command(flatten)]
     pub(crate) security: SecurityArguments,
+}
+
+impl From<&TrafficArguments> for Load {
+    fn from(arguments: &TrafficArguments) -> Self {
+        Self {
+            requests: arguments.requests_of_load(),
+            servers: Servers {
+                resolve: arguments.resolve.clone(),
+                family: match (arguments.ipv4, arguments.ipv6) {
+                    (true, _) => Some(Family::V4),
+                    (_, true) => Some(Family::V6),
+                    _ => None,
+                },
+                resolve_all: arguments.resolve_all,
+                resolve_every: arguments.resolve_every,
+                unix_socket: arguments.unix_socket.clone(),
+                sources: arguments.source_addresses.clone(),
+                proxy_protocol: arguments.proxy_protocol.map(Into::into),
+            },
+            connections: Connections {
+                number: arguments.connections,
+                streams: arguments.streams,
+                order: arguments.pool,
+                lifetime: Lifetime {
+                    connect: arguments.connect,
+                    requests: arguments.requests_per_connection,
+                    age: arguments.connection_age,
+                },
+                workers: arguments.workers,
+            },
+            tls: (&arguments.security).into(),
+            account: arguments.account.clone(),
+            seed: arguments.seed,
+        }
+    }
+}
+
+impl TrafficArguments {
+    fn requests_of_load(&self) -> Requests {
+        let proto = self.proto.clone().map(ServiceSource::Proto);
+        let data = |file: PathBuf| Data { file, order: self.data_order.into() };
+        Requests {
+            urls: self.urls.clone(),
+            weights: self.weights.clone(),
+            file: self.requests.clone(),
+            data: self.data.clone().map(data),
+            protocol: self.protocol.named(),
+            method: self.method.clone(),
+            headers: self.headers.iter().flat_map(|given| given.0.clone()).collect(),
+            body: match (&self.body, &self.body_file, self.body_size) {
+                (_, Some(path), _) => Body::File(path.clone()),
+                (_, _, Some(bytes)) => Body::Bytes(bytes),
+                (Some(text), ..) => Body::Text(text.clone()),
+                _ => Body::Empty,
+            },
+            keeps_cookies: self.cookies,
+            response_bytes: self.response_size,
+            services: proto.or(self.reflection.then_some(ServiceSource::Reflection)),
+            messages: self.messages,
+            timed: self.grpc_stream.map(Into::into),
+            timeout: self.timeout,
+            expect: self.expect.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::arguments::{Command, parsed};
+
+    use super::*;
+
+    /// A load that no command line states has the defaults of one that does.
+    #[test]
+    fn the_defaults_of_a_load_are_those_of_its_arguments() {
+        let arguments = parsed(["hoptax", "load", "http://127.0.0.1/"]).unwrap();
+        let Command::Load(arguments) = arguments.command else { panic!("{arguments:?}") };
+        let url = GivenUrl::from("http://127.0.0.1/".to_owned());
+        let requests = Requests { urls: vec![url], ..Requests::default() };
+        let default = Load { requests, ..Load::default() };
+        assert_eq!(format!("{:?}", Load::from(&arguments.traffic)), format!("{default:?}"));
+    }
 }

@@ -1,14 +1,14 @@
 //! Parses argument values that several commands share.
 
 use std::fmt;
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
 use hoptax_judge::precision::Precision;
-use hoptax_load::{Arrivals, ArrivalsError, MAX_RATE, Protocol, ProxyProtocol, without_user};
+use hoptax_load::{ArrivalsError, MAX_RATE, Protocol, ProxyProtocol};
+use hoptax_session::load::{self, ArrivalsOf};
 use hoptax_session::machine;
 
 /// When to keep idle processors from halting.
@@ -44,15 +44,6 @@ pub(crate) fn output_file(text: &str) -> Result<PathBuf, String> {
         }
         _ => Ok(path),
     }
-}
-
-/// The value of `--arrivals`.
-#[derive(Clone, Debug)]
-pub(crate) enum ArrivalsChoice {
-    /// An arrival process.
-    Drawn(Arrivals),
-    /// A trace file.
-    Trace(PathBuf),
 }
 
 /// The value of `--protocol`.
@@ -119,6 +110,15 @@ pub(crate) enum DataOrder {
     Random,
 }
 
+impl From<DataOrder> for load::DataOrder {
+    fn from(order: DataOrder) -> Self {
+        match order {
+            DataOrder::InTurn => Self::InTurn,
+            DataOrder::Random => Self::Random,
+        }
+    }
+}
+
 /// Which messages of gRPC calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GrpcStream {
@@ -130,27 +130,13 @@ pub(crate) enum GrpcStream {
     Both,
 }
 
-/// A URL argument; its `Debug` output omits user information.
-#[derive(Clone)]
-pub(crate) struct GivenUrl(String);
-
-impl From<String> for GivenUrl {
-    fn from(url: String) -> Self {
-        Self(url)
-    }
-}
-
-impl Deref for GivenUrl {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for GivenUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&without_user(&self.0))
+impl From<GrpcStream> for load::TimedMessages {
+    fn from(sides: GrpcStream) -> Self {
+        match sides {
+            GrpcStream::Server => Self::Server,
+            GrpcStream::Client => Self::Client,
+            GrpcStream::Both => Self::Both,
+        }
     }
 }
 
@@ -212,10 +198,10 @@ pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     if duration <= LONGEST { Ok(duration) } else { Err("it must be at most a year, 366 days".to_owned()) }
 }
 
-pub(crate) fn arrivals(text: &str) -> Result<ArrivalsChoice, ArrivalsError> {
+pub(crate) fn arrivals(text: &str) -> Result<ArrivalsOf, ArrivalsError> {
     match text.strip_prefix("trace=") {
-        Some(path) if !path.is_empty() => Ok(ArrivalsChoice::Trace(path.into())),
-        _ => text.parse().map(ArrivalsChoice::Drawn),
+        Some(path) if !path.is_empty() => Ok(ArrivalsOf::Trace(path.into())),
+        _ => text.parse().map(ArrivalsOf::Process),
     }
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use hoptax_host::processors::{self, Placement};
+use hoptax_load::{Protocol, Target};
 use hoptax_report::documents;
 use hoptax_session::{awake, environment};
 use hoptax_tools::{ALL, Tool};
@@ -14,7 +15,7 @@ use hoptax_trust::crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, S
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
-use crate::{print, progress, security};
+use crate::{print, progress};
 
 /// Install folder of `make crosscheck-tools`.
 const TOOLS: &str = ".tools/bin";
@@ -105,7 +106,7 @@ fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
 
 fn servers(arguments: &CrosscheckArguments) -> Result<Vec<Server>, Failure> {
     if let Some(url) = &arguments.url {
-        let target = security::http1_target(url)?;
+        let target = http1_target(url)?;
         return Ok(vec![Server::other(&target.url, target.address, target.path())]);
     }
     let unknown = |name: &String| {
@@ -116,4 +117,16 @@ fn servers(arguments: &CrosscheckArguments) -> Result<Vec<Server>, Failure> {
         .iter()
         .map(|name| scenario(name, arguments.seconds).ok_or_else(|| unknown(name)))
         .collect()
+}
+
+/// A GET request over HTTP/1.1 without TLS.
+fn http1_target(url: &str) -> Result<Target, Failure> {
+    let target = Target::new(url, "GET", Vec::new(), Vec::new()).map_err(Failure::bad_input)?;
+    if target.protocol == Protocol::Http1 && target.server_name.is_none() {
+        return Ok(target);
+    }
+    Err(Failure::bad_input(format!(
+        "`{}`: this command supports only `http://` URLs; `hoptax load` supports other protocols",
+        target.url
+    )))
 }

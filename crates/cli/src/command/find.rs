@@ -9,9 +9,10 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_report::documents;
 use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
 use hoptax_session::find::{ArmsOfStudy, Found, Instead, LOWEST_RATE, Options, Server, on_server};
+use hoptax_session::load::Load;
 use hoptax_session::{StudyText, thresholds};
 
-use super::load::{check_account, trial_of};
+use super::load::check_account;
 use crate::arguments::{FindArguments, FindGoal, Given};
 use crate::exit::{Code, Failure};
 use crate::interrupt;
@@ -45,9 +46,10 @@ fn on_one(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Fail
     if arguments.objectives.is_empty() && arguments.goal != FindGoal::FastestMode {
         return Err(Failure::bad_input("name an objective that must hold, as `--slo 'p99<5ms'`"));
     }
-    check_account(arguments.objectives.iter().any(Objective::needs_account), &arguments.traffic)?;
+    let load = Load::from(&arguments.traffic);
+    check_account(arguments.objectives.iter().any(Objective::needs_account), &load)?;
     let server = Server {
-        spec: trial_of(&arguments.traffic)?,
+        spec: load.closed_loop(&print::say)?,
         arrivals: arguments.arrivals.clone(),
         goal: arguments.goal.into(),
         each: arguments.each,

@@ -11,6 +11,7 @@ use hoptax_origin::{
 };
 use hoptax_result::counted;
 use hoptax_session::Interrupt;
+use hoptax_session::tls::{IdentityFiles, ServerTls};
 use hoptax_subject::origin::LISTENING;
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
@@ -18,7 +19,7 @@ use signal_hook::iterator::Signals;
 use crate::arguments::{Alpn, OriginArguments};
 use crate::exit::{Code, Failure};
 use crate::interrupt;
-use crate::{print, security};
+use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
@@ -31,14 +32,15 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         return run_calling(arguments, file, &interrupt);
     }
     let tls = match (&arguments.cert, &arguments.key) {
-        (Some(cert), Some(key)) => {
-            let config = security::server(
-                cert,
-                key,
-                (arguments.client_ca.as_deref(), arguments.accept_anonymous_clients),
-                &arguments.alpn,
-            )?;
-            Some(OriginTls { config, http3: arguments.alpn.contains(&Alpn::H3) })
+        (Some(certificate), Some(key)) => {
+            let names = arguments.alpn.iter().filter_map(|protocol| protocol.name());
+            let tls = ServerTls {
+                identity: IdentityFiles { certificate: certificate.clone(), key: key.clone() },
+                client_authorities: arguments.client_ca.clone(),
+                accepts_anonymous_clients: arguments.accept_anonymous_clients,
+                alpn: names.map(<[u8]>::to_vec).collect(),
+            };
+            Some(OriginTls { config: tls.config()?, http3: arguments.alpn.contains(&Alpn::H3) })
         }
         _ => None,
     };

@@ -3,15 +3,16 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use clap::Parser;
-use hoptax_load::{Target, without_user};
+use hoptax_load::{Pace, Target, without_user};
 use hoptax_report::documents;
 use hoptax_result::Verdict;
+use hoptax_session::load::{Body, Connections, GivenUrl, Load, Requests, Schedule};
 use hoptax_session::results;
 use hoptax_tools::smp::{PlannedLoad, meshmark, plan, read};
 
-use super::{import, load};
-use crate::arguments::{Arguments, Command, RunTestArguments, SmpAction, SmpArguments};
+use super::import;
+use super::load::{self, Outputs, Sent};
+use crate::arguments::{RunTestArguments, SmpAction, SmpArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -110,18 +111,25 @@ fn refused(load: &PlannedLoad, allowed: &[(String, u16)]) -> Vec<String> {
 
 /// Sends a load as `hoptax load` does.
 fn send(planned: &PlannedLoad, json: Option<&Path>) -> Result<Code, Failure> {
-    let mut line = vec!["hoptax".into(), "load".into()];
-    line.extend(planned.arguments.iter().map(std::ffi::OsString::from));
-    if let Some(path) = json {
-        line.extend(["--json".into(), path.as_os_str().to_owned()]);
-    }
-    line.push("--".into());
-    line.extend(planned.urls.iter().map(std::ffi::OsString::from));
-    let parsed = Arguments::try_parse_from(line).map_err(|error| Failure::bad_input(error.to_string()))?;
-    match parsed.command {
-        Command::Load(arguments) => load::run(&arguments),
-        _ => Err(Failure::bad_input("the arguments are not those of a load; this is a bug in hoptax")),
-    }
+    let requests = Requests {
+        urls: planned.urls.iter().cloned().map(GivenUrl::from).collect(),
+        protocol: planned.protocol,
+        method: planned.method.to_owned(),
+        headers: planned.headers.clone(),
+        body: Body::Text(planned.body.clone()),
+        ..Requests::default()
+    };
+    let connections = Connections { number: planned.connections, ..Connections::default() };
+    load::send(&Sent {
+        load: Load { requests, connections, ..Load::default() },
+        schedule: Schedule {
+            pace: planned.rate.map(Pace::Constant),
+            duration: Some(planned.length),
+            ..Schedule::default()
+        },
+        outputs: Outputs { json, ..Outputs::default() },
+        ..Sent::default()
+    })
 }
 
 #[cfg(test)]
@@ -129,12 +137,7 @@ mod tests {
     use super::*;
 
     fn to(url: &str) -> PlannedLoad {
-        PlannedLoad {
-            urls: vec![url.to_owned()],
-            summary: String::new(),
-            arguments: Vec::new(),
-            ignored: Vec::new(),
-        }
+        PlannedLoad { urls: vec![url.to_owned()], ignored: Vec::new(), ..PlannedLoad::default() }
     }
 
     #[test]

@@ -1,4 +1,8 @@
-//! A test configuration as the command lines of `hoptax load`.
+//! A test configuration as loads.
+
+use std::time::Duration;
+
+use hoptax_load::Protocol as LoadProtocol;
 
 use crate::smp::document::{Client, Protocol, TestConfig};
 use crate::smp::duration;
@@ -9,14 +13,26 @@ const MAX_RATE: i64 = 10_000_000;
 const PLACEHOLDERS: [&str; 2] = ["{counter}", "{random}"];
 
 /// The load of one client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedLoad {
     /// What is requested, in turn.
     pub urls: Vec<String>,
     /// The load in words, for example `10 requests/s, 2 connections, 30m`.
     pub summary: String,
-    /// Arguments of `hoptax load` without URLs. No value is read as the name of a file.
-    pub arguments: Vec<String>,
+    /// Number of connections.
+    pub connections: u32,
+    /// Requests per second; none for a closed loop.
+    pub rate: Option<f64>,
+    /// Length of the record.
+    pub length: Duration,
+    /// The protocol, if the URLs do not state it.
+    pub protocol: Option<LoadProtocol>,
+    /// The method.
+    pub method: &'static str,
+    /// Headers, names and values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
     /// What of the configuration has no effect, and why.
     pub ignored: Vec<String>,
 }
@@ -42,8 +58,7 @@ pub fn plan(test: &TestConfig) -> Result<Vec<PlannedLoad>, Vec<String>> {
     for (index, client) in test.clients.iter().enumerate() {
         match of_client(client) {
             Ok(mut load) => {
-                let nanoseconds = length.unwrap_or_default().as_nanos();
-                load.arguments.push(format!("--duration={nanoseconds}ns"));
+                load.length = length.unwrap_or_default();
                 load.summary += &format!(", {}", test.duration);
                 loads.push(load);
             }
@@ -88,27 +103,26 @@ fn of_client(client: &Client) -> Result<PlannedLoad, Vec<String>> {
     }
     // 0 is the value of an absent field.
     let connections = connections.unwrap_or_default().max(1);
-    let mut arguments = vec![format!("--connections={connections}")];
     let rate = match client.rps {
         0 => "as fast as possible (closed loop)".to_owned(),
-        rps => {
-            arguments.push(format!("--rate={rps}"));
-            format!("{rps} requests/s (open loop)")
-        }
+        rps => format!("{rps} requests/s (open loop)"),
     };
-    arguments.extend(headers.iter().map(|(name, value)| format!("--header={name}: {value}")));
-    if !client.body.is_empty() {
-        arguments.push(format!("--body={}", client.body));
-        if client.protocol != Protocol::Tcp {
-            arguments.push("--method=POST".to_owned());
-        }
-    }
-    if client.protocol == Protocol::Grpc && urls.iter().all(|url| url.starts_with("http")) {
-        arguments.push("--protocol=grpc".to_owned());
-    }
     let plural = if connections == 1 { "" } else { "s" };
-    let summary = format!("{rate}, {connections} connection{plural}");
-    Ok(PlannedLoad { urls, summary, arguments, ignored: ignored(client) })
+    let has_own_method = client.body.is_empty() || client.protocol == Protocol::Tcp;
+    let is_grpc = client.protocol == Protocol::Grpc && urls.iter().all(|url| url.starts_with("http"));
+    let trimmed = |(name, value): (String, String)| (name, value.trim().to_owned());
+    Ok(PlannedLoad {
+        urls,
+        summary: format!("{rate}, {connections} connection{plural}"),
+        connections,
+        rate: (client.rps > 0).then_some(client.rps as f64),
+        length: Duration::ZERO,
+        protocol: is_grpc.then_some(LoadProtocol::Grpc),
+        method: if has_own_method { "GET" } else { "POST" },
+        headers: headers.into_iter().map(trimmed).collect(),
+        body: client.body.clone(),
+        ignored: ignored(client),
+    })
 }
 
 /// A URL; one without a scheme gets that of the protocol.
@@ -179,8 +193,6 @@ fn ignored(client: &Client) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn client() -> Client {
@@ -203,28 +215,20 @@ mod tests {
     }
 
     #[test]
-    fn a_client_becomes_arguments_of_a_load() {
+    fn a_client_becomes_a_load() {
         let load = planned(client());
         assert_eq!(load.urls, ["http://127.0.0.1:8080/a", "http://127.0.0.1:8080/b"]);
-        assert_eq!(load.arguments, ["--connections=2", "--rate=10", "--duration=90000000000ns"]);
+        assert_eq!((load.connections, load.rate, load.length), (2, Some(10.0), Duration::from_secs(90)));
+        assert_eq!((load.method, load.body.as_str(), &load.headers), ("GET", "", &Vec::new()));
         assert_eq!(load.summary, "10 requests/s (open loop), 2 connections, 1m30s");
         assert!(load.ignored.is_empty());
         let headers = [("X-A".to_owned(), "b: c".to_owned())].into();
         let cookies = [("k".to_owned(), "v".to_owned()), ("l".to_owned(), "w".to_owned())].into();
         let (body, content_type) = ("{}".to_owned(), "application/json".to_owned());
         let load = planned(Client { rps: 0, headers, cookies, body, content_type, ..client() });
-        assert_eq!(
-            load.arguments,
-            [
-                "--connections=2",
-                "--header=X-A: b: c",
-                "--header=Cookie: k=v; l=w",
-                "--header=Content-Type: application/json",
-                "--body={}",
-                "--method=POST",
-                "--duration=90000000000ns",
-            ]
-        );
+        let headers = [("X-A", "b: c"), ("Cookie", "k=v; l=w"), ("Content-Type", "application/json")];
+        assert_eq!(load.headers, headers.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!((load.method, load.body.as_str(), load.rate), ("POST", "{}", None));
         assert!(load.summary.starts_with("as fast as possible (closed loop)"), "{}", load.summary);
     }
 
@@ -235,7 +239,7 @@ mod tests {
             planned(Client { protocol, endpoint_urls, body: "x".to_owned(), ..client() })
         };
         assert_eq!(load(Protocol::Tcp).urls, ["tcp://127.0.0.1:1"]);
-        assert!(!load(Protocol::Tcp).arguments.contains(&"--method=POST".to_owned()));
+        assert_eq!((load(Protocol::Tcp).method, load(Protocol::Http).method), ("GET", "POST"));
         assert_eq!(load(Protocol::Grpc).urls, ["grpc://127.0.0.1:1"]);
         assert_eq!(load(Protocol::Unstated).urls, ["http://127.0.0.1:1"]);
         let grpc = planned(Client {
@@ -243,7 +247,7 @@ mod tests {
             endpoint_urls: vec!["http://a/S/M".to_owned()],
             ..client()
         });
-        assert!(grpc.arguments.contains(&"--protocol=grpc".to_owned()));
+        assert_eq!((grpc.protocol, load(Protocol::Grpc).protocol), (Some(LoadProtocol::Grpc), None));
     }
 
     #[test]
@@ -269,7 +273,7 @@ mod tests {
         for (line, name) in load.ignored.iter().zip(named) {
             assert!(line.starts_with(&format!("`{name}`")), "{line}");
         }
-        assert_eq!(load.arguments.first().map(String::as_str), Some("--connections=1"));
+        assert_eq!(load.connections, 1);
     }
 
     #[test]
@@ -303,20 +307,5 @@ mod tests {
             empty[0].contains("`duration` is missing") && empty[1].contains("`clients` is empty"),
             "{empty:?}"
         );
-    }
-
-    proptest! {
-        /// The name of a file never gets to the command line as such, whatever a stranger writes.
-        #[test]
-        fn no_argument_names_a_file(
-            name in "[@A-Za-z -]{1,6}", value in "[@/a-z]{0,8}", body in "[@/a-z-]{0,8}", content_type in "[@/a-z]{0,8}",
-        ) {
-            let headers = [(name, value)].into();
-            if let Ok(loads) = plan(&test_of(Client { headers, body, content_type, ..client() })) {
-                for argument in &loads[0].arguments {
-                    prop_assert!(!argument.starts_with("--header=@") && argument.starts_with("--"), "{}", argument);
-                }
-            }
-        }
     }
 }

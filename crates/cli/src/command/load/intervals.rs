@@ -12,7 +12,7 @@ use hoptax_load::hdr;
 use hoptax_load::interval::{self, IntervalSink, Part};
 use hoptax_result::{LoadInterval, LoadResult, Verdict};
 
-use crate::arguments::LoadArguments;
+use super::Outputs;
 use crate::command::judgement::Judgement;
 use crate::exit::Failure;
 use crate::print;
@@ -35,7 +35,7 @@ pub(super) struct IntervalOutputs(Vec<Output>);
 impl IntervalOutputs {
     /// Opens the requested outputs. Returns the sinks for their intervals; an output ends when its sink is dropped and the load
     /// is judged.
-    pub(super) fn begin(arguments: &LoadArguments) -> Result<(Self, Vec<IntervalSink>), Failure> {
+    pub(super) fn begin(outputs_of_load: &Outputs<'_>) -> Result<(Self, Vec<IntervalSink>), Failure> {
         let (mut outputs, mut sinks) = (Vec::new(), Vec::new());
         let mut add = |place: String, length, write: Writer| {
             let (sender, parts) = channel();
@@ -43,17 +43,17 @@ impl IntervalOutputs {
             let (judged, judgement) = channel();
             outputs.push(Output { place, judged, writer: thread::spawn(move || write(parts, &judgement)) });
         };
-        if let Some(path) = &arguments.hgrm {
+        if let Some(path) = outputs_of_load.hgrm {
             let file = create(path)?;
             let write: Writer = Box::new(move |parts, judgement| write_hgrm(file, parts, judgement));
             add(format!("`{}`", path.display()), Duration::MAX, write);
         }
-        if let Some(path) = &arguments.hlog {
+        if let Some(path) = outputs_of_load.hlog {
             let file = create(path)?;
             let write: Writer = Box::new(move |parts, judgement| write_hlog(file, parts, judgement));
             add(format!("`{}`", path.display()), LOG_INTERVAL, write);
         }
-        if let Some(length) = arguments.every {
+        if let Some(length) = outputs_of_load.every {
             add("to stdout".to_owned(), length, Box::new(print_lines));
         }
         Ok((Self(outputs), sinks))

@@ -11,7 +11,7 @@ use hoptax_load::{Protocol, Target, without_user};
 use hoptax_text::nearest::hint;
 
 use super::requests::{Listed, Request};
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Maximum size of all encoded requests, bytes.
 const MAX_BYTES: usize = 1 << 30;
@@ -111,7 +111,7 @@ impl Table {
 
     fn templates(&self, requests: Vec<Listed>) -> Result<Vec<Template>, Failure> {
         let (mut templates, mut errors) = (Vec::new(), Vec::new());
-        for (place, request) in requests {
+        for Listed { place, request } in requests {
             match request.map(|request| Template::new(request, &self.fields)) {
                 Ok(Ok(template)) => templates.push(template),
                 // The error of an unreadable request contains its place.
@@ -244,7 +244,7 @@ mod tests {
             headers,
             body: body.as_bytes().to_vec(),
         };
-        vec![(String::new(), Ok(request))]
+        vec![Listed { place: String::new(), request: Ok(request) }]
     }
 
     fn filled(rows: &Table, template: &str) -> Vec<String> {

@@ -3,8 +3,8 @@
 use std::fs;
 
 use hoptax_load::{
-    Connect, Dial, Expectation, Family, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target,
-    Traffic, negotiate,
+    Connect, Dial, Expectation, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target, Traffic,
+    negotiate,
 };
 use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
@@ -12,20 +12,23 @@ use hoptax_wire::proto::Services;
 
 use super::data::Table;
 use super::requests::{Listed, Request};
-use super::{reflection, requests};
-use crate::arguments::{DataOrder, GivenUrl, GrpcStream, ProtocolChoice, TrafficArguments};
-use crate::exit::Failure;
-use crate::{print, security};
+use super::{
+    Body, Data, DataOrder, GivenUrl, Load, Requests, Servers, ServiceSource, TimedMessages, reflection,
+    requests,
+};
+use crate::failure::Failure;
+use crate::update::{Say, Update};
 
 /// Default body size of TCP and WebSocket, which need a body, bytes.
 const DEFAULT_BYTES: usize = 64;
 
-/// Builds the traffic from the arguments. With `--protocol auto`, the server chooses the protocol.
-pub(super) fn read(arguments: &TrafficArguments) -> Result<Traffic, Failure> {
-    let (resolver, dial) = (resolver(arguments), dial(arguments)?);
-    let services = match &arguments.proto {
-        Some(file) => Some(Services::read(file).map_err(Failure::bad_input)?),
-        None if arguments.reflection => Some(reflection::services(arguments, &resolver, &dial)?),
+/// Builds the traffic of a load. The server chooses a protocol that is not stated.
+pub(super) fn read(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> {
+    let Load { requests: wanted, servers, connections, tls, .. } = load;
+    let (resolver, dial) = (resolver(servers), dial(servers)?);
+    let services = match &wanted.services {
+        Some(ServiceSource::Proto(file)) => Some(Services::read(file).map_err(Failure::bad_input)?),
+        Some(ServiceSource::Reflection) => Some(reflection::services(load, &resolver, &dial)?),
         None => None,
     };
     let target = |protocol: Option<Protocol>, request: &Request| {
@@ -35,18 +38,18 @@ pub(super) fn read(arguments: &TrafficArguments) -> Result<Traffic, Failure> {
             headers: request.headers.clone(),
             body,
             protocol,
-            deadline: Some(arguments.timeout),
-            server_name: arguments.security.server_name.as_deref(),
+            deadline: Some(wanted.timeout),
+            server_name: tls.server_name.as_deref(),
             resolver: Some(&resolver),
         };
         let body = request.body.clone();
         let target = Target::from_spec(&spec(body.clone())).map_err(|error| error.to_string())?;
         match target.protocol {
             Protocol::Grpc | Protocol::GrpcHttp3 => {
-                let message = message(services.as_ref(), target.path(), arguments.messages, body)?;
+                let message = message(services.as_ref(), target.path(), wanted.messages, body)?;
                 // A bidirectional call repeats its message itself.
-                let is_conversation = arguments.grpc_stream == Some(GrpcStream::Both);
-                let times = if is_conversation { 1 } else { arguments.messages as usize };
+                let is_conversation = wanted.timed == Some(TimedMessages::Both);
+                let times = if is_conversation { 1 } else { wanted.messages as usize };
                 Target::from_spec(&spec(framed(&message).repeat(times)))
             }
             Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
@@ -56,69 +59,69 @@ pub(super) fn read(arguments: &TrafficArguments) -> Result<Traffic, Failure> {
         }
         .map_err(|error| error.to_string())
     };
-    let requests = listed(arguments)?;
+    let requests = listed(wanted)?;
     let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
     let has_cookies =
-        requests.iter().flat_map(|(_, request)| request).any(|request| request.headers.iter().any(is_cookie));
-    let table = arguments.data.as_deref().map(Table::read).transpose()?;
+        requests.iter().flat_map(|one| &one.request).any(|request| request.headers.iter().any(is_cookie));
+    let rows = wanted.data.as_ref().map(Rows::read).transpose()?;
     let in_protocol = |protocol: Option<Protocol>| {
         let (requests, target) = (requests.clone(), |request: &Request| target(protocol, request));
-        if let Some(table) = &table {
-            return with_data(table, requests, target, arguments);
+        if let Some(rows) = &rows {
+            return rows.traffic(requests, target, &wanted.weights);
         }
-        let targets = requests.into_iter().map(|(place, request)| {
+        let targets = requests.into_iter().map(|Listed { place, request }| {
             let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
             target(&request?).map_err(placed)
         });
-        weighted(all(targets)?, &arguments.weights)
+        weighted(all(targets)?, &wanted.weights)
     };
-    let mut traffic = in_protocol(arguments.protocol.named())?;
-    if arguments.resolve_every.is_some() && !traffic.has_refreshed_names() {
+    let mut traffic = in_protocol(wanted.protocol)?;
+    if servers.resolve_every.is_some() && !traffic.has_refreshed_names() {
         return Err(Failure::bad_input(
             "`--resolve-every` has no name to look up: the hosts are addresses, or --resolve gives them; remove it, or use \
              a host name in the URL",
         ));
     }
-    if arguments.protocol == ProtocolChoice::Auto
+    if wanted.protocol.is_none()
         && let Some(first) = traffic.negotiable()
     {
-        let protocol = negotiated(first, &dial, traffic.alpn(), arguments)?;
+        let protocol = negotiated(first, &dial, traffic.alpn(), load, say)?;
         if protocol != traffic.protocol() {
             traffic = in_protocol(Some(protocol))?;
         }
     }
     set_dial(&mut traffic, dial)?;
     traffic.refresh = resolver.refresh();
-    traffic.expectation = arguments.expect.iter().fold(Expectation::default(), Expectation::and);
-    check_protocol(&traffic, arguments.streams)?;
-    traffic.messages = timed_messages(arguments, traffic.protocol())?;
-    if arguments.cookies {
+    traffic.expectation = wanted.expect.iter().fold(Expectation::default(), Expectation::and);
+    check_protocol(&traffic, connections.streams)?;
+    traffic.messages = timed_messages(wanted, traffic.protocol())?;
+    if wanted.keeps_cookies {
         keep_cookies(&mut traffic, has_cookies)?;
     }
-    traffic.set_streams(arguments.streams, arguments.response_size);
+    traffic.set_streams(connections.streams, wanted.response_bytes);
     if traffic.is_secure() {
-        traffic.set_tls(&security::client(&arguments.security, traffic.alpn())?);
+        traffic.set_tls(&tls.config(traffic.alpn())?);
     }
     Ok(traffic)
 }
 
-/// The requests of the list given by `--requests`, or one for each URL.
-fn listed(arguments: &TrafficArguments) -> Result<Vec<Listed>, Failure> {
-    let body = body(arguments)?;
-    let headers: Vec<_> = arguments.headers.iter().flat_map(|given| given.0.clone()).collect();
-    if let Some(path) = &arguments.requests {
-        let [url] = arguments.urls.as_slice() else {
+/// The requests of the file, or one for each URL.
+fn listed(wanted: &Requests) -> Result<Vec<Listed>, Failure> {
+    let body = body(&wanted.body)?;
+    if let Some(path) = &wanted.file {
+        let [url] = wanted.urls.as_slice() else {
             return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
         };
-        return requests::read(path, url, &arguments.method, &headers);
+        return requests::read(path, url, wanted);
     }
     let request = |url: &GivenUrl| Request {
         url: url.to_string(),
-        method: arguments.method.clone(),
-        headers: headers.clone(),
+        method: wanted.method.clone(),
+        headers: wanted.headers.clone(),
         body: body.clone(),
     };
-    Ok(arguments.urls.iter().map(|url| (String::new(), Ok(request(url)))).collect())
+    let listed = |url| Listed { place: String::new(), request: Ok(request(url)) };
+    Ok(wanted.urls.iter().map(listed).collect())
 }
 
 /// The protocol that the server of a request chooses.
@@ -130,15 +133,16 @@ fn negotiated(
     first: &Target,
     dial: &Dial,
     alpn: Option<&[u8]>,
-    arguments: &TrafficArguments,
+    load: &Load,
+    say: Say<'_>,
 ) -> Result<Protocol, Failure> {
-    let security = security::client(&arguments.security, alpn)?;
-    match negotiate(first, dial, &security, arguments.timeout) {
+    let security = load.tls.config(alpn)?;
+    match negotiate(first, dial, &security, load.requests.timeout) {
         Ok(protocol) => Ok(protocol),
-        Err(error) if arguments.connect == Connect::Ahead => Err(Failure::environment(error)),
+        Err(error) if load.connections.lifetime.connect == Connect::Ahead => Err(Failure::environment(error)),
         Err(error) => {
-            let protocol = if arguments.streams > 1 { Protocol::Http2 } else { Protocol::Http1 };
-            print::note(&format!("hoptax: cannot negotiate the protocol, using {protocol}: {error}"));
+            let protocol = if load.connections.streams > 1 { Protocol::Http2 } else { Protocol::Http1 };
+            say(Update::Problem(&format!("cannot negotiate the protocol, using {protocol}: {error}")));
             Ok(protocol)
         }
     }
@@ -162,20 +166,21 @@ fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
 }
 
 /// Which messages of gRPC calls are timed.
-fn timed_messages(arguments: &TrafficArguments, protocol: Protocol) -> Result<Option<MessageTimes>, Failure> {
-    Ok(match arguments.grpc_stream {
+fn timed_messages(wanted: &Requests, protocol: Protocol) -> Result<Option<MessageTimes>, Failure> {
+    let messages = wanted.messages;
+    Ok(match wanted.timed {
         None => None,
         Some(_) if !protocol.is_grpc() => {
             return Err(Failure::bad_input(format!("--grpc-stream is for gRPC, not {protocol}")));
         }
-        Some(GrpcStream::Server) => Some(MessageTimes::Received),
-        Some(GrpcStream::Client) if arguments.messages == 1 => {
+        Some(TimedMessages::Server) => Some(MessageTimes::Received),
+        Some(TimedMessages::Client) if messages == 1 => {
             return Err(Failure::bad_input(
                 "`--grpc-stream client` sends several messages: add `--messages 100`",
             ));
         }
-        Some(GrpcStream::Client) => Some(MessageTimes::Sent(arguments.messages)),
-        Some(GrpcStream::Both) => Some(MessageTimes::RoundTrips(arguments.messages)),
+        Some(TimedMessages::Client) => Some(MessageTimes::Sent(messages)),
+        Some(TimedMessages::Both) => Some(MessageTimes::RoundTrips(messages)),
     })
 }
 
@@ -213,29 +218,24 @@ fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure>
 }
 
 /// The resolver of host names.
-fn resolver(arguments: &TrafficArguments) -> Resolver {
-    if arguments.unix_socket.is_some() {
+fn resolver(servers: &Servers) -> Resolver {
+    if servers.unix_socket.is_some() {
         return Resolver::unused();
     }
-    let family = match (arguments.ipv4, arguments.ipv6) {
-        (true, _) => Some(Family::V4),
-        (_, true) => Some(Family::V6),
-        _ => None,
-    };
-    let resolver = Resolver::new(arguments.resolve.clone(), family);
-    let resolver = if arguments.resolve_all { resolver.with_all() } else { resolver };
-    match arguments.resolve_every {
+    let resolver = Resolver::new(servers.resolve.clone(), servers.family);
+    let resolver = if servers.resolve_all { resolver.with_all() } else { resolver };
+    match servers.resolve_every {
         Some(every) => resolver.refreshed_every(every),
         None => resolver,
     }
 }
 
 /// How connections reach the servers.
-fn dial(arguments: &TrafficArguments) -> Result<Dial, Failure> {
+fn dial(servers: &Servers) -> Result<Dial, Failure> {
     Ok(Dial {
-        sources: Sources::new(arguments.source_addresses.clone()).map_err(Failure::bad_input)?,
-        unix_socket: arguments.unix_socket.clone(),
-        proxy_protocol: arguments.proxy_protocol.map(Into::into),
+        sources: Sources::new(servers.sources.clone()).map_err(Failure::bad_input)?,
+        unix_socket: servers.unix_socket.clone(),
+        proxy_protocol: servers.proxy_protocol,
     })
 }
 
@@ -251,40 +251,45 @@ fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failu
     if errors.is_empty() { Ok(values) } else { Err(Failure::bad_input(errors.join("\n"))) }
 }
 
-/// Requests that are filled in from rows.
-fn with_data(
-    table: &Table,
-    requests: Vec<Listed>,
-    target: impl Fn(&Request) -> Result<Target, String>,
-    arguments: &TrafficArguments,
-) -> Result<Traffic, Failure> {
-    let (weights, order) = (&arguments.weights, arguments.data_order);
-    if !weights.is_empty() && order == DataOrder::InTurn {
-        return Err(Failure::bad_input(
-            "--weights draws requests, and rows with them: add `--data-order random`, or leave out --weights",
-        ));
+/// Rows that fill in requests.
+struct Rows {
+    table: Table,
+    order: DataOrder,
+}
+
+impl Rows {
+    fn read(data: &Data) -> Result<Self, Failure> {
+        Ok(Self { table: Table::read(&data.file)?, order: data.order })
     }
-    if !weights.is_empty() {
-        check_weights(requests.len(), weights)?;
+
+    /// Requests that are filled in.
+    fn traffic(
+        &self,
+        requests: Vec<Listed>,
+        target: impl Fn(&Request) -> Result<Target, String>,
+        weights: &[f64],
+    ) -> Result<Traffic, Failure> {
+        let Self { table, order } = self;
+        if !weights.is_empty() && *order == DataOrder::InTurn {
+            return Err(Failure::bad_input(
+                "--weights draws requests, and rows with them: add `--data-order random`, or leave out --weights",
+            ));
+        }
+        if !weights.is_empty() {
+            check_weights(requests.len(), weights)?;
+        }
+        let targets = table.targets(requests, target)?;
+        let (mut traffic, order) = match order {
+            DataOrder::InTurn => (Traffic::in_turn(targets), "in-turn"),
+            DataOrder::Random => {
+                let each =
+                    if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(table.len()) };
+                (Traffic::by_weight(targets, &each), "random")
+            }
+        };
+        traffic.data = Some(DataPlan { rows: table.len() as u32, order: order.to_owned() });
+        Ok(traffic)
     }
-    let targets = table.targets(requests, target)?;
-    let mut traffic = match order {
-        DataOrder::InTurn => Traffic::in_turn(targets),
-        DataOrder::Random => {
-            let each =
-                if weights.is_empty() { vec![1.0; targets.len()] } else { weights.repeat(table.len()) };
-            Traffic::by_weight(targets, &each)
-        }
-    };
-    traffic.data = Some(DataPlan {
-        rows: table.len() as u32,
-        order: match order {
-            DataOrder::InTurn => "in-turn",
-            DataOrder::Random => "random",
-        }
-        .to_owned(),
-    });
-    Ok(traffic)
 }
 
 fn weighted(targets: Vec<Target>, weights: &[f64]) -> Result<Traffic, Failure> {
@@ -320,14 +325,13 @@ fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>
     call.encode(&json).map_err(|error| error.to_string())
 }
 
-fn body(arguments: &TrafficArguments) -> Result<Vec<u8>, Failure> {
-    if let Some(path) = &arguments.body_file {
-        return fs::read(path).map_err(|error| {
+fn body(body: &Body) -> Result<Vec<u8>, Failure> {
+    match body {
+        Body::Empty => Ok(Vec::new()),
+        Body::Text(text) => Ok(text.clone().into_bytes()),
+        Body::File(path) => fs::read(path).map_err(|error| {
             Failure::bad_input(format!("cannot read the body `{}`: {error}", path.display()))
-        });
+        }),
+        Body::Bytes(bytes) => Ok(vec![b'x'; *bytes as usize]),
     }
-    if let Some(bytes) = arguments.body_size {
-        return Ok(vec![b'x'; bytes as usize]);
-    }
-    Ok(arguments.body.clone().unwrap_or_default().into_bytes())
 }

@@ -6,26 +6,22 @@ use hoptax_load::{
 use hoptax_wire::grpc::{self, framed};
 use hoptax_wire::proto::{REFLECTION_PATHS, Reflection, Services};
 
-use crate::arguments::TrafficArguments;
-use crate::exit::Failure;
-use crate::security;
+use super::Load;
+use crate::failure::Failure;
 
 /// gRPC status of an unknown method.
 const UNIMPLEMENTED: u16 = 12;
 
 /// The definitions of the services that the URLs call, from their server.
-pub(super) fn services(
-    arguments: &TrafficArguments,
-    resolver: &Resolver,
-    dial: &Dial,
-) -> Result<Services, Failure> {
-    let first = arguments.urls.first().map_or("", |url| &**url);
+pub(super) fn services(load: &Load, resolver: &Resolver, dial: &Dial) -> Result<Services, Failure> {
+    let urls = &load.requests.urls;
+    let first = urls.first().map_or("", |url| &**url);
     let target = |url: &str, body| {
         Target::from_spec(&RequestSpec {
             url,
             body,
             protocol: Some(Protocol::Grpc),
-            server_name: arguments.security.server_name.as_deref(),
+            server_name: load.tls.server_name.as_deref(),
             resolver: Some(resolver),
             ..RequestSpec::default()
         })
@@ -33,20 +29,20 @@ pub(super) fn services(
     };
     let server = target(first, Vec::new())?;
     let security = match server.server_name {
-        Some(_) => Some(security::client(&arguments.security, Some(b"h2"))?),
+        Some(_) => Some(load.tls.config(Some(b"h2"))?),
         None => None,
     };
     let host = without_user(&join_url(first, "/"));
     let host = host.trim_end_matches('/');
     let targets: Vec<Target> =
-        arguments.urls.iter().map(|url| target(url, Vec::new())).collect::<Result<_, Failure>>()?;
+        urls.iter().map(|url| target(url, Vec::new())).collect::<Result<_, Failure>>()?;
     let mut reflection = Reflection::new(host, targets.iter().map(Target::path));
     let mut version = 0;
     while let Some(request) = reflection.next_request() {
         let response = loop {
             let path = REFLECTION_PATHS.get(version).copied().unwrap_or_default();
             let target = target(&join_url(first, path), framed(&request))?;
-            match grpc_call(&target, dial, security.as_ref(), arguments.timeout) {
+            match grpc_call(&target, dial, security.as_ref(), load.requests.timeout) {
                 Err(GrpcCallError::Refused { grpc_status: Some(UNIMPLEMENTED), .. })
                     if version + 1 < REFLECTION_PATHS.len() =>
                 {

@@ -9,7 +9,8 @@ use hoptax_load::join_url;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::exit::Failure;
+use super::Requests;
+use crate::failure::Failure;
 
 /// One request of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +21,14 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-/// The position of a request in its file, and the request or its error.
-pub(super) type Listed = (String, Result<Request, String>);
+/// A request of a list, or why it is none.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    /// Where it is in its file; empty for one of no file.
+    pub(super) place: String,
+    /// The request. An error states the place.
+    pub(super) request: Result<Request, String>,
+}
 
 /// A line of JSON, with the fields of vegeta's targets.
 #[derive(Deserialize)]
@@ -36,23 +43,17 @@ struct Line {
     body: Option<String>,
 }
 
-/// Reads the requests of a file. `base` is the host of paths. Lines without a method or a header use `method` and
-/// `headers`.
-pub(super) fn read(
-    path: &Path,
-    base: &str,
-    method: &str,
-    headers: &[(String, String)],
-) -> Result<Vec<Listed>, Failure> {
+/// Reads the requests of a file. `base` is the host of paths. Lines without a method or a header use those of `all`.
+pub(super) fn read(path: &Path, base: &str, all: &Requests) -> Result<Vec<Listed>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::bad_input(format!("cannot read the requests `{}`: {error}", path.display()))
     })?;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let read = lines.map(|(number, line)| {
         let place = format!("requests `{}`, line {number}", path.display());
-        let request =
-            request(line.trim(), base, method, headers).map_err(|error| format!("{place}: {error}"));
-        (place, request)
+        let request = request(line.trim(), base, &all.method, &all.headers);
+        let request = request.map_err(|error| format!("{place}: {error}"));
+        Listed { place, request }
     });
     let requests: Vec<_> = read.collect();
     if requests.is_empty() {
@@ -107,7 +108,7 @@ fn request_from_json(
             own.push((name.clone(), value.as_str().ok_or_else(invalid)?.to_owned()));
         }
     }
-    // A header of the line replaces the header of the same name from the arguments.
+    // A header of the line replaces the header of the same name of all requests.
     let is_own = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut all: Vec<_> = headers.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
     all.append(&mut own);

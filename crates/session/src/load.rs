@@ -1,0 +1,276 @@
+//! Makes the trial of a load from what a user states of it: its requests, its servers, its connections and its schedule.
+
+mod data;
+mod reflection;
+mod requests;
+mod schedule;
+mod traffic;
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hoptax_host::running::Running;
+use hoptax_load::trial::{Accounted, TrialSpec};
+use hoptax_load::{
+    Expectation, Family, Lifetime, PoolOrder, Pooling, Protocol, ProxyProtocol, Source, StaticAddress,
+    without_user,
+};
+use hoptax_result::counted;
+
+use crate::failure::Failure;
+use crate::machine;
+use crate::tls::ClientTls;
+use crate::update::Say;
+
+pub use schedule::{ArrivalsOf, Schedule};
+
+/// A load, without its schedule.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// What is sent.
+    pub requests: Requests,
+    /// To whom.
+    pub servers: Servers,
+    /// On which connections.
+    pub connections: Connections,
+    /// TLS of the connections.
+    pub tls: ClientTls,
+    /// Processes whose CPU time and memory are accounted for.
+    pub account: Option<Running>,
+    /// Seed of all random choices.
+    pub seed: u64,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            requests: Requests::default(),
+            servers: Servers::default(),
+            connections: Connections::default(),
+            tls: ClientTls::default(),
+            account: None,
+            seed: 1,
+        }
+    }
+}
+
+/// What a load sends.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    /// The targets, in turn.
+    pub urls: Vec<GivenUrl>,
+    /// The relative frequency of each URL; none for all alike.
+    pub weights: Vec<f64>,
+    /// A file of requests, whose paths are requested from the host of the only URL.
+    pub file: Option<PathBuf>,
+    /// What fills in fields of the requests.
+    pub data: Option<Data>,
+    /// The protocol; none for that of the scheme, which the server chooses with `https`.
+    pub protocol: Option<Protocol>,
+    /// The method.
+    pub method: String,
+    /// Headers, names and values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Body,
+    /// Whether connections keep the cookies that responses set.
+    pub keeps_cookies: bool,
+    /// Size of a response of TCP, bytes.
+    pub response_bytes: u64,
+    /// Where the definition of the gRPC service is; none if the body is the encoded message.
+    pub services: Option<ServiceSource>,
+    /// Messages of a gRPC call.
+    pub messages: u32,
+    /// Which messages of gRPC calls are timed.
+    pub timed: Option<TimedMessages>,
+    /// Time limit of a request.
+    pub timeout: Duration,
+    /// What a response must be; others count as failed.
+    pub expect: Vec<Expectation>,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self {
+            urls: Vec::new(),
+            weights: Vec::new(),
+            file: None,
+            data: None,
+            protocol: None,
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: Body::default(),
+            keeps_cookies: false,
+            response_bytes: 64,
+            services: None,
+            messages: 1,
+            timed: None,
+            timeout: Duration::from_secs(5),
+            expect: Vec::new(),
+        }
+    }
+}
+
+/// A URL as it was given; its `Debug` output omits user information.
+#[derive(Clone)]
+pub struct GivenUrl(String);
+
+impl From<String> for GivenUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+impl Deref for GivenUrl {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for GivenUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_user(&self.0))
+    }
+}
+
+/// The body of requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Body {
+    /// None.
+    #[default]
+    Empty,
+    /// A text.
+    Text(String),
+    /// The content of a file.
+    File(PathBuf),
+    /// So many bytes.
+    Bytes(u32),
+}
+
+/// A CSV file whose rows fill in requests.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// The file.
+    pub file: PathBuf,
+    /// The order of its rows.
+    pub order: DataOrder,
+}
+
+/// Order of the rows of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataOrder {
+    /// One after the other, from the first again after the last.
+    InTurn,
+    /// A random row for each request.
+    Random,
+}
+
+/// Where the definition of a gRPC service is.
+#[derive(Clone, Debug)]
+pub enum ServiceSource {
+    /// In a proto file.
+    Proto(PathBuf),
+    /// At the server, by reflection.
+    Reflection,
+}
+
+/// Which messages of gRPC calls are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimedMessages {
+    /// Those of the server.
+    Server,
+    /// Those of the client.
+    Client,
+    /// Round trips.
+    Both,
+}
+
+/// How the servers of a load are reached.
+#[derive(Clone, Debug, Default)]
+pub struct Servers {
+    /// Addresses of names that are not looked up.
+    pub resolve: Vec<StaticAddress>,
+    /// The family of addresses; none for any.
+    pub family: Option<Family>,
+    /// Whether connections use all addresses of a host.
+    pub resolve_all: bool,
+    /// How often names are looked up again.
+    pub resolve_every: Option<Duration>,
+    /// A Unix socket instead of the hosts.
+    pub unix_socket: Option<PathBuf>,
+    /// Source addresses of connections.
+    pub sources: Vec<Source>,
+    /// The PROXY protocol that connections start with.
+    pub proxy_protocol: Option<ProxyProtocol>,
+}
+
+/// The connections of a load.
+#[derive(Clone, Debug)]
+pub struct Connections {
+    /// Their number.
+    pub number: u32,
+    /// Concurrent requests on each.
+    pub streams: u32,
+    /// How requests are assigned to them.
+    pub order: PoolOrder,
+    /// When they are opened, and when reopened.
+    pub lifetime: Lifetime,
+    /// Worker threads.
+    pub workers: u32,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self {
+            number: 16,
+            streams: 1,
+            order: PoolOrder::default(),
+            lifetime: Lifetime::default(),
+            workers: 1,
+        }
+    }
+}
+
+impl Load {
+    /// A closed loop of this load. Asks the servers for their protocol and their services, as far as these are not stated.
+    ///
+    /// # Errors
+    /// When what is stated is not valid or does not fit together, and when a server cannot be asked.
+    pub fn closed_loop(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {
+        let traffic = traffic::read(self, say)?;
+        let Connections { number, order, lifetime, workers, .. } = self.connections;
+        let hosts = traffic.hosts();
+        if hosts > number as usize {
+            return Err(Failure::bad_input(format!(
+                "{} need at least one connection each, but there {} {}: raise --connections",
+                counted(hosts as u64, "host"),
+                if number == 1 { "is" } else { "are" },
+                counted(number.into(), "connection")
+            )));
+        }
+        // Each worker needs a connection to every host.
+        let max_workers = number as usize / hosts.max(1);
+        if workers as usize > max_workers {
+            return Err(Failure::bad_input(format!(
+                "{} cannot share {} to {}: each worker needs a connection to each host; raise --connections or lower --workers",
+                counted(workers.into(), "worker"),
+                counted(number.into(), "connection"),
+                counted(hosts as u64, "host")
+            )));
+        }
+        machine::allow_connections(number as usize)?;
+        Ok(TrialSpec {
+            connections: number as usize,
+            pooling: Pooling { order, lifetime, ..Pooling::default() },
+            workers: workers as usize,
+            timeout: self.requests.timeout,
+            seed: self.seed,
+            account: self.account.clone().map(Accounted::Running),
+            ..TrialSpec::new(traffic)
+        })
+    }
+}
