@@ -2,6 +2,7 @@
 //! files of the result, and the store. Commands call [`measure()`] with a [`StudyText`]; nothing here prints or reads arguments.
 
 pub mod awake;
+pub mod compare;
 pub mod environment;
 pub mod estimate;
 mod failure;

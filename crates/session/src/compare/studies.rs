@@ -7,19 +7,22 @@ use hoptax_judge::comparison::{
     ArmIn, ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
 };
 use hoptax_plan::file;
-use hoptax_report::documents;
 use hoptax_result::{
     ArmLeftOut, ComparedArms, ComparedSubject, ComparisonBody, StudiesComparison, StudiesComparisonBody,
     StudyResult, SubjectName,
 };
-use hoptax_session::{Interrupt, StudyText, library, run_folder_path};
 
 use super::names::{LONGEST, again, names, shown};
 use super::subject::Subject;
-use super::{FILE, FILE_OF_STUDY, NAME, ROUNDS, code, configuration_differences_or_note, measure};
-use crate::arguments::CompareArguments;
-use crate::exit::{Code, Failure};
-use crate::print;
+use super::{
+    Compared, Comparison, FILE_OF_STUDY, NAME, ROUNDS, Wanted, configuration_differences_or_note, measure,
+    write,
+};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::library;
+use crate::measure::{StudyText, run_folder_path};
+use crate::update::{Say, Update};
 
 /// The study files that the subjects are; none if no subject is one.
 ///
@@ -58,41 +61,42 @@ pub(super) fn read(
 
 /// Compares the arms of the studies.
 pub(super) fn run(
-    arguments: &CompareArguments,
+    wanted: &Wanted<'_>,
     studies: &[StudyOfComparison],
     interrupt: &Interrupt,
-) -> Result<Code, Failure> {
+    say: Say<'_>,
+) -> Result<Compared, Failure> {
     let found = of_studies(studies).map_err(Failure::bad_input)?;
     if !found.left_out.is_empty() {
         let arms = found.left_out.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        print::note(&format!("arms not measured: {arms}"));
+        say(Update::Note(&format!("arms not measured: {arms}")));
     }
     // JSON is YAML.
     let text = serde_json::to_string_pretty(&found.file).map_err(Failure::environment)?;
-    let folder_of_study =
-        arguments.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
-    let folder = run_folder_path(arguments.out.as_deref(), NAME);
+    let folder_of_study = wanted.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
+    let folder = run_folder_path(wanted.folder, NAME);
     let rounds = found.file.rounds.unwrap_or(ROUNDS);
     let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: folder_of_study };
-    let result = measure(text, (arguments, rounds), &folder, interrupt)?;
-    let comparison = comparison(&result, arguments, &found);
-    print::write_json(Some(&folder.join(FILE)), &comparison)?;
-    let page = folder.join("report.html").display().to_string();
-    print::document_or_json(arguments.json.file(), &comparison, || {
-        documents::studies_comparison(&comparison).with_page(page)
-    })?;
-    Ok(code(&result))
+    let result = measure(text, wanted, rounds, &folder, interrupt, say)?;
+    let comparison = comparison(&result, wanted, &found, say);
+    write(&folder, &comparison)?;
+    Ok(Compared { comparison: Comparison::Studies(Box::new(comparison)), folder })
 }
 
-fn comparison(result: &StudyResult, arguments: &CompareArguments, found: &OfStudies) -> StudiesComparison {
-    let studies = names(&arguments.subjects, |number| number.to_string());
+fn comparison(
+    result: &StudyResult,
+    wanted: &Wanted<'_>,
+    found: &OfStudies,
+    say: Say<'_>,
+) -> StudiesComparison {
+    let studies = names(wanted.subjects, |number| number.to_string());
     let stems: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
-    let named = Named { given: &arguments.subjects, stems: &stems };
+    let named = Named { given: wanted.subjects, stems: &stems, say };
     let of = |comparison: ComparisonBody| named.arms(comparison, &found.arms);
     let left_out = found.left_out.iter();
     let body = StudiesComparisonBody {
-        studies: arguments.subjects.clone(),
-        arms: with_named(result, arguments.margin).into_iter().filter_map(of).collect(),
+        studies: wanted.subjects.to_vec(),
+        arms: with_named(result, wanted.margin_share).into_iter().filter_map(of).collect(),
         left_out: left_out
             .map(|one| ArmLeftOut { arm: one.arm.clone(), reason: one.reason.clone() })
             .collect(),
@@ -106,6 +110,7 @@ struct Named<'a> {
     given: &'a [String],
     /// Their short names.
     stems: &'a [&'a str],
+    say: Say<'a>,
 }
 
 impl Named<'_> {
@@ -123,8 +128,11 @@ impl Named<'_> {
                 continue;
             };
             let keys = key_differences(&arm.reference.entry, &other.entry);
-            let differences =
-                configuration_differences_or_note(self.entry_in(&arm.reference), self.entry_in(other));
+            let differences = configuration_differences_or_note(
+                self.entry_in(&arm.reference),
+                self.entry_in(other),
+                self.say,
+            );
             subjects.push(ComparedSubject { subject: self.name(other, &id), keys, differences, ..subject });
         }
         let comparison = ComparisonBody { reference, subjects, ..comparison };

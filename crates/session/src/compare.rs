@@ -1,0 +1,355 @@
+//! Measures subjects side by side and decides whether they differ.
+
+mod names;
+mod studies;
+mod subject;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hoptax_judge::comparison::{ArmIn, compare as compare_arms, configuration_differences, key_differences};
+use hoptax_plan::file::ArmEntry;
+use hoptax_plan::plan::BASELINE;
+use hoptax_result::{
+    Body, ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, Report,
+    StudiesComparison, StudyResult,
+};
+use hoptax_run::configurations;
+use hoptax_stats::DECISIVE;
+use serde_json::json;
+
+use self::subject::Subject;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::length::Asked;
+use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::update::{Say, Update};
+
+/// The comparison in a run folder.
+const FILE: &str = "comparison.json";
+/// The name of the study file in errors.
+const FILE_OF_STUDY: &str = "compare.yaml";
+/// Name of the study.
+const NAME: &str = "compare";
+/// Rounds if neither the arguments nor a study file state them.
+const ROUNDS: u32 = 12;
+/// The loads: saturation for CPU time and the maximum rate, one rate for all subjects for response time. The speed of a
+/// virtual machine varies within seconds, and short slices bring those that are compared close together. On an Intel
+/// Xeon, the CPU time of the same system calls varied by a factor of 1.7; readings 5 ms apart correlated by 0.8, those
+/// 250 ms apart by 0.4. Differences of five arms in turn, drawn from these readings, have a standard deviation of 5.2 %
+/// with slices of 150 ms and of 3.1 % with 50 ms, in the same time.
+const LOADS: &str = "\
+loads:
+  - {name: saturation, loop: closed, connections: 16, blocks: 18, slice: 50ms}
+  - {name: in-use, loop: open, arrivals: poisson, connections: 32, blocks: 5, slice: 100ms}
+";
+
+/// What is compared, and how.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The subjects, as users write them; the others are compared with the first.
+    pub subjects: &'a [String],
+    /// The largest difference that does not matter, as a share of the first subject.
+    pub margin_share: f64,
+    /// The longest time to measure until the differences of CPU time are decided, instead of rounds.
+    pub until_decided: Option<Duration>,
+    /// Number of rounds; none for those of the first study file, or of comparisons.
+    pub rounds: Option<u32>,
+    /// The run folder; none for one that is named after the time.
+    pub folder: Option<&'a Path>,
+    /// How the study is measured, but for its length.
+    pub options: Options<'a>,
+}
+
+/// What was compared.
+#[derive(Debug)]
+pub struct Compared {
+    /// The comparison, which is also in the run folder.
+    pub comparison: Comparison,
+    /// The run folder.
+    pub folder: PathBuf,
+}
+
+/// A comparison.
+#[derive(Debug)]
+pub enum Comparison {
+    /// Of proxies and servers.
+    Subjects(Box<ComparisonResult>),
+    /// Of study files, arm by arm.
+    Studies(Box<StudiesComparison>),
+}
+
+/// Measures the subjects side by side, and writes their comparison to the run folder.
+///
+/// # Errors
+/// When a subject is not valid, and when the study cannot begin, fails or is interrupted.
+pub fn compare(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<Compared, Failure> {
+    let parsed: Result<Vec<Subject>, String> =
+        wanted.subjects.iter().map(|given| Subject::parse(given)).collect();
+    let subjects = parsed.map_err(Failure::bad_input)?;
+    if let Some(studies) = studies::read(wanted.subjects, &subjects)? {
+        return studies::run(wanted, &studies, interrupt, say);
+    }
+    let shown: Vec<String> = wanted.subjects.iter().map(|given| names::shown(given)).collect();
+    let has_cpu_time = |subject: &Subject| !matches!(subject, Subject::Server { account: None, .. });
+    for (given, subject) in shown.iter().zip(&subjects) {
+        if !has_cpu_time(subject) {
+            say(Update::Note(&format!(
+                "the CPU time and memory of {given} are not compared: name its processes, as `'{given}+pid=ID'` or \
+                 `'{given}+process=NAME'`"
+            )));
+        }
+    }
+    // Each difference is one from the first.
+    let is_known = subjects.first().is_some_and(has_cpu_time) && subjects.iter().skip(1).any(has_cpu_time);
+    if wanted.until_decided.is_some() && !is_known {
+        return Err(Failure::bad_input(
+            "`--until-decided` waits for differences of CPU time, and none is measured: name the processes of the servers, or give \
+             `--rounds`",
+        ));
+    }
+    let text = study_file(&shown, &subjects)?;
+    let folder = run_folder_path(wanted.folder, NAME);
+    let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: std::env::temp_dir() };
+    let result = measure(text, wanted, ROUNDS, &folder, interrupt, say)?;
+    let comparison = comparison(&result, wanted.margin_share, &shown, &subjects, say);
+    write(&folder, &comparison)?;
+    Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
+}
+
+/// Measures a study for `rounds` unless something else is wanted.
+fn measure(
+    text: StudyText,
+    wanted: &Wanted<'_>,
+    rounds: u32,
+    folder: &Path,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<StudyResult, Failure> {
+    let asked = match wanted.until_decided {
+        Some(budget) => Asked::until_decided(DECISIVE * wanted.margin_share, budget),
+        None => Asked { rounds: wanted.rounds.or(Some(rounds)), ..Asked::default() },
+    };
+    let place = Place::New { text, folder: Some(folder), force: false };
+    complete(&place, &Options { asked, ..wanted.options }, interrupt, say)
+}
+
+/// Writes a comparison to the run folder.
+fn write<T: Body>(folder: &Path, comparison: &Report<T>) -> Result<(), Failure> {
+    let path = folder.join(FILE);
+    let text = serde_json::to_string_pretty(comparison).map_err(Failure::environment)? + "\n";
+    fs::write(&path, text)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
+}
+
+/// The comparison of the subjects, named by what the user gave.
+fn comparison(
+    result: &StudyResult,
+    margin_share: f64,
+    given: &[String],
+    subjects: &[Subject],
+    say: Say<'_>,
+) -> ComparisonResult {
+    let mut comparison = compare_arms(result, &arm_name(0), margin_share);
+    let mut all = names::names(given, arm_name);
+    let again_names = all.first().map(|first| names::again(first, again()));
+    all.extend(again_names);
+    for one in &mut comparison.subjects {
+        if let Some(names) = all.iter().find(|names| names.arm == one.subject.arm) {
+            one.subject.clone_from(names);
+        }
+        let number = (0..subjects.len()).find(|number| arm_name(*number) == one.subject.arm);
+        let subject = number.and_then(|number| subjects.get(number));
+        if let Some((first, subject)) = subjects.first().zip(subject) {
+            add_differences(one, first, subject, say);
+        }
+    }
+    if let Some(first) = all.into_iter().next() {
+        comparison.reference = first;
+    }
+    ComparisonResult::new(result.environment.clone(), comparison).judged_as(result)
+}
+
+/// Adds what differs between two proxies.
+fn add_differences(compared: &mut ComparedSubject, first: &Subject, subject: &Subject, say: Say<'_>) {
+    let [Some(one), Some(other)] = [first, subject].map(Subject::proxy) else { return };
+    compared.differences =
+        configuration_differences_or_note((&one, Path::new("")), (&other, Path::new("")), say);
+    // A subject is one proxy, and its configuration is compared by filter.
+    let keys = key_differences(&one, &other).into_iter().map(|found| KeyDifference {
+        key: found.key.strip_prefix("hops[0].").unwrap_or(&found.key).to_owned(),
+        ..found
+    });
+    compared.keys = keys.filter(|found| found.key != "config" || compared.differences.is_none()).collect();
+}
+
+/// What differs between the configurations of two arms. Why it cannot be shown is a note: the numbers do not depend on it.
+fn configuration_differences_or_note(
+    reference: ArmIn<'_>,
+    other: ArmIn<'_>,
+    say: Say<'_>,
+) -> Option<ConfigurationDifferences> {
+    configuration_differences(reference, other, &configurations::read).unwrap_or_else(|why| {
+        say(Update::Note(&format!("what differs between configurations cannot be shown: {why}")));
+        None
+    })
+}
+
+/// The id of an arm: `A` for the first subject.
+fn arm_name(number: usize) -> String {
+    char::from_u32('A' as u32 + number as u32).unwrap_or('Z').to_string()
+}
+
+/// The id of the second copy of the first subject.
+fn again() -> String {
+    format!("{}-again", arm_name(0))
+}
+
+/// The study of these subjects, as text. Its arms are the subjects, each but the first compared with the first, and a
+/// second copy of the first.
+fn study_file(given: &[String], subjects: &[Subject]) -> Result<String, Failure> {
+    let first = arm_name(0);
+    let mut arms = vec![ArmEntry::Name(BASELINE.to_owned())];
+    for (number, subject) in subjects.iter().enumerate() {
+        arms.push(subject.arm(&arm_name(number), (number > 0).then_some(first.as_str())));
+    }
+    arms.extend(subjects.first().map(|subject| subject.arm(&again(), Some(&first))));
+    let mut text = format!(
+        "# Generated by `hoptax compare`.\nname: {NAME}\nsummary: {}\narms:\n",
+        json!(format!("Do these subjects differ: {}?", given.join(", ")))
+    );
+    for arm in &arms {
+        // JSON is YAML.
+        let arm = serde_json::to_string(arm).map_err(Failure::environment)?;
+        text += &format!("  - {arm}\n");
+    }
+    Ok(text + LOADS)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_plan::plan::Plan;
+    use hoptax_result::ArmKind;
+
+    use super::*;
+
+    fn text(given: &[&str]) -> String {
+        let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+        let subjects: Vec<Subject> = given.iter().map(|given| Subject::parse(given).unwrap()).collect();
+        study_file(&given, &subjects).unwrap()
+    }
+
+    fn plan(subjects: &[&str]) -> Plan {
+        let (file, positions) = hoptax_plan::file::read("compare.yaml", &text(subjects)).unwrap();
+        Plan::new(&file, &positions, &crate::library::catalogue().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn all_subjects_are_compared_with_the_first_and_so_is_its_second_copy() {
+        let plan = plan(&["1.39.3+jwt+access-log/json", "1.40.0+jwt", "baseline", "./envoy"]);
+        let place = |id: &str| plan.arms.iter().position(|arm| arm.id == id);
+        let first = place("A");
+        assert!(first.is_some());
+        for (id, kind) in [
+            ("A-again", ArmKind::Same),
+            ("B", ArmKind::Function),
+            ("C", ArmKind::Function),
+            ("D", ArmKind::Function),
+        ] {
+            let arm = &plan.arms[place(id).unwrap()];
+            assert_eq!((arm.kind, arm.compared_with), (kind, first), "{id}");
+        }
+        let envoys: Vec<&str> = plan.envoys().into_iter().collect();
+        for envoy in ["1.39.3", "1.40.0", "./envoy"] {
+            assert!(envoys.contains(&envoy), "{envoys:?}");
+        }
+    }
+
+    #[test]
+    fn configurations_and_urls_are_subjects() {
+        let subjects =
+            ["b.yaml+1.39.3", "conf/a.json", "http://127.0.0.1:1/a+b", "http://127.0.0.1:1/a+b+pid=3"];
+        let (file, _) = hoptax_plan::file::read("compare.yaml", &text(&subjects)).unwrap();
+        let entries = serde_json::to_value(&file.arms).unwrap();
+        let here = std::env::current_dir().unwrap();
+        let hop = |arm: usize| entries[arm]["hops"][0].clone();
+        assert_eq!(hop(1)["config"], json!(here.join("b.yaml")));
+        assert_eq!(hop(1)["envoy"], "1.39.3");
+        assert_eq!((hop(1), &entries[5]["compared_with"]), (hop(5), &json!("A")));
+        assert_eq!(hop(2)["config"], json!(here.join("conf/a.json")));
+        assert_eq!((&entries[3]["url"], &entries[3]["compared_with"]), (&json!(subjects[2]), &json!("A")));
+        assert_eq!((&entries[3]["account"], &entries[4]["account"]), (&json!(null), &json!({"pid": 3})));
+        assert_eq!(entries[4]["url"], entries[3]["url"]);
+    }
+
+    #[test]
+    fn flags_variables_and_workers_are_those_of_the_proxy() {
+        let plan = plan(&["jwt", "jwt+flags=--disable-extensions a+env=A=b+workers=2", "jwt"]);
+        let arm = |id: &str| plan.arms.iter().find(|arm| arm.id == id).unwrap();
+        let [hop] = arm("B").chain.hops.as_slice() else { panic!("{plan:?}") };
+        assert_eq!(hop.flags, ["--disable-extensions", "a"]);
+        assert_eq!((hop.environment["A"].as_str(), hop.workers), ("b", Some(2)));
+        assert_eq!(arm("C").kind, ArmKind::Same);
+    }
+
+    #[test]
+    fn flags_that_the_runner_sets_are_refused() {
+        let (file, positions) =
+            hoptax_plan::file::read("compare.yaml", &text(&["jwt", "jwt+flags=--concurrency 2"])).unwrap();
+        let catalogue = crate::library::catalogue().unwrap();
+        let error = Plan::new(&file, &positions, &catalogue).unwrap_err().to_string();
+        assert!(error.contains("hoptax controls `--concurrency` itself: set `workers`"), "{error}");
+    }
+
+    #[test]
+    fn what_differs_between_proxies_is_named_in_the_words_of_study_files() {
+        let keys = |one: &str, other: &str| {
+            let [first, subject] = [one, other].map(|given| Subject::parse(given).unwrap());
+            let mut compared = ComparedSubject {
+                subject: hoptax_result::SubjectName::of_arm("B"),
+                is_same: false,
+                keys: Vec::new(),
+                differences: None,
+                answer_differences: Vec::new(),
+                measures: Vec::new(),
+            };
+            add_differences(&mut compared, &first, &subject, &|_| ());
+            let keys = compared.keys.into_iter();
+            let keys = keys.map(|found| {
+                let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
+                format!("{}: {}, {}", found.key, or_none(found.reference), or_none(found.value))
+            });
+            keys.collect::<Vec<_>>()
+        };
+        assert_eq!(keys("1.39.3", "1.40.0"), ["envoy: 1.39.3, 1.40.0"]);
+        assert_eq!(keys("jwt", "jwt+workers=2"), ["workers: none, 2"]);
+        assert_eq!(
+            keys("jwt", "jwt+lua+env=API_TOKEN=x"),
+            ["env.API_TOKEN: none, none", "functions: jwt, jwt, lua"]
+        );
+        assert_eq!(keys("jwt", "http://127.0.0.1:1/"), [""; 0]);
+    }
+
+    #[test]
+    fn subjects_may_equal_each_other_rather_than_the_first() {
+        let plan = plan(&["lua", "jwt", "jwt"]);
+        let first = plan.arms.iter().position(|arm| arm.id == "A");
+        for id in ["B", "C"] {
+            let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap();
+            assert_eq!((arm.kind, arm.compared_with), (ArmKind::Function, first), "{id}");
+        }
+    }
+
+    #[test]
+    fn equal_subjects_can_be_compared() {
+        let plan = plan(&["lua", "lua"]);
+        let kinds: Vec<(&str, ArmKind)> = plan
+            .arms
+            .iter()
+            .map(|arm| (arm.id.as_str(), arm.kind))
+            .filter(|(id, _)| *id != "baseline")
+            .collect();
+        assert_eq!(kinds, [("A", ArmKind::Function), ("B", ArmKind::Same), ("A-again", ArmKind::Same)]);
+    }
+}
