@@ -71,7 +71,8 @@ pub fn run(
     plan: &RunPlan,
     setting: &Setting<'_>,
     spec: &RunSpec,
-    (environment, limits): (&Environment, &Limits),
+    environment: &Environment,
+    limits: &Limits,
     stop: &AtomicBool,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Vec<GraphRound>, GraphError> {

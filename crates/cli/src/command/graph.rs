@@ -1,28 +1,50 @@
 //! `hoptax lab graph`: runs graphs of `hoptax predict size`, and makes graph files from the files of other programs.
 
-pub(super) mod file;
-mod run;
-
+use hoptax_graph::{RunSpec, Wanted, file, measure};
 use hoptax_predict::size::graph;
-use hoptax_predict::size::import::{Imported, isotope};
-use hoptax_session::library::catalogue as load;
+use hoptax_predict::size::import::Imported;
+use hoptax_report::documents;
+use hoptax_result::Verdict;
+use hoptax_session::{library, results::read_run, thresholds};
 
-use crate::arguments::{GraphArguments, GraphSource};
+use crate::arguments::{GraphArguments, GraphRunArguments, GraphSource};
 use crate::exit::{Code, Failure};
+use crate::interrupt;
 use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
     let imported = match &arguments.source {
-        GraphSource::Run(arguments) => return run::run(arguments),
-        GraphSource::Isotope { file, entry } => {
-            let text = file::read(file)?;
-            isotope::read(&file.display().to_string(), &text, entry.as_deref()).map_err(Failure::bad_input)?
-        }
+        GraphSource::Run(arguments) => return measured(arguments),
+        GraphSource::Isotope { file, entry } => file::isotope_topology(file, entry.as_deref())?,
         GraphSource::Kubernetes { folder, entry } => file::kubernetes(folder, entry.as_deref())?,
     };
     print::result(&checked(&imported)?)?;
     Ok(Code::Success)
+}
+
+/// Runs a graph as processes, and compares what its proxies use with the prediction.
+fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
+    let limits = thresholds::limits(&arguments.measure.thresholds)?;
+    let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
+    let wanted = Wanted {
+        graph: &arguments.file,
+        spec: RunSpec {
+            rate: arguments.rate,
+            rounds: arguments.rounds,
+            slices: arguments.slices,
+            slice: arguments.slice,
+            seed: arguments.seed,
+        },
+        results: &results,
+        envoy: arguments.measure.envoy.as_deref(),
+        never_halt: arguments.measure.never_halt.into(),
+        limits: &limits,
+    };
+    let result = measure(&wanted, &interrupt::listen()?, &print::say)?;
+    print::document_or_json(arguments.json.file(), &result, || documents::graph_run(&result))?;
+    let is_void = results.iter().any(|result| result.verdict == Verdict::Void);
+    Ok(if is_void { Code::Void } else { Code::of(result.verdict) })
 }
 
 /// The graph file, which `hoptax predict size` accepts.
@@ -30,6 +52,23 @@ fn checked(imported: &Imported) -> Result<String, Failure> {
     let text = imported.to_yaml();
     let problem =
         |problems| Failure::bad_input(format!("the graph cannot be predicted:\n{problems}\n\n{text}"));
-    graph::read("graph", &text, &load()?).map_err(problem)?;
+    graph::read("graph", &text, &library::catalogue()?).map_err(problem)?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn the_help_names_every_graph_of_the_program() {
+        let program = Arguments::command();
+        let graph = program.find_subcommand("lab").and_then(|lab| lab.find_subcommand("graph")).unwrap();
+        let help = graph.get_after_help().unwrap().to_string().replace('\n', " ");
+        for name in hoptax_graph::names() {
+            assert!(help.contains(&name), "{name}: {help}");
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! `hoptax predict size`: predicts what the proxies of a service graph use, and checks such predictions.
 
+use hoptax_graph::file::graph_text;
 use hoptax_predict::size::{Prices, graph};
 use hoptax_report::documents;
 use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
 use hoptax_session::{library::catalogue as load, results::read_run};
 
-use super::graph::file::graph_text;
 use crate::arguments::SizeArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
         return Err(Failure::bad_input("name a graph file with --rate, or a result with --check"));
     };
-    let text = graph_text(path, arguments.entry.as_deref())?;
+    let text = graph_text(path, arguments.entry.as_deref(), &print::say)?;
     let graph = graph::read(&path.display().to_string(), &text, &load()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(Failure::bad_input)?;

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_predict::size::import::{Imported, isotope, kubernetes as manifests};
-
-use crate::exit::Failure;
-use crate::print;
+use hoptax_session::{Failure, Say, Update};
 
 /// The text of a graph file at `path`, or of the graph that a topology or the manifests of a folder become. What was assumed for
-/// those is printed as notes. `entry` is the service or the workload that requests from outside arrive at.
-pub(crate) fn graph_text(path: &Path, entry: Option<&str>) -> Result<String, Failure> {
+/// those is said. `entry` is the service or the workload that requests from outside arrive at.
+///
+/// # Errors
+/// When a file cannot be read, or is neither.
+pub fn graph_text(path: &Path, entry: Option<&str>, say: Say<'_>) -> Result<String, Failure> {
     let imported = if path.is_dir() {
         kubernetes(path, entry)?
     } else {
@@ -26,13 +27,24 @@ pub(crate) fn graph_text(path: &Path, entry: Option<&str>) -> Result<String, Fai
         isotope::read(&path.display().to_string(), &text, entry).map_err(Failure::bad_input)?
     };
     for note in &imported.notes {
-        print::note(&format!("hoptax: `{}`: {note}", path.display()));
+        say(Update::Problem(&format!("`{}`: {note}", path.display())));
     }
     Ok(imported.to_yaml())
 }
 
+/// The graph of a topology of isotope.
+///
+/// # Errors
+/// When the file cannot be read, or is no topology with a clear entry.
+pub fn isotope_topology(path: &Path, entry: Option<&str>) -> Result<Imported, Failure> {
+    isotope::read(&path.display().to_string(), &read(path)?, entry).map_err(Failure::bad_input)
+}
+
 /// The graph of a folder with manifests, or of one file of them, as Helm renders a chart.
-pub(super) fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported, Failure> {
+///
+/// # Errors
+/// When a file cannot be read, or they have no workload or no clear entry.
+pub fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported, Failure> {
     let mut paths = Vec::new();
     if folder.is_file() {
         paths.push(folder.to_owned());
@@ -44,7 +56,7 @@ pub(super) fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported,
     manifests::read(&name(folder), &files, entry).map_err(Failure::bad_input)
 }
 
-pub(super) fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path)
         .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
 }

@@ -1,47 +1,67 @@
-//! `hoptax lab graph run`: runs a graph as processes, and compares what its proxies use with the prediction.
+//! Measures a graph as a user asks for it: finds what it needs, runs it, and compares it with its prediction.
 
 use std::env;
 use std::path::Path;
 use std::time::Instant;
 
-use hoptax_graph::plan::{self, RunPlan};
-use hoptax_graph::{CONNECTIONS, Event, RunSpec, Setting, WARMUP, check, summary};
+use hoptax_checks::thresholds::Limits;
 use hoptax_host::processors::{self, Placement};
 use hoptax_predict::size::Processors;
-use hoptax_report::documents;
-use hoptax_result::{SizeResult, StudyResult, Verdict, counted};
-use hoptax_session::{awake, environment, library, machine, results::read_run, thresholds};
+use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted};
+use hoptax_session::machine::{self, NeverHalt};
+use hoptax_session::{Failure, Interrupt, Say, Update, awake, environment, library};
 use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
 
-use crate::arguments::GraphRunArguments;
-use crate::exit::{Code, Failure};
-use crate::interrupt;
-use crate::print;
+use crate::file;
+use crate::plan::{self, RunPlan};
+use crate::processes::Setting;
+use crate::run::{CONNECTIONS, Event, RunSpec, WARMUP, run};
+use crate::{check, summary};
 
 static GRAPHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies/graphs");
 
-/// Runs the command.
-pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
-    let limits = thresholds::limits(&arguments.measure.thresholds)?;
-    let (name, text) = read(&arguments.file)?;
+/// What is measured, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The path of a graph file, or the name of a graph that comes with the program.
+    pub graph: &'a str,
+    /// The rate, the rounds and the slices.
+    pub spec: RunSpec,
+    /// Results that the prediction is made from; none for no prediction.
+    pub results: &'a [StudyResult],
+    /// Version, path or name of the Envoy.
+    pub envoy: Option<&'a str>,
+    /// When idle processors are kept from halting.
+    pub never_halt: NeverHalt,
+    /// The limits of checks.
+    pub limits: &'a Limits,
+}
+
+/// Runs a graph, and compares it with its prediction.
+///
+/// # Errors
+/// When the graph is not valid, when the results do not suffice for a prediction, when a requirement is missing, when a process ends, and
+/// after an interrupt.
+pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<GraphRunResult, Failure> {
+    let note = |text: &str| say(Update::Note(text));
+    let spec = &wanted.spec;
+    let GraphText { name, text } = read(wanted.graph, say)?;
     let plan = plan::read(&name, &text, &library::catalogue()?).map_err(Failure::bad_input)?;
-    let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     // Before minutes of measuring: what the results lack is known now.
     let placement = placement(&plan)?;
-    let predicted = predict(&plan, arguments.rate, &results, &placement)?;
+    let predicted = predict(&plan, spec.rate, wanted.results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;
-    let envoy =
-        Envoy::find(arguments.measure.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
-    let awake = awake::on(&placement, arguments.measure.never_halt.into(), &print::say)?;
+    let envoy = Envoy::find(wanted.envoy, &mut |text| note(text)).map_err(Failure::environment)?;
+    let awake = awake::on(&placement, wanted.never_halt, say)?;
     let environment = environment::of_study(&envoy, &placement, awake.is_some());
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    let interrupt = interrupt::listen()?;
     let folder = tempfile::Builder::new().prefix("hoptax-graph-").tempdir().map_err(|error| {
         Failure::environment(format!("cannot create a folder for the processes: {error}"))
     })?;
     interrupt.remove_on_exit(folder.path());
+    interrupt.check()?;
     let setting = Setting {
         program: &program,
         envoy: &envoy,
@@ -49,46 +69,26 @@ pub(super) fn run(arguments: &GraphRunArguments) -> Result<Code, Failure> {
         placement: &placement,
         never_halted: awake.is_some(),
     };
-    let spec = RunSpec {
-        rate: arguments.rate,
-        rounds: arguments.rounds,
-        slices: arguments.slices,
-        slice: arguments.slice,
-        seed: arguments.seed,
-    };
-    let slices = f64::from(2 * spec.slices);
-    let seconds = f64::from(spec.rounds) * slices * (spec.slice + WARMUP).as_secs_f64();
-    print::note(&format!(
-        "{}: {}, about {:.0} s",
-        plan.name,
-        counted(spec.rounds.into(), "round"),
-        1.1 * seconds
-    ));
+    let seconds = f64::from(spec.rounds) * f64::from(2 * spec.slices) * (spec.slice + WARMUP).as_secs_f64();
+    note(&format!("{}: {}, about {:.0} s", plan.name, counted(spec.rounds.into(), "round"), 1.1 * seconds));
     let began = Instant::now();
     let mut on_event = |event: Event<'_>| {
         if let Event::RoundBegan(round) = event {
             let elapsed = began.elapsed().as_secs();
-            print::note(&format!("round {} of {}, after {elapsed} s", round + 1, spec.rounds));
+            note(&format!("round {} of {}, after {elapsed} s", round + 1, spec.rounds));
         }
     };
-    let rounds =
-        hoptax_graph::run(&plan, &setting, &spec, (&environment, &limits), interrupt.flag(), &mut on_event);
+    let rounds = run(&plan, &setting, spec, &environment, wanted.limits, interrupt.flag(), &mut on_event);
     drop(awake);
-    let rounds = match rounds {
-        // An error after an interrupt is a consequence of it.
-        _ if interrupt.is_requested() => return Ok(Code::Interrupted),
-        Ok(rounds) => rounds,
-        Err(error) => {
-            let kept = folder.keep();
-            let text = format!("{error}\nthe logs of all processes are in `{}`", kept.display());
-            return Err(Failure::environment(text));
-        }
-    };
-    let mut result = summary::result(&plan, &spec, rounds, environment, &limits);
+    // An error after an interrupt is a consequence of it.
+    interrupt.check()?;
+    let rounds = rounds.map_err(|error| {
+        let kept = folder.keep();
+        Failure::environment(format!("{error}\nthe logs of all processes are in `{}`", kept.display()))
+    })?;
+    let mut result = summary::result(&plan, spec, rounds, environment, wanted.limits);
     result.check = predicted.map(|predicted| check::check(&result, &predicted));
-    print::document_or_json(arguments.json.file(), &result, || documents::graph_run(&result))?;
-    let is_void = results.iter().any(|result| result.verdict == Verdict::Void);
-    Ok(if is_void { Code::Void } else { Code::of(result.verdict) })
+    Ok(result)
 }
 
 /// The prediction from results; none without results.
@@ -116,15 +116,22 @@ fn placement(plan: &RunPlan) -> Result<Placement, Failure> {
     Ok(Placement::split(&allowed, (plan.workers() as usize).min(most)))
 }
 
-/// File name and text of a graph: `graph` is a path or the name of a graph that comes with the program.
-fn read(graph: &str) -> Result<(String, String), Failure> {
+/// A graph file.
+struct GraphText {
+    name: String,
+    text: String,
+}
+
+/// The file of a graph: `graph` is a path or the name of a graph that comes with the program.
+fn read(graph: &str, say: Say<'_>) -> Result<GraphText, Failure> {
     let path = Path::new(graph);
     let is_path = graph.contains('/') || path.extension().is_some() || path.exists();
     if is_path {
-        return Ok((graph.to_owned(), super::file::graph_text(path, None)?));
+        return Ok(GraphText { name: graph.to_owned(), text: file::graph_text(path, None, say)? });
     }
     let text = GRAPHS.get_file(format!("{graph}.yaml")).and_then(|file| file.contents_utf8());
-    text.map(|text| (format!("{graph}.yaml"), text.to_owned())).ok_or_else(|| {
+    let found = |text: &str| GraphText { name: format!("{graph}.yaml"), text: text.to_owned() };
+    text.map(found).ok_or_else(|| {
         let names = names();
         let hint = hoptax_text::nearest::hint(graph, names.iter().map(String::as_str));
         Failure::bad_input(format!(
@@ -134,7 +141,8 @@ fn read(graph: &str) -> Result<(String, String), Failure> {
     })
 }
 
-fn names() -> Vec<String> {
+/// The names of the graphs that come with the program.
+pub fn names() -> Vec<String> {
     let stem = |file: &include_dir::File<'_>| Some(file.path().file_stem()?.to_str()?.to_owned());
     let mut names: Vec<String> = GRAPHS.files().filter_map(stem).collect();
     names.sort();
@@ -143,31 +151,26 @@ fn names() -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
     use hoptax_functions::Catalogue;
 
     use super::*;
-    use crate::arguments::Arguments;
 
     #[test]
     fn every_graph_of_the_program_can_be_run_with_four_proxies_at_most() {
         let catalogue = Catalogue::load().unwrap();
         assert_eq!(names().len(), 5);
-        let program = Arguments::command();
-        let graph = program.find_subcommand("lab").and_then(|lab| lab.find_subcommand("graph")).unwrap();
-        let help = graph.get_after_help().unwrap().to_string();
         for name in names() {
-            let (file, text) = read(&name).unwrap();
-            let plan = plan::read(&file, &text, &catalogue).unwrap_or_else(|error| panic!("{error}"));
+            let graph = read(&name, &|_| ()).unwrap();
+            let plan =
+                plan::read(&graph.name, &graph.text, &catalogue).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(plan.name, name, "a graph's name is that of its file");
             assert!((1..=4).contains(&plan.workers()), "{name}");
-            assert!(help.replace('\n', " ").contains(&name), "{name}: {help}");
         }
     }
 
     #[test]
     fn an_unknown_name_is_an_error_that_lists_the_graphs() {
-        let error = read("chian").unwrap_err().to_string();
+        let error = read("chian", &|_| ()).err().unwrap().to_string();
         assert!(error.contains("did you mean `chain`?") && error.contains("`sidecar`"), "{error}");
     }
 }
