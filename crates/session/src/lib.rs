@@ -9,6 +9,7 @@ mod failure;
 pub mod find;
 mod flames;
 mod forecast;
+pub mod gate;
 mod interrupt;
 pub mod length;
 pub mod library;

@@ -1,50 +1,50 @@
 //! A gate against stored runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hoptax_judge::gate::{Earlier, check_limits, judge_by_stored};
 use hoptax_judge::sittings::machine_differences;
 use hoptax_plan::file::{self, Observe};
-use hoptax_result::{GateResult, Verdict};
-use hoptax_session::{
-    Asked, Interrupt, Options, Place, StudyText, complete, environment, library, results, run_folder_path,
-    store,
-};
+use hoptax_result::Verdict;
 use hoptax_store::{Filter, RESULT};
 
-use crate::arguments::GateArguments;
-use crate::exit::Failure;
-use crate::print;
-use crate::progress::StudyOnTerminal;
+use super::{Gated, Wanted};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::length::Asked;
+use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::update::Say;
+use crate::{environment, library, results, store};
 
-/// Measures the study as it is, and compares it with the stored runs of `label`. Returns the run folder and the gate.
+/// Measures the study as it is, and compares it with the stored runs of `label`.
 pub(super) fn by_reference(
-    arguments: &GateArguments,
+    wanted: &Wanted<'_>,
     label: &str,
+    store: Option<&Path>,
     interrupt: &Interrupt,
-) -> Result<(PathBuf, GateResult), Failure> {
-    let (name, text) = library::read(&arguments.study)?;
+    say: Say<'_>,
+) -> Result<Gated, Failure> {
+    let (name, text) = library::read(wanted.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
     if given.observe == Observe::Timeline {
         return Err(Failure::bad_input(format!("`{}` observes a timeline, which has no limits", given.name)));
     }
-    check_limits(&given, &arguments.fail_on).map_err(Failure::bad_input)?;
-    let store = store::path(arguments.store.as_deref())?;
+    check_limits(&given, wanted.limits).map_err(Failure::bad_input)?;
+    let store = store::path(store)?;
     // Read first: a reference that is missing should not be found after the measurement.
-    let earlier = earlier(&store, &given.name, label)?;
-    let folder = run_folder_path(arguments.out.as_deref(), &given.name);
-    let asked = Asked { rounds: arguments.rounds, ..Asked::default() };
-    let options = Options { asked, store: Some(&store), ..super::options(arguments) };
-    let text = StudyText::named(&arguments.study)?;
+    let earlier = earlier(&store, &given.name, label, say)?;
+    let folder = run_folder_path(wanted.folder, &given.name);
+    let asked = Asked { rounds: wanted.rounds, ..Asked::default() };
+    let options = Options { asked, store: Some(&store), ..wanted.options };
+    let text = StudyText::named(wanted.study)?;
     let place = Place::New { text, folder: Some(&folder), force: false };
-    let terminal = StudyOnTerminal::default();
-    let result = complete(&place, &options, interrupt, &|update| terminal.show(update))?;
-    let gate = judge_by_stored(&result, (label, earlier), &arguments.fail_on).map_err(Failure::bad_input)?;
-    Ok((folder, gate))
+    let result = complete(&place, &options, interrupt, say)?;
+    let gate = judge_by_stored(&result, (label, earlier), wanted.limits).map_err(Failure::bad_input)?;
+    Ok(Gated { gate, folder })
 }
 
 /// The complete stored runs of the study that have the label.
-fn earlier(store: &Path, study: &str, label: &str) -> Result<Vec<Earlier>, Failure> {
+fn earlier(store: &Path, study: &str, label: &str, say: Say<'_>) -> Result<Vec<Earlier>, Failure> {
     let filter = Filter { name: Some(study.to_owned()), label: Some(label.to_owned()), since: None };
     let documents = store::with(
         store,
@@ -54,7 +54,7 @@ fn earlier(store: &Path, study: &str, label: &str) -> Result<Vec<Earlier>, Failu
                 .map(|run| Ok((run.run, store.document(run.run, RESULT)?)))
                 .collect::<Result<Vec<_>, _>>()
         },
-        &print::say,
+        say,
     )?;
     let parsed = documents.into_iter().filter_map(|(run, text)| Some((run, text?)));
     let earlier: Vec<Earlier> = parsed

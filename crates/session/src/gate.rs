@@ -1,0 +1,131 @@
+//! Judges by limits what a candidate changes: measured side by side with what it would replace, or against stored runs.
+
+mod stored;
+
+use std::path::{self, Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
+
+use hoptax_judge::gate::{Candidate, Limit, check_limits, judge, side_by_side};
+use hoptax_plan::file;
+use hoptax_result::{CostMeasure, GateResult};
+use hoptax_stats::half_width_for_limit;
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::length::Asked;
+use crate::library;
+use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::update::{Say, Update};
+
+/// The gate in a run folder.
+const FILE: &str = "gate.json";
+/// Rounds if neither the caller nor the study file state them.
+const ROUNDS: u32 = 12;
+
+/// What is judged, and how.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The study: name of a built-in one, or path of a study file.
+    pub study: &'a str,
+    /// What it is judged against.
+    pub against: Against<'a>,
+    /// The changes that must not be exceeded.
+    pub limits: &'a [Limit],
+    /// Number of rounds; none for that of the study file.
+    pub rounds: Option<u32>,
+    /// The longest time to measure until the limits of CPU time are decided, instead of rounds.
+    pub until_decided: Option<Duration>,
+    /// The run folder; none for one that is named after the study and the time.
+    pub folder: Option<&'a Path>,
+    /// How the study is measured, but for its length.
+    pub options: Options<'a>,
+}
+
+/// What a study is judged against.
+#[derive(Clone, Copy, Debug)]
+pub enum Against<'a> {
+    /// Itself without this candidate.
+    Candidate(&'a Candidate),
+    /// Its stored runs.
+    Stored {
+        /// Their label.
+        label: &'a str,
+        /// The store, which the new run is put into; none for the usual one.
+        store: Option<&'a Path>,
+    },
+}
+
+/// What was judged.
+#[derive(Debug)]
+pub struct Gated {
+    /// The judgement, which is also in the run folder.
+    pub gate: GateResult,
+    /// The run folder.
+    pub folder: PathBuf,
+}
+
+/// Measures a study and judges it.
+///
+/// # Errors
+/// When the study or what it is judged against is not valid, and when the study cannot begin, fails or is interrupted.
+pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<Gated, Failure> {
+    let gated = match wanted.against {
+        Against::Candidate(candidate) => by_candidate(wanted, candidate, interrupt, say)?,
+        Against::Stored { label, store } => stored::by_reference(wanted, label, store, interrupt, say)?,
+    };
+    let path = gated.folder.join(FILE);
+    let text = serde_json::to_string_pretty(&gated.gate).map_err(Failure::environment)? + "\n";
+    fs::write(&path, text)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
+    Ok(gated)
+}
+
+/// Measures the study with and without the candidate, side by side.
+fn by_candidate(
+    wanted: &Wanted<'_>,
+    candidate: &Candidate,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<Gated, Failure> {
+    let (name, text) = library::read(wanted.study)?;
+    let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
+    check_limits(&given, wanted.limits).map_err(Failure::bad_input)?;
+    let absolute = |config: &str| {
+        path::absolute(config).map_or_else(|_| config.to_owned(), |path| path.display().to_string())
+    };
+    let candidate = candidate.clone().with_absolute_path(absolute);
+    let side_by_side = side_by_side(&given, &candidate).map_err(Failure::bad_input)?;
+    if !side_by_side.unchanged.is_empty() {
+        let arms = side_by_side.unchanged.join("`, `");
+        say(Update::Note(&format!("not measured, because the candidate does not change them: `{arms}`")));
+    }
+    // Relative paths in a study file start at its folder; a built-in study has none.
+    let is_built_in = name != wanted.study;
+    let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
+    // JSON is YAML.
+    let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
+    let folder = run_folder_path(wanted.folder, &side_by_side.file.name);
+    let asked = asked(wanted, given.rounds, side_by_side.comparisons(wanted.limits))?;
+    let text = StudyText { name, text, folder: folder_of_study };
+    let place = Place::New { text, folder: Some(&folder), force: false };
+    let result = complete(&place, &Options { asked, ..wanted.options }, interrupt, say)?;
+    let gate = judge(&result, (&candidate, &side_by_side), wanted.limits);
+    Ok(Gated { gate, folder })
+}
+
+/// How long the study measures, given the number of rounds of its file.
+fn asked(wanted: &Wanted<'_>, rounds_of_file: Option<u32>, comparisons: usize) -> Result<Asked, Failure> {
+    let Some(budget) = wanted.until_decided else {
+        let rounds = wanted.rounds.or(rounds_of_file).unwrap_or(ROUNDS);
+        return Ok(Asked { rounds: Some(rounds), ..Asked::default() });
+    };
+    let of_cpu = wanted.limits.iter().filter(|limit| limit.measure == CostMeasure::CpuUs);
+    let smallest = of_cpu.map(|limit| limit.share.abs()).fold(f64::INFINITY, f64::min);
+    let half_width_share = half_width_for_limit(smallest, comparisons).ok_or_else(|| {
+        Failure::bad_input(
+            "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and none of 0 %",
+        )
+    })?;
+    Ok(Asked::until_decided(half_width_share, budget))
+}
