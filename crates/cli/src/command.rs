@@ -14,7 +14,6 @@ mod gate;
 mod graph;
 mod history;
 mod import;
-mod judgement;
 mod load;
 mod load_file;
 mod log;

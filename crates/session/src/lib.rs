@@ -10,6 +10,7 @@ pub mod find;
 mod flames;
 mod forecast;
 pub mod gate;
+pub mod history;
 mod interrupt;
 pub mod length;
 pub mod library;

@@ -1,6 +1,7 @@
 //! Results in the formats of other tools.
 
 pub mod fortio;
+mod judgement;
 pub mod k6;
 pub mod nighthawk;
 pub mod openmetrics;
@@ -9,9 +10,89 @@ pub mod otlp;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use hoptax_result::{Latency, LoadResult};
+use hoptax_load::{encoded, hdr};
+use hoptax_result::{Histogram, Latency, LoadHistograms, LoadResult, Verdict};
 
+use crate::smp;
 use crate::text::date;
+
+pub use judgement::Judgement;
+
+/// A format of the result of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Fortio's JSON.
+    Fortio,
+    /// The percentile distribution of response time, in the text format of `HdrHistogram`.
+    Hgrm,
+    /// An interval log of `HdrHistogram` with one interval.
+    Hlog,
+    /// JSON of Nighthawk's client.
+    Nighthawk,
+    /// The summary of k6.
+    K6,
+    /// Text of `OpenMetrics`.
+    OpenMetrics,
+    /// A request of OTLP.
+    Otlp,
+    /// Service Mesh Performance.
+    Smp,
+}
+
+fn without_histograms(result: &LoadResult) -> &'static str {
+    if result.verdict == Verdict::Void {
+        "the result is void, so its response times are withheld"
+    } else if result.imported.is_some() {
+        "it was imported and has no histogram: convert the original file"
+    } else {
+        "it has no histogram: it was written by an earlier version, or its response times are withheld"
+    }
+}
+
+/// The result in another format.
+///
+/// # Errors
+/// When it has no valid histogram, and the format consists of one: the reason.
+pub fn text(format: Format, result: &LoadResult) -> Result<String, &'static str> {
+    const DAMAGED: &str = "a histogram is damaged";
+    let histograms = || result.histograms.as_ref().ok_or_else(|| without_histograms(result));
+    let times = |encoded: Option<&Histogram>| encoded::times(encoded).ok_or(DAMAGED);
+    let buckets = |encoded: Option<&Histogram>| times(encoded).map(|times| hdr::buckets(&times));
+    Ok(match format {
+        Format::Smp => smp::text(&[smp::of_load(result)]),
+        Format::Hgrm => {
+            let response = times(histograms()?.response.as_ref())?;
+            hdr::percentile_distribution(&response) + &Judgement::new(result).comments
+        }
+        Format::Hlog => {
+            let LoadHistograms { response, service, .. } = histograms()?;
+            let (response, service) = (times(response.as_ref())?, times(service.as_ref())?);
+            let length = Duration::try_from_secs_f64(result.recorded_s).unwrap_or_default();
+            let all = [("response", &response), ("service", &service)];
+            hdr::one_interval(&all, result.recorded_from_unix_s, length) + &Judgement::new(result).comments
+        }
+        // Their numbers withhold themselves.
+        Format::Nighthawk | Format::K6 if result.latency.service.mean_us.is_none() => {
+            return Err("its service times are withheld");
+        }
+        Format::Nighthawk => nighthawk::text(result),
+        Format::K6 => k6::text(result),
+        Format::Fortio => {
+            let LoadHistograms { response, outcomes, .. } = histograms()?;
+            let failed = outcomes.values().map(|encoded| buckets(Some(encoded)));
+            let failed: Vec<_> = failed.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+            fortio::text(result, &buckets(response.as_ref())?, &failed)
+        }
+        Format::OpenMetrics => {
+            let LoadHistograms { response, service, .. } = histograms()?;
+            openmetrics::text(result, &buckets(response.as_ref())?, &buckets(service.as_ref())?)
+        }
+        Format::Otlp => {
+            let LoadHistograms { response, service, .. } = histograms()?;
+            otlp::text(result, &buckets(response.as_ref())?, &buckets(service.as_ref())?)
+        }
+    })
+}
 
 /// Times of a bucket in nanoseconds, and their number.
 pub type Bucket = (RangeInclusive<u64>, u64);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use hoptax_session::tables::StudyTable;
+use hoptax_tools::export::Format;
 
 use super::shared::JsonArguments;
 use super::smp::SmpArguments;
@@ -101,6 +102,23 @@ pub(crate) enum ExportFormat {
     Smp,
     /// A table of a study as a Parquet file, with the columns of the CSV files of its run folder
     Parquet,
+}
+
+impl ExportFormat {
+    /// The format of a load; none if it is one of studies alone.
+    pub(crate) fn of_load(self) -> Option<Format> {
+        Some(match self {
+            Self::Fortio => Format::Fortio,
+            Self::Hgrm => Format::Hgrm,
+            Self::Hlog => Format::Hlog,
+            Self::Nighthawk => Format::Nighthawk,
+            Self::K6 => Format::K6,
+            Self::OpenMetrics => Format::OpenMetrics,
+            Self::Otlp => Format::Otlp,
+            Self::Smp => Format::Smp,
+            Self::Parquet => return None,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,13 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
-use hoptax_load::{encoded, hdr, without_user};
-use hoptax_result::{Histogram, LoadHistograms, LoadResult, StudyResult, Verdict};
+use hoptax_load::without_user;
+use hoptax_result::{LoadResult, StudyResult};
 use hoptax_session::{results, tables::StudyTable};
-use hoptax_tools::export::{fortio, k6, nighthawk, openmetrics, otlp};
+use hoptax_tools::export;
 use serde_json::Value;
 
-use super::judgement::Judgement;
 use super::load_file::{self, NoResult};
 use crate::arguments::{ExportArguments, ExportFormat};
 use crate::exit::{Code, Failure};
@@ -19,6 +18,10 @@ use crate::print;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Characters of a receiver's answer in an error.
 const SHOWN: usize = 300;
+
+/// Why a load has no Parquet file.
+const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
+                        use another format, such as `--to hgrm`";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
@@ -44,7 +47,10 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
         NoResult::Lost(reason) => failed(&reason),
         NoResult::Other(reason) => failed(&format!("it {reason}")),
     })?;
-    let text = text(to, &result).map_err(failed)?;
+    let text = match to.of_load() {
+        Some(format) => export::text(format, &result).map_err(failed)?,
+        None => return Err(failed(NO_TABLE)),
+    };
     match &arguments.send_to {
         Some(url) => send(url, &text)?,
         None => print::result(&text)?,
@@ -76,64 +82,6 @@ fn parquet(arguments: &ExportArguments, study: &StudyResult) -> Result<(), Failu
     let instead =
         format!("redirect it, `hoptax convert export {file} --to parquet --table {name} > {name}.parquet`");
     print::binary(&bytes, &instead)
-}
-
-fn without_histograms(result: &LoadResult) -> &'static str {
-    if result.verdict == Verdict::Void {
-        "the result is void, so its response times are withheld"
-    } else if result.imported.is_some() {
-        "it was imported and has no histogram: convert the original file"
-    } else {
-        "it has no histogram: it was written by an earlier version, or its response times are withheld"
-    }
-}
-
-/// The result in another format.
-///
-/// # Errors
-/// When it has no valid histogram, and the format consists of one, or no table: the reason.
-fn text(to: ExportFormat, result: &LoadResult) -> Result<String, &'static str> {
-    const DAMAGED: &str = "a histogram is damaged";
-    const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
-                            use another format, such as `--to hgrm`";
-    let histograms = || result.histograms.as_ref().ok_or_else(|| without_histograms(result));
-    let times = |encoded: Option<&Histogram>| encoded::times(encoded).ok_or(DAMAGED);
-    let buckets = |encoded: Option<&Histogram>| times(encoded).map(|times| hdr::buckets(&times));
-    Ok(match to {
-        ExportFormat::Parquet => return Err(NO_TABLE),
-        ExportFormat::Smp => hoptax_tools::smp::text(&[hoptax_tools::smp::of_load(result)]),
-        ExportFormat::Hgrm => {
-            let response = times(histograms()?.response.as_ref())?;
-            hdr::percentile_distribution(&response) + &Judgement::of(result).comments
-        }
-        ExportFormat::Hlog => {
-            let LoadHistograms { response, service, .. } = histograms()?;
-            let (response, service) = (times(response.as_ref())?, times(service.as_ref())?);
-            let length = Duration::try_from_secs_f64(result.recorded_s).unwrap_or_default();
-            let all = [("response", &response), ("service", &service)];
-            hdr::one_interval(&all, result.recorded_from_unix_s, length) + &Judgement::of(result).comments
-        }
-        // Their numbers withhold themselves.
-        ExportFormat::Nighthawk | ExportFormat::K6 if result.latency.service.mean_us.is_none() => {
-            return Err("its service times are withheld");
-        }
-        ExportFormat::Nighthawk => nighthawk::text(result),
-        ExportFormat::K6 => k6::text(result),
-        ExportFormat::Fortio => {
-            let LoadHistograms { response, outcomes, .. } = histograms()?;
-            let failed = outcomes.values().map(|encoded| buckets(Some(encoded)));
-            let failed: Vec<_> = failed.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-            fortio::text(result, &buckets(response.as_ref())?, &failed)
-        }
-        ExportFormat::OpenMetrics => {
-            let LoadHistograms { response, service, .. } = histograms()?;
-            openmetrics::text(result, &buckets(response.as_ref())?, &buckets(service.as_ref())?)
-        }
-        ExportFormat::Otlp => {
-            let LoadHistograms { response, service, .. } = histograms()?;
-            otlp::text(result, &buckets(response.as_ref())?, &buckets(service.as_ref())?)
-        }
-    })
 }
 
 /// Sends a request of OTLP.

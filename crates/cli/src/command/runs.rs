@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hoptax_report::documents;
 use hoptax_result::{RunsBody, RunsResult, StoredRun};
 use hoptax_session::store;
-use hoptax_store::{Filter, Imported, RESULT, Store, StoreError, folder};
+use hoptax_store::{Filter, Imported, PathImported, RESULT, Store, folder, import_all};
 
 use super::{cleanup, history, merge};
 use crate::arguments::{RunsAction, StoreChoice};
@@ -145,62 +145,17 @@ fn export(path: &Path, run: &str, target: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A path that was given, or that of a run in it, and what came of it.
-type Outcome = (PathBuf, Result<Imported, StoreError>);
-
 /// Imports all that can be imported, and fails if anything cannot.
 fn import(path: &Path, paths: &[PathBuf]) -> Result<(), Failure> {
     let outcomes = store::with_new(path, |store| import_all(store, paths), &print::say)?;
     let mut problems = Vec::new();
-    for (given, outcome) in outcomes {
+    for PathImported { path, outcome } in outcomes {
         match outcome {
-            Ok(imported) => print::result(&text(&given, &imported))?,
+            Ok(imported) => print::result(&text(&path, &imported))?,
             Err(problem) => problems.push(problem.to_string()),
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(Failure::bad_input(problems.join("\n"))) }
-}
-
-fn import_all(store: &mut Store, paths: &[PathBuf]) -> Result<Vec<Outcome>, StoreError> {
-    let mut outcomes = Vec::new();
-    for given in paths {
-        outcomes.extend(import_one(store, given)?);
-    }
-    Ok(outcomes)
-}
-
-/// Imports the result or the runs at a path. What is wrong with the path is an outcome, so that the other paths are imported.
-fn import_one(store: &mut Store, given: &Path) -> Result<Vec<Outcome>, StoreError> {
-    let one = |outcome: Result<Imported, StoreError>| vec![(given.to_owned(), outcome)];
-    if given.is_file() {
-        // A link to a result is as good as the result, and its study file is beside that.
-        let outcome = match given.canonicalize() {
-            Ok(file) => store.import_file(&file),
-            Err(source) => Err(StoreError::File { what: "read", path: given.to_owned(), source }),
-        };
-        return Ok(one(separated(outcome)?));
-    }
-    let found = match separated(folder::runs_in(given))? {
-        Ok(found) if found.is_empty() => {
-            let why = "there is no run folder in it".to_owned();
-            return Ok(one(Err(StoreError::NotARun { path: given.to_owned(), why })));
-        }
-        Ok(found) => found,
-        Err(problem) => return Ok(one(Err(problem))),
-    };
-    let imported = found.into_iter().map(|run| {
-        let outcome = separated(store.import_folder(&run))?;
-        Ok((run, outcome))
-    });
-    imported.collect()
-}
-
-/// Separates what is wrong with a run, which others do not have, from what is wrong with the store.
-fn separated<T>(outcome: Result<T, StoreError>) -> Result<Result<T, StoreError>, StoreError> {
-    match outcome {
-        Err(problem @ (StoreError::NotARun { .. } | StoreError::File { .. })) => Ok(Err(problem)),
-        outcome => outcome.map(Ok),
-    }
 }
 
 fn text(given: &Path, imported: &Imported) -> String {
@@ -213,35 +168,4 @@ fn text(given: &Path, imported: &Imported) -> String {
         text += &format!("; left out: {} logs and other files", imported.left_out.len());
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
-    use hoptax_result::sample;
-
-    use super::*;
-
-    #[test]
-    fn a_path_that_does_not_exist_keeps_no_other_out_and_a_link_to_a_result_is_imported() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let write = |path: &str, study: &str| {
-            let result = sample::study(study, "2026-11-01T00:00:00Z", 5.0);
-            fs::write(at(path), serde_json::to_string(&result).unwrap()).unwrap();
-        };
-        fs::create_dir(at("good")).unwrap();
-        write("good/result.json", "one");
-        write("other.json", "two");
-        symlink(at("other.json"), at("link")).unwrap();
-        let paths = [at("good"), at("typo"), at("link")];
-        let outcomes =
-            store::with_new(&at("store.sqlite"), |store| import_all(store, &paths), &print::say).unwrap();
-        let given: Vec<&Path> = outcomes.iter().map(|(path, _)| path.as_path()).collect();
-        assert_eq!(given, paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
-        assert!(outcomes[0].1.is_ok() && outcomes[2].1.is_ok(), "{outcomes:?}");
-        assert!(matches!(outcomes[1].1, Err(StoreError::File { .. })), "{outcomes:?}");
-    }
 }

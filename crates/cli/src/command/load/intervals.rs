@@ -11,9 +11,9 @@ use std::time::Duration;
 use hoptax_load::hdr;
 use hoptax_load::interval::{self, IntervalSink, Part};
 use hoptax_result::{LoadInterval, LoadResult, Verdict};
+use hoptax_tools::export::Judgement;
 
 use super::Outputs;
-use crate::command::judgement::Judgement;
 use crate::exit::Failure;
 use crate::print;
 
@@ -61,7 +61,7 @@ impl IntervalOutputs {
 
     /// Waits until everything is written, with the judgement of the load.
     pub(super) fn finish(self, result: &LoadResult) -> Result<(), Failure> {
-        let judgement = Judgement::of(result);
+        let judgement = Judgement::new(result);
         for Output { place, judged, writer } in self.0 {
             // A writer that has ended has reported its error.
             let _ = judged.send(judgement.clone());

@@ -6,14 +6,16 @@ use hoptax_result::{Latency, LoadResult, Percentile, Severity, Verdict};
 
 /// The judgement of a load.
 #[derive(Clone, Debug)]
-pub(super) struct Judgement {
-    pub(super) verdict: Verdict,
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
     /// Lines that begin with `#`: the verdict, the findings behind it, and the quantiles that the result withholds or bounds.
-    pub(super) comments: String,
+    pub comments: String,
 }
 
 impl Judgement {
-    pub(super) fn of(result: &LoadResult) -> Self {
+    /// The judgement of a result.
+    pub fn new(result: &LoadResult) -> Self {
         let mut comments = format!("# verdict: {}\n", result.verdict.as_str());
         for finding in result.findings.iter().filter(|finding| finding.severity > Severity::Info) {
             // A message is one line; a line break would end the comment.
@@ -76,7 +78,7 @@ mod tests {
     #[test]
     fn comments_name_the_verdict_its_findings_and_quantiles_that_are_not_known() {
         let mut result = sample::load();
-        assert_eq!(Judgement::of(&result).comments, "# verdict: sound\n");
+        assert_eq!(Judgement::new(&result).comments, "# verdict: sound\n");
         let finding = |severity: &str| {
             let finding = json!({"id": "errors", "severity": severity, "message": "two\nlines", "value": 1.0,
                 "threshold": 1.0, "unit": "%", "advice": ""});
@@ -91,7 +93,7 @@ mod tests {
             Percentile { percentile: 99.99, ..Percentile::default() },
         ];
         assert_eq!(
-            Judgement::of(&result).comments,
+            Judgement::new(&result).comments,
             "# verdict: caution\n# warn: errors: two lines\n# withheld in the result: p50, p99.9, p99.99\n\
              # lower bounds in the result: p99\n"
         );

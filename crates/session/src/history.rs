@@ -1,0 +1,156 @@
+//! Finds lasting changes of a number over all runs of the store.
+
+use std::path::Path;
+
+use hoptax_result::{HistoryBody, HistoryChange, HistoryResult, HistorySeries};
+use hoptax_stats::{change_points, median};
+use hoptax_store::{Series, Store};
+use hoptax_text::nearest::hint;
+
+use crate::failure::Failure;
+use crate::store;
+use crate::update::Say;
+
+/// Probability of a change that is found in a series without one. A store has many series.
+const SIGNIFICANCE: f64 = 0.01;
+
+/// The number whose history is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Its name.
+    pub number: &'a str,
+    /// The study, or the URL of a load; none for all.
+    pub study: Option<&'a str>,
+    /// The arm; none for all.
+    pub arm: Option<&'a str>,
+    /// The load; none for the usual one of the number.
+    pub load: Option<&'a str>,
+}
+
+/// The names of all numbers of a store.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn numbers(store: &Path, say: Say<'_>) -> Result<Vec<String>, Failure> {
+    store::with(store, |store| store.numbers(), say)
+}
+
+/// The history of a number.
+///
+/// # Errors
+/// When no run states it, and when the store cannot be read.
+pub fn history(path: &Path, wanted: &Wanted<'_>, say: Say<'_>) -> Result<HistoryResult, Failure> {
+    let names = numbers(path, say)?;
+    let number = wanted.number;
+    if !names.iter().any(|name| name == number) {
+        let hint = hint(number, names.iter().map(String::as_str));
+        return Err(Failure::bad_input(format!(
+            "no run in `{}` states the number `{number}`{hint}; `hoptax runs history list` lists the numbers",
+            path.display()
+        )));
+    }
+    let all = store::with(path, |store: &mut Store| store.series(number), say)?;
+    let chosen = chosen(all, wanted);
+    if chosen.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "no run states `{number}` of this study, arm and load; without --study, --arm and --load, all are printed"
+        )));
+    }
+    let mut series: Vec<HistorySeries> = chosen.into_iter().map(with_changes).collect();
+    series.sort_by_key(|series| series.changes.is_empty());
+    Ok(HistoryResult::new((), HistoryBody { number: number.to_owned(), significance: SIGNIFICANCE, series }))
+}
+
+/// The series that are wanted. A number that comes from a usual load is not repeated for that load.
+fn chosen(all: Vec<Series>, wanted: &Wanted<'_>) -> Vec<Series> {
+    let is = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
+    let has_usual = all.iter().any(|series| series.load.is_empty());
+    all.into_iter()
+        .filter(|series| is(wanted.study, &series.name) && is(wanted.arm, &series.arm))
+        .filter(|series| match wanted.load {
+            Some(load) => load == series.load,
+            None => series.load.is_empty() || !has_usual,
+        })
+        .collect()
+}
+
+fn with_changes(series: Series) -> HistorySeries {
+    let values: Vec<f64> = series.points.iter().map(|point| point.estimate).collect();
+    let found = change_points(&values, SIGNIFICANCE);
+    let starts: Vec<usize> = found.iter().map(|change| change.at).collect();
+    let level = |from: usize, to: usize| median(values.get(from..to).unwrap_or_default()).unwrap_or_default();
+    let changes = found.iter().enumerate().map(|(number, change)| {
+        let earlier =
+            number.checked_sub(1).and_then(|number| starts.get(number)).copied().unwrap_or_default();
+        let later = starts.get(number + 1).copied().unwrap_or(values.len());
+        HistoryChange {
+            run: series.points.get(change.at).map_or(0, |point| point.run),
+            point: change.at,
+            before: level(earlier, change.at),
+            after: level(change.at, later),
+            chance: change.chance,
+        }
+    });
+    let changes = changes.collect();
+    let stated = |text: String| Some(text).filter(|text| !text.is_empty());
+    HistorySeries {
+        name: series.name,
+        machine: series.machine,
+        arm: stated(series.arm),
+        compared_with: stated(series.compared_with),
+        load: stated(series.load),
+        proxy: stated(series.proxy),
+        points: series.points,
+        changes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::HistoryPoint;
+
+    use super::*;
+
+    fn series(load: &str, levels: &[(f64, usize)]) -> Series {
+        let each =
+            levels.iter().flat_map(|(level, count)| (0..*count).map(move |n| level + 0.1 * (n % 3) as f64));
+        let point = |(run, estimate)| HistoryPoint {
+            run,
+            started_at: String::new(),
+            proxy_version: None,
+            estimate,
+            low: None,
+            high: None,
+        };
+        Series {
+            name: "quick".to_owned(),
+            machine: String::new(),
+            arm: "lua".to_owned(),
+            compared_with: String::new(),
+            load: load.to_owned(),
+            proxy: String::new(),
+            points: (1..).zip(each).map(point).collect(),
+        }
+    }
+
+    #[test]
+    fn levels_are_medians_between_changes() {
+        let found = with_changes(series("", &[(10.0, 12), (20.0, 12), (15.0, 12)]));
+        let levels: Vec<(i64, f64, f64)> =
+            found.changes.iter().map(|change| (change.run, change.before, change.after)).collect();
+        assert_eq!(levels, [(13, 10.1, 20.1), (25, 20.1, 15.1)]);
+        assert_eq!((found.compared_with, found.load), (None, None));
+    }
+
+    #[test]
+    fn the_usual_load_is_chosen_unless_another_is_named() {
+        let of = |load: Option<&str>, all: &[&str]| {
+            let wanted = Wanted { number: "", study: Some("quick"), arm: None, load };
+            let all = all.iter().map(|load| series(load, &[(1.0, 1)])).collect();
+            chosen(all, &wanted).into_iter().map(|series| series.load).collect::<Vec<_>>()
+        };
+        assert_eq!(of(None, &["", "a"]), [""]);
+        assert_eq!(of(Some("a"), &["", "a"]), ["a"]);
+        assert_eq!(of(None, &["a", "b"]), ["a", "b"]);
+    }
+}
