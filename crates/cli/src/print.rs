@@ -49,12 +49,42 @@ fn write(parts: &[&[u8]]) -> Result<(), Failure> {
 }
 
 /// Whether stdout could not be written because nobody reads it any more: a closed pipe, or a terminal that was closed.
-pub(crate) fn is_unread(error: &io::Error) -> bool {
+fn is_unread(error: &io::Error) -> bool {
     // A closed terminal is still a character device, but no longer a terminal. A file on a broken disk is neither.
     let is_device =
         || fstat(io::stdout()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_char_device());
     error.kind() == io::ErrorKind::BrokenPipe
         || (error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device())
+}
+
+/// Lines on stdout while a command runs. Those that nobody reads any more are lost, which is no error.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    is_unread: bool,
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = if self.is_unread { Ok(()) } else { io::stdout().lock().write_all(bytes) };
+        self.unless_unread(written).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = if self.is_unread { Ok(()) } else { io::stdout().flush() };
+        self.unless_unread(flushed)
+    }
+}
+
+impl Lines {
+    fn unless_unread(&mut self, written: io::Result<()>) -> io::Result<()> {
+        match written {
+            Err(error) if is_unread(&error) => {
+                self.is_unread = true;
+                Ok(())
+            }
+            written => written,
+        }
+    }
 }
 
 /// Whether all details of a document are printed, which the command line sets once.

@@ -156,8 +156,8 @@ fn study_bar(slices: u64) -> ProgressBar {
 }
 
 /// Live line of a load.
-pub(crate) fn live_line(duration: Duration) -> ProgressBar {
-    let bar = ProgressBar::new(duration.as_millis() as u64);
+pub(crate) fn live_line() -> ProgressBar {
+    let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
         bar.set_style(style);
     }

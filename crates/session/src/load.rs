@@ -1,9 +1,12 @@
-//! Makes the trial of a load from what a user states of it: its requests, its servers, its connections and its schedule.
+//! A load as a user states it: its requests, its servers, its connections and its schedule. It becomes a trial, which is sent and judged.
 
 mod data;
+mod intervals;
+mod log_file;
 mod reflection;
 mod requests;
 mod schedule;
+mod send;
 mod traffic;
 
 use std::fmt;
@@ -24,7 +27,9 @@ use crate::machine;
 use crate::tls::ClientTls;
 use crate::update::Say;
 
+pub use intervals::Lines;
 pub use schedule::{ArrivalsOf, Schedule};
+pub use send::{Files, Sending, Sent, send};
 
 /// A load, without its schedule.
 #[derive(Clone, Debug)]
@@ -236,6 +241,20 @@ impl Default for Connections {
 }
 
 impl Load {
+    /// Refuses conditions on processes if none are accounted for.
+    ///
+    /// # Errors
+    /// When an account is needed and there is none.
+    pub fn check_account(&self, needs_account: bool) -> Result<(), Failure> {
+        if needs_account && self.account.is_none() {
+            return Err(Failure::bad_input(
+                "`cpu`, `cpu_us` and `memory` are of processes on this machine: name them, as `--account process=envoy` or \
+                 `--account pid=123`",
+            ));
+        }
+        Ok(())
+    }
+
     /// A closed loop of this load. Asks the servers for their protocol and their services, as far as these are not stated.
     ///
     /// # Errors

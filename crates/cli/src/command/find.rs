@@ -12,7 +12,6 @@ use hoptax_session::find::{ArmsOfStudy, Found, Instead, LOWEST_RATE, Options, Se
 use hoptax_session::load::Load;
 use hoptax_session::{StudyText, thresholds};
 
-use super::load::check_account;
 use crate::arguments::{FindArguments, FindGoal, Given};
 use crate::exit::{Code, Failure};
 use crate::interrupt;
@@ -47,7 +46,7 @@ fn on_one(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Fail
         return Err(Failure::bad_input("name an objective that must hold, as `--slo 'p99<5ms'`"));
     }
     let load = Load::from(&arguments.traffic);
-    check_account(arguments.objectives.iter().any(Objective::needs_account), &load)?;
+    load.check_account(arguments.objectives.iter().any(Objective::needs_account))?;
     let server = Server {
         spec: load.closed_loop(&print::say)?,
         arrivals: arguments.arrivals.clone(),

@@ -6,12 +6,12 @@ use std::path::Path;
 use hoptax_load::{Pace, Target, without_user};
 use hoptax_report::documents;
 use hoptax_result::Verdict;
-use hoptax_session::load::{Body, Connections, GivenUrl, Load, Requests, Schedule};
+use hoptax_session::load::{Body, Connections, GivenUrl, Load, Requests, Schedule, Sending};
 use hoptax_session::results;
 use hoptax_tools::smp::{PlannedLoad, meshmark, plan, read};
 
 use super::import;
-use super::load::{self, Outputs, Sent};
+use super::load::{self, Outputs};
 use crate::arguments::{RunTestArguments, SmpAction, SmpArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -120,16 +120,16 @@ fn send(planned: &PlannedLoad, json: Option<&Path>) -> Result<Code, Failure> {
         ..Requests::default()
     };
     let connections = Connections { number: planned.connections, ..Connections::default() };
-    load::send(&Sent {
+    let sending = Sending {
         load: Load { requests, connections, ..Load::default() },
         schedule: Schedule {
             pace: planned.rate.map(Pace::Constant),
             duration: Some(planned.length),
             ..Schedule::default()
         },
-        outputs: Outputs { json, ..Outputs::default() },
-        ..Sent::default()
-    })
+        ..Sending::default()
+    };
+    load::sent(&sending, Outputs { json, ..Outputs::default() })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Outputs written during the load, one part per interval: JSON lines on stdout, and `HdrHistogram` files. Each has its own
+//! Outputs written during the load, one part per interval: lines of JSON, and `HdrHistogram` files. Each has its own
 //! thread, so that no worker waits for a disk or a pipe.
 
 use std::fs::File;
@@ -13,12 +13,19 @@ use hoptax_load::interval::{self, IntervalSink, Part};
 use hoptax_result::{LoadInterval, LoadResult, Verdict};
 use hoptax_tools::export::Judgement;
 
-use super::Outputs;
-use crate::exit::Failure;
-use crate::print;
+use super::Files;
+use crate::failure::Failure;
 
 /// Interval length of the histogram log; one second is usual for such logs.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Lines of JSON, one for each interval.
+pub struct Lines {
+    /// The length of an interval.
+    pub every: Duration,
+    /// Where they go.
+    pub out: Box<dyn Write + Send>,
+}
 
 /// An output that is being written.
 struct Output {
@@ -35,7 +42,10 @@ pub(super) struct IntervalOutputs(Vec<Output>);
 impl IntervalOutputs {
     /// Opens the requested outputs. Returns the sinks for their intervals; an output ends when its sink is dropped and the load
     /// is judged.
-    pub(super) fn begin(outputs_of_load: &Outputs<'_>) -> Result<(Self, Vec<IntervalSink>), Failure> {
+    pub(super) fn begin(
+        files: &Files<'_>,
+        lines: Option<Lines>,
+    ) -> Result<(Self, Vec<IntervalSink>), Failure> {
         let (mut outputs, mut sinks) = (Vec::new(), Vec::new());
         let mut add = |place: String, length, write: Writer| {
             let (sender, parts) = channel();
@@ -43,18 +53,19 @@ impl IntervalOutputs {
             let (judged, judgement) = channel();
             outputs.push(Output { place, judged, writer: thread::spawn(move || write(parts, &judgement)) });
         };
-        if let Some(path) = outputs_of_load.hgrm {
+        if let Some(path) = files.hgrm {
             let file = create(path)?;
             let write: Writer = Box::new(move |parts, judgement| write_hgrm(file, parts, judgement));
             add(format!("`{}`", path.display()), Duration::MAX, write);
         }
-        if let Some(path) = outputs_of_load.hlog {
+        if let Some(path) = files.hlog {
             let file = create(path)?;
             let write: Writer = Box::new(move |parts, judgement| write_hlog(file, parts, judgement));
             add(format!("`{}`", path.display()), LOG_INTERVAL, write);
         }
-        if let Some(length) = outputs_of_load.every {
-            add("to stdout".to_owned(), length, Box::new(print_lines));
+        if let Some(Lines { every, out }) = lines {
+            let write: Writer = Box::new(move |parts, judgement| write_lines(out, parts, judgement));
+            add("lines of intervals".to_owned(), every, write);
         }
         Ok((Self(outputs), sinks))
     }
@@ -111,19 +122,21 @@ fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     Ok(BufWriter::new(file))
 }
 
-/// Prints a line for each interval. If the reader of stdout is slow, the queue holds lines, which are smaller than histograms.
-/// A closed pipe (`| head`) is not an error, nor is a closed terminal.
-fn print_lines(parts: Receiver<Part>, judgement: &Receiver<Judgement>) -> io::Result<()> {
+/// Writes a line for each interval. If the reader of the lines is slow, the queue holds lines, which are smaller than histograms.
+fn write_lines(
+    mut out: Box<dyn Write + Send>,
+    parts: Receiver<Part>,
+    judgement: &Receiver<Judgement>,
+) -> io::Result<()> {
     let (sender, lines) = channel::<LoadInterval>();
-    let printer = thread::spawn(move || {
+    let writer = thread::spawn(move || {
         lines.iter().try_for_each(|line| {
-            let mut stdout = io::stdout().lock();
-            serde_json::to_writer(&mut stdout, &line)?;
-            stdout.write_all(b"\n")?;
-            stdout.flush()
+            serde_json::to_writer(&mut out, &line)?;
+            out.write_all(b"\n")?;
+            out.flush()
         })
     });
-    // If the printer has ended, the remaining lines are lost.
+    // If the writer has ended, the remaining lines are lost.
     let _ = interval::join(parts, |interval, is_last| {
         let mut line = interval.line();
         if is_last {
@@ -132,8 +145,5 @@ fn print_lines(parts: Receiver<Part>, judgement: &Receiver<Judgement>) -> io::Re
         sender.send(line).map_err(|_| ())
     });
     drop(sender);
-    match printer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked"))) {
-        Err(error) if print::is_unread(&error) => Ok(()),
-        printed => printed,
-    }
+    writer.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
 }

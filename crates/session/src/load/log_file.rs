@@ -1,4 +1,4 @@
-//! Writes the raw log of `hoptax load --log` on its own thread, so that no worker waits for the disk.
+//! Writes the raw log of a load on its own thread, so that no worker waits for the disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use hoptax_load::log::{self, MAGIC};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// An open log file and its writer thread.
 pub(super) struct LogFile {

@@ -1,0 +1,105 @@
+//! Sends a load, judges its result, and writes what is written while it runs.
+
+use std::path::Path;
+
+use hoptax_checks::fail_on::{self, Condition};
+use hoptax_checks::judge_load;
+use hoptax_checks::thresholds::Limits;
+use hoptax_load::trial::{self, LiveLine, TrialSpec};
+use hoptax_result::LoadResult;
+
+use super::intervals::IntervalOutputs;
+use super::log_file::LogFile;
+use super::{Lines, Load, Schedule};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::machine::NeverHalt;
+use crate::update::Say;
+use crate::{awake, environment};
+
+/// A load that is sent, and how it is judged.
+#[derive(Debug, Default)]
+pub struct Sending<'a> {
+    /// The load.
+    pub load: Load,
+    /// When it sends.
+    pub schedule: Schedule,
+    /// When idle processors are kept from halting.
+    pub never_halt: NeverHalt,
+    /// The limits of checks.
+    pub limits: Limits,
+    /// Conditions that must not hold.
+    pub fail_on: &'a [Condition],
+    /// Percentiles beside the usual ones.
+    pub percentiles: &'a [f64],
+    /// The share of requests that may fail; none for the usual one.
+    pub max_error_share: Option<f64>,
+    /// Whether a sample of the connections has timestamps of the kernel.
+    pub has_kernel_stamps: bool,
+    /// Files that are written while it runs.
+    pub files: Files<'a>,
+}
+
+/// Files that are written while a load runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Files<'a> {
+    /// The log of all requests.
+    pub log: Option<&'a Path>,
+    /// The percentile distribution of response time.
+    pub hgrm: Option<&'a Path>,
+    /// The histograms of every second.
+    pub hlog: Option<&'a Path>,
+}
+
+/// A load that was sent.
+#[derive(Debug)]
+pub struct Sent {
+    /// Its result, judged.
+    pub result: LoadResult,
+    /// Whether no condition holds or is unknown.
+    pub all_pass: bool,
+    /// Why what is written while it ran is not complete.
+    pub problems: Vec<Failure>,
+}
+
+/// Sends a load. `lines` gets a line of JSON for each interval, and `on_live` what a live line shows.
+///
+/// # Errors
+/// When the load is not valid or cannot run, when a file cannot be created, and when the load is interrupted before it begins.
+pub fn send(
+    sending: &Sending<'_>,
+    lines: Option<Lines>,
+    on_live: Option<&mut dyn FnMut(&LiveLine)>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<Sent, Failure> {
+    let Sending { load, fail_on, files, .. } = sending;
+    load.check_account(fail_on.iter().any(Condition::needs_account))?;
+    let spec = load.scheduled(&sending.schedule, say)?;
+    let of_conditions = fail_on.iter().filter_map(Condition::percentile);
+    let log = files.log.map(LogFile::create).transpose()?;
+    let (intervals, sinks) = IntervalOutputs::begin(files, lines)?;
+    let servers = spec.traffic.addresses().map(|address| address.ip());
+    let awake = awake::for_servers(servers, sending.never_halt, say)?;
+    let spec = TrialSpec {
+        kernel_stamps: sending.has_kernel_stamps,
+        max_error_share: sending.max_error_share.unwrap_or(spec.max_error_share),
+        percentiles: sending.percentiles.iter().copied().chain(of_conditions).collect(),
+        log: log.as_ref().map(LogFile::sender),
+        intervals: sinks,
+        never_halted: awake.is_some(),
+        ..spec
+    };
+    interrupt.check()?;
+    let result = trial::run(&spec, environment::here(spec.never_halted), interrupt.flag(), on_live);
+    drop(awake);
+    let mut result = result.map_err(Failure::environment)?;
+    judge_load(&mut result, &sending.limits);
+    let all_pass = fail_on::judge(&mut result, fail_on);
+    // The writer threads end when the last senders are dropped.
+    drop(spec);
+    let logged = log.map_or(Ok(()), LogFile::finish);
+    let written = intervals.finish(&result);
+    let problems = [logged, written].into_iter().filter_map(Result::err).collect();
+    Ok(Sent { result, all_pass, problems })
+}
