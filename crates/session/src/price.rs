@@ -9,6 +9,7 @@ mod passed;
 #[cfg(test)]
 mod plans;
 mod second_study;
+mod text;
 mod tries;
 
 use std::fs;
@@ -28,6 +29,7 @@ use hoptax_variants::Change;
 use hoptax_variants::study_file::{STUDY, Source, StudyOfBill, study_file};
 
 use self::laboratory::{adapt, create_folder};
+use self::passed::Passed;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
@@ -35,10 +37,9 @@ use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
 use crate::update::{Say, Update};
 use crate::{library, run_folder};
 
-pub use self::laboratory::{Laboratory, Tried};
-pub use self::order::lacking;
-pub use self::passed::Passed;
-pub use self::tries::{TriedChange, Tries};
+pub use self::laboratory::Laboratory;
+pub use self::text::{outline, trials};
+pub use self::tries::Tries;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;
@@ -82,13 +83,13 @@ pub struct Configuration<'a> {
 /// The listeners of a configuration that a bill may be about.
 pub struct Listed {
     /// Each with its request and its parts.
-    pub listeners: Vec<Passed>,
+    listeners: Vec<Passed>,
     adapted: Adapted,
 }
 
 impl Listed {
     /// What was replaced in the configuration.
-    pub fn replacements(&self) -> &[Replacement] {
+    fn replacements(&self) -> &[Replacement] {
         &self.adapted.replacements
     }
 }

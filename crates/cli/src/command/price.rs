@@ -1,12 +1,10 @@
 //! `hoptax price`: measures what an Envoy configuration costs per request, and what each of its parts adds.
 
-mod text;
-
 use std::path::Path;
 
 use hoptax_report::documents;
 use hoptax_result::Verdict;
-use hoptax_session::price::{Configuration, Studies, Wanted, page};
+use hoptax_session::price::{Configuration, Studies, Wanted, outline, page, trials};
 use hoptax_session::{Asked, Interrupt, Options, run_folder, thresholds};
 
 use crate::arguments::PriceArguments;
@@ -32,7 +30,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     })?;
     if arguments.dry_run {
         let listed = configuration.listed()?;
-        print::result(&text::outline(configuration.described(), &listed))?;
+        print::result(&outline(configuration.described(), &listed))?;
         configuration.check_files(&listed)?;
         return Ok(Code::Success);
     }
@@ -75,9 +73,9 @@ fn price(
     };
     let envoy = arguments.measure.envoy.as_deref();
     let laboratory = configuration.laboratory(envoy, folder, interrupt, &print::say)?;
-    print(&text::outline(configuration.described(), &laboratory.listed))?;
+    print(&outline(configuration.described(), &laboratory.listed))?;
     let tries = laboratory.try_variants()?;
-    print(&text::trials(&tries))?;
+    print(&trials(&tries))?;
     if arguments.only_try {
         return Ok(Code::Success);
     }

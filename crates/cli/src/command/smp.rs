@@ -1,9 +1,8 @@
 //! `hoptax convert smp`: sends the load of a test configuration of Service Mesh Performance, and prints its index `MeshMark`.
 
-use std::net::IpAddr;
 use std::path::Path;
 
-use hoptax_load::{Pace, Target, without_user};
+use hoptax_load::{Pace, without_user};
 use hoptax_report::documents;
 use hoptax_result::Verdict;
 use hoptax_session::load::{Body, Connections, GivenUrl, Load, Requests, Schedule, Sending};
@@ -51,7 +50,7 @@ fn run_test(arguments: &RunTestArguments) -> Result<Code, Failure> {
         )]));
     }
     // All targets are examined before any load begins.
-    let refused: Vec<String> = chosen.iter().flat_map(|(_, load)| refused(load, &arguments.target)).collect();
+    let refused: Vec<String> = chosen.iter().flat_map(|(_, load)| load.refused(&arguments.target)).collect();
     if !refused.is_empty() {
         return Err(bad(refused));
     }
@@ -86,29 +85,6 @@ fn chosen(loads: &[PlannedLoad], client: Option<u32>) -> Result<Vec<(usize, &Pla
     }
 }
 
-/// Why a load is refused: its URLs that are invalid, or whose server is neither on this machine nor allowed. A name other than
-/// `localhost` may have any address, so it is not looked up.
-fn refused(load: &PlannedLoad, allowed: &[(String, u16)]) -> Vec<String> {
-    let refused = |url: &String| {
-        let (host, port) = match Target::host_and_port(url) {
-            Ok(found) => found,
-            Err(error) => return Some(error.to_string()),
-        };
-        let host = host.to_ascii_lowercase();
-        let is_here =
-            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        if is_here || allowed.contains(&(host.clone(), port)) {
-            return None;
-        }
-        let place = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-        Some(format!(
-            "its load goes to `{place}`, which may be another machine, and a file does not choose a target: allow it with \
-             `--target {place}`"
-        ))
-    };
-    load.urls.iter().filter_map(refused).collect()
-}
-
 /// Sends a load as `hoptax load` does.
 fn send(planned: &PlannedLoad, json: Option<&Path>) -> Result<Code, Failure> {
     let requests = Requests {
@@ -138,38 +114,6 @@ mod tests {
 
     fn to(url: &str) -> PlannedLoad {
         PlannedLoad { urls: vec![url.to_owned()], ignored: Vec::new(), ..PlannedLoad::default() }
-    }
-
-    #[test]
-    fn load_goes_to_this_machine_unless_the_user_names_the_other() {
-        for url in [
-            "http://127.0.0.1/",
-            "http://127.8.0.1:80/a",
-            "http://[::1]:80/",
-            "http://LOCALHOST:1",
-            "tcp://127.0.0.1:1",
-        ] {
-            assert_eq!(refused(&to(url), &[]), Vec::<String>::new(), "{url}");
-        }
-        for (url, place) in [
-            ("http://shop.test/", "shop.test:80"),
-            ("https://shop.test/", "shop.test:443"),
-            ("http://192.0.2.1:8080/", "192.0.2.1:8080"),
-            ("http://0.0.0.0:1/", "0.0.0.0:1"),
-            // Before the `@` is user information, not the host.
-            ("http://127.0.0.1:80@shop.test/", "shop.test:80"),
-            ("http://127.0.0.1.shop.test/", "127.0.0.1.shop.test:80"),
-            ("http://localhost.shop.test/", "localhost.shop.test:80"),
-            ("http://[::ffff:192.0.2.1]/", "[::ffff:192.0.2.1]:80"),
-        ] {
-            let problems = refused(&to(url), &[]);
-            assert!(problems.concat().contains(&format!("`--target {place}`")), "{url}: {problems:?}");
-        }
-        let allowed = [("shop.test".to_owned(), 443)];
-        assert!(refused(&to("https://Shop.test/"), &allowed).is_empty());
-        assert_eq!(refused(&to("http://shop.test/"), &allowed).len(), 1, "the port is another");
-        assert_eq!(refused(&to("http://a b/"), &allowed).len(), 1, "not a URL");
-        assert_eq!(refused(&to("http://{random}.test/"), &allowed).len(), 1);
     }
 
     #[test]

@@ -24,12 +24,12 @@ use crate::update::{Say, Update};
 const MOST_MISSING: usize = 50;
 
 /// A variant, and what its requests got.
-pub struct Tried {
+pub(super) struct Tried {
     /// What it is called.
-    pub name: String,
+    pub(super) name: String,
     pub(super) variant: Variant,
     /// What its requests got, or why it got none.
-    pub outcome: Result<Answers, TrialError>,
+    pub(super) outcome: Result<Answers, TrialError>,
 }
 
 impl Tried {

@@ -72,7 +72,7 @@ fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
 }
 
 /// The extensions that Envoy lacks, each once.
-pub fn lacking(replacements: &[Replacement]) -> Vec<String> {
+pub(super) fn lacking(replacements: &[Replacement]) -> Vec<String> {
     let lacking = replacements.iter().filter(|replacement| replacement.is_lacking());
     let named: BTreeSet<&String> = lacking.map(|replacement| &replacement.what).collect();
     named.into_iter().cloned().collect()

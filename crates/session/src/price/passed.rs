@@ -11,13 +11,13 @@ use crate::failure::Failure;
 
 /// A listener with its request and the parts that the request passes.
 #[derive(Clone, Debug)]
-pub struct Passed {
+pub(super) struct Passed {
     /// The listener.
-    pub listener: Listener,
+    pub(super) listener: Listener,
     /// Its request, or why it has none.
-    pub request: Result<DerivedRequest, Problem>,
+    pub(super) request: Result<DerivedRequest, Problem>,
     /// The parts.
-    pub parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
 }
 
 /// The listeners, or the one that is asked for, with the parts that are asked for.

@@ -9,7 +9,7 @@ use super::passed::Passed;
 use crate::failure::Failure;
 
 /// A change, tried.
-pub struct TriedChange {
+pub(super) struct TriedChange {
     pub(super) change: Change,
     /// Statistics that move if what stands for the part acts.
     pub(super) proof: Vec<String>,
@@ -19,16 +19,16 @@ pub struct TriedChange {
 /// The variants of a listener, tried.
 pub struct Tries {
     /// The listener.
-    pub passed: Passed,
+    pub(super) passed: Passed,
     /// Pointers of the extensions that Envoy lacks.
     pub(super) lacking: Vec<String>,
     /// What was replaced in the configuration.
     pub(super) replacements: Vec<Replacement>,
     pub(super) whole: Tried,
     /// What the whole answers.
-    pub answers: Answers,
+    pub(super) answers: Answers,
     /// The whole without each part, in the order of the parts.
-    pub parts: Vec<Tried>,
+    pub(super) parts: Vec<Tried>,
     pub(super) changes: Vec<TriedChange>,
     /// The whole without all parts that can be removed one by one, if there are several.
     pub(super) all_off: Option<Tried>,
@@ -36,7 +36,7 @@ pub struct Tries {
 
 impl Tries {
     /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = &Tried> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Tried> {
         let changes = self.changes.iter().map(|change| &change.tried);
         std::iter::once(&self.whole).chain(&self.parts).chain(changes).chain(&self.all_off)
     }

@@ -1,8 +1,9 @@
 //! A test configuration as loads.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use hoptax_load::Protocol as LoadProtocol;
+use hoptax_load::{Protocol as LoadProtocol, Target};
 
 use crate::smp::document::{Client, Protocol, TestConfig};
 use crate::smp::duration;
@@ -35,6 +36,32 @@ pub struct PlannedLoad {
     pub body: String,
     /// What of the configuration has no effect, and why.
     pub ignored: Vec<String>,
+}
+
+impl PlannedLoad {
+    /// Why the load is refused: its URLs that are invalid, or whose server is neither on this machine nor allowed. A name other than
+    /// `localhost` may have any address, so it is not looked up.
+    pub fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
+        let refused = |url: &String| {
+            let (host, port) = match Target::host_and_port(url) {
+                Ok(found) => found,
+                Err(error) => return Some(error.to_string()),
+            };
+            let host = host.to_ascii_lowercase();
+            let is_here =
+                host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+            if is_here || allowed.contains(&(host.clone(), port)) {
+                return None;
+            }
+            let place =
+                if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+            Some(format!(
+                "its load goes to `{place}`, which may be another machine, and a file does not choose a target: allow it with \
+                 `--target {place}`"
+            ))
+        };
+        self.urls.iter().filter_map(refused).collect()
+    }
 }
 
 /// The loads of a test, one for each client.
@@ -307,5 +334,41 @@ mod tests {
             empty[0].contains("`duration` is missing") && empty[1].contains("`clients` is empty"),
             "{empty:?}"
         );
+    }
+
+    fn to(url: &str) -> PlannedLoad {
+        PlannedLoad { urls: vec![url.to_owned()], ..PlannedLoad::default() }
+    }
+
+    #[test]
+    fn load_goes_to_this_machine_unless_the_user_names_the_other() {
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.8.0.1:80/a",
+            "http://[::1]:80/",
+            "http://LOCALHOST:1",
+            "tcp://127.0.0.1:1",
+        ] {
+            assert_eq!(to(url).refused(&[]), Vec::<String>::new(), "{url}");
+        }
+        for (url, place) in [
+            ("http://shop.test/", "shop.test:80"),
+            ("https://shop.test/", "shop.test:443"),
+            ("http://192.0.2.1:8080/", "192.0.2.1:8080"),
+            ("http://0.0.0.0:1/", "0.0.0.0:1"),
+            // Before the `@` is user information, not the host.
+            ("http://127.0.0.1:80@shop.test/", "shop.test:80"),
+            ("http://127.0.0.1.shop.test/", "127.0.0.1.shop.test:80"),
+            ("http://localhost.shop.test/", "localhost.shop.test:80"),
+            ("http://[::ffff:192.0.2.1]/", "[::ffff:192.0.2.1]:80"),
+        ] {
+            let problems = to(url).refused(&[]);
+            assert!(problems.concat().contains(&format!("`--target {place}`")), "{url}: {problems:?}");
+        }
+        let allowed = [("shop.test".to_owned(), 443)];
+        assert!(to("https://Shop.test/").refused(&allowed).is_empty());
+        assert_eq!(to("http://shop.test/").refused(&allowed).len(), 1, "the port is another");
+        assert_eq!(to("http://a b/").refused(&allowed).len(), 1, "not a URL");
+        assert_eq!(to("http://{random}.test/").refused(&allowed).len(), 1);
     }
 }

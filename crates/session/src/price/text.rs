@@ -1,14 +1,18 @@
-//! What `hoptax price` prints.
+//! What the listeners of a configuration and their tries are, as text.
 
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
-use hoptax_session::price::{Listed, Tried, Tries, lacking};
 use hoptax_text::secrets::is_name;
 use hoptax_variants::{Answers, activity};
 
+use super::Listed;
+use super::laboratory::Tried;
+use super::order::lacking;
+use super::tries::Tries;
+
 /// What the configuration is inside of, listeners with their requests and parts, and all replacements.
-pub(super) fn outline(described: Option<&str>, listed: &Listed) -> String {
+pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     let replacements = listed.replacements();
     let mut text = described.map_or_else(String::new, |what| format!("Configuration {what}\n\n"));
     for passed in &listed.listeners {
@@ -75,7 +79,7 @@ fn part(part: &Part) -> [String; 3] {
 }
 
 /// What the variants answered, and which parts acted.
-pub(super) fn trials(tries: &Tries) -> String {
+pub fn trials(tries: &Tries) -> String {
     let passed = &tries.passed;
     let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
     let rows: Vec<[String; 3]> = tries
