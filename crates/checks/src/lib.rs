@@ -6,6 +6,7 @@
 //! unaffected. To add a check, write its file and add it to the list [`load::ALL`] or [`study::ALL`]; its test must
 //! make it fire.
 
+pub mod about;
 pub mod fail_on;
 pub mod load;
 pub mod objective;

@@ -21,7 +21,7 @@
 //! Workers pass full buffers to a writer through a channel of [`CHANNEL_BUFFERS`] buffers. A worker blocks when the channel is
 //! full, which its send lag shows: the log is complete and memory is bounded.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::failure::Failure;
@@ -274,6 +274,38 @@ pub fn read_log<E: From<LogError>>(
         }
         take(&Entry::from_bytes(&bytes).ok_or(LogError::Entry(number))?)?;
     }
+}
+
+/// The columns of a log as CSV.
+const COLUMNS: &str = "intended_ns,offered_ns,started_ns,connected_ns,written_ns,first_byte_ns,ended_ns,connection,status,outcome,blocked,connected";
+
+/// Writes a log as CSV, a row for each request.
+///
+/// # Errors
+/// When the log cannot be read, is damaged, or the rows cannot be written.
+pub fn write_csv(log: impl Read, mut out: impl Write) -> Result<(), LogError> {
+    writeln!(out, "{COLUMNS}")?;
+    read_log(log, |entry| Ok::<(), LogError>(writeln!(out, "{}", row(entry))?))?;
+    Ok(out.flush()?)
+}
+
+fn row(entry: &Entry) -> String {
+    let moment = |moment: Option<u64>| moment.map_or_else(String::new, |ns| ns.to_string());
+    format!(
+        "{},{},{},{},{},{},{},{},{},{},{},{}",
+        entry.intended_ns,
+        moment(entry.offered_ns),
+        moment(entry.started_ns),
+        moment(entry.connected_ns),
+        moment(entry.written_ns),
+        moment(entry.first_byte_ns),
+        moment(entry.ended_ns),
+        entry.connection,
+        entry.status,
+        entry.outcome.label(),
+        entry.blocked,
+        entry.connected
+    )
 }
 
 #[cfg(test)]

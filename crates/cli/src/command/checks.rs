@@ -1,20 +1,12 @@
 //! `hoptax trust checks`: lists and explains the validity checks and their thresholds.
 
-use hoptax_checks::{load, study, thresholds};
+use hoptax_checks::about::{About, all};
+use hoptax_checks::thresholds;
 use serde_json::json;
 
 use crate::arguments::{ChecksAction, ChecksArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
-
-/// Description of a check.
-struct About {
-    id: &'static str,
-    protects_from: &'static str,
-    source: &'static str,
-    /// Kinds of results that it judges.
-    judges: Vec<&'static str>,
-}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ChecksArguments) -> Result<Code, Failure> {
@@ -44,23 +36,6 @@ fn thresholds(as_json: bool) -> String {
         return format!("{}\n", serde_json::Value::from(values.collect::<Vec<_>>()));
     }
     thresholds::ALL.iter().map(|one| format!("{:<22} {:<8} {}\n", one.name, one.default, one.about)).collect()
-}
-
-/// All checks, sorted by id; a check for loads and studies appears once.
-fn all() -> Vec<About> {
-    let mut all: Vec<About> = Vec::new();
-    let loads = load::ALL.iter().map(|check| (check.id, check.protects_from, check.source, "load"));
-    let studies = study::ALL.iter().map(|check| (check.id, check.protects_from, check.source, "study"));
-    let timelines =
-        study::OF_TIMELINES.iter().map(|check| (check.id, check.protects_from, check.source, "timeline"));
-    for (id, protects_from, source, judges) in loads.chain(studies).chain(timelines) {
-        match all.iter_mut().find(|about| about.id == id) {
-            Some(about) => about.judges.push(judges),
-            None => all.push(About { id, protects_from, source, judges: vec![judges] }),
-        }
-    }
-    all.sort_by_key(|about| about.id);
-    all
 }
 
 fn explain(about: &About) -> String {

@@ -4,31 +4,26 @@ use hoptax_predict::prices::{carry, known, listed};
 use hoptax_report::documents;
 use hoptax_report::render::markdown;
 use hoptax_result::{StudyResult, Verdict};
-use hoptax_session::{
-    Interrupt, Options, Place, StudyText, complete,
-    results::{parse, read},
-};
+use hoptax_session::Options;
+use hoptax_session::prices::{measure_anchors, published};
+use hoptax_session::results::read;
 
-use super::functions::PRICE_LIST;
 use crate::arguments::PricesArguments;
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
 use crate::progress::StudyOnTerminal;
 
-/// The study of the anchor functions.
-const ANCHORS: &str = "anchors";
-
 /// Runs the command.
 pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     let list = match &arguments.list {
         Some(path) => read(path)?,
-        None => parse("the published price list", PRICE_LIST)?,
+        None => published()?,
     };
     let prices = if arguments.here {
         let here = match &arguments.measured {
             Some(path) => read(path)?,
-            None => match measure(arguments, &interrupt::listen()?)? {
+            None => match measure(arguments)? {
                 Some(here) => here,
                 None => return Ok(Code::Void),
             },
@@ -54,20 +49,15 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// Measures the anchors with a study. None if it is void; the reason has been printed.
-fn measure(arguments: &PricesArguments, interrupt: &Interrupt) -> Result<Option<StudyResult>, Failure> {
-    let folder = tempfile::Builder::new()
-        .prefix("hoptax-prices-")
-        .tempdir()
-        .map_err(|error| Failure::environment(format!("cannot create a folder for the study: {error}")))?;
+/// Measures the anchors. None if the study is void; the reason has been printed.
+fn measure(arguments: &PricesArguments) -> Result<Option<StudyResult>, Failure> {
     let options = Options {
         envoy: arguments.envoy.as_deref(),
         thresholds: &arguments.thresholds,
         ..Options::default()
     };
-    let place = Place::New { text: StudyText::named(ANCHORS)?, folder: Some(folder.path()), force: false };
     let terminal = StudyOnTerminal::default();
-    let here = complete(&place, &options, interrupt, &|update| terminal.show(update))?;
+    let here = measure_anchors(&options, &interrupt::listen()?, &|update| terminal.show(update))?;
     if here.verdict == Verdict::Void {
         print::error("no price can be carried: the measurement on this machine is void:");
         for finding in here.findings.iter().filter(|finding| finding.withholds) {
@@ -90,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_anchor_study_measures_the_anchors_of_the_model() {
-        let (name, text) = library::read(ANCHORS).unwrap();
+        let (name, text) = library::read("anchors").unwrap();
         let (study, _) = hoptax_plan::file::read(&name, &text).unwrap();
         let plan = hoptax_plan::plan::Plan::new(
             &study,
@@ -105,10 +95,11 @@ mod tests {
 
     #[test]
     fn the_built_in_list_carries_to_its_own_machine_unchanged() {
-        let list = parse("the list", PRICE_LIST).unwrap();
+        let list = published().unwrap();
         assert!(listed(&list).prices.len() > 50);
         let carried = carry(&list, &list, &known::machines()).unwrap();
         assert!((carried.body.here.unwrap().factor - 1.0).abs() < 1e-9);
+        let parse = hoptax_session::results::parse;
         assert!(parse("it", "{}").is_err() && parse("it", "").is_err());
     }
 }

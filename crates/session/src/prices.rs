@@ -1,0 +1,39 @@
+//! The published price list, and the study that carries it to this machine.
+
+use hoptax_result::StudyResult;
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::measure::{Options, Place, StudyText, complete};
+use crate::results::parse;
+use crate::update::Say;
+
+/// The study result behind the published price list.
+const LIST: &str = include_str!("../../../docs/results/price-list/result.json");
+/// The study of the anchor functions.
+const ANCHORS: &str = "anchors";
+
+/// The published price list.
+///
+/// # Errors
+/// When this version cannot read it.
+pub fn published() -> Result<StudyResult, Failure> {
+    parse("the published price list", LIST)
+}
+
+/// Measures the anchor functions, from whose costs on this machine those of the others follow.
+///
+/// # Errors
+/// When the study cannot begin, fails or is interrupted.
+pub fn measure_anchors(
+    options: &Options<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<StudyResult, Failure> {
+    let folder = tempfile::Builder::new()
+        .prefix("hoptax-prices-")
+        .tempdir()
+        .map_err(|error| Failure::environment(format!("cannot create a folder for the study: {error}")))?;
+    let place = Place::New { text: StudyText::named(ANCHORS)?, folder: Some(folder.path()), force: false };
+    complete(&place, options, interrupt, say)
+}
