@@ -37,7 +37,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
             "errors",
             severity,
             Measured::percent(share, threshold),
-            format!("{:.3} % of the requests were not answered: {kinds}", share * 100.0),
+            format!("{:.3} % of the requests failed: {kinds}", share * 100.0),
             &advice,
         );
         vec![if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }]

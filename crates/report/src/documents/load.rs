@@ -5,7 +5,7 @@ mod heading;
 mod imported;
 mod merged;
 
-use hoptax_result::{EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, TimeOf};
+use hoptax_result::{EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, TimeOf};
 
 use crate::account;
 use crate::document::{
@@ -47,11 +47,14 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
     let requests = match &result.imported {
         Some(imported) => imported::accounts(result, imported).join("; "),
-        None => format!(
-            "{} of {} planned requests were answered{rate}",
-            count(book.answered),
-            count(book.planned)
-        ),
+        None => {
+            // A closed loop plans no requests: it sends what is answered in time.
+            let (all, planned) = match result.plan.loop_ {
+                Loop::Open => (book.planned, " planned"),
+                Loop::Closed => (book.sent, ""),
+            };
+            format!("{} of {}{planned} requests were answered{rate}", count(book.answered), count(all))
+        }
     };
     let (name, of_response) = match result.latency.response.count {
         0 => ("service time", false),

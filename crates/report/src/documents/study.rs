@@ -200,16 +200,17 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
             cells: of_slices.chain(of_rounds).collect(),
         }
     };
-    let load = result.plan.response_load().and_then(|load| load.rate);
-    let at =
-        load.map_or_else(String::new, |rate| format!("; response times at {} requests/s", grouped(rate, 0)));
     let table = Table {
-        title: format!("cost of each arm per request, its difference from the arm it is compared with{at}"),
+        title: "cost of each arm per request, its difference from the arm it is compared with".to_owned(),
         names: "arm".to_owned(),
         columns,
         rows: rows.iter().map(row).collect(),
     };
-    let table = table.without_empty_columns();
+    let mut table = table.without_empty_columns();
+    let has_times = table.columns.iter().any(|column| column.heading.starts_with('p'));
+    if let Some(rate) = result.plan.response_load().and_then(|load| load.rate).filter(|_| has_times) {
+        table.title += &format!("; response times at {} requests/s", grouped(rate, 0));
+    }
     (!table.columns.is_empty()).then_some(table)
 }
 

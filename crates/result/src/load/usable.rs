@@ -21,8 +21,13 @@ impl LoadResult {
         }
         let counts = [("counts".to_owned(), self.counts()), ("rates".to_owned(), self.rates())];
         let numbers: Vec<(String, State)> = counts.into_iter().chain(self.times()).collect();
+        // Nobody judged the run of another tool.
+        let (one, several) = match self.imported {
+            Some(_) => ("is as the tool reports it", "are as the tool reports them"),
+            None => ("is sound", "are sound"),
+        };
         let parts = [
-            (State::Sound, "is sound", "are sound"),
+            (State::Sound, one, several),
             (State::Bounded, "is only bounded", "are only bounded"),
             (State::Unknown, "is not known", "are not known"),
         ];
@@ -114,6 +119,16 @@ mod tests {
         assert_eq!(load.usable(), "counts are sound; rates are only bounded; times are not known");
         load.verdict = Verdict::Void;
         assert!(load.usable().starts_with("no rate and no time can be used"));
+    }
+
+    #[test]
+    fn no_number_of_another_tool_is_called_sound() {
+        let mut load = sample::load();
+        let tool = "wrk".to_owned();
+        let (unknown, ranges) = (Vec::new(), Vec::new());
+        load.imported =
+            Some(Imported { tool, unknown, ranges, answered: None, failed: None, answered_per_s: None });
+        assert_eq!(load.usable(), "counts, rates and times are as the tool reports them");
     }
 
     #[test]
