@@ -10,10 +10,11 @@ fuzz_target!(|text: &str| {
     let _ = restore(&file.documents);
     for test in file.documents.iter().filter_map(|document| document.test.as_ref()) {
         for load in plan(test).into_iter().flatten() {
-            for argument in &load.arguments {
-                // A header that begins with `@` would name a file to read.
-                assert!(argument.starts_with("--") && !argument.starts_with("--header=@"), "{argument}");
+            // Whoever writes the file states headers, and no other part of a request by them.
+            for (name, value) in &load.headers {
+                assert!(!format!("{name}{value}").chars().any(char::is_control), "{name}: {value}");
             }
+            assert!(load.rate.is_none_or(|rate| rate <= hoptax_load::MAX_RATE) && load.connections > 0);
         }
     }
 });

@@ -180,7 +180,7 @@ fn headers(client: &Client) -> Vec<(String, String)> {
     headers
 }
 
-/// A token of RFC 9110, section 5.6.2. It cannot begin with `@`, so `--header` never reads a file.
+/// A token of RFC 9110, section 5.6.2.
 fn is_header_name(name: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty() && name.chars().all(is_token)
@@ -220,6 +220,8 @@ fn ignored(client: &Client) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn client() -> Client {
@@ -370,5 +372,20 @@ mod tests {
         assert_eq!(to("http://shop.test/").refused(&allowed).len(), 1, "the port is another");
         assert_eq!(to("http://a b/").refused(&allowed).len(), 1, "not a URL");
         assert_eq!(to("http://{random}.test/").refused(&allowed).len(), 1);
+    }
+
+    proptest! {
+        /// Whoever writes the file states headers, and no other part of a request by them.
+        #[test]
+        fn no_header_breaks_its_line(
+            name in "[@A-Za-z: \r\n-]{1,6}", value in "[@/a-z\r\n\t]{0,8}", content_type in "[@/a-z\r\n]{0,8}",
+        ) {
+            let headers = [(name, value)].into();
+            for load in plan(&test_of(Client { headers, content_type, ..client() })).into_iter().flatten() {
+                for (name, value) in &load.headers {
+                    prop_assert!(is_header_name(name) && !value.chars().any(char::is_control), "{}: {}", name, value);
+                }
+            }
+        }
     }
 }
