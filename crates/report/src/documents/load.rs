@@ -45,16 +45,15 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let count = |count: u64| grouped(count as f64, 0);
     let book = &result.book;
     let rate = result.rate.achieved.map_or_else(String::new, |rate| format!(", {}/s", grouped(rate, 0)));
-    let requests = match &result.imported {
-        Some(imported) => imported::accounts(result, imported).join("; "),
-        None => {
-            // A closed loop plans no requests: it sends what is answered in time.
-            let (all, planned) = match result.plan.loop_ {
-                Loop::Open => (book.planned, " planned"),
-                Loop::Closed => (book.sent, ""),
-            };
-            format!("{} of {}{planned} requests were answered{rate}", count(book.answered), count(all))
-        }
+    let requests = if let Some(imported) = &result.imported {
+        imported::accounts(result, imported).join("; ")
+    } else {
+        // A closed loop plans no requests: it sends what is answered in time.
+        let (all, planned) = match result.plan.loop_ {
+            Loop::Open => (book.planned, " planned"),
+            Loop::Closed => (book.sent, ""),
+        };
+        format!("{} of {}{planned} requests were answered{rate}", count(book.answered), count(all))
     };
     let (name, of_response) = match result.latency.response.count {
         0 => ("service time", false),
