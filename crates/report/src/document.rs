@@ -6,6 +6,8 @@
 mod quantity;
 mod table;
 
+use std::path::Path;
+
 use hoptax_result::{Finding, Severity, Verdict};
 use serde::Serialize;
 
@@ -45,6 +47,9 @@ pub struct Document {
     pub(crate) sections: Vec<Section>,
     /// The page with all details; none until it is written.
     pub(crate) page: Option<String>,
+    /// The command that prints it with all details, without measuring again; none until it is in a file.
+    #[serde(skip)]
+    pub(crate) details: Option<String>,
 }
 
 /// The verdict of a result.
@@ -136,6 +141,7 @@ impl Document {
             findings: Vec::new(),
             sections: Vec::new(),
             page: None,
+            details: None,
         }
     }
 
@@ -144,6 +150,24 @@ impl Document {
     pub fn with_page(mut self, page: impl Into<String>) -> Self {
         self.page = Some(page.into());
         self
+    }
+
+    /// The document with the path or the run of the store that `hoptax runs show` prints it from.
+    #[must_use]
+    pub fn shown_by(mut self, run: impl std::fmt::Display) -> Self {
+        self.details = Some(format!("hoptax runs show {run} --details"));
+        self
+    }
+
+    /// The document of a run folder, whose page has this name.
+    #[must_use]
+    pub fn in_folder(self, folder: &Path, page: &str) -> Self {
+        self.with_page(folder.join(page).display().to_string()).shown_by(folder.display())
+    }
+
+    /// What prints the details.
+    pub(crate) fn details(&self) -> &str {
+        self.details.as_deref().unwrap_or("--details")
     }
 
     /// All tables, that of the first screen first, each with the title of its section.

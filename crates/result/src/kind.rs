@@ -82,7 +82,8 @@ impl Kind {
         struct Format {
             format: String,
         }
-        let found: Format = serde_json::from_str(text).map_err(|error| format!("not a result: {error}"))?;
+        let found: Format =
+            serde_json::from_str(text).map_err(|error| format!("it is no result of hoptax ({error})"))?;
         Self::ALL.iter().find(|kind| kind.format == found.format).ok_or_else(|| {
             let same = Self::ALL.iter().find(|kind| kind.name() == name_of(&found.format));
             match same {
@@ -188,7 +189,7 @@ mod tests {
         assert!(why.starts_with("its format is `hoptax.history/1`, not `hoptax.history/2`"), "{why}");
         value["format"] = json!("elsewhere/1");
         assert!(Kind::of_text(&value.to_string()).unwrap_err().contains("not one of results"));
-        assert!(Kind::of_text("[]").unwrap_err().starts_with("not a result"));
+        assert!(Kind::of_text("[]").unwrap_err().starts_with("it is no result of hoptax"));
     }
 }
 

@@ -1,12 +1,58 @@
-//! Reads the results of studies.
+//! Reads the results of studies, and what a run folder has to show.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hoptax_result::StudyResult;
+use hoptax_store::folder;
 
 use crate::failure::Failure;
-use crate::run_folder::RESULT;
+use crate::run_folder::{self, RESULT};
+
+/// The results in a run folder, those that a command made of a study before that of the study.
+const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
+
+/// Whether a word names a file or a run folder, and not a run of a store. The names of these have no `/`.
+pub fn is_path(word: &str) -> bool {
+    let path = Path::new(word);
+    word.contains('/') || path.is_file() || folder::is_run(path)
+}
+
+/// The text of a result of any kind: of its file, or of the result that the command which measured a run folder printed.
+///
+/// # Errors
+/// When there is none, with what the folder has instead.
+pub fn text(path: &Path) -> Result<String, Failure> {
+    let file = if path.is_dir() { shown(path)? } else { path.to_owned() };
+    fs::read_to_string(&file)
+        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", file.display())))
+}
+
+fn shown(folder: &Path) -> Result<PathBuf, Failure> {
+    let mut files = SHOWN.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
+    if let Some(file) = files.next() {
+        return Ok(file);
+    }
+    let shown = folder.display();
+    let why = if run_folder::is_in_use(folder) {
+        "has no result yet: its study still runs".to_owned()
+    } else if folder::is_run(folder) {
+        format!("has no result: its study did not end. `hoptax study --resume {shown}` continues it")
+    } else {
+        match folder::runs_in(folder)?.as_slice() {
+            [] => "is no run folder, and has none".to_owned(),
+            [one] => format!("is no run folder; name `{}`", one.display()),
+            [first, .., last] => {
+                format!(
+                    "is no run folder; name one of those in it, `{}` to `{}`",
+                    first.display(),
+                    last.display()
+                )
+            }
+        }
+    };
+    Err(Failure::bad_input(format!("`{shown}` {why}")))
+}
 
 /// Reads the result of a study from its file or its run folder.
 ///
@@ -33,4 +79,25 @@ pub fn read(path: &Path) -> Result<StudyResult, Failure> {
 pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
     serde_json::from_str(text)
         .map_err(|error| Failure::bad_input(format!("{what} is not a study result: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_a_result_says_what_it_has_instead() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |path: &Path| text(path).unwrap_err().to_string();
+        assert!(refused(folder.path()).contains("is no run folder, and has none"));
+        let run = folder.path().join("quick-1");
+        fs::create_dir(&run).unwrap();
+        fs::write(run.join("run.json"), "{}").unwrap();
+        assert!(refused(folder.path()).contains("quick-1`"), "{}", refused(folder.path()));
+        assert!(refused(&run).contains("study --resume"), "{}", refused(&run));
+        fs::write(run.join(RESULT), "of the study").unwrap();
+        fs::write(run.join("gate.json"), "of the gate").unwrap();
+        assert_eq!(text(&run).unwrap(), "of the gate");
+        assert!(is_path(run.to_str().unwrap()) && is_path("runs/none") && !is_path("nightly"));
+    }
 }

@@ -61,7 +61,8 @@ pub fn with<T>(
 ) -> Result<T, Failure> {
     if !path.exists() {
         return Err(Failure::bad_input(format!(
-            "there is no store `{}` yet: `hoptax runs import DIR` and `hoptax study --store` create it",
+            "there is no store `{}` yet: `hoptax runs import DIR` and `hoptax study --store` create it; \
+             `hoptax runs show PATH` prints a run folder or a result file without a store",
             path.display()
         )));
     }

@@ -74,7 +74,8 @@ pub enum StoreError {
         why: String,
     },
     /// There is no such run.
-    #[error("the store `{}` has no run `{run}`: `hoptax runs list` lists the runs", path.display())]
+    #[error("the store `{}` has no run `{run}`: `hoptax runs list` lists the runs, and a path names a run folder or \
+         a result file", path.display())]
     NoRun {
         /// The store.
         path: PathBuf,

@@ -39,7 +39,7 @@ pub(crate) struct Contents {
 }
 
 /// Whether a folder is that of a run.
-pub(crate) fn is_run(folder: &Path) -> bool {
+pub fn is_run(folder: &Path) -> bool {
     [RESULT, MANIFEST].iter().any(|name| folder.join(name).is_file())
 }
 

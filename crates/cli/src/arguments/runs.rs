@@ -12,7 +12,7 @@ use super::values;
 #[command(after_help = "\
 Examples:
   hoptax runs import runs            put all run folders in `runs` into the store
-  hoptax runs list --study quick --since 30d
+  hoptax runs show runs/quick-1 --details
   hoptax runs export nightly old     the files of the run labelled `nightly`, in the folder `old`
 
 The store is one SQLite file: --store, or the variable HOPTAX_STORE, or hoptax/store.sqlite in
@@ -55,9 +55,10 @@ pub(crate) enum RunsAction {
         #[command(flatten)]
         store: StoreChoice,
     },
-    /// Print the result of a run
+    /// Print the result of a run, or that in a run folder or a file
     Show {
-        /// Number or label
+        /// Number or label, run folder, or result file of any command
+        #[arg(value_name = "RUN|PATH", value_hint = ValueHint::AnyPath)]
         run: String,
         /// Print the JSON of the result, as it was stored
         #[arg(long)]

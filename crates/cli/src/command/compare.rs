@@ -1,5 +1,7 @@
 //! `hoptax compare`: measures subjects side by side and decides whether they differ.
 
+use std::path::Path;
+
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{Body, Report};
@@ -30,11 +32,10 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     };
     let terminal = StudyOnTerminal::default();
     let Compared { comparison, folder } = compare(&wanted, &interrupt, &|update| terminal.show(update))?;
-    let page = folder.join("report.html").display().to_string();
     match comparison {
-        Comparison::Subjects(result) => print(arguments, &result, || documents::comparison(&result), page),
+        Comparison::Subjects(result) => print(arguments, &result, || documents::comparison(&result), &folder),
         Comparison::Studies(result) => {
-            print(arguments, &result, || documents::studies_comparison(&result), page)
+            print(arguments, &result, || documents::studies_comparison(&result), &folder)
         }
     }
 }
@@ -43,8 +44,8 @@ fn print<T: Body>(
     arguments: &CompareArguments,
     result: &Report<T>,
     document: impl FnOnce() -> Document,
-    page: String,
+    folder: &Path,
 ) -> Result<Code, Failure> {
-    print::document_or_json(arguments.json.file(), result, || document().with_page(page))?;
+    print::document_or_json(arguments.json.file(), result, || document().in_folder(folder, "report.html"))?;
     Ok(Code::of(result.verdict))
 }

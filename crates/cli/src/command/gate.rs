@@ -40,8 +40,9 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
     let terminal = StudyOnTerminal::default();
     let Gated { gate, folder } = measure(&wanted, &interrupt, &|update| terminal.show(update))?;
     write_reports(arguments, &gate)?;
-    let page = folder.join("report.html").display().to_string();
-    print::document_or_json(arguments.json.file(), &gate, || documents::gate(&gate).with_page(page))?;
+    print::document_or_json(arguments.json.file(), &gate, || {
+        documents::gate(&gate).in_folder(&folder, "report.html")
+    })?;
     Ok(code(&gate))
 }
 

@@ -89,6 +89,8 @@ fn price(
     let studies = Studies { folder, is_resumed: arguments.resume.is_some(), options };
     let terminal = StudyOnTerminal::default();
     let bill = configuration.measure(&tries, &studies, interrupt, &|update| terminal.show(update))?;
-    print::document_or_json(arguments.json.file(), &bill, || documents::bill(&bill).with_page(page(folder)))?;
+    print::document_or_json(arguments.json.file(), &bill, || {
+        documents::bill(&bill).with_page(page(folder)).shown_by(folder.display())
+    })?;
     Ok(if bill.verdict == Verdict::Void { Code::Void } else { Code::Success })
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hoptax_report::documents;
-use hoptax_result::{RunsBody, RunsResult, StoredRun};
-use hoptax_session::store;
+use hoptax_result::{RunsBody, RunsResult};
+use hoptax_session::{results, store};
 use hoptax_store::{Filter, Imported, PathImported, RESULT, Store, folder, import_all};
 
 use super::{cleanup, history, merge};
@@ -19,6 +19,7 @@ pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
             let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
             list(&path(store)?, &filter, *json)?;
         }
+        RunsAction::Show { run, json, .. } if results::is_path(run) => show_path(run, *json)?,
         RunsAction::Show { run, json, store } => show(&path(store)?, run, *json)?,
         RunsAction::Label { run, label, only, remove, store } => {
             self::label(&path(store)?, run, label, (*only, *remove))?;
@@ -71,14 +72,20 @@ fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
         return print::result(&text);
     }
     print::note(&documents::stored_run(&run, &paths));
-    print_result(&run, &text)
+    print_result(&text, &run.run.to_string(), &format!("the result of run {}", run.run))
 }
 
-/// Prints the report of a result.
-fn print_result(run: &StoredRun, text: &str) -> Result<(), Failure> {
+/// Prints the result in a run folder or a file.
+fn show_path(path: &str, json: bool) -> Result<(), Failure> {
+    let text = results::text(Path::new(path))?;
+    if json { print::result(&text) } else { print_result(&text, path, &format!("`{path}`")) }
+}
+
+/// Prints the report of a result; `what` names it in errors.
+fn print_result(text: &str, run: &str, what: &str) -> Result<(), Failure> {
     let document = documents::of_text(text)
-        .map_err(|why| Failure::bad_input(format!("the result of run {} cannot be read: {why}", run.run)))?;
-    print::document(&document)
+        .map_err(|why| Failure::bad_input(format!("{what} cannot be printed: {why}")))?;
+    print::document(&document.shown_by(run))
 }
 
 fn collect(path: &Path) -> Result<(), Failure> {

@@ -104,7 +104,7 @@ fn show(result: &StudyResult, source: &str, folder: &Path) -> Result<(), Failure
     let decisions = documents::decisions(&with_named(result, USUAL_MARGIN_SHARE));
     decisions.as_ref().map_or(Ok(()), print::document)?;
     let document = documents::study_of(result, source, &folder.display().to_string());
-    print::document(&document.with_page(folder.join("report.html").display().to_string()))
+    print::document(&document.in_folder(folder, "report.html"))
 }
 
 /// Prints combined sittings.

@@ -116,6 +116,12 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     let json = runs.printed(&["runs", "show", "nightly", "--json"]);
     assert_eq!(json, fs::read_to_string(runs.path("runs/0/result.json")).unwrap() + "\n");
     assert!(runs.printed(&["runs", "show", "5"]).contains("20,000"), "the load");
+    let of_folder = runs.printed(&["runs", "show", &runs.text("runs/0"), "--store", "/nonexistent"]);
+    assert_eq!(of_folder, shown.stdout, "the run folder of run 1");
+    let all = runs.printed(&["runs", "show", &load, "--details"]);
+    assert!(all.contains("20,000") && all.len() > runs.printed(&["runs", "show", "5"]).len(), "{all}");
+    let foreign = runs.run(&["runs", "show", &runs.text("runs/0/study.yaml")]);
+    assert!(foreign.code == Some(2) && foreign.stderr.contains("no result of hoptax"), "{foreign:?}");
     let of_files = runs.run(&["runs", "show", "4"]);
     assert!(
         of_files.stdout.contains("max_rate") && of_files.stderr.contains("run 4: history"),

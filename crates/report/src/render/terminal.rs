@@ -20,12 +20,12 @@ pub fn screen(document: &Document, style: Style) -> String {
     let mut text = head(document, style);
     if let Some(main) = &document.table {
         text += &format!("{}:\n\n", style.wrap(&main.title, 2));
-        text += &table::text(main, style, Some(ROWS));
+        text += &table::text(main, style, Some((ROWS, document.details())));
         text.push('\n');
     }
-    text += &notes(&document.notes, style);
+    text += &notes(document, style);
     text += &verdict(document, style);
-    text += &limits(&document.findings, style);
+    text += &limits(document, style);
     text += &foot(document, style);
     text
 }
@@ -63,12 +63,12 @@ fn head(document: &Document, style: Style) -> String {
 }
 
 /// As many notes as there are lines for.
-fn notes(notes: &[String], style: Style) -> String {
-    let wrapped: Vec<String> = notes.iter().map(|note| style.wrap(note, 2)).collect();
+fn notes(document: &Document, style: Style) -> String {
+    let wrapped: Vec<String> = document.notes.iter().map(|note| style.wrap(note, 2)).collect();
     let (shown, left_out) = first(&wrapped, NOTES);
     let mut text: String = shown.iter().map(|note| format!("{note}\n")).collect();
     if left_out > 0 {
-        text += &format!("and {left_out} more: --details\n");
+        text += &format!("and {left_out} more: {}\n", document.details());
     }
     text
 }
@@ -92,9 +92,9 @@ fn verdict(document: &Document, style: Style) -> String {
 }
 
 /// A line for each finding that limits the use of the numbers, the most severe first.
-fn limits(findings: &[FindingText], style: Style) -> String {
+fn limits(document: &Document, style: Style) -> String {
     let mut limiting: Vec<&FindingText> =
-        findings.iter().filter(|finding| finding.severity != Severity::Info).collect();
+        document.findings.iter().filter(|finding| finding.severity != Severity::Info).collect();
     limiting.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let narrower = Style { width: style.width.saturating_sub(2), ..style };
     let indented = |finding: &&FindingText| {
@@ -109,7 +109,7 @@ fn limits(findings: &[FindingText], style: Style) -> String {
         text += &format!("{}\n", lines.replacen(&finding.id, &style.paint(paint, &finding.id), 1));
     }
     if left_out > 0 {
-        text += &format!("  and {left_out} more: --details\n");
+        text += &format!("  and {left_out} more: {}\n", document.details());
     }
     text
 }
@@ -170,6 +170,17 @@ mod tests {
     #[test]
     fn the_first_screen_of_a_void_study() {
         insta::assert_snapshot!(screen(&documents::study_of(&fixture::void(), "quick", "runs/quick"), STYLE));
+    }
+
+    #[test]
+    fn what_is_left_out_names_the_command_that_prints_it() {
+        let mut document = documents::study_of(&fixture::study(), "quick", "runs/quick");
+        document.notes = vec!["a note".to_owned(); 20];
+        let row = document.table.as_ref().unwrap().rows[0].clone();
+        document.table.as_mut().unwrap().rows = vec![row; 40];
+        let text = screen(&document.in_folder("runs/quick".as_ref(), "report.html"), STYLE);
+        assert_eq!(text.matches(" more: hoptax runs show runs/quick --details\n").count(), 2, "{text}");
+        assert!(text.ends_with("page: runs/quick/report.html\n"), "{text}");
     }
 
     #[test]

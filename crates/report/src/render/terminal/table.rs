@@ -29,9 +29,10 @@ fn short_names(names: Vec<String>) -> Vec<String> {
     if distinct.len() == short.len() { short } else { names }
 }
 
-/// The table with as many columns as fit, and with at most `most` rows, the line for the rest among them.
-pub(super) fn text(table: &Table, style: Style, most: Option<usize>) -> String {
-    let shown = most.filter(|most| table.rows.len() > *most).map_or(table.rows.len(), |most| most - 1);
+/// The table with as many columns as fit, and with at most `most` rows, among them the line for the rest, which names what prints it.
+pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> String {
+    let most = most.filter(|(most, _)| table.rows.len() > *most);
+    let shown = most.map_or(table.rows.len(), |(most, _)| most - 1);
     let mut table = table.clone();
     let rest = table.rows.split_off(shown);
     let mut left_out: Vec<String> = Vec::new();
@@ -53,8 +54,8 @@ pub(super) fn text(table: &Table, style: Style, most: Option<usize>) -> String {
         let row = place.checked_sub(1).and_then(|place| table.rows.get(place));
         text += &format!("{}\n", painted(line, row, style));
     }
-    if !rest.is_empty() {
-        text += &format!("and {} more: --details\n", rest.len());
+    if let Some((_, details)) = most {
+        text += &format!("and {} more: {details}\n", rest.len());
     }
     if !left_out.is_empty() {
         left_out.reverse();
