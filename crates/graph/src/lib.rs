@@ -14,6 +14,6 @@ mod proxy;
 mod run;
 pub mod summary;
 
-pub use measure::{Wanted, measure, names};
+pub use measure::{GraphText, Wanted, measure, names, read};
 pub use processes::{GraphError, Setting};
 pub use run::{CONNECTIONS, Event, RunSpec, WARMUP, run};

@@ -46,7 +46,7 @@ pub struct Wanted<'a> {
 pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<GraphRunResult, Failure> {
     let note = |text: &str| say(Update::Note(text));
     let spec = &wanted.spec;
-    let GraphText { name, text } = read(wanted.graph, say)?;
+    let GraphText { name, text } = read(wanted.graph, None, say)?;
     let plan = plan::read(&name, &text, &library::catalogue()?).map_err(Failure::bad_input)?;
     // Before minutes of measuring: what the results lack is known now.
     let placement = placement(&plan)?;
@@ -117,17 +117,23 @@ fn placement(plan: &RunPlan) -> Result<Placement, Failure> {
 }
 
 /// A graph file.
-struct GraphText {
-    name: String,
-    text: String,
+#[derive(Debug)]
+pub struct GraphText {
+    /// Its path or its name.
+    pub name: String,
+    /// Its content.
+    pub text: String,
 }
 
-/// The file of a graph: `graph` is a path or the name of a graph that comes with the program.
-fn read(graph: &str, say: Say<'_>) -> Result<GraphText, Failure> {
+/// The file of a graph: `graph` is a path or the name of a graph that comes with the program. `entry` is as for [`file::graph_text`].
+///
+/// # Errors
+/// When there is neither, or the file cannot be read.
+pub fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText, Failure> {
     let path = Path::new(graph);
     let is_path = graph.contains('/') || path.extension().is_some() || path.exists();
     if is_path {
-        return Ok(GraphText { name: graph.to_owned(), text: file::graph_text(path, None, say)? });
+        return Ok(GraphText { name: graph.to_owned(), text: file::graph_text(path, entry, say)? });
     }
     let text = GRAPHS.get_file(format!("{graph}.yaml")).and_then(|file| file.contents_utf8());
     let found = |text: &str| GraphText { name: format!("{graph}.yaml"), text: text.to_owned() };
@@ -160,7 +166,7 @@ mod tests {
         let catalogue = Catalogue::load().unwrap();
         assert_eq!(names().len(), 5);
         for name in names() {
-            let graph = read(&name, &|_| ()).unwrap();
+            let graph = read(&name, None, &|_| ()).unwrap();
             let plan =
                 plan::read(&graph.name, &graph.text, &catalogue).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(plan.name, name, "a graph's name is that of its file");
@@ -170,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_an_error_that_lists_the_graphs() {
-        let error = read("chian", &|_| ()).err().unwrap().to_string();
+        let error = read("chian", None, &|_| ()).err().unwrap().to_string();
         assert!(error.contains("did you mean `chain`?") && error.contains("`sidecar`"), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! The built-in studies, and reading a study by name or path.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
@@ -7,7 +8,7 @@ use hoptax_functions::Catalogue;
 use hoptax_judge::length::Length;
 use hoptax_plan::configurations::Configurations;
 use hoptax_plan::file::StudyFile;
-use hoptax_plan::plan::Plan;
+use hoptax_plan::plan::{Load, Open, Plan, Rate};
 use hoptax_result::counted;
 use include_dir::{Dir, include_dir};
 
@@ -89,6 +90,22 @@ fn described(name: &str, plan: &Plan) -> String {
     text
 }
 
+/// The built-in study from which most of these functions can be predicted, the first by name, and how many it has; none without any.
+pub fn with_most_of(functions: &BTreeSet<&str>) -> Option<(String, usize)> {
+    let catalogue = catalogue().ok()?;
+    let found = |name: String| {
+        let (file, text) = read(&name).ok()?;
+        let (study, positions) = hoptax_plan::file::read(&file, &text).ok()?;
+        let plan = Plan::new(&study, &positions, &catalogue).ok()?;
+        // Predictions need loads at which all arms are equally busy.
+        let is_in_use = |load: &Load| matches!(load.open, Some(Open { rate: Rate::Utilisation(_), .. }));
+        let has = |function: &&&str| plan.arms.iter().any(|arm| arm.id == **function);
+        let count = functions.iter().filter(has).count();
+        (count > 0 && plan.loads.iter().any(is_in_use)).then_some((name, count))
+    };
+    names().into_iter().filter_map(found).reduce(|best, other| if other.1 > best.1 { other } else { best })
+}
+
 fn names() -> Vec<String> {
     let stem = |file: &include_dir::File<'_>| Some(file.path().file_stem()?.to_str()?.to_owned());
     let mut names: Vec<String> = STUDIES.files().filter_map(stem).collect();
@@ -110,6 +127,13 @@ mod tests {
     use hoptax_functions::Catalogue;
 
     use super::*;
+
+    #[test]
+    fn the_study_with_most_functions_of_a_graph_is_named() {
+        let functions = BTreeSet::from(["jwt", "rbac{rules=50}", "access-log/json"]);
+        assert_eq!(with_most_of(&functions), Some(("graph-parts".to_owned(), 3)));
+        assert_eq!(with_most_of(&BTreeSet::from(["no-such"])), None);
+    }
 
     #[test]
     fn every_built_in_study_can_be_planned() {

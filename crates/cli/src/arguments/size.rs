@@ -29,10 +29,10 @@ Exit codes:
   4    a result is void, or no composition can be compared"
 )]
 pub(crate) struct SizeArguments {
-    /// Graph file: services with their proxies, and the calls between them; or a topology of isotope, or a folder with manifests of
-    /// Kubernetes, as `hoptax lab graph` reads them
+    /// Graph file: services with their proxies, and the calls between them; or a graph that comes with the program, such as `chain`; or a
+    /// topology of isotope, or a folder with manifests of Kubernetes, as `hoptax lab graph` reads them
     #[arg(value_name = "GRAPH", value_hint = ValueHint::AnyPath, requires = "rate", requires = "from")]
-    pub(crate) graph: Option<PathBuf>,
+    pub(crate) graph: Option<String>,
     /// Service of a topology, or workload of a folder with manifests, that requests from outside arrive at
     #[arg(long, value_name = "NAME", requires = "graph")]
     pub(crate) entry: Option<String>,

@@ -1,10 +1,13 @@
 //! `hoptax predict size`: predicts what the proxies of a service graph use, and checks such predictions.
 
-use hoptax_graph::file::graph_text;
-use hoptax_predict::size::{Prices, graph};
+use std::collections::BTreeSet;
+
+use hoptax_predict::size::graph::{self, Graph};
+use hoptax_predict::size::{NoSize, Prices};
 use hoptax_report::documents;
 use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
-use hoptax_session::{library::catalogue as load, results::read_run};
+use hoptax_session::library;
+use hoptax_session::results::read_run;
 
 use crate::arguments::SizeArguments;
 use crate::exit::{Code, Failure};
@@ -21,15 +24,25 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
         return Err(Failure::bad_input("name a graph file with --rate, or a result with --check"));
     };
-    let text = graph_text(path, arguments.entry.as_deref(), &print::say)?;
-    let graph = graph::read(&path.display().to_string(), &text, &load()?).map_err(Failure::bad_input)?;
+    let file = hoptax_graph::read(path, arguments.entry.as_deref(), &print::say)?;
+    let graph = graph::read(&file.name, &file.text, &library::catalogue()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
-    let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(Failure::bad_input)?;
+    let refused = |error| Failure::bad_input(format!("{error}{}", built_in(&error, &graph)));
+    let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(refused)?;
     let prices =
         Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
     result.money = hoptax_predict::size::money(&result, prices);
     print::document_or_json(json, &result, || documents::size(&result))?;
     Ok(code(&result))
+}
+
+/// The built-in study that measures most of what a graph needs, if results lack some of it.
+fn built_in(error: &NoSize, graph: &Graph) -> String {
+    let functions: BTreeSet<&str> = graph.functions().collect();
+    let study = matches!(error, NoSize::Missing { .. }).then(|| library::with_most_of(&functions)).flatten();
+    study.map_or_else(String::new, |(name, count)| {
+        format!("\n`hoptax study {name}` measures {count} of the {} functions of the graph", functions.len())
+    })
 }
 
 fn code(result: &SizeResult) -> Code {

@@ -41,6 +41,20 @@ fn a_graph_is_predicted_from_the_published_price_list() {
 }
 
 #[test]
+fn graphs_of_the_program_have_names_and_a_proxy_with_too_few_workers_comes_first() {
+    let list = root().join("docs/results/price-list");
+    let sized = |graph: &str, rate: &str| {
+        run(["predict", "size", graph, "--rate", rate, "--from", list.to_str().unwrap()])
+    };
+    let chain = sized("chain", "30000");
+    assert!(chain.code == Some(0), "{}", chain.stderr);
+    assert!(chain.stdout.trim_start().starts_with("At 30,000 requests/s, `"), "{}", chain.stdout);
+    assert!(chain.stdout.contains("needs 2 workers instead of 1 (busy"), "{}", chain.stdout);
+    let wrong = sized("chian", "1");
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `chain`?"), "{}", wrong.stderr);
+}
+
+#[test]
 fn prices_make_money_of_cores_and_memory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.yaml");

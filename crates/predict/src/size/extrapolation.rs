@@ -96,11 +96,8 @@ fn too_few_workers(sized: &SizedProxy) -> Option<String> {
     let share = sized.busy_share.estimate;
     (share > 1.0).then(|| {
         format!(
-            "`{}` needs {:.0} workers instead of {}: as it is, it cannot answer all requests of this rate. Its CPU time per request is \
-             that of full load",
-            sized.service,
-            (share * f64::from(sized.workers)).ceil(),
-            sized.workers
+            "`{}` has too few workers for this rate: its CPU time per request is that of full load",
+            sized.service
         )
     })
 }

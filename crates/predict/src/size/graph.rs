@@ -243,6 +243,15 @@ impl Traffic {
     }
 }
 
+impl Graph {
+    /// The functions of its proxies, as in the file; those of several proxies several times.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        let all = self.services.iter();
+        let called = all.flat_map(|service| service.inbound.iter().chain(service.outbound.iter().flatten()));
+        called.map(|called| called.text.as_str())
+    }
+}
+
 /// A function with all its knobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Called {

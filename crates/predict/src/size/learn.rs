@@ -115,6 +115,16 @@ impl<'a> Source<'a> {
         Some(Priced { curve, source: self.number, arm, is_same_traffic })
     }
 
+    /// Whether it has a plain proxy with these requests, whether or not its numbers count.
+    pub(crate) fn has_plain(&self, traffic: &Traffic) -> bool {
+        self.result.arms.iter().any(|arm| plain_traffic(arm).as_ref() == Some(traffic))
+    }
+
+    /// Whether it has an arm with this function alone and this protocol, whether or not its numbers count.
+    pub(crate) fn has_function(&self, called: &Called, traffic: &Traffic) -> bool {
+        !alone(self.result, |function| called.is(function), traffic).is_empty()
+    }
+
     /// What a function adds to a plain proxy under one load. The plain proxy comes with its CPU time under all open loops.
     ///
     /// Open loops at a share of the capacity do not make both equally busy: the capacity is measured once, and requests cost more than

@@ -175,7 +175,8 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
                 .find_map(|source| source.plain(traffic))
                 .or_else(|| sources.iter().find_map(|source| source.plain_between(traffic)));
             if plain.is_none() {
-                note((format!("plain proxying of {}", in_words(traffic)), arm("baseline", traffic)));
+                let why = because(sources, |source| source.has_plain(traffic));
+                note((format!("plain proxying of {}{why}", in_words(traffic)), arm("baseline", traffic)));
             }
             let mut priced = Vec::new();
             for called in functions {
@@ -196,14 +197,27 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
     if missing.is_empty() { Ok(proxies) } else { Err(NoSize::Missing { missing, arms }) }
 }
 
-/// That no result states what a function adds, and the settings or protocols that they do state it for.
+/// That no result states what a function adds, and why not although it measured that, or which settings or protocols it is stated for.
 fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> String {
-    let stated: Vec<&str> = sources.iter().flat_map(|source| source.arms_of(&called.id)).collect();
-    let stated = match stated.as_slice() {
-        [] => String::new(),
-        arms => format!(" (they state `{}`)", arms.join("`, `")),
+    let mut why = because(sources, |source| source.has_function(called, traffic));
+    if why.is_empty() {
+        let stated: Vec<&str> = sources.iter().flat_map(|source| source.arms_of(&called.id)).collect();
+        if !stated.is_empty() {
+            why = format!(" (they state `{}`)", stated.join("`, `"));
+        }
+    }
+    format!("what `{}` adds to requests over {}{why}", called.text, traffic.protocol)
+}
+
+/// Why the numbers of the first result that has such an arm do not count; empty if none has.
+fn because(sources: &[Source<'_>], has_arm: impl Fn(&Source<'_>) -> bool) -> String {
+    let Some(source) = sources.iter().find(|source| has_arm(source)) else { return String::new() };
+    let why = if source.loads().next().is_some() {
+        "measured it, and withholds its CPU time: `hoptax runs show` of it says why"
+    } else {
+        "measured it under loads at which arms are not equally busy: a load needs `loop: closed`, or `utilisation: 30%`"
     };
-    format!("what `{}` adds to requests over {}{stated}", called.text, traffic.protocol)
+    format!(" (`{}` {why})", source.result.name)
 }
 
 /// What a function adds: measured with the same requests, or else with any of the same protocol.

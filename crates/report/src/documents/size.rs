@@ -47,8 +47,24 @@ fn usable(result: &SizeResult) -> &'static str {
     }
 }
 
-/// The cores of all proxies, what they add to response times, and the first bottleneck.
+/// A proxy that has too few workers for the rate, with those that it needs.
+fn too_few_workers(proxy: &SizedProxy) -> Option<String> {
+    let needed = (proxy.busy_share.estimate * f64::from(proxy.workers)).ceil();
+    (needed > f64::from(proxy.workers)).then(|| {
+        let busy = Quantity::level(&proxy.busy_share.times(100.0), "%").predicted().with_unit();
+        format!("`{}` needs {needed:.0} workers instead of {} (busy {busy})", proxy.service, proxy.workers)
+    })
+}
+
+/// The proxies that have too few workers, the cores of all, what they add to response times, and the first bottleneck.
 fn answer(result: &SizeResult) -> Vec<String> {
+    let few: Vec<String> = result.proxies.iter().filter_map(too_few_workers).collect();
+    let at = format!("At {} requests/s", number(result.rate));
+    let used = match few.as_slice() {
+        [] => format!("{at}, the proxies of {} use", result.graph),
+        _ => format!("With as many, the proxies of {} use", result.graph),
+    };
+    let few = (!few.is_empty()).then(|| format!("{at}, {}", few.join(" and ")));
     let added = result.latency.as_ref().and_then(|latency| latency.added.mean_us);
     let added = added.map_or_else(String::new, |mean| {
         format!(" and add {} to the mean response time", us(&mean).with_unit())
@@ -60,19 +76,17 @@ fn answer(result: &SizeResult) -> Vec<String> {
         [] => String::new(),
         others => format!(" or `{}`", others.join("` or `")),
     };
-    vec![
+    let as_it_is = if few.is_some() { "As it is, the" } else { "The" };
+    let mut answer: Vec<String> = few.into_iter().collect();
+    answer.extend([
+        format!("{used} {}{money}{added}", cores(&result.cores).with_unit()),
         format!(
-            "At {} requests/s, the proxies of {} use {}{money}{added}",
-            number(result.rate),
-            result.graph,
-            cores(&result.cores).with_unit()
-        ),
-        format!(
-            "The first bottleneck is `{}`{or}, at {} to the entry",
+            "{as_it_is} first bottleneck is `{}`{or}, at {} to the entry",
             bottleneck.service,
             Quantity::level(&bottleneck.rate, "requests/s").with_unit()
         ),
-    ]
+    ]);
+    answer
 }
 
 /// The limits of the prediction.

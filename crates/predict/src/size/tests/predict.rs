@@ -79,7 +79,7 @@ fn a_function_saves_less_than_its_part_because_a_less_busy_proxy_needs_more() {
 fn an_overloaded_proxy_and_an_idle_one_are_named() {
     let busy = size(&graph(TWO), 40_000.0, &[study(ARMS, additive)]).unwrap();
     let text = busy.extrapolations.join("\n");
-    assert!(text.contains("`gateway` needs 6 workers instead of 2"), "{text}");
+    assert!(text.contains("`gateway` has too few workers for this rate"), "{text}");
     assert!(text.contains("`gateway`: the costs of several functions"), "{text}");
     assert!(text.contains("`gateway`: measured with another number of workers"), "{text}");
     let idle = size(&graph(TWO), 100.0, &[study(ARMS, additive)]).unwrap();
@@ -124,6 +124,28 @@ fn what_no_result_states_is_an_error_with_the_arms_to_measure() {
     );
     assert!(arms.contains(&"- {function: \"rbac{rules=50}\", at: {protocol: grpc}}".to_owned()), "{arms:?}");
     assert!(arms.contains(&"- {function: \"baseline\", at: {protocol: grpc}}".to_owned()), "{arms:?}");
+}
+
+#[test]
+fn a_number_that_was_measured_and_does_not_count_says_why() {
+    let missing = |study: StudyResult| match size(&graph(TWO), 100.0, &[study]).unwrap_err() {
+        NoSize::Missing { missing, .. } => missing.join("\n"),
+        other @ NoSize::Imprecise { .. } => panic!("{other}"),
+    };
+    let mut withheld = study(ARMS, additive);
+    let jwt = withheld.arms.iter_mut().find(|arm| arm.id == "jwt").unwrap();
+    jwt.loads.iter_mut().for_each(|load| load.cost.cpu_us_per_request = None);
+    let text = missing(withheld);
+    assert_eq!(
+        text,
+        "what `jwt` adds to requests over http1 (`known` measured it, and withholds its CPU time: `hoptax runs show` of it says why)"
+    );
+    let mut fixed = study(ARMS, additive);
+    for load in &mut fixed.plan.loads {
+        (load.loop_, load.utilisation) = (hoptax_result::Loop::Open, None);
+    }
+    let text = missing(fixed);
+    assert!(text.contains("plain proxying of http1") && text.contains("`utilisation: 30%`"), "{text}");
 }
 
 #[test]

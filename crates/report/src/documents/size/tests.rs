@@ -124,6 +124,18 @@ fn a_graph_with_its_functions_and_limits() {
 }
 
 #[test]
+fn a_proxy_with_too_few_workers_is_the_answer() {
+    let mut sized = sized();
+    assert!(sized.proxies.iter().all(|proxy| too_few_workers(proxy).is_none()));
+    sized.proxies[0].workers = 1;
+    sized.proxies[0].busy_share = about(1.13, 0.1);
+    let text = terminal::screen(&size(&sized), STYLE);
+    let first = text.trim_start().lines().next().unwrap();
+    assert_eq!(first, "At 12,000 requests/s, `gateway` needs 2 workers instead of 1 (busy 113 ±11 %).");
+    assert!(text.contains("With as many, the proxies of") && text.contains("As it is, the first"), "{text}");
+}
+
+#[test]
 fn without_response_times_the_reason_is_said() {
     let mut sized = sized();
     (sized.latency, sized.no_latency) = (None, Some("`in-use` has no rounds".to_owned()));
