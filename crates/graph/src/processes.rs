@@ -171,14 +171,14 @@ impl<'p> Processes<'p> {
                     reserved.push((Outbound { name: name.to_owned(), listen: port.address(), to }, port));
                 }
             }
-            let origin = start_service(service, setting, (&calls, "proxied"))?;
+            let origin = start_service(service, setting, &calls, "proxied")?;
             let mut address = origin.address;
             all.services.push((service.name.clone(), origin));
             if let Some(planned) = &service.proxy {
                 let (outbound, ports): (Vec<Outbound>, Vec<ReservedPort>) = reserved.into_iter().unzip();
-                let behind = (address, companion, outbound.as_slice());
+                let behind = Behind { address, companion, outbound: &outbound };
                 let processors = processors_of(plan, index, setting.placement);
-                let spec = all.spec((service, planned), setting, behind, processors)?;
+                let spec = all.spec(service, planned, setting, &behind, processors)?;
                 let started = spec.start().and_then(|starting| starting.wait_unless(stop));
                 let proxy = started.map_err(|error| of_proxy(&service.name)(spec.explained(error, stop)))?;
                 drop(ports);
@@ -190,7 +190,7 @@ impl<'p> Processes<'p> {
         all.proxies.sort_by_key(|running| running.index);
         let mut direct: BTreeMap<usize, SocketAddr> = BTreeMap::new();
         for (index, service) in plan.in_starting_order() {
-            let origin = start_service(service, setting, (&direct, "direct"))?;
+            let origin = start_service(service, setting, &direct, "direct")?;
             direct.insert(index, origin.address);
             all.services.push((service.name.clone(), origin));
         }
@@ -198,20 +198,20 @@ impl<'p> Processes<'p> {
         Ok(all)
     }
 
-    /// The specification of a proxy, with its configuration and files written. `behind` are the addresses of its service and of the
-    /// companion, and the calls that pass it.
+    /// The specification of a proxy, with its configuration and files written.
     fn spec(
         &mut self,
-        (service, proxy): (&PlannedService, &PlannedProxy),
+        service: &PlannedService,
+        proxy: &PlannedProxy,
         setting: &Setting<'_>,
-        (address, companion, outbound): (SocketAddr, Option<SocketAddr>, &[Outbound]),
+        behind: &Behind<'_>,
         processors: Vec<u32>,
     ) -> Result<ProxySpec, GraphError> {
         let directory = setting.directory.join("proxies").join(folder_name(&service.name));
         let files = directory.join(FILES);
         fs::create_dir_all(&files).map_err(of_file(&files))?;
-        let context = Context { directory: &files, companion };
-        let (source, needed) = configuration(proxy, address, outbound, &context)
+        let context = Context { directory: &files, companion: behind.companion };
+        let (source, needed) = configuration(proxy, behind.address, behind.outbound, &context)
             .map_err(|cause| GraphError::Configuration { service: service.name.clone(), cause })?;
         // Those of a generated configuration are written with it.
         for (path, bytes) in needed.iter().filter(|_| matches!(source, Source::Given { .. })) {
@@ -319,11 +319,22 @@ fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
     all
 }
 
+/// What is behind a proxy.
+struct Behind<'a> {
+    /// The address of its service.
+    address: SocketAddr,
+    /// That of the companion, if its functions call one.
+    companion: Option<SocketAddr>,
+    /// The calls of the service that pass it.
+    outbound: &'a [Outbound],
+}
+
 /// Starts a service whose calls go to these addresses.
 fn start_service(
     service: &PlannedService,
     setting: &Setting<'_>,
-    (addresses, kind): (&BTreeMap<usize, SocketAddr>, &str),
+    addresses: &BTreeMap<usize, SocketAddr>,
+    kind: &str,
 ) -> Result<OriginProcess, GraphError> {
     let name = format!("{kind}-{}", folder_name(&service.name));
     let delay_ns = (service.service_time_us * 1e3).round() as u64;
@@ -459,7 +470,7 @@ services:
             placement: &placement,
             never_halted: false,
         };
-        let started = start_service(&plan.services[0], &setting, (&BTreeMap::new(), "direct"));
+        let started = start_service(&plan.services[0], &setting, &BTreeMap::new(), "direct");
         let error = started.err().unwrap().to_string();
         assert!(error.starts_with("the service `front` calls `back`, which was not started"), "{error}");
     }

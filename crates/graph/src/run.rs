@@ -126,7 +126,7 @@ impl Running<'_> {
                     GraphCondition::Proxied => processes.proxy_ids(),
                     GraphCondition::Direct => Vec::new(),
                 };
-                let slice = self.slice((condition, address), &ids, seed)?;
+                let slice = self.slice(condition, address, &ids, seed)?;
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
@@ -148,7 +148,8 @@ impl Running<'_> {
     /// Sends the load to `address`, and reads the CPU time of the processes `ids` at both ends of the record.
     fn slice(
         &self,
-        (condition, address): (GraphCondition, SocketAddr),
+        condition: GraphCondition,
+        address: SocketAddr,
         ids: &[u32],
         seed: u64,
     ) -> Result<GraphSlice, GraphError> {

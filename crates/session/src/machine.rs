@@ -105,26 +105,33 @@ pub(crate) fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool,
     }
 }
 
-/// The probe of the machine, and what keeps its processors from halting, if wanted. A resumed study keeps its first
-/// choice.
-pub(crate) fn machine(
+/// The machine of a study.
+pub(crate) struct Machine {
+    /// What a probe found.
+    pub(crate) probe: MachineProbe,
+    /// What keeps its processors from halting; none if they may.
+    pub(crate) awake: Option<Awake>,
+}
+
+/// Probes the machine, and keeps its processors from halting, if wanted. A resumed study keeps its first choice.
+pub(crate) fn examine(
     stored: Option<&Manifest>,
     placement: &Placement,
     never_halt: NeverHalt,
     is_short: bool,
     say: Say<'_>,
-) -> Result<(MachineProbe, Option<Awake>), Failure> {
-    let machine = match stored {
+) -> Result<Machine, Failure> {
+    let probe = match stored {
         Some(manifest) => manifest.machine.clone(),
         None => probe(placement, is_short)?,
     };
-    let wanted = stored.map_or_else(|| is_wanted(&machine, never_halt), |manifest| manifest.never_halted);
-    for advice in supported_measurements(&machine).into_iter().chain(advice(&machine)) {
+    let wanted = stored.map_or_else(|| is_wanted(&probe, never_halt), |manifest| manifest.never_halted);
+    for advice in supported_measurements(&probe).into_iter().chain(advice(&probe)) {
         say(Update::Note(&format!("this machine: {advice}")));
     }
-    if wanted != should_never_halt(&machine) {
+    if wanted != should_never_halt(&probe) {
         let kept = if wanted { "kept" } else { "not kept" };
         say(Update::Note(&format!("as requested, the processors are {kept} from halting")));
     }
-    Ok((machine, wanted.then(|| awake::start(placement)).transpose()?))
+    Ok(Machine { probe, awake: wanted.then(|| awake::start(placement)).transpose()? })
 }

@@ -14,6 +14,8 @@ use hoptax_text::secrets::without_signatures;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::measure::StudyText;
 
 /// Everything that the rounds of a study depend on besides its file: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,16 +87,16 @@ pub(crate) struct Programs<'a> {
 
 impl Manifest {
     pub(crate) fn new(
-        (file_name, folder_of_file): (String, &Path),
+        file: &StudyText,
         environment: &Environment,
         programs: Programs<'_>,
-        (machine, never_halted): (MachineProbe, bool),
+        machine: &Machine,
         plan: &Plan,
     ) -> Result<Self, Failure> {
         Ok(Self {
             format: RUN_FOLDER_FORMAT.to_owned(),
-            file_name,
-            folder_of_file: folder_of_file.to_string_lossy().into_owned(),
+            file_name: file.name.clone(),
+            folder_of_file: file.folder.to_string_lossy().into_owned(),
             hoptax_version: Program::this().version,
             envoy_version: environment.proxy_version.clone().unwrap_or_default(),
             rounds: plan.rounds,
@@ -113,9 +115,9 @@ impl Manifest {
             kernel: environment.kernel.clone(),
             proxy_cpus: environment.proxy_cpus.clone(),
             generator_cpus: environment.generator_cpus.clone(),
-            machine,
+            machine: machine.probe.clone(),
             speeds: None,
-            never_halted,
+            never_halted: machine.awake.is_some(),
             started_at: environment.started_at.clone(),
             resumed_after_rounds: Vec::new(),
             looks: Vec::new(),

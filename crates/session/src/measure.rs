@@ -18,13 +18,13 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::{Asked, Schedule, length, length_of_more, length_text};
 use crate::machine::{
-    NeverHalt, adapt, allow_connections_of_plan, is_wanted, machine, placement, probe, speeds,
+    NeverHalt, adapt, allow_connections_of_plan, examine, is_wanted, placement, probe, speeds,
 };
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
 use crate::recorder::Recorder;
 use crate::run_folder::{self, CompleteRounds, RunFolder};
-use crate::trials::{Written, judged_result, note_precision, trials};
+use crate::trials::{self, Trials, Written, judged_result, note_precision};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, requirements, thresholds};
 
@@ -238,10 +238,10 @@ fn here(
     let placement = placement()?;
     let speeds = if options.with_speeds { Some(speeds(&placement, options.seed, say)?) } else { None };
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
-    let (machine, awake) = machine(then, &placement, options.never_halt, is_short, say)?;
-    adapt(&mut plan, &machine, awake.is_some(), say);
+    let machine = examine(then, &placement, options.never_halt, is_short, say)?;
+    adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
     let estimate = Estimate::of(&plan);
-    let environment = environment::of_study(envoy, &placement, awake.is_some());
+    let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
     let program = env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let setting = Setting {
@@ -250,19 +250,17 @@ fn here(
         directory: &directory,
         folder: &file.folder,
         placement: &placement,
-        awake: awake.as_ref(),
+        awake: machine.awake.as_ref(),
         ticks: runner::KERNEL_TICKS,
     };
     let others = programs::builds(&plan, &envoys, &file.folder).map_err(Failure::environment)?;
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
-    let name_and_folder = (file.name.clone(), file.folder.as_path());
-    let mut manifest =
-        Manifest::new(name_and_folder, &environment, programs, (machine, awake.is_some()), &plan)?;
+    let mut manifest = Manifest::new(&file, &environment, programs, &machine, &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = set.into_iter().collect();
-    let (folder, manifest, rounds) = match then {
+    let Begun { folder, manifest, rounds } = match then {
         Some(then) => resume(&options.asked, &directory, then, &manifest, say)?,
-        None => start(&options.asked, &directory, &file.text, (manifest, plan.rounds))?,
+        None => start(&options.asked, &directory, &file.text, manifest, plan.rounds)?,
     };
     let length = manifest.length();
     plan.rounds = length.rounds;
@@ -282,12 +280,12 @@ fn here(
     }
     let schedule = Schedule::begin(&plan, length, estimate, &rounds);
     let mut written = Written { folder: &folder, manifest: &manifest, recorder: &mut recorder };
-    let (outcome, course) =
-        trials(&plan, &setting, &mut written, (rounds.earlier, schedule), (&limits, interrupt), say);
+    let trials = Trials { plan: &plan, setting: &setting, limits: &limits, interrupt, say };
+    let ran = trials::run(&trials, rounds.earlier, schedule, &mut written);
     if plan.profile {
         flames::write(&plan, &directory, say);
     }
-    let result = judged_result(plan, &manifest, environment, (&outcome, &course), &limits);
+    let result = judged_result(plan, &manifest, environment, &ran, &limits);
     let problems = write_all(&directory, &result);
     for problem in &problems {
         say(Update::Problem(problem));
@@ -295,10 +293,10 @@ fn here(
     if result.plan.rounds_completed > 0 {
         recorder.finish();
     }
-    if matches!(outcome.ending, Ending::Complete) {
+    if matches!(ran.outcome.ending, Ending::Complete) {
         note_precision(&directory, &result, say);
     }
-    Ok(Measured { result, folder: directory, ending: outcome.ending, problems, manifest })
+    Ok(Measured { result, folder: directory, ending: ran.outcome.ending, problems, manifest })
 }
 
 /// The run folder of a place, in which a new study overwrites nothing.
@@ -370,15 +368,25 @@ pub fn outline(mut plan: Plan, never_halt: NeverHalt, say: Say<'_>) -> Result<St
     Ok(format!("{}{needs}\n{precision}", plan.outline()))
 }
 
+/// A study that begins in its run folder, or begins again.
+struct Begun {
+    folder: RunFolder,
+    manifest: Manifest,
+    /// The rounds of earlier sessions.
+    rounds: CompleteRounds,
+}
+
 /// Starts a study in its run folder.
 fn start(
     asked: &Asked,
     directory: &Path,
     text: &str,
-    (mut manifest, rounds_of_file): (Manifest, u32),
-) -> Result<(RunFolder, Manifest, CompleteRounds), Failure> {
+    mut manifest: Manifest,
+    rounds_of_file: u32,
+) -> Result<Begun, Failure> {
     manifest.set_length(&length(asked, rounds_of_file));
-    Ok((RunFolder::create(directory, text, &manifest)?, manifest, CompleteRounds::default()))
+    let folder = RunFolder::create(directory, text, &manifest)?;
+    Ok(Begun { folder, manifest, rounds: CompleteRounds::default() })
 }
 
 /// Resumes a study from its run folder, with its previous length or a new one.
@@ -388,7 +396,7 @@ fn resume(
     then: &Manifest,
     now: &Manifest,
     say: Say<'_>,
-) -> Result<(RunFolder, Manifest, CompleteRounds), Failure> {
+) -> Result<Begun, Failure> {
     let (folder, rounds) = RunFolder::resume(directory, then, now)?;
     let measured = rounds.ended_s.len() as u32;
     let mut manifest = then.clone();
@@ -401,7 +409,7 @@ fn resume(
         say(Update::Note(&format!("the study has its {has}; `--rounds NUMBER` measures more")));
     }
     folder.write(&manifest)?;
-    Ok((folder, manifest, rounds))
+    Ok(Begun { folder, manifest, rounds })
 }
 
 #[cfg(test)]

@@ -45,15 +45,29 @@ pub(crate) struct Written<'a, 'b> {
     pub(crate) recorder: &'a mut Recorder<'b>,
 }
 
+/// Trials that are to run.
+pub(crate) struct Trials<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) setting: &'a Setting<'a>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) say: Say<'a>,
+}
+
+/// Trials that ran.
+pub(crate) struct Ran {
+    pub(crate) outcome: Outcome,
+    pub(crate) course: Course,
+}
+
 /// Runs the trials after those of earlier sessions.
-pub(crate) fn trials(
-    plan: &Plan,
-    setting: &Setting<'_>,
+pub(crate) fn run(
+    trials: &Trials<'_>,
+    earlier: Earlier,
+    mut schedule: Schedule<'_>,
     written: &mut Written<'_, '_>,
-    (earlier, mut schedule): (Earlier, Schedule<'_>),
-    (limits, interrupt): (&Limits, &Interrupt),
-    say: Say<'_>,
-) -> (Outcome, Course) {
+) -> Ran {
+    let Trials { plan, setting, limits, interrupt, say } = *trials;
     let expected = Cell::new(None);
     let slices_per_round = plan.slices_per_round() as u64;
     say(Update::Begins { slices_per_round, rounds_done: earlier.rounds.len() as u32 });
@@ -91,7 +105,7 @@ pub(crate) fn trials(
         let text = format!("if the study is resumed, it will not count the looks of this session: {error}");
         say(Update::Problem(&text));
     }
-    (outcome, course)
+    Ran { outcome, course }
 }
 
 /// Summarises and judges the measured rounds.
@@ -99,7 +113,7 @@ pub(crate) fn judged_result(
     mut plan: Plan,
     manifest: &Manifest,
     environment: Environment,
-    (outcome, course): (&Outcome, &Course),
+    Ran { outcome, course }: &Ran,
     limits: &Limits,
 ) -> StudyResult {
     let ended_early = match &outcome.ending {

@@ -21,9 +21,8 @@ pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
         }
         RunsAction::Show { run, json, .. } if results::is_path(run) => show_path(run, *json)?,
         RunsAction::Show { run, json, store } => show(&path(store)?, run, *json)?,
-        RunsAction::Label { run, label, only, remove, store } => {
-            self::label(&path(store)?, run, label, (*only, *remove))?;
-        }
+        RunsAction::Label { run, label, remove: true, store, .. } => unlabel(&path(store)?, run, label)?,
+        RunsAction::Label { run, label, only, store, .. } => self::label(&path(store)?, run, label, *only)?,
         RunsAction::Rm { runs, store } => remove(&path(store)?, runs)?,
         RunsAction::Export { run, folder, store } => export(&path(store)?, run, folder)?,
         RunsAction::Import { paths, store } => import(&path(store)?, paths)?,
@@ -100,16 +99,24 @@ fn collect(path: &Path) -> Result<(), Failure> {
     ))
 }
 
-fn label(path: &Path, run: &str, label: &str, (only, remove): (bool, bool)) -> Result<(), Failure> {
+/// Labels a run; with `only`, the label is taken from all other runs.
+fn label(path: &Path, run: &str, label: &str, only: bool) -> Result<(), Failure> {
+    store::with(
+        path,
+        |store| {
+            let id = store.resolve(run)?;
+            store.label(id, label, only)
+        },
+        &print::say,
+    )
+}
+
+fn unlabel(path: &Path, run: &str, label: &str) -> Result<(), Failure> {
     let (id, had_it) = store::with(
         path,
         |store| {
             let id = store.resolve(run)?;
-            if remove {
-                return Ok((id, store.unlabel(id, label)?));
-            }
-            store.label(id, label, only)?;
-            Ok((id, true))
+            Ok((id, store.unlabel(id, label)?))
         },
         &print::say,
     )?;
