@@ -78,7 +78,7 @@ fn is_local(address: IpAddr) -> bool {
 ///
 /// # Errors
 /// When the kernel allows neither way.
-pub fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
+pub(crate) fn keep_awake(processors: &[u32]) -> io::Result<Box<dyn Any>> {
     Ok(Box::new(Awake::start(processors)?))
 }
 

@@ -20,7 +20,7 @@ fn path(never_halted: bool) -> Option<PathBuf> {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn store_calibration(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
+pub(crate) fn store_calibration(result: &CalibrationResult) -> io::Result<Option<PathBuf>> {
     let Some(path) = path(result.never_halted) else { return Ok(None) };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

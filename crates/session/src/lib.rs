@@ -1,8 +1,11 @@
-//! Measures a study, and whatever else is measured as one: the run folder, the length, the choice of what is left to the machine, the
-//! files of the result, and the store. Commands call [`measure()`] with a [`StudyText`]; nothing here prints or reads arguments.
+//! What commands do with values instead of arguments: measures a study ([`measure()`]) with its run folder, its length and its files, and
+//! what else is measured: loads ([`load`]), searches ([`find`]), bills ([`price`]), comparisons ([`mod@compare`]), gates ([`gate`]), the
+//! generator itself ([`mod@calibrate`], [`mod@crosscheck`]). Nothing here prints, exits or reads arguments: it says what happens ([`Say`]).
 
 pub mod awake;
+pub mod calibrate;
 pub mod compare;
+pub mod crosscheck;
 pub mod environment;
 pub mod estimate;
 mod failure;
