@@ -51,7 +51,7 @@ test: applications ## Run all checks of CI
 	@rm -rf target/test-times
 	$(LINTED) $(CARGO) test --workspace --quiet --no-run
 	@$(LINTED) tools/tests-beside-checks $(MAKE) $(CARGO_TEST)
-	@$(LINTED) $(CARGO_TEST) --test '*' -- --skip search_of_
+	@$(LINTED) ONCE=1 $(CARGO_TEST) --test '*'
 	@tools/test-times
 
 .PHONY: test-long
