@@ -157,7 +157,8 @@ where
 {
     let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
     let mut command = usual::shown(Arguments::command(), &line);
-    let matches = command.try_get_matches_from_mut(line).map_err(|error| hint::added(error, &command))?;
+    let matches =
+        command.try_get_matches_from_mut(&line).map_err(|error| hint::added(error, &command, &line))?;
     Arguments::from_arg_matches(&matches)
 }
 

@@ -26,9 +26,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code.into(),
         Err(failure) => {
-            if !failure.is_interrupt() {
-                print::error(&failure.to_string());
-            }
+            print::error(&failure.to_string());
             Code::from(&failure).into()
         }
     }

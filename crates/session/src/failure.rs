@@ -33,9 +33,9 @@ impl Failure {
         Self { kind: Kind::Environment, message: cause.to_string() }
     }
 
-    /// The end of a command that was interrupted. It has no message: whoever interrupts a command knows why it ends.
+    /// The end of a command that was interrupted.
     pub fn interrupted() -> Self {
-        Self { kind: Kind::Interrupted, message: String::new() }
+        Self { kind: Kind::Interrupted, message: "interrupted".to_owned() }
     }
 
     /// Whether the command was interrupted.

@@ -42,8 +42,7 @@ pub fn read(study: &str) -> Result<(String, String), Failure> {
             let names = names();
             let hint = hoptax_text::nearest::hint(study, names.iter().map(String::as_str));
             Failure::bad_input(format!(
-                "unknown study `{study}`{hint}\nbuilt-in studies are `{}`; give the path of your own study file",
-                names.join("`, `")
+                "unknown study `{study}`{hint}\n`hoptax study list` lists the built-in studies; give the path of your own study file"
             ))
         });
     }
@@ -127,6 +126,13 @@ mod tests {
     use hoptax_functions::Catalogue;
 
     use super::*;
+
+    #[test]
+    fn an_unknown_study_is_an_error_of_short_lines_with_the_nearest_name() {
+        let error = read("quikc").unwrap_err().to_string();
+        assert!(error.contains("did you mean `quick`?") && error.contains("`hoptax study list`"), "{error}");
+        assert!(error.lines().all(|line| line.chars().count() <= 100), "{error}");
+    }
 
     #[test]
     fn the_study_with_most_functions_of_a_graph_is_named() {

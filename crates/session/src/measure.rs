@@ -136,7 +136,7 @@ impl Measured {
     /// When it was interrupted or failed, or its files could not be written.
     pub fn complete(self) -> Result<StudyResult, Failure> {
         match &self.ending {
-            Ending::Interrupted => Err(Failure::interrupted()),
+            Ending::Interrupted => Err(interrupted(&self.result, &self.folder)),
             Ending::Failed(error) => {
                 let message = format!(
                     "the study failed in round {} of {}: {error}\nthe measurements before that are in `{}`",
@@ -190,14 +190,28 @@ pub fn complete(
     say: Say<'_>,
 ) -> Result<StudyResult, Failure> {
     let measured = measure(place, options, interrupt, say);
-    // An error after an interrupt is a consequence of it.
-    interrupt.check()?;
+    if interrupt.is_requested() {
+        // An error after an interrupt is a consequence of it.
+        return Err(
+            measured.map_or_else(|_| Failure::interrupted(), |one| interrupted(&one.result, &one.folder))
+        );
+    }
     let result = measured?.complete()?;
     for Loosened { name, value, default } in &result.loosened {
         let text = format!("the study has a loosened threshold: {name} {value} instead of {default}");
         say(Update::Note(&text));
     }
     Ok(result)
+}
+
+/// That a study was interrupted, and what continues it.
+fn interrupted(result: &StudyResult, folder: &Path) -> Failure {
+    Failure::interrupted().with(format!(
+        " after {} of {} rounds: `hoptax study --resume {}` continues the study",
+        result.plan.rounds_completed,
+        result.plan.rounds_planned,
+        folder.display()
+    ))
 }
 
 /// Measures a study on this thread.
@@ -429,6 +443,19 @@ mod tests {
         for place in [Place::New { text, folder: Some(&at), force: false }, Place::Resumed(&at)] {
             let failure = complete(&place, &Options::default(), &interrupt, &|_| ()).err().unwrap();
             assert!(failure.is_interrupt() && !at.exists(), "{failure}");
+            assert_eq!(failure.to_string(), "interrupted");
         }
+    }
+
+    #[test]
+    fn an_interrupted_study_says_what_continues_it() {
+        let mut result = hoptax_result::sample::study("quick", "2026-11-01T00:00:00Z", 5.0);
+        (result.plan.rounds_completed, result.plan.rounds_planned) = (3, 12);
+        let failure = interrupted(&result, Path::new("runs/compare-1"));
+        assert!(failure.is_interrupt());
+        assert_eq!(
+            failure.to_string(),
+            "interrupted after 3 of 12 rounds: `hoptax study --resume runs/compare-1` continues the study"
+        );
     }
 }

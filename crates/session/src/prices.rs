@@ -35,5 +35,7 @@ pub fn measure_anchors(
         .tempdir()
         .map_err(|error| Failure::environment(format!("cannot create a folder for the study: {error}")))?;
     let place = Place::New { text: StudyText::named(ANCHORS)?, folder: Some(folder.path()), force: false };
-    complete(&place, options, interrupt, say)
+    let measured = complete(&place, options, interrupt, say);
+    // Its folder is removed, so nothing continues it.
+    measured.map_err(|failure| if failure.is_interrupt() { Failure::interrupted() } else { failure })
 }

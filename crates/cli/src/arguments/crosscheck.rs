@@ -31,13 +31,13 @@ pub(crate) struct CrosscheckArguments {
     #[arg(long, conflicts_with = "rate")]
     pub(crate) closed: bool,
     /// Number of connections
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 32, value_parser = values::whole::<u32>(1..=10_000))]
     pub(crate) connections: u32,
     /// Length of each run in seconds
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=3_600))]
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 5, value_parser = values::whole::<u32>(2..=3_600))]
     pub(crate) seconds: u32,
     /// Runs of each tool; the tools alternate
-    #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = values::whole::<u32>(1..=100))]
     pub(crate) rounds: u32,
     /// Origins: `delay` (known delays), `freeze` (the server pauses for a tenth of the time), `plain`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values_t = ["delay".to_owned(), "freeze".to_owned()], conflicts_with = "url")]

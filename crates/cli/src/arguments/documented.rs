@@ -59,7 +59,10 @@ fn fault(line: &str) -> Option<String> {
     let flags = words.filter_map(|word| word.strip_prefix("--")).filter(|flag| !flag.is_empty());
     let names = flags.map(|flag| flag.split(['=', ',', '.']).next().unwrap_or_default());
     let mut unknown = names.filter(|name| {
-        let is_known = command.get_arguments().any(|argument| argument.get_long() == Some(name));
+        // Those of the program are those of every command.
+        let of_program = program.get_arguments().filter(|argument| argument.is_global_set());
+        let is_known =
+            command.get_arguments().chain(of_program).any(|argument| argument.get_long() == Some(name));
         !is_known && !["help", "version"].contains(name)
     });
     unknown.next().map(|name| format!("`{line}`: `{}` has no flag `--{name}`", command.get_name()))
@@ -88,7 +91,7 @@ fn every_command_that_a_document_names_exists() {
 
 #[test]
 fn commands_and_flags_that_do_not_exist_are_found() {
-    let page = "See `hoptax convert\nimpart x` and `hoptax load --rata 5`.\n\n    hoptax runs list --since 30d   # --none\n    hoptax X";
+    let page = "See `hoptax convert\nimpart x` and `hoptax load --rata 5`.\n\n    hoptax runs list --since 30d --details   # --none\n    hoptax X";
     let faults: Vec<String> = command_lines(page).iter().filter_map(|line| fault(line)).collect();
     assert_eq!(
         faults,

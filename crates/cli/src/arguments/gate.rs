@@ -69,7 +69,7 @@ pub(crate) struct GateArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
     /// Number of rounds [default: that of the study file, or 12]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
     pub(crate) rounds: Option<u32>,
     /// Run folder [default: runs/NAME-gate-TIME]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]

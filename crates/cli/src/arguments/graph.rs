@@ -49,10 +49,10 @@ pub(crate) struct GraphRunArguments {
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, num_args = 1..)]
     pub(crate) from: Vec<PathBuf>,
     /// Number of rounds; each starts all processes again
-    #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = values::whole::<u32>(2..=1000))]
     pub(crate) rounds: u32,
     /// Slices in a round, with proxies and as many without
-    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = values::whole::<u32>(1..=1000))]
     pub(crate) slices: u32,
     /// Recorded time of a slice, after a warm-up of 0.5 s
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::duration)]

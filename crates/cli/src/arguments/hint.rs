@@ -1,16 +1,107 @@
-//! Names the command that was meant when an unknown one is the name of a command of a command: `lab origin` for `origin`.
+//! Names what was meant by an unknown word: the command of a command (`lab origin` for `origin`), the command that takes it (`load` for
+//! a URL), or the flag that other load generators give another name.
+
+use std::ffi::OsString;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hoptax_text::nearest::nearest;
 
-/// The error about an unknown command, with the commands that have its name, or one like it, after another word. Other errors are
-/// unchanged, and so is one to which clap knows a similar name in its place.
-pub(super) fn added(mut error: clap::Error, program: &clap::Command) -> clap::Error {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return error;
+/// Flags, and what takes their place.
+type Flags = (&'static [&'static str], &'static str);
+
+/// Those of other load generators (wrk, wrk2, hey, ab, oha) that `hoptax load` gives another name.
+const OF_LOAD: [Flags; 4] = [
+    (
+        &["-t", "--threads", "--cpus"],
+        "`-w` (`--workers`) is the number of threads, and `-d` (`--duration`) the time",
+    ),
+    (&["-r", "-R", "--rps", "--qps"], "`-q` (`--rate`) is the rate, over all connections"),
+    (&["-z", "--time", "--timelimit"], "`-d` (`--duration`) is the time"),
+    (&["-N", "--number"], "`-n` (`--count`) is the number of requests"),
+];
+/// Those that a search gives another meaning.
+const OF_FIND: [Flags; 3] = [
+    (&["-t", "--threads", "--cpus"], "`-w` (`--workers`) is the number of threads, and `--budget` the time"),
+    (
+        &["-q", "-r", "-R", "--rate", "--rps", "--qps"],
+        "the rate is what is searched; `--min-rate` and `--max-rate` are its bounds",
+    ),
+    (&["-d", "-z", "--duration", "--time"], "`--budget` is the time of the whole search"),
+];
+/// Those that mean the same to both.
+const OF_BOTH: [Flags; 5] = [
+    (&["-k", "--keepalive"], "connections are kept; `--requests-per-connection` limits that"),
+    (&["-m"], "`-X` (`--method`) is the method"),
+    (&["-D", "-p", "--data-binary"], "`--body-file` is the body of requests"),
+    (&["-L", "--latency"], "percentiles of response times are always printed"),
+    (&["-s", "--script"], "`--requests` reads requests from a file"),
+];
+
+/// What a user of other programs meant by a flag that `command` does not have.
+fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
+    let own = match command {
+        "load" => OF_LOAD.as_slice(),
+        "find" => OF_FIND.as_slice(),
+        _ => return None,
+    };
+    // Only the letter of a short flag with a value is unknown, as of `-t4`.
+    let is = |other: &&str| {
+        *other == flag || (other.len() == 2 && !flag.starts_with("--") && flag.starts_with(other))
+    };
+    own.iter().chain(&OF_BOTH).find(|(flags, _)| flags.iter().any(&is)).map(|(_, meant)| *meant)
+}
+
+/// The error with what was meant, if that is known. Other errors are unchanged.
+pub(super) fn added(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => of_command(error, program, line),
+        ErrorKind::UnknownArgument => of_flag(error, line),
+        _ => error,
     }
+}
+
+/// The error about an unknown flag. That it could be passed as a value is no help: no argument of hoptax begins with a dash.
+fn of_flag(mut error: clap::Error, line: &[OsString]) -> clap::Error {
+    error.remove(ContextKind::Suggested);
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
+    let command = line.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    match flag_of_others(command, flag) {
+        Some(meant) => with_tip(error, meant),
+        None => error,
+    }
+}
+
+/// The error with this tip only.
+fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
+    for kind in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested] {
+        error.remove(kind);
+    }
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip.to_owned())]));
+    error
+}
+
+/// The command that takes `word`, which is no command: `load` takes a URL, and `show` what others show.
+fn taken_by(word: &str, program: &clap::Command, line: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
+    if word.contains("://") {
+        return Some(format!("{} load {word}", program.get_name()));
+    }
+    let place = words.iter().position(|other| *other == word)?;
+    let above = words.get(1..place)?.iter().filter(|word| !word.starts_with('-'));
+    let mut command = program;
+    let mut named = program.get_name().to_owned();
+    for name in above {
+        command = command.find_subcommand(name)?;
+        named += &format!(" {name}");
+    }
+    command.find_subcommand("show").map(|_| format!("{named} show {word}"))
+}
+
+/// The error about an unknown command, with the commands that have its name, or one like it, after another word, or that take it. One to
+/// which clap knows a similar name in its place is unchanged.
+fn of_command(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let known = commands(program.get_name(), program);
     let called = |name: &str| -> Vec<&str> {
         known.iter().filter(|(last, _)| last == name).map(|(_, words)| words.as_str()).collect()
@@ -21,13 +112,14 @@ pub(super) fn added(mut error: clap::Error, program: &clap::Command) -> clap::Er
         similar.dedup();
         meant = similar.into_iter().flat_map(called).collect();
     }
+    let has_similar = error.get(ContextKind::SuggestedSubcommand).is_some();
+    let taken = if meant.is_empty() && !has_similar { taken_by(word, program, line) } else { None };
+    let meant: Vec<&str> = meant.into_iter().chain(taken.as_deref()).collect();
     if meant.is_empty() {
         return error;
     }
-    let tip = StyledStr::from(format!("did you mean `{}`?", meant.join("` or `")));
-    error.remove(ContextKind::SuggestedSubcommand);
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
-    error
+    let tip = format!("did you mean `{}`?", meant.join("` or `"));
+    with_tip(error, &tip)
 }
 
 /// The last word and all words of every command below `above`, which is itself called `words`.
@@ -46,7 +138,7 @@ mod tests {
     use crate::arguments::parsed;
 
     #[test]
-    fn the_name_of_a_command_without_the_word_before_it_gets_a_hint() {
+    fn an_unknown_word_gets_a_hint_of_what_was_meant() {
         for (line, tip) in [
             ("hoptax origin --listen 127.0.0.1:0", "did you mean `hoptax lab origin`?"),
             ("hoptax prices", "did you mean `hoptax predict prices`?"),
@@ -54,13 +146,25 @@ mod tests {
             ("hoptax orgin", "did you mean `hoptax lab origin`?"),
             ("hoptax lab calibrate", "did you mean `hoptax trust calibrate`?"),
             ("hoptax runs load", "did you mean `hoptax load`?"),
+            ("hoptax http://127.0.0.1:8080/", "did you mean `hoptax load http://127.0.0.1:8080/`?"),
+            ("hoptax functions jwt", "did you mean `hoptax functions show jwt`?"),
+            ("hoptax runs 3", "did you mean `hoptax runs show 3`?"),
+            ("hoptax load -t 4 http://a/", "`-w` (`--workers`) is the number of threads"),
+            ("hoptax load -t4 http://a/", "`-w` (`--workers`) is the number of threads"),
+            ("hoptax load --threads 4 http://a/", "`-w` (`--workers`) is the number of threads"),
+            ("hoptax load -r 2000 http://a/", "`-q` (`--rate`) is the rate"),
+            ("hoptax find -q 2000 http://a/", "the rate is what is searched"),
+            ("hoptax find -R2000 http://a/", "the rate is what is searched"),
+            ("hoptax find -z 30s http://a/", "`--budget`"),
             ("hoptax studdy", "a similar subcommand exists: 'study'"),
         ] {
             let error = parsed(line.split(' ')).unwrap_err().to_string();
             assert!(error.contains(tip), "{line}: {error}");
             assert_eq!(error.matches("tip:").count(), 1, "{line}: {error}");
         }
-        let error = parsed(["hoptax", "xyzzy"]).unwrap_err().to_string();
-        assert!(!error.contains("tip:"), "{error}");
+        for line in ["hoptax xyzzy", "hoptax study -x"] {
+            let error = parsed(line.split(' ')).unwrap_err().to_string();
+            assert!(!error.contains("tip:"), "{error}");
+        }
     }
 }

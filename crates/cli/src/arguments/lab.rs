@@ -52,7 +52,7 @@ pub(crate) struct OriginArguments {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = hoptax_host::scoped::socket_address)]
     pub(crate) listen: SocketAddr,
     /// Number of worker threads
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=1024))]
     pub(crate) workers: u32,
     /// File of delays, one per line, for requests with `delay=table:FILE`; repeatable
     #[arg(long = "table", value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -83,7 +83,7 @@ pub(crate) struct OriginArguments {
     #[arg(long, value_name = "PROTOCOLS", value_enum, value_delimiter = ',', default_values = ["h2", "http/1.1", "h3"], requires = "cert")]
     pub(crate) alpn: Vec<Alpn>,
     /// Serve plain TCP only, with a response of the default size for each BYTES received
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=67_108_864))]
+    #[arg(long, value_name = "BYTES", value_parser = values::whole::<u64>(1..=67_108_864))]
     pub(crate) tcp_request_size: Option<u64>,
     /// Folder whose certificates and keys proxies may fetch by name; for `hoptax study` only
     #[arg(long, hide = true, value_name = "FOLDER", value_hint = ValueHint::DirPath)]

@@ -68,7 +68,7 @@ pub(crate) struct LoadArguments {
     #[arg(short, long, value_parser = values::duration, help_heading = SCHEDULE)]
     pub(crate) duration: Option<Duration>,
     /// End after recording this many requests, unless --duration ends earlier; warm-up requests do not count
-    #[arg(short = 'n', long = "count", value_name = "NUMBER", conflicts_with = "stages", value_parser = clap::value_parser!(u64).range(1..), help_heading = SCHEDULE)]
+    #[arg(short = 'n', long = "count", value_name = "NUMBER", conflicts_with = "stages", value_parser = values::whole::<u64>(1..), help_heading = SCHEDULE)]
     pub(crate) count: Option<u64>,
     /// Length of the warm-up, which is not recorded [default: 1s, or 0s with a trace or stages]
     #[arg(long, value_name = "DURATION", value_parser = values::duration_or_none, help_heading = SCHEDULE)]

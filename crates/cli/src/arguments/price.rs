@@ -99,7 +99,7 @@ pub(crate) struct PriceArguments {
     /// Number of rounds [default: 12]
     ///
     /// With --resume, the new total [default: as before].
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
     pub(crate) rounds: Option<u32>,
     /// Measuring time of a study, instead of a number of rounds: as many complete rounds as fit, at least two
     ///

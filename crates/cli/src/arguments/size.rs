@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueHint};
 
 use super::shared::JsonArguments;
+use super::values;
 
 #[derive(Debug, Args)]
 #[command(
@@ -57,8 +58,10 @@ pub(crate) struct SizeArguments {
 
 /// A rate above 0.
 fn rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = text.parse().map_err(|_| "a number of requests per second, such as 12000".to_owned())?;
-    if rate > 0.0 && rate.is_finite() { Ok(rate) } else { Err("a rate is above 0".to_owned()) }
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
+        _ => Err(format!("it must be a number of requests per second above 0{}", values::in_full(text))),
+    }
 }
 
 /// A price, which may be 0.

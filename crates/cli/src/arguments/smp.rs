@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::shared::JsonArguments;
+use super::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -54,7 +55,7 @@ pub(crate) struct RunTestArguments {
     #[arg(long, value_name = "HOST:PORT", value_parser = target)]
     pub(crate) target: Vec<(String, u16)>,
     /// Send the load of this client only, counted from 1
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(1..))]
     pub(crate) client: Option<u32>,
     #[command(flatten)]
     pub(crate) json: JsonArguments,

@@ -45,7 +45,7 @@ pub(crate) struct StudyArguments {
     ///
     /// Each round starts all processes again. With --resume, the new total: `--resume runs/quick-1 --rounds 30` adds rounds to a
     /// study with fewer than 30.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
     pub(crate) rounds: Option<u32>,
     /// Measuring time; the study runs as many complete rounds as fit, at least two
     ///

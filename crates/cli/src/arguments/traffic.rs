@@ -98,10 +98,10 @@ pub(crate) struct TrafficArguments {
     #[arg(long, value_name = "PROTOCOL", default_value_t = ProtocolChoice::default(), help_heading = REQUESTS)]
     pub(crate) protocol: ProtocolChoice,
     /// Concurrent requests on each connection, for HTTP/2, HTTP/3 and gRPC
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = CONNECTIONS)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=4096), help_heading = CONNECTIONS)]
     pub(crate) streams: u32,
     /// Response size in bytes, for TCP
-    #[arg(long, alias = "answer-size", value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..), help_heading = REQUESTS)]
+    #[arg(long, alias = "answer-size", value_name = "BYTES", default_value_t = 64, value_parser = values::whole::<u64>(1..), help_heading = REQUESTS)]
     pub(crate) response_size: u64,
     /// Proto file of the gRPC service; the body is then the message as JSON
     ///
@@ -112,13 +112,13 @@ pub(crate) struct TrafficArguments {
     #[arg(long, conflicts_with = "proto", help_heading = REQUESTS)]
     pub(crate) reflection: bool,
     /// Messages per gRPC call, for methods that accept a stream; the body is repeated
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536), help_heading = REQUESTS)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=65_536), help_heading = REQUESTS)]
     pub(crate) messages: u32,
     /// Measure the time per message of gRPC streams
     #[arg(long, value_name = "SIDES", value_enum, help_heading = REQUESTS)]
     pub(crate) grpc_stream: Option<GrpcStream>,
     /// Number of connections
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..), help_heading = CONNECTIONS)]
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = values::whole::<u32>(1..), help_heading = CONNECTIONS)]
     pub(crate) connections: u32,
     /// Assignment of requests to connections: `least-recent`, `most-recent`, `round-robin`, `random` or `pinned`
     ///
@@ -141,7 +141,7 @@ pub(crate) struct TrafficArguments {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration, help_heading = REQUESTS)]
     pub(crate) timeout: Duration,
     /// Number of worker threads
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=1024))]
     pub(crate) workers: u32,
     /// Seed of all random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -164,7 +164,7 @@ pub(crate) struct TrafficArguments {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "content", help_heading = REQUESTS)]
     pub(crate) body_file: Option<PathBuf>,
     /// Send a body of this many bytes
-    #[arg(long, value_name = "BYTES", group = "content", value_parser = clap::value_parser!(u32).range(1..=67_108_864), help_heading = REQUESTS)]
+    #[arg(long, value_name = "BYTES", group = "content", value_parser = values::whole::<u32>(1..=67_108_864), help_heading = REQUESTS)]
     pub(crate) body_size: Option<u32>,
     /// Account for the CPU time and memory of processes on this machine, usually of the server: `pid=123`
     ///

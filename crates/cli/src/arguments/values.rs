@@ -1,6 +1,7 @@
 //! Parses argument values that several commands share.
 
 use std::fmt;
+use std::ops::{Bound, RangeBounds};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -8,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use clap::ValueEnum;
 use hoptax_judge::precision::Precision;
 use hoptax_load::{ArrivalsError, MAX_RATE, Protocol, ProxyProtocol};
+use hoptax_result::grouped;
 use hoptax_session::load::{self, ArrivalsOf};
 use hoptax_session::machine;
 
@@ -208,7 +210,45 @@ pub(crate) fn arrivals(text: &str) -> Result<ArrivalsOf, ArrivalsError> {
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate <= MAX_RATE => Ok(rate),
-        _ => Err(format!("it must be a number above 0 and at most {MAX_RATE}")),
+        _ => Err(format!(
+            "it must be a number of requests per second above 0 and at most {}{}",
+            grouped(MAX_RATE, 0),
+            in_full(text)
+        )),
+    }
+}
+
+/// How to write a number in thousands or millions, such as `2k`.
+pub(super) fn in_full(text: &str) -> String {
+    let times = [('k', 1e3), ('K', 1e3), ('m', 1e6), ('M', 1e6)];
+    let number = times.iter().find_map(|(letter, times)| {
+        let number: f64 = text.trim().strip_suffix(*letter)?.parse().ok()?;
+        Some(number * times).filter(|number| number.is_finite() && *number > 0.0)
+    });
+    number.map_or_else(String::new, |number| format!(": write `{number}` for `{}`", text.trim()))
+}
+
+/// Parses a whole number within bounds, which the error states in words.
+pub(crate) fn whole<T>(
+    bounds: impl RangeBounds<T> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Copy + Into<u64> + Send + Sync + 'static,
+{
+    move |text: &str| {
+        let number = text.trim().parse::<T>().ok().filter(|number| bounds.contains(number));
+        number.ok_or_else(|| {
+            let words = |number: T| grouped(number.into() as f64, 0);
+            let least = match bounds.start_bound() {
+                Bound::Included(least) => words(*least),
+                Bound::Excluded(_) | Bound::Unbounded => "0".to_owned(),
+            };
+            let most = match bounds.end_bound() {
+                Bound::Included(most) => format!(" and at most {}", words(*most)),
+                Bound::Excluded(_) | Bound::Unbounded => String::new(),
+            };
+            format!("it must be a whole number, at least {least}{most}{}", in_full(text))
+        })
     }
 }
 
@@ -312,7 +352,13 @@ mod tests {
     fn rates_shares_percentiles_and_headers_are_parsed() {
         assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
         assert_eq!(rate("0.5"), Ok(0.5));
-        assert!(rate("1e12").unwrap_err().contains("at most 10000000"));
+        assert!(rate("1e12").unwrap_err().contains("at most 10,000,000"));
+        assert!(rate("2k").unwrap_err().ends_with(": write `2000` for `2k`"));
+        let rounds = whole::<u32>(2..=1000);
+        assert_eq!((rounds("2"), rounds("1000")), (Ok(2), Ok(1000)));
+        assert_eq!(rounds("0").unwrap_err(), "it must be a whole number, at least 2 and at most 1,000");
+        assert_eq!(whole::<u64>(1..)("-1").unwrap_err(), "it must be a whole number, at least 1");
+        assert!(whole::<u64>(1..)("1.5").is_err() && rounds("1001").is_err());
         assert_eq!(price("0.04"), Ok(0.04));
         assert!(price("0").is_err() && price("inf").is_err() && price("4 cents").is_err());
         assert!(share("1.1").is_err());
