@@ -127,8 +127,12 @@ pub(crate) fn document_or_json<T: Body>(
 
 /// Writes the JSON to its file, if there is one.
 pub(crate) fn write_json<T: Body>(file: Option<&Path>, value: &Report<T>) -> Result<(), Failure> {
-    let Some(path) = file else { return Ok(()) };
-    fs::write(path, json_text(value)?)
+    file.map_or(Ok(()), |path| write_file(path, &json_text(value)?))
+}
+
+/// Writes a file that the user named.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 

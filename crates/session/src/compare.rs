@@ -4,7 +4,6 @@ mod names;
 mod studies;
 mod subject;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,8 +11,8 @@ use hoptax_judge::comparison::{ArmIn, compare as compare_arms, configuration_dif
 use hoptax_plan::file::ArmEntry;
 use hoptax_plan::plan::BASELINE;
 use hoptax_result::{
-    Body, ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, Report,
-    StudiesComparison, StudyResult,
+    ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, StudiesComparison,
+    StudyResult,
 };
 use hoptax_run::configurations;
 use hoptax_stats::DECISIVE;
@@ -24,6 +23,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
 use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::outputs::write_json;
 use crate::update::{Say, Update};
 
 /// The comparison in a run folder.
@@ -114,7 +114,7 @@ pub fn compare(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
     let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: std::env::temp_dir() };
     let result = measure(text, wanted, ROUNDS, &folder, interrupt, say)?;
     let comparison = comparison(&result, wanted.margin_share, &shown, &subjects, say);
-    write(&folder, &comparison)?;
+    write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
 }
 
@@ -133,14 +133,6 @@ fn measure(
     };
     let place = Place::New { text, folder: Some(folder), force: false };
     complete(&place, &Options { asked, ..wanted.options }, interrupt, say)
-}
-
-/// Writes a comparison to the run folder.
-fn write<T: Body>(folder: &Path, comparison: &Report<T>) -> Result<(), Failure> {
-    let path = folder.join(FILE);
-    let text = serde_json::to_string_pretty(comparison).map_err(Failure::environment)? + "\n";
-    fs::write(&path, text)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
 /// The comparison of the subjects, named by what the user gave.

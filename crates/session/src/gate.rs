@@ -2,9 +2,9 @@
 
 mod stored;
 
+use std::env;
 use std::path::{self, Path, PathBuf};
 use std::time::Duration;
-use std::{env, fs};
 
 use hoptax_judge::gate::{Candidate, Limit, check_limits, judge, side_by_side};
 use hoptax_plan::file;
@@ -16,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::length::Asked;
 use crate::library;
 use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::outputs::write_json;
 use crate::update::{Say, Update};
 
 /// The gate in a run folder.
@@ -74,10 +75,7 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
         Against::Candidate(candidate) => by_candidate(wanted, candidate, interrupt, say)?,
         Against::Stored { label, store } => stored::by_reference(wanted, label, store, interrupt, say)?,
     };
-    let path = gated.folder.join(FILE);
-    let text = serde_json::to_string_pretty(&gated.gate).map_err(Failure::environment)? + "\n";
-    fs::write(&path, text)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
+    write_json(&gated.folder.join(FILE), &gated.gate)?;
     Ok(gated)
 }
 

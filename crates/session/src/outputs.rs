@@ -1,4 +1,4 @@
-//! Writes the output files of a study. A failure to write one does not affect the others.
+//! Writes files of a run folder, and the output files of a study. A failure to write one does not affect the others.
 
 use std::path::Path;
 
@@ -6,8 +6,9 @@ use hoptax_judge::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_judge::summary::response_histograms;
 use hoptax_report::render::{csv, html, json, markdown};
 use hoptax_report::{documents, histograms};
-use hoptax_result::StudyResult;
+use hoptax_result::{Body, Report, StudyResult};
 
+use crate::failure::Failure;
 use crate::replaced::replace;
 use crate::run_folder::RESULT;
 use crate::tables::StudyTable;
@@ -57,6 +58,17 @@ pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     problems
 }
 
+/// Writes a text to a run folder, as a whole or not at all.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    replace(path, text)
+        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
+}
+
+/// Writes a result to a run folder as JSON.
+pub(crate) fn write_json<T: Body>(path: &Path, result: &Report<T>) -> Result<(), Failure> {
+    write(path, &(serde_json::to_string_pretty(result).map_err(Failure::environment)? + "\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -80,5 +92,17 @@ mod tests {
         fs::remove_file(unfinished).unwrap();
         write_all(folder.path(), &result);
         assert!(fs::read_to_string(&path).unwrap().ends_with("}\n"));
+    }
+
+    #[test]
+    fn a_report_is_whole_json_and_a_folder_that_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = sample::study("quick", "2026-11-01T00:00:00Z", 5.0);
+        let path = folder.path().join("gate.json");
+        write_json(&path, &result).unwrap();
+        let written: StudyResult = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(written.name, result.name);
+        let error = write_json(&folder.path().join("none/gate.json"), &result).unwrap_err().to_string();
+        assert!(error.contains("cannot write `") && error.contains("none/gate.json"), "{error}");
     }
 }

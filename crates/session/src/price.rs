@@ -12,7 +12,6 @@ mod second_study;
 mod text;
 mod tries;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::request::RequestLine;
@@ -35,7 +34,7 @@ use crate::interrupt::Interrupt;
 use crate::length::Asked;
 use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
 use crate::update::{Say, Update};
-use crate::{library, run_folder};
+use crate::{library, outputs, run_folder};
 
 pub use self::laboratory::Laboratory;
 pub use self::text::{outline, trials};
@@ -251,13 +250,8 @@ pub fn page(folder: &Path) -> String {
 
 /// Writes the bill to the run folder.
 fn write(folder: &Path, bill: &BillResult) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(bill).map_err(Failure::environment)? + "\n";
     let document = documents::bill(bill);
-    let page = html::page(&document).map_err(Failure::environment)?;
-    for (name, text) in [(BILL, json), (MARKDOWN, markdown::text(&document)), (PAGE, page)] {
-        let path = folder.join(name);
-        fs::write(&path, text)
-            .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
-    }
-    Ok(())
+    outputs::write_json(&folder.join(BILL), bill)?;
+    outputs::write(&folder.join(MARKDOWN), &markdown::text(&document))?;
+    outputs::write(&folder.join(PAGE), &html::page(&document).map_err(Failure::environment)?)
 }

@@ -1,8 +1,5 @@
 //! `hoptax gate`: fails if a candidate exceeds limits, measured side by side with what it would replace, or against stored runs.
 
-use std::fs;
-use std::path::Path;
-
 use hoptax_report::render::markdown;
 use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{GateResult, Verdict};
@@ -60,19 +57,18 @@ fn code(gate: &GateResult) -> Code {
 }
 
 fn write_reports(arguments: &GateArguments, gate: &GateResult) -> Result<(), Failure> {
-    let write = |path: &Path, text: String| {
-        fs::write(path, text)
-            .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
-    };
     if let Some(path) = &arguments.markdown {
-        write(path, markdown::text(&documents::gate(gate)))?;
+        print::write_file(path, &markdown::text(&documents::gate(gate)))?;
     }
     if let Some(path) = &arguments.junit {
-        write(path, junit::gate(gate).map_err(Failure::environment)?)?;
+        print::write_file(path, &junit::gate(gate).map_err(Failure::environment)?)?;
     }
     if let Some(path) = &arguments.sarif {
         let report = sarif::gate(gate, &arguments.study);
-        write(path, serde_json::to_string_pretty(&report).map_err(Failure::environment)? + "\n")?;
+        print::write_file(
+            path,
+            &(serde_json::to_string_pretty(&report).map_err(Failure::environment)? + "\n"),
+        )?;
     }
     Ok(())
 }

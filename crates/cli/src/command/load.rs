@@ -1,6 +1,5 @@
 //! `hoptax load`: sends load to a server and records the outcome of every request.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -72,7 +71,7 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
         write(outputs.json, result)?;
     }
     if let Some(path) = outputs.openmetrics {
-        write_file(path, &openmetrics::load(result))?;
+        print::write_file(path, &openmetrics::load(result))?;
     }
     if let Some(problem) = sent.problems.into_iter().next() {
         return Err(problem);
@@ -82,11 +81,6 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
         Code::Success if !sent.all_pass => Code::ConditionFailed,
         code => code,
     })
-}
-
-fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
 /// Prints the table and writes the JSON; with `-`, prints only the JSON.

@@ -15,13 +15,14 @@ use hoptax_result::{
 use super::names::{LONGEST, again, names, shown};
 use super::subject::Subject;
 use super::{
-    Compared, Comparison, FILE_OF_STUDY, NAME, ROUNDS, Wanted, configuration_differences_or_note, measure,
-    write,
+    Compared, Comparison, FILE, FILE_OF_STUDY, NAME, ROUNDS, Wanted, configuration_differences_or_note,
+    measure,
 };
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::library;
 use crate::measure::{StudyText, run_folder_path};
+use crate::outputs::write_json;
 use crate::update::{Say, Update};
 
 /// The study files that the subjects are; none if no subject is one.
@@ -79,7 +80,7 @@ pub(super) fn run(
     let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: folder_of_study };
     let result = measure(text, wanted, rounds, &folder, interrupt, say)?;
     let comparison = comparison(&result, wanted, &found, say);
-    write(&folder, &comparison)?;
+    write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Studies(Box::new(comparison)), folder })
 }
 
