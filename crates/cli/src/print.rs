@@ -24,6 +24,11 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
     write(&[text.as_bytes(), end])
 }
 
+/// Prints a list for people, with long lines wrapped.
+pub(crate) fn list(text: &str) -> Result<(), Failure> {
+    result(&style().wrap_lines(text))
+}
+
 /// Prints a binary result. A closed pipe is not an error.
 ///
 /// # Errors

@@ -50,6 +50,35 @@ impl Style {
         }
     }
 
+    /// Text of many lines, such as a list, with long lines wrapped. The rest of a line begins below its last column: after the last gap of
+    /// two spaces or more in its first half, or after its indent.
+    pub fn wrap_lines(self, text: &str) -> String {
+        let width = usize::from(self.width);
+        let mut wrapped = String::new();
+        for line in text.lines() {
+            let mut length = 0;
+            let indent = indent_of_rest(line, width / 2);
+            for (place, word) in line.split(' ').enumerate() {
+                let own = word.chars().count();
+                if place > 0 && length > indent && own > 0 && length + 1 + own > width {
+                    let kept = wrapped.trim_end_matches(' ').len();
+                    wrapped.truncate(kept);
+                    wrapped += &format!("\n{}{word}", " ".repeat(indent));
+                    length = indent + own;
+                } else {
+                    if place > 0 {
+                        wrapped.push(' ');
+                        length += 1;
+                    }
+                    wrapped += word;
+                    length += own;
+                }
+            }
+            wrapped.push('\n');
+        }
+        wrapped
+    }
+
     /// The text on one line of the terminal, cut at its end.
     pub(crate) fn cut(self, text: &str) -> String {
         let width = usize::from(self.width);
@@ -76,5 +105,36 @@ impl Style {
             }
         }
         lines.join("\n")
+    }
+}
+
+/// The column at which the rest of a wrapped line begins, at most `most`.
+fn indent_of_rest(line: &str, most: usize) -> usize {
+    let own = line.chars().take_while(|character| *character == ' ').count();
+    let (mut indent, mut spaces) = (own, 0);
+    for (place, character) in line.chars().enumerate().skip(own).take_while(|(place, _)| *place <= most) {
+        if character != ' ' && spaces > 1 {
+            indent = place;
+        }
+        spaces = if character == ' ' { spaces + 1 } else { 0 };
+    }
+    if indent == own { (own + 2).min(most) } else { indent }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_of_a_list_are_wrapped_below_their_last_column() {
+        let style = Style { width: 30, colour: false };
+        let text =
+            "quick\n  jwt     verifies a token of a user\n  a line without columns that is long\n\nend";
+        assert_eq!(
+            style.wrap_lines(text),
+            "quick\n  jwt     verifies a token of\n          a user\n  a line without columns that\n    is long\n\nend\n"
+        );
+        let word = "x".repeat(50);
+        assert_eq!(style.wrap_lines(&word), format!("{word}\n"), "a word is never broken");
     }
 }

@@ -36,9 +36,9 @@ pub fn list() -> Result<String, Failure> {
 }
 
 fn as_text(function: &Function) -> String {
-    let mut text = format!("  {:<24} {}\n", function.id, function.summary);
+    let mut text = format!("  {:<24}  {}\n", function.id, function.summary);
     for (name, knob) in &function.knobs {
-        let _ = writeln!(text, "  {:<24}   {name}={}: {}; {}", "", knob.default, knob.summary, knob.range);
+        let _ = writeln!(text, "  {:<24}    {name}={}: {}; {}", "", knob.default, knob.summary, knob.range);
     }
     text
 }
@@ -140,13 +140,17 @@ fn indented(fragment: &str) -> String {
     fragment.lines().map(|line| format!("  {}\n", truncated(line))).collect()
 }
 
-/// Truncates long text such as keys.
+/// Truncates long words such as keys and tokens, and none as long as the name of a type of Envoy.
 fn truncated(text: &str) -> String {
-    const LONGEST: usize = 160;
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST).chain("...".chars()).collect()
+    const LONGEST: usize = 90;
+    const KEPT: usize = 60;
+    let word = |word: &str| {
+        if word.chars().count() <= LONGEST {
+            return word.to_owned();
+        }
+        word.chars().take(KEPT).chain("...".chars()).collect()
+    };
+    text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
 fn as_json(function: &Function) -> Value {

@@ -8,12 +8,13 @@ use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
-    let text = match &arguments.action {
-        Some(FunctionsAction::Show { id }) if arguments.json => functions::described_as_json(id)?.to_string(),
-        Some(FunctionsAction::Show { id }) => functions::described(id)?,
-        None if arguments.json => functions::list_as_json()?.to_string(),
-        None => functions::list()?,
-    };
-    print::result(&text)?;
+    match &arguments.action {
+        Some(FunctionsAction::Show { id }) if arguments.json => {
+            print::result(&functions::described_as_json(id)?.to_string())?;
+        }
+        Some(FunctionsAction::Show { id }) => print::list(&functions::described(id)?)?,
+        None if arguments.json => print::result(&functions::list_as_json()?.to_string())?,
+        None => print::list(&functions::list()?)?,
+    }
     Ok(Code::Success)
 }

@@ -23,7 +23,7 @@ use crate::{interrupt, print};
 /// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if arguments.study == "list" {
-        return print::result(&library::list()?).map(|()| Code::Success);
+        return print::list(&library::list()?).map(|()| Code::Success);
     }
     if !arguments.combine.is_empty() {
         let (folders, out) = (&arguments.combine, arguments.out.as_deref());

@@ -103,7 +103,7 @@ fn the_help_of_the_origin_names_every_parameter() {
 #[test]
 fn checks_are_listed_and_explained() {
     let list = run(["trust", "checks"]).stdout;
-    assert!(list.lines().any(|line| line.starts_with("send-lag ")), "{list}");
+    assert!(list.lines().any(|line| line.starts_with("  send-lag ")), "{list}");
     let explained = run(["trust", "checks", "explain", "send-lag"]).stdout;
     assert!(
         explained.contains("every load and every study") && explained.contains("Treadmill"),
@@ -143,8 +143,33 @@ fn functions_are_listed_with_their_knobs() {
 #[test]
 fn a_function_lists_its_changes_by_envoy_release() {
     let text = run(["functions", "show", "tls/terminate"]).stdout;
+    let of_token = run(["functions", "show", "jwt"]).stdout;
+    assert!(of_token.contains("jwt_authn.v3.JwtAuthentication"), "types have their whole name: {of_token}");
     assert!(text.contains("\nchanged 1.40: X25519MLKEM768"), "{text}");
     let json = run(["functions", "--json", "show", "tls/terminate"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["changes"][0]["release"], "1.40", "{json}");
+}
+
+#[test]
+fn lists_fit_into_a_hundred_columns() {
+    let lists: [&[&str]; 6] = [
+        &["functions"],
+        &["functions", "show", "jwt"],
+        &["study", "list"],
+        &["trust", "checks"],
+        &["trust", "checks", "--thresholds"],
+        &["trust", "checks", "explain", "send-lag"],
+    ];
+    for words in lists {
+        let printed = run(words.iter().copied()).stdout;
+        assert!(printed.lines().count() > 5, "{words:?}: {printed}");
+        // A long word, such as an address of a source, has a line of its own.
+        let is_too_long = |line: &&str| line.chars().count() > 100 && line.split_whitespace().count() > 2;
+        assert_eq!(printed.lines().find(is_too_long), None, "{words:?}");
+    }
+    let checks = run(["trust", "checks"]).stdout;
+    for heading in ["every load:\n", "every study:\n", "every load and every study:\n"] {
+        assert!(checks.contains(heading), "{heading}: {checks}");
+    }
 }
