@@ -102,7 +102,7 @@ pub(crate) enum Command {
 Examples:
   hoptax predict prices --here
   hoptax predict size shop.yaml --rate 12000 --from runs/in-use-1
-  hoptax predict scale runs/growth-1 --over connections"
+  hoptax predict scale runs/front-proxy-clones-1 --over clones"
     )]
     Predict(PredictCommand),
     /// Keep results: list, label, merge, export and import them, and find changes over time

@@ -124,7 +124,7 @@ fn fitted(study: &StudyResult, over: ScaleDimension, series: &Series<'_>) -> Sca
         kept.iter().map(|(planned, _)| (f64::from(planned.size), planned.rates(study))).collect();
     let (fit, no_fit, fitted) = match scalability(&rates, study.plan.quantile_confidence()) {
         Ok(law) => (Some(law.fit), None, law.points),
-        Err(why) => (None, Some(no_fit(why, !left_out.is_empty())), Vec::new()),
+        Err(why) => (None, Some(no_fit(why, &left_out)), Vec::new()),
     };
     let point = |(number, (planned, rate)): (usize, &(&Planned<'_>, Interval))| ScalePoint {
         size: planned.size,
@@ -139,9 +139,20 @@ fn fitted(study: &StudyResult, over: ScaleDimension, series: &Series<'_>) -> Sca
 }
 
 /// Why a series has no fit, with what to do.
-fn no_fit(why: NoScalability, are_left_out: bool) -> String {
+fn no_fit(why: NoScalability, left_out: &[ScaleLeftOut]) -> String {
+    if let (NoScalability::TooFewSizes(sizes), Some(first)) = (&why, left_out.first()) {
+        let same = left_out.iter().filter(|other| other.reason == first.reason).count();
+        let others = match left_out.len() - same {
+            0 => String::new(),
+            others => format!(", and {others} for other reasons"),
+        };
+        return format!(
+            "{sizes} of its sizes count, and a law needs {MIN_SIZES}; {same} are left out because of {}{others}. Remove that and measure \
+             again, or add sizes",
+            first.reason
+        );
+    }
     let remedy = match why {
-        NoScalability::TooFewSizes(_) if are_left_out => "remove what limited the other points, or add sizes",
         NoScalability::TooFewSizes(_) => "add sizes to the study",
         NoScalability::TooFewRounds(_) => "add rounds to the study",
         NoScalability::TooCloseSizes => "add sizes further apart",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hoptax_result::StudyResult;
+use hoptax_result::{Kind, StudyResult};
 use hoptax_store::folder;
 
 use crate::failure::Failure;
@@ -57,16 +57,13 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
 /// Reads the result of a study from its file or its run folder.
 ///
 /// # Errors
-/// As [`read`].
+/// When the file cannot be read, or is not the result of a study in a supported format.
 pub fn read_run(path: &Path) -> Result<StudyResult, Failure> {
     if path.is_dir() { read(&path.join(RESULT)) } else { read(path) }
 }
 
 /// Reads a study result.
-///
-/// # Errors
-/// When the file cannot be read, or is not the result of a study in a supported format.
-pub fn read(path: &Path) -> Result<StudyResult, Failure> {
+fn read(path: &Path) -> Result<StudyResult, Failure> {
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
     parse(&format!("`{}`", path.display()), &text)
@@ -77,8 +74,11 @@ pub fn read(path: &Path) -> Result<StudyResult, Failure> {
 /// # Errors
 /// When the text is not the result of a study in a supported format.
 pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
-    serde_json::from_str(text)
-        .map_err(|error| Failure::bad_input(format!("{what} is not a study result: {error}")))
+    let refused = |why: String| Failure::bad_input(format!("{what} is not a study result: {why}"));
+    match Kind::of_text(text).map_err(refused)?.format {
+        StudyResult::FORMAT => serde_json::from_str(text).map_err(|error| refused(error.to_string())),
+        other => Err(refused(format!("its format is `{other}`"))),
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +98,10 @@ mod tests {
         fs::write(run.join(RESULT), "of the study").unwrap();
         fs::write(run.join("gate.json"), "of the gate").unwrap();
         assert_eq!(text(&run).unwrap(), "of the gate");
+        let parsed = |text: &str| parse("it", text).unwrap_err().to_string();
+        assert!(parsed("prices").contains("it is no result of hoptax ("), "{}", parsed("prices"));
+        let load = serde_json::to_string(&hoptax_result::sample::load()).unwrap();
+        assert!(parsed(&load).contains("its format is `hoptax.load/"), "{}", parsed(&load));
         assert!(is_path(run.to_str().unwrap()) && is_path("runs/none") && !is_path("nightly"));
     }
 }

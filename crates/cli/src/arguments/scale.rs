@@ -16,7 +16,7 @@ lambda is the rate at size 1, sigma the contention, kappa the coherency. A fit n
 5 rounds. Points whose rate the generator or too few connections limited are left out and named.
 
 Examples:
-  hoptax predict scale runs/growth-1 --over connections
+  hoptax predict scale runs/front-proxy-clones-1 --over clones
   hoptax predict scale runs/front-proxy-clones-1/result.json --over clones --json scale.json
 
 docs/guide/scale.md describes the method and its limits.

@@ -34,11 +34,11 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
     }
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", arguments.file.display()));
     if to == ExportFormat::Parquet && format_of(arguments).as_deref() != Some(LoadResult::FORMAT) {
-        parquet(arguments, &results::read(&arguments.file)?)?;
+        parquet(arguments, &results::read_run(&arguments.file)?)?;
         return Ok(Code::Success);
     }
     if to == ExportFormat::Smp && format_of(arguments).as_deref() == Some(StudyResult::FORMAT) {
-        let study = results::read(&arguments.file)?;
+        let study = results::read_run(&arguments.file)?;
         let documents = hoptax_tools::smp::of_study(&study).map_err(|reason| failed(&reason))?;
         print::result(&hoptax_tools::smp::text(&documents))?;
         return Ok(Code::Success);

@@ -6,7 +6,7 @@ use hoptax_report::render::markdown;
 use hoptax_result::{StudyResult, Verdict};
 use hoptax_session::Options;
 use hoptax_session::prices::{measure_anchors, published};
-use hoptax_session::results::read;
+use hoptax_session::results::read_run;
 
 use crate::arguments::PricesArguments;
 use crate::exit::{Code, Failure};
@@ -17,12 +17,12 @@ use crate::progress::StudyOnTerminal;
 /// Runs the command.
 pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     let list = match &arguments.list {
-        Some(path) => read(path)?,
+        Some(path) => read_run(path)?,
         None => published()?,
     };
     let prices = if arguments.here {
         let here = match &arguments.measured {
-            Some(path) => read(path)?,
+            Some(path) => read_run(path)?,
             None => match measure(arguments)? {
                 Some(here) => here,
                 None => return Ok(Code::Void),
@@ -96,7 +96,10 @@ mod tests {
     #[test]
     fn the_built_in_list_carries_to_its_own_machine_unchanged() {
         let list = published().unwrap();
-        assert!(listed(&list).prices.len() > 50);
+        let prices = listed(&list).body.prices;
+        assert!(prices.len() > 50);
+        assert!(prices.iter().all(|price| !price.id.starts_with("control/")), "controls are no prices");
+        assert!(list.arms.iter().any(|arm| arm.id.starts_with("control/")));
         let carried = carry(&list, &list, &known::machines()).unwrap();
         assert!((carried.body.here.unwrap().factor - 1.0).abs() < 1e-9);
         let parse = hoptax_session::results::parse;

@@ -1,11 +1,13 @@
 //! `hoptax runs`: lists, prints, labels, removes, exports and imports the runs of the store, and what else is done with results.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use hoptax_report::documents;
 use hoptax_result::{RunsBody, RunsResult};
-use hoptax_session::{results, store};
+use hoptax_session::{results, run_folder, store};
 use hoptax_store::{Filter, Imported, PathImported, RESULT, Store, folder, import_all};
+use hoptax_text::nearest;
 
 use super::{cleanup, history, merge};
 use crate::arguments::{RunsAction, StoreChoice};
@@ -44,6 +46,11 @@ pub(super) fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
 
 fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
     let runs = store::with(path, |store| store.list(filter), &print::say)?;
+    if let (true, Some(name)) = (runs.is_empty(), &filter.name) {
+        let all = store::with(path, |store| store.list(&Filter::default()), &print::say)?;
+        let names: BTreeSet<&str> = all.iter().map(|run| run.name.as_str()).collect();
+        print::note(&format!("no such run is of `{name}`{}", nearest::hint(name, names)));
+    }
     let result = RunsResult::new((), RunsBody { runs });
     let json = json.then(|| Path::new("-"));
     print::document_or_json(json, &result, || documents::runs(&result))
@@ -166,6 +173,11 @@ fn import(path: &Path, paths: &[PathBuf]) -> Result<(), Failure> {
     for PathImported { path, outcome } in outcomes {
         match outcome {
             Ok(imported) => print::result(&text(&path, &imported))?,
+            // Its study has no complete round yet, and no fault.
+            Err(_) if path.is_dir() && run_folder::is_in_use(&path) => print::note(&format!(
+                "`{}` is not imported: its study still runs, and no round of it is complete",
+                path.display()
+            )),
             Err(problem) => problems.push(problem.to_string()),
         }
     }

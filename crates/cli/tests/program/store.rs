@@ -97,6 +97,8 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     };
     assert_eq!(listed(&["--study", "quick"]), [2, 1]);
     assert_eq!(listed(&["--since", "2026-01-02", "--study", "quick"]), [2]);
+    let misspelt = runs.run(&["runs", "list", "--study", "quikc"]).stderr;
+    assert!(misspelt.contains("did you mean `quick`?"), "{misspelt}");
     runs.printed(&["runs", "label", "2", "nightly"]);
     assert_eq!(listed(&["--label", "nightly"]), [2]);
     let table = runs.printed(&["runs", "list"]);
@@ -145,6 +147,21 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     runs.printed(&["runs", "rm", "1", "5"]);
     assert_eq!(listed(&[]), [4, 3, 2]);
     assert!(runs.printed(&["runs", "gc"]).contains("contents verified"));
+}
+
+#[test]
+fn a_study_that_still_runs_keeps_no_other_from_being_imported() {
+    let runs = Runs::new();
+    runs.study("runs/done", &sample::study("quick", &day(1), 5.0));
+    write(&runs.path("runs/running/run.json"), "{}");
+    let ended = runs.run(&["runs", "import", &runs.text("runs")]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("before its first round"), "{ended:?}");
+    let lock = fs::File::open(runs.path("runs/running")).unwrap();
+    lock.lock().unwrap();
+    let running = runs.run(&["runs", "import", &runs.text("runs")]);
+    assert!(running.code == Some(0) && running.stdout.contains("runs/done"), "{running:?}");
+    assert!(running.stderr.contains("runs/running` is not imported: its study still runs"), "{running:?}");
+    drop(lock);
 }
 
 #[test]
