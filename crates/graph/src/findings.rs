@@ -50,6 +50,10 @@ fn rounds(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     Some(Finding::new("rounds", severity, Measured::count(count, least, "rounds"), message, "raise --rounds"))
 }
 
+/// The checks that fail when requests fail, wait or are not sent, because proxies and services cannot answer as many.
+const OVERLOADED: [&str; 6] =
+    ["errors", "offered", "hopeless-backlog", "unfinished", "connections-busy", "connections-lost"];
+
 /// Slices whose load failed a check.
 fn set_aside(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     let slices = || result.rounds.iter().flat_map(|round| &round.slices);
@@ -73,10 +77,13 @@ fn set_aside(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     } else {
         (Severity::Info, warn)
     };
-    let (_, most) = reasons.values().max_by_key(|(count, _)| *count)?;
+    let (id, (_, most)) = reasons.iter().max_by_key(|(_, (count, _))| *count)?;
     let message = format!("{count} of {all} slices do not count, most because of {most}");
-    let advice = "if requests failed, waited or were not sent, the machine has too little CPU time for the rate: lower --rate; otherwise \
-                  leave other work off the machine";
+    let advice = if OVERLOADED.contains(id) {
+        "the machine has too little CPU time for the rate: lower --rate"
+    } else {
+        "leave other work off the machine"
+    };
     Some(Finding::new("set-aside", severity, Measured::percent(share, threshold), message, advice))
 }
 
@@ -238,6 +245,17 @@ mod tests {
         let (_, result) = judged(aside(11));
         let message = &result.findings[0].message;
         assert!(message.starts_with("11 of 20 slices") && message.contains("only 90 %"), "{message}");
+        assert!(result.findings[0].advice.ends_with("lower --rate"), "{}", result.findings[0].advice);
+        let late = |rounds: &mut Vec<GraphRound>| {
+            aside(11)(rounds);
+            for reason in
+                rounds.iter_mut().flat_map(|round| &mut round.slices).filter_map(|one| one.set_aside.as_mut())
+            {
+                *reason = "send-lag: p99 was 3,756 us".to_owned();
+            }
+        };
+        let (_, result) = judged(late);
+        assert_eq!(result.findings[0].advice, "leave other work off the machine");
     }
 
     #[test]

@@ -110,6 +110,13 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// When it cannot be read, or is none.
     pub fn read(wanted: Wanted<'a>) -> Result<Self, Failure> {
+        let shown = wanted.configuration.display().to_string();
+        if shown.contains("://") {
+            return Err(Failure::bad_input(format!(
+                "`{shown}` is an address, and a bill is of the file of a configuration: save that of the proxy first, from its admin \
+                 port, with `curl -s http://127.0.0.1:9901/config_dump > config.json`"
+            )));
+        }
         let given = Given::read(wanted.configuration).map_err(|error| match error {
             GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
         })?;

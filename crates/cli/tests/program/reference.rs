@@ -120,6 +120,7 @@ fn checks_are_listed_and_explained() {
 fn misspelt_names_get_a_suggestion() {
     for (arguments, expected) in [
         (vec!["functions", "show", "jtw"], "did you mean `jwt`?"),
+        (vec!["price", "http://127.0.0.1:9901/"], "/config_dump > config.json"),
         (vec!["study", "quikc"], "did you mean `quick`?"),
         (vec!["trust", "checks", "explain", "setal"], "did you mean `steal`?"),
         (vec!["load", "--threshold", "steel=1", "http://127.0.0.1:1/"], "did you mean `steal`?"),

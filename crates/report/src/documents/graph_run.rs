@@ -90,7 +90,8 @@ fn target(error: f64, target: f64) -> String {
 fn legend(check: &GraphRunCheck) -> Option<String> {
     let mut times = check.proxies.iter().map(|proxy| &proxy.cpu).chain([&check.all]).flatten();
     let is_found = times.any(|time| time.is_interaction);
-    let is_extrapolated = check.proxies.iter().any(|proxy| proxy.is_extrapolated);
+    // The mark is beside an error, which a withheld time has not.
+    let is_extrapolated = check.proxies.iter().any(|proxy| proxy.is_extrapolated && proxy.cpu.is_some());
     let marks = [
         (is_found, "* more than chance explains"),
         (is_extrapolated, "~ beyond what was learned from, so not in the average error"),
@@ -357,6 +358,15 @@ mod tests {
     fn a_run_beside_its_prediction() {
         insta::assert_snapshot!(terminal::screen(&graph_run(&run()), STYLE));
         insta::assert_snapshot!(terminal::details(&graph_run(&run()), STYLE));
+    }
+
+    #[test]
+    fn the_legend_has_only_marks_that_the_table_has() {
+        let mut check = run().body.check.unwrap();
+        assert!(legend(&check).unwrap().contains("~ beyond"));
+        check.proxies.iter_mut().for_each(|proxy| proxy.cpu = None);
+        check.all = None;
+        assert_eq!(legend(&check), None);
     }
 
     #[test]
