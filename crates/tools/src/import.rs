@@ -59,8 +59,11 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
         recorded_s: reported.seconds.unwrap_or_default(),
         book: book(answered, failed),
         rate,
-        // No tool measures from the intended start, so its latency is service time.
-        latency: LatencySet { service: latency, ..LatencySet::default() },
+        latency: if reported.is_from_intended_start {
+            LatencySet { response: latency, ..LatencySet::default() }
+        } else {
+            LatencySet { service: latency, ..LatencySet::default() }
+        },
         imported: Some(Imported {
             tool: source.to_owned(),
             unknown: not_reported,
@@ -243,6 +246,22 @@ mod tests {
         assert_eq!(of("fortio", include_str!("../recorded/fortio.json")), 8);
         // hey does not print the number of connections.
         assert_eq!(of("hey", include_str!("../recorded/hey.txt")), 0);
+    }
+
+    #[test]
+    fn latency_from_the_intended_start_is_response_time() {
+        let wrk2 = include_str!("../recorded/wrk2.txt");
+        for (tool, text, is_response) in [
+            ("wrk2", wrk2, true),
+            ("wrk2", include_str!("../recorded/wrk2-short.txt"), true),
+            ("wrk", wrk2, true),
+            ("wrk", include_str!("../recorded/wrk.txt"), false),
+        ] {
+            let result = import(find(tool).unwrap(), text, None).unwrap();
+            let LatencySet { response, service, .. } = result.latency.clone();
+            let (its, other) = if is_response { (response, service) } else { (service, response) };
+            assert!(its.p50_us.is_some() && other == Latency::default(), "{tool}: {:?}", result.latency);
+        }
     }
 
     #[test]

@@ -131,6 +131,8 @@ pub struct Reported {
     pub seconds: Option<f64>,
     /// Its latency; [`Tool::not_reported`] states what it does not include.
     pub latency: Latency,
+    /// Whether its latency begins at the intended start of each request, and not at the send.
+    pub is_from_intended_start: bool,
     /// The buckets of quantiles that it interpolated.
     pub buckets: Vec<ImportedRange>,
     /// What its counts must add up to.

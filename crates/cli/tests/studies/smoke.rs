@@ -31,7 +31,9 @@ type Outcome = Result<Value, String>;
 pub(crate) fn listed() -> BTreeMap<String, String> {
     let list = run(["study", "list"]);
     assert_eq!(list.code, Some(0), "{}", list.stderr);
-    let entries = list.stdout.split("\n\n").map(|entry| entry.split_once('\n').unwrap());
+    // Long lines go on below, further to the right.
+    let unwrapped = list.stdout.replace("\n    ", " ");
+    let entries = unwrapped.split("\n\n").map(|entry| entry.split_once('\n').unwrap());
     entries.map(|(name, about)| (name.to_owned(), about.to_owned())).collect()
 }
 

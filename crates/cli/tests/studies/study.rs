@@ -358,7 +358,7 @@ fn an_invalid_study_file_is_exit_code_2_with_every_problem() {
     assert!(unknown.stderr.contains("did you mean `outlier-detection`?"), "{}", unknown.stderr);
     let missing = run(["study", "no-such-study"]);
     assert_eq!(missing.code, Some(2));
-    assert!(missing.stderr.contains("`quick`"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("`hoptax study list` lists"), "{}", missing.stderr);
 }
 
 #[test]

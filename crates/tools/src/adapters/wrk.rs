@@ -2,7 +2,7 @@
 
 use hoptax_result::{CountRange, Latency};
 
-use super::command_line;
+use super::{command_line, wrk2};
 use crate::run::Run;
 use crate::text::{count, number, sum, time_us};
 use crate::{Reported, Sum, Tool};
@@ -25,7 +25,11 @@ pub(super) const TOOL: Tool = Tool {
         )),
     },
     script: None,
-    read: |output| read(output.text, true),
+    read: |output| match output.text {
+        // People call wrk2 by the name of its program, `wrk`.
+        text if is_of_wrk2(text) => wrk2::read(text),
+        text => read(text, true),
+    },
     has_statistics: false,
     not_reported: &[
         "intended starts: each connection sends the next request after the response",
@@ -45,6 +49,11 @@ const MARKS: [&str; 9] = [
     "Requests/sec:",
     "Transfer/sec:",
 ];
+
+/// Whether the output is one of wrk2: it alone calibrates, and prints histograms of `HdrHistogram`.
+fn is_of_wrk2(text: &str) -> bool {
+    ["Thread calibration: ", "(HdrHistogram - "].into_iter().any(|mark| text.contains(mark))
+}
 
 /// Parses the output of wrk or wrk2, which have the same format. `may_be_late` states whether timeouts may be late responses, as in
 /// wrk.

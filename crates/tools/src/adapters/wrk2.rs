@@ -1,7 +1,7 @@
 //! wrk2: each connection has its own schedule and catches up with it.
 
 use super::{command_line, wrk};
-use crate::Tool;
+use crate::{Reported, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "wrk2",
@@ -22,7 +22,7 @@ pub(super) const TOOL: Tool = Tool {
         )),
     },
     script: None,
-    read: |output| wrk::read(output.text, false),
+    read: |output| read(output.text),
     has_statistics: false,
     not_reported: &[
         "latency of the first ten seconds",
@@ -31,6 +31,12 @@ pub(super) const TOOL: Tool = Tool {
         "its own waits up to the next millisecond, which it counts as server latency",
     ],
 };
+
+/// Parses its output. It records latency from the time at which the rate of the connection has a request start:
+/// <https://github.com/giltene/wrk2/blob/master/src/wrk.c>, `response_complete`.
+pub(super) fn read(text: &str) -> Result<Reported, String> {
+    Ok(Reported { is_from_intended_start: true, ..wrk::read(text, false)? })
+}
 
 #[cfg(test)]
 mod tests {
