@@ -1,6 +1,5 @@
 //! Measures a graph as a user asks for it: finds what it needs, runs it, and compares it with its prediction.
 
-use std::env;
 use std::path::Path;
 use std::time::Instant;
 
@@ -55,12 +54,8 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
     let envoy = Envoy::find(wanted.envoy, &mut |text| note(text)).map_err(Failure::environment)?;
     let awake = awake::on(&placement, wanted.never_halt, say)?;
     let environment = environment::of_study(&envoy, &placement, awake.is_some());
-    let program = env::current_exe()
-        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    let folder = tempfile::Builder::new().prefix("hoptax-graph-").tempdir().map_err(|error| {
-        Failure::environment(format!("cannot create a folder for the processes: {error}"))
-    })?;
-    interrupt.remove_on_exit(folder.path());
+    let program = library::program()?;
+    let folder = interrupt.temporary_folder("graph")?;
     interrupt.check()?;
     let setting = Setting {
         program: &program,

@@ -1,6 +1,6 @@
 //! A gate: one sentence for its outcome and one for each limit that did not pass, and a table of all limits.
 
-use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference};
+use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference, Verdict};
 
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, grouped, percent_difference};
@@ -45,10 +45,13 @@ pub(crate) fn outcome(result: &GateResult) -> String {
             if all == 1 { "the limit".to_owned() } else { format!("all {all} limits") }
         )
     } else {
-        format!(
-            "not decided: {candidate} is not shown to exceed any of {}{rest}; an undecided gate does not fail (exit code 0)",
-            limits(all)
-        )
+        // A void study ends the command with another code.
+        let passes = if result.verdict == Verdict::Void {
+            ""
+        } else {
+            "; an undecided gate does not fail (exit code 0)"
+        };
+        format!("not decided: {candidate} is not shown to exceed any of {}{rest}{passes}", limits(all))
     }
 }
 
@@ -328,6 +331,8 @@ mod tests {
             outcome(&result),
             "not decided: envoy=1.41.0 is not shown to exceed any of 3 limits, 1 undecided, 1 unknown; an undecided gate does not fail (exit code 0)"
         );
+        result.verdict = Verdict::Void;
+        assert!(!outcome(&result).contains("exit code"), "{}", outcome(&result));
         result.limits.retain(|limit| limit.outcome == GateOutcome::Passed);
         assert_eq!(outcome(&result), "passed: envoy=1.41.0 is within the limit");
         result.limits[0].outcome = GateOutcome::Unknown;

@@ -378,6 +378,22 @@ pub struct LoadPlan {
     pub max_error_share: f64,
 }
 
+impl LoadPlan {
+    /// Whether a command with a rate, connections and a URL alone sends the same requests.
+    pub fn is_plain(&self) -> bool {
+        let is_get = self.method == "GET" && self.requests == 1 && self.data.is_none() && !self.cookies;
+        let connects_plainly = self.network.unix_socket.is_none()
+            && self.network.proxy_protocol.is_none()
+            && self.requests_per_connection.is_none();
+        is_get
+            && connects_plainly
+            && self.protocol == "http1"
+            && self.stages.is_none()
+            && self.think.is_none()
+            && self.expect.is_empty()
+    }
+}
+
 /// How connections reach the servers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

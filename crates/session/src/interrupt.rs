@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tempfile::TempDir;
+
 use crate::failure::Failure;
 
 /// A request to end, which a signal sets. A command listens once, before its first phase, and hands this to all of its phases: a later
@@ -35,8 +37,21 @@ impl Interrupt {
         if self.is_requested() { Err(Failure::interrupted()) } else { Ok(()) }
     }
 
+    /// A temporary folder for a command, `hoptax-COMMAND-…`, which is removed on an immediate exit, too.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn temporary_folder(&self, command: &str) -> Result<TempDir, Failure> {
+        let prefix = format!("hoptax-{command}-");
+        let folder = tempfile::Builder::new().prefix(&prefix).tempdir();
+        let folder = folder
+            .map_err(|error| Failure::environment(format!("cannot create a temporary folder: {error}")))?;
+        self.remove_on_exit(folder.path());
+        Ok(folder)
+    }
+
     /// Registers a folder for removal on an immediate exit.
-    pub fn remove_on_exit(&self, folder: &Path) {
+    pub(crate) fn remove_on_exit(&self, folder: &Path) {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
     }
 

@@ -1,6 +1,7 @@
 //! The built-in studies, and reading a study by name or path.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
@@ -119,6 +120,14 @@ pub fn configurations(file: &StudyFile, folder: &Path, say: Say<'_>) -> Configur
         say(Update::Note(&format!("the configuration in `{path}` is {what}")));
     }
     configurations
+}
+
+/// The path of this program, which starts itself as the origin.
+///
+/// # Errors
+/// When the system does not tell it.
+pub fn program() -> Result<PathBuf, Failure> {
+    env::current_exe().map_err(|error| Failure::environment(format!("cannot find this program: {error}")))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use std::{env, io, panic, thread};
+use std::{io, panic, thread};
 
 use hoptax_judge::length::Length;
 use hoptax_plan::file;
@@ -256,8 +256,7 @@ fn here(
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
     let estimate = Estimate::of(&plan);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
-    let program = env::current_exe()
-        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+    let program = library::program()?;
     let setting = Setting {
         program: &program,
         envoys: &envoys,

@@ -30,10 +30,7 @@ pub fn measure_anchors(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<StudyResult, Failure> {
-    let folder = tempfile::Builder::new()
-        .prefix("hoptax-prices-")
-        .tempdir()
-        .map_err(|error| Failure::environment(format!("cannot create a folder for the study: {error}")))?;
+    let folder = interrupt.temporary_folder("prices")?;
     let place = Place::New { text: StudyText::named(ANCHORS)?, folder: Some(folder.path()), force: false };
     let measured = complete(&place, options, interrupt, say);
     // Its folder is removed, so nothing continues it.

@@ -192,6 +192,8 @@ fn replacements(result: &BillResult) -> Option<Section> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{Measured, Severity};
+
     use super::*;
     use crate::Style;
     use crate::bill::fixture;
@@ -233,6 +235,34 @@ mod tests {
         result.replacements[0].what = "`<img src=y>`".to_owned();
         let page = html::page(&bill(&result)).unwrap();
         assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn a_void_bill_has_no_answer_though_its_numbers_are_known() {
+        let mut result = fixture::bill();
+        result.verdict = Verdict::Void;
+        let why = "the proxy waited".to_owned();
+        result.findings =
+            vec![Finding::new("x", Severity::Fail, Measured::us(1.0, 0.0), why, "stop other work")];
+        let text = terminal::screen(&bill(&result), STYLE);
+        let first = text.lines().find(|line| !line.is_empty()).unwrap();
+        assert!(first.starts_with("No bill, because the study is void: the proxy waited. Stop"), "{text}");
+        assert!(!text.contains("This proxy costs"), "{text}");
+    }
+
+    #[test]
+    fn a_part_without_a_cost_has_its_reason_below_the_table() {
+        let mut result = fixture::bill();
+        let part = result.parts.iter_mut().find(|part| part.arm.is_some()).unwrap();
+        part.cost.cpu_us_per_request = None;
+        let (arm, name) = (part.arm.clone(), part.name.clone());
+        let text = terminal::screen(&bill(&result), STYLE);
+        assert!(text.contains(&format!("no cost of {name}: too few slices count")), "{text}");
+        let why = "its processors idled".to_owned();
+        let finding = Finding::new("x", Severity::Info, Measured::us(1.0, 0.0), why, "");
+        result.findings = vec![Finding { arm, measures: vec![Measure::Cpu], withholds: true, ..finding }];
+        let text = terminal::screen(&bill(&result), STYLE);
+        assert!(text.contains(&format!("no cost of {name}: its processors idled")), "{text}");
     }
 
     #[test]

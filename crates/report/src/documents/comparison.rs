@@ -78,6 +78,8 @@ fn next(results: &[&ComparisonBody]) -> Option<Next> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{Measured, Severity};
+
     use super::*;
     use crate::Style;
     use crate::comparison::fixture;
@@ -88,6 +90,16 @@ mod tests {
     #[test]
     fn a_comparison_of_several_subjects() {
         insta::assert_snapshot!(terminal::screen(&comparison(&fixture::comparison()), STYLE));
+    }
+
+    #[test]
+    fn what_limits_a_comparison_is_on_its_screen() {
+        let mut result = fixture::comparison();
+        let finding =
+            Finding::new("x", Severity::Warn, Measured::us(1.0, 0.0), "the proxy waited".to_owned(), "");
+        result.findings = vec![finding];
+        let text = terminal::screen(&comparison(&result), STYLE);
+        assert!(text.contains("  x: the proxy waited\n"), "{text}");
     }
 
     #[test]

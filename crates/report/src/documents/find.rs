@@ -187,7 +187,7 @@ pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
 /// The next command: a load at the rate that was found, or a search that decides. None for requests that a short command cannot repeat.
 fn next(result: &FindResult) -> Option<Next> {
     let plan = &result.plan;
-    if plan.method != "GET" || plan.requests != 1 || plan.data.is_some() {
+    if !plan.is_plain() {
         return None;
     }
     let found = result.goals.iter().filter_map(|goal| goal.rate).min_by(f64::total_cmp);

@@ -138,9 +138,8 @@ fn trouble(result: &LoadResult) -> Vec<String> {
 /// None if something else is the reason, and for requests that a short command cannot repeat.
 fn next(result: &LoadResult) -> Option<Next> {
     let (plan, book) = (&result.plan, &result.book);
-    let is_other = result.imported.is_some() || result.merged.is_some() || plan.requests != 1;
-    let is_cut = matches!(result.ended_by, EndedBy::Interrupt);
-    if is_other || plan.method != "GET" || plan.data.is_some() || book.answered == 0 || is_cut {
+    let is_other = result.imported.is_some() || result.merged.is_some() || !plan.is_plain();
+    if is_other || book.answered == 0 || result.ended_by == EndedBy::Interrupt {
         return None;
     }
     let has = |id: &str| result.findings.iter().any(|finding| finding.id == id);

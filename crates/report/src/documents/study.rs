@@ -358,7 +358,7 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{CostMeasure, Loosened};
+    use hoptax_result::{BoundOf, Loosened};
 
     use super::*;
     use crate::render::{csv, html, markdown, terminal};
@@ -374,6 +374,28 @@ mod tests {
             html::page(&document).unwrap(),
             csv::text(&document),
         ]
+    }
+
+    #[test]
+    fn an_arm_that_is_only_bounded_may_add_more_than_the_first() {
+        let answer_with = |high_us: Option<f64>| {
+            let mut result = fixture::study();
+            let lua = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+            (lua.cost.cpu_us_per_request, lua.cost.cpu_share) = (None, None);
+            let bound = Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(-6.0), high_us);
+            lua.bounds.0 = bound.into_iter().collect();
+            study(&result).answer.concat()
+        };
+        let usual = study(&fixture::study()).answer.concat();
+        assert!(!usual.contains("may add more"), "{usual}");
+        assert!(!answer_with(Some(1.0)).contains("may add more"), "{}", answer_with(Some(1.0)));
+        for high_us in [Some(400.0), None] {
+            let answer = answer_with(high_us);
+            assert!(
+                answer.contains("of those with an interval") && answer.contains("1 arm may add more"),
+                "{answer}"
+            );
+        }
     }
 
     #[test]

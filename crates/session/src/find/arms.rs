@@ -3,7 +3,6 @@
 mod ratio;
 mod turns;
 
-use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use hoptax_host::awake::Awake;
 use hoptax_host::processors::Placement;
 use hoptax_load::Arrivals;
 use hoptax_plan::file;
-use hoptax_plan::plan::{CONFIDENCE, Plan};
+use hoptax_plan::plan::{Arm, CONFIDENCE, Plan};
 use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd};
 use hoptax_run::runner::{self, Setting};
 use hoptax_stats::search::{Goal, Limits, Repetition, Search};
@@ -91,6 +90,7 @@ impl ArmsOfStudy {
     ) -> Result<Found<FindArmsResult>, Failure> {
         let Self { plan, folder: of_study } = self;
         let time = Time::begin(self.budget(options));
+        check_accounts(plan, options)?;
         requirements::check(plan, of_study)?;
         estimate::check_memory(&estimate::Estimate::of(plan), |_| false, "name fewer arms")?;
         machine::allow_connections_of_plan(plan, say)?;
@@ -98,12 +98,8 @@ impl ArmsOfStudy {
         let placement = machine::placement()?;
         let awake = awake::on(&placement, options.never_halt, say)?;
         let environment = environment(plan, envoys.usual(), &placement, awake.as_ref());
-        let program = env::current_exe()
-            .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-        let folder = tempfile::Builder::new().prefix("hoptax-find-").tempdir().map_err(|error| {
-            Failure::environment(format!("cannot create a folder for the processes: {error}"))
-        })?;
-        interrupt.remove_on_exit(folder.path());
+        let program = library::program()?;
+        let folder = interrupt.temporary_folder("find")?;
         interrupt.check()?;
         let setting = Setting {
             program: &program,
@@ -136,6 +132,21 @@ impl ArmsOfStudy {
         drop(awake);
         let Some(searched) = searched else { return Err(failure.unwrap_or_else(Failure::interrupted)) };
         Ok(Found { result: result(plan, options, searched, time, environment), failure })
+    }
+}
+
+/// Objectives on CPU time and memory need processes to account for.
+fn check_accounts(plan: &Plan, options: &Options<'_>) -> Result<(), Failure> {
+    let has_none = |arm: &&Arm| match &arm.external {
+        Some(server) => server.account.is_none(),
+        None => arm.chain.hops.is_empty(),
+    };
+    match plan.arms.iter().find(has_none).filter(|_| common::limits_processes(options.objectives)) {
+        Some(arm) => Err(Failure::bad_input(format!(
+            "arm `{}` has no proxy, and no `account` of a server, for an objective on CPU time or memory; remove the arm or the objective",
+            arm.id
+        ))),
+        None => Ok(()),
     }
 }
 

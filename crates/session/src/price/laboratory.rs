@@ -1,6 +1,5 @@
 //! Where variants of a configuration are tried: the files of the lab, the servers behind the proxy, and Envoy.
 
-use std::env;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,6 +17,7 @@ use serde_json::Value;
 use super::{Configuration, Listed};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::library;
 use crate::update::{Say, Update};
 
 /// How many extensions that Envoy lacks are removed before it is given up.
@@ -81,8 +81,7 @@ impl<'a> Laboratory<'a> {
         interrupt.check()?;
         let given = &configuration.given;
         let envoy = Envoy::find(envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
-        let program = env::current_exe()
-            .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+        let program = library::program()?;
         let folder = create_folder(folder)?;
         // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
         let names = adapt(given, &folder)?;

@@ -1,6 +1,7 @@
 use hoptax_result::{
-    CountRange, EndedBy, FailOn, Imported, ImportedRange, LoadRate, Lookups, Merged, MergedRun, NetworkPlan,
-    Percentile, ProcessAccount, Range, RunLeftOut, Stated, TimeBounds, TlsResult,
+    CountRange, EndedBy, FailOn, Finding, Imported, ImportedRange, LoadRate, Lookups, Measured, Merged,
+    MergedRun, NetworkPlan, Percentile, ProcessAccount, Range, RunLeftOut, Severity, Stated, TimeBounds,
+    TlsResult,
 };
 
 use super::*;
@@ -293,4 +294,33 @@ fn an_imported_result_states_what_its_file_does() {
     }
     let service = text.lines().find(|line| line.starts_with("service time")).unwrap();
     assert!(!service.contains("withheld"), "{service}");
+}
+
+#[test]
+fn the_next_load_mends_what_the_findings_are_about_or_there_is_none() {
+    let next_of = |ids: &[&str], change: fn(&mut LoadResult)| {
+        let mut result = fixture::load();
+        let finding = |id: &&str| Finding::new(id, Severity::Warn, Measured::us(1.0, 0.0), String::new(), "");
+        result.findings = ids.iter().map(finding).collect();
+        (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
+        (result.plan.connections, result.plan.duration_s, result.rate.target) = (16, 10.0, Some(500.0));
+        change(&mut result);
+        next(&result).map(|next| next.command)
+    };
+    let longer = Some("hoptax load -q 500 -c 16 -d 40s 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["too-few-samples"], |_| ()), longer);
+    let more = Some("hoptax load -q 500 -c 64 -d 10s 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["too-few-samples", "offered"], |_| ()), more);
+    assert_eq!(next_of(&[], |_| ()), None);
+    for change in [
+        (|result| result.book.answered = 0) as fn(&mut LoadResult),
+        |result| result.ended_by = EndedBy::Interrupt,
+        |result| result.plan.protocol = "http2".to_owned(),
+        |result| result.plan.method = "POST".to_owned(),
+        |result| result.plan.network.unix_socket = Some("/run/x".to_owned()),
+    ] {
+        assert_eq!(next_of(&["too-few-samples"], change), None);
+    }
+    // A longer load is as late.
+    assert_eq!(next_of(&["too-few-samples", "send-lag"], |_| ()), None);
 }

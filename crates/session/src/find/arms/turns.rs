@@ -183,13 +183,6 @@ impl<'a> Turns<'a> {
                 let message = format!("arm `{}`: {}", self.name_of(arm), silence(&result, CLOSED_LOOP));
                 return Err(Failure::environment(message));
             }
-            if limits_processes(self.options.objectives) && result.account.is_none() {
-                return Err(Failure::bad_input(format!(
-                    "arm `{}` has no proxy, and no `account` of a server, for an objective on CPU time or memory; remove the arm or the \
-                     objective",
-                    self.name_of(arm)
-                )));
-            }
             if let Some(rate) = rates.get_mut(arm) {
                 *rate = answered_rate(&result);
             }
