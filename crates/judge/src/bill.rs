@@ -74,7 +74,6 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         rate,
-        response_rate: result.plan.response_load().and_then(|load| load.rate),
         price_per_core_hour: order.price_per_core_hour,
         hours_per_month: BillResult::HOURS_PER_MONTH,
         whole: arm(BillResult::WHOLE).map(level).unwrap_or_default(),

@@ -266,11 +266,14 @@ impl Plan {
         })
     }
 
-    /// The index of the load that costs in CPU time are taken from by default: the first closed loop, or the first load
-    /// if there is none.
+    /// The load that costs in CPU time are taken from by default: the first open loop at one rate for all arms, or else the
+    /// first closed loop, or else the first load. `StudyPlan::cpu_load` of the result chooses the same.
     pub fn cpu_load(&self) -> Option<NumberedLoad<'_>> {
-        let closed = self.numbered_loads().find(|load| load.open.is_none());
-        closed.or_else(|| self.numbered_loads().next())
+        let is_in_use = |load: &NumberedLoad<'_>| {
+            load.open.as_ref().is_some_and(|open| !matches!(open.rate, Rate::Utilisation(_)))
+        };
+        let closed = || self.numbered_loads().find(|load| load.open.is_none());
+        self.numbered_loads().find(is_in_use).or_else(closed).or_else(|| self.numbered_loads().next())
     }
 
     /// The loads, with their indexes.

@@ -21,7 +21,7 @@ pub mod line;
 pub mod list;
 pub mod stretch;
 
-pub use carry::{carry, listed};
+pub use carry::{carry, listed, loads_differ};
 pub use list::{Cost, List};
 
 /// The functions to measure on a machine to carry a list to it: functions that compute, functions that exchange messages, and one

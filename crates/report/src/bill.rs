@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{
     Activity, BillResult, BilledPair, BilledPart, BilledSecondStudy, BilledSum, Charge, Decision, Interval,
-    ResponseCost, RoundMeasure, Severity, Verdict,
+    RoundMeasure, Severity, Verdict,
 };
 
 use crate::more_rounds;
@@ -54,12 +54,12 @@ fn whole(bill: &BillResult) -> String {
     let cores = cores.map_or_else(String::new, |cores| format!(": {} cores", precise(&cores, level)));
     let money =
         money_per_month.map_or_else(String::new, |money| format!(", {} a month", precise(&money, level)));
-    format!("This proxy costs {} us of CPU time per request {}{cores}{money}", level(cpu), at(bill))
+    format!("This proxy costs {} us of CPU time per request{}{cores}{money}", level(cpu), at(bill))
 }
 
-/// The load that CPU time holds for.
+/// The load that all numbers hold for.
 fn at(bill: &BillResult) -> String {
-    bill.rate.map_or_else(|| "at saturation".to_owned(), |rate| format!("at {} requests/s", grouped(rate, 0)))
+    bill.rate.map_or_else(String::new, |rate| format!(" at {} requests/s", grouped(rate, 0)))
 }
 
 fn most_expensive(bill: &BillResult) -> String {
@@ -451,17 +451,13 @@ fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
 pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     let mut lines = vec![format!(
         "a part costs what the whole uses more than the whole without it; rest: what remains without all measured parts; ± is \
-         half of the {:.0} % interval over {} and holds for this sitting; CPU time is that of the proxy's process {}",
+         half of the {:.0} % interval over {} and holds for this sitting; CPU time is that of the proxy's process, all numbers hold{}",
         100.0 * bill.confidence,
         counted(bill.rounds.into(), "round"),
         at(bill),
     )];
     if has(bill, has_bytes) {
         lines.push(BYTES.to_owned());
-    }
-    let of_times = bill.response_rate.filter(|rate| bill.rate != Some(*rate) && has(bill, has_times));
-    if let Some(rate) = of_times {
-        lines.push(format!("response times at {} requests/s", grouped(rate, 0)));
     }
     if let Some(rate) = bill.rate {
         let money = bill.price_per_core_hour.map_or_else(String::new, |price| {
@@ -493,10 +489,6 @@ fn has(bill: &BillResult, number: fn(&Charge) -> bool) -> bool {
 fn has_bytes(charge: &Charge) -> bool {
     let has = |measure| charge.of_rounds.get(measure).is_some();
     has(RoundMeasure::RECEIVED_BYTES) || has(RoundMeasure::SENT_BYTES)
-}
-
-fn has_times(charge: &Charge) -> bool {
-    charge.response_us != ResponseCost::default()
 }
 
 #[cfg(test)]

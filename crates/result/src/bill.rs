@@ -22,10 +22,8 @@ pub struct BillBody {
     pub confidence: f64,
     /// Rounds completed.
     pub rounds: u32,
-    /// Requests per second of the load that CPU time holds for; null at saturation.
+    /// Requests per second that all numbers hold for; null if no round was completed.
     pub rate: Option<f64>,
-    /// Requests per second of the load that response times hold for; null if they were not measured.
-    pub response_rate: Option<f64>,
     /// Price of a core for an hour, in a currency of the user's choice; null if none was given.
     pub price_per_core_hour: Option<f64>,
     /// Hours of a month in `money_per_month`.
@@ -106,7 +104,7 @@ pub struct Charge {
     #[serde(flatten)]
     #[schemars(schema_with = "crate::study::measures::charges_schema")]
     pub of_rounds: RoundNumbers,
-    /// Processor cores at `rate`: requests per second times CPU time per request. Null at saturation.
+    /// Processor cores at `rate`: requests per second times CPU time per request.
     pub cores: Option<Interval>,
     /// These cores for `hours_per_month` at `price_per_core_hour`, in its currency.
     pub money_per_month: Option<Interval>,

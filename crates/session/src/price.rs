@@ -66,7 +66,7 @@ pub struct Wanted<'a> {
     pub without: &'a [String],
     /// The changes that are also measured.
     pub what_if: &'a [Change],
-    /// Requests per second to the proxy; none for saturation.
+    /// Requests per second to the proxy; none for a share of the capacity of the slowest variant.
     pub rate: Option<f64>,
     /// Price of a processor core for an hour.
     pub price_per_core_hour: Option<f64>,

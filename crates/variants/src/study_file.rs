@@ -12,15 +12,12 @@ use crate::variant::Variant;
 
 /// Name of the study.
 pub const STUDY: &str = "price";
-/// At saturation for CPU time. Short slices, as in comparisons: the speed of a virtual machine varies within seconds.
-const SATURATION: &str = "name: saturation, loop: closed, connections: 16, blocks: 18, slice: 50ms";
-/// At 30 % of the capacity of the slowest arm for response time.
-const IN_USE: &str = "name: in-use, loop: open, arrivals: poisson, connections: 32, blocks: 5, slice: 100ms";
 /// Requests that a slice at a given rate has, if its length allows: fewer make CPU time per request noisy.
 const REQUESTS_PER_SLICE: f64 = 100.0;
-/// Shortest and longest slice at a given rate, milliseconds.
+/// Shortest and longest slice at a given rate, milliseconds. Short slices, as in comparisons: the speed of a virtual machine
+/// varies within seconds.
 const SLICE_MS: (f64, f64) = (100.0, 1_000.0);
-/// Blocks at a given rate.
+/// Slices of each arm per round.
 const BLOCKS: u32 = 12;
 
 /// The configuration of a study of a bill.
@@ -45,8 +42,8 @@ pub enum StudyOfBill {
     Second,
 }
 
-/// The study file. Its loads are one open loop at `rate` requests per second, or, without a rate, saturation for CPU time
-/// and, for [`StudyOfBill::First`], an open loop for response time.
+/// The study file. Its load is an open loop at `rate` requests per second, or, without a rate, at a share of the capacity of the
+/// slowest arm.
 pub fn study_file(
     source: Source<'_>,
     which: StudyOfBill,
@@ -75,15 +72,7 @@ pub fn study_file(
     }
     let expect =
         expect(source.statuses).map_or_else(String::new, |expect| format!(", expect: {}", json!(expect)));
-    let loads = match (rate, which) {
-        (Some(rate), _) => vec![at_rate(rate)],
-        (None, StudyOfBill::First) => vec![SATURATION.to_owned(), IN_USE.to_owned()],
-        (None, StudyOfBill::Second) => vec![SATURATION.to_owned()],
-    };
-    text += "loads:\n";
-    for load in loads {
-        let _ = writeln!(text, "  - {{{load}{expect}}}");
-    }
+    let _ = write!(text, "loads:\n  - {{{}{expect}}}\n", in_use(rate));
     text
 }
 
@@ -118,11 +107,12 @@ fn request(request: &DerivedRequest) -> Value {
     json!({"method": request.method, "host": request.host, "path": request.path, "headers": headers})
 }
 
-/// The load at a rate.
-fn at_rate(rate: f64) -> String {
-    let slice_ms = (1e3 * REQUESTS_PER_SLICE / rate).clamp(SLICE_MS.0, SLICE_MS.1);
+/// The load of a proxy in use.
+fn in_use(rate: Option<f64>) -> String {
+    let slice_ms = rate.map_or(0.0, |rate| 1e3 * REQUESTS_PER_SLICE / rate).clamp(SLICE_MS.0, SLICE_MS.1);
+    let rate = rate.map_or_else(String::new, |rate| format!("rate: {rate}, "));
     format!(
-        "name: at-rate, loop: open, rate: {rate}, arrivals: poisson, connections: 32, blocks: {BLOCKS}, slice: {slice_ms:.0}ms"
+        "name: in-use, loop: open, {rate}arrivals: uniform, connections: 32, blocks: {BLOCKS}, slice: {slice_ms:.0}ms"
     )
 }
 
@@ -160,10 +150,8 @@ mod tests {
         let others = [part, changed];
         let text = study_file(source, StudyOfBill::First, &whole, &others, None);
         insta::assert_snapshot!(text);
-        let second = study_file(source, StudyOfBill::Second, &whole, &others, None);
-        assert!(second.contains("saturation") && !second.contains("in-use"), "{second}");
         let at_rate = study_file(source, StudyOfBill::First, &whole, &others, Some(500.0));
-        assert!(at_rate.contains("rate: 500, arrivals: poisson, connections: 32, blocks: 12, slice: 200ms}"));
+        assert!(at_rate.contains("rate: 500, arrivals: uniform, connections: 32, blocks: 12, slice: 200ms}"));
     }
 
     #[test]

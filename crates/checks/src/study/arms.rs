@@ -275,7 +275,7 @@ fn for_arm(arm: &ArmResult, finding: Finding) -> Finding {
 mod tests {
     use hoptax_result::{Capacity, Measure, Place, RoundMeasure, Severity, StudyResult, Verdict};
 
-    use crate::study::tests::{fired, withheld};
+    use crate::study::tests::{fired, only_closed, withheld};
 
     #[test]
     fn a_lost_request_voids_the_study() {
@@ -301,8 +301,9 @@ mod tests {
             let book = &mut result.arms[2].loads[1].book;
             (book.sent, book.answered, book.unsent) = (40_000, 40_000, 5_000);
         };
+        // Costs in use are those under this load, and it is the only function of the study.
         let (severity, result) = fired("offered", overloaded);
-        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
         assert_eq!(result.findings[0].arm.as_deref(), Some("lua"));
         let withheld = withheld(overloaded);
         let is_meant = |place: &String| place.contains("lua fixed-rate");
@@ -343,10 +344,10 @@ mod tests {
             (book.sent, book.answered, book.unsent) = (40_000, 40_000, 5_000);
         };
         let (_, result) = fired("offered", overloaded);
-        assert_eq!(result.verdict, Verdict::Caution);
+        assert_eq!(result.verdict, Verdict::Void);
         let withheld = withheld(overloaded);
         assert!(withheld.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{withheld:?}");
-        assert!(!withheld.contains(&"+lua saturation Cpu".to_owned()), "{withheld:?}");
+        assert!(!withheld.iter().any(|place| place.contains("saturation")), "{withheld:?}");
     }
 
     #[test]
@@ -430,12 +431,22 @@ mod tests {
     #[test]
     fn the_cpu_time_of_an_idle_and_a_busy_proxy_is_not_compared() {
         let places = |sabotage: &dyn Fn(&mut StudyResult)| {
-            let all = withheld(sabotage);
+            let all = withheld(|result| {
+                only_closed(result);
+                sabotage(result);
+            });
             all.into_iter().filter(|place| place.ends_with(" Cpu")).collect::<Vec<_>>()
         };
         // It was the only cost of the study.
-        let (severity, result) = fired("unequally-busy", idle(2));
+        let (severity, result) = fired("unequally-busy", |result| {
+            only_closed(result);
+            idle(2)(result);
+        });
         assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Void));
+        // Costs in use are of a load that keeps both busy by what they cost.
+        let (severity, result) = fired("unequally-busy", idle(2));
+        assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Sound));
+        assert!(!withheld(idle(2)).contains(&"+lua fixed-rate Cpu".to_owned()));
         assert_eq!(places(&idle(2)), ["+lua saturation Cpu"]);
         assert_eq!(fired("unequally-busy", all_idle).0, None);
         assert!(places(&all_idle).is_empty());

@@ -39,7 +39,7 @@ pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
 mod tests {
     use hoptax_result::{LayerUse, RuleCost, Shape, StudyResult};
 
-    use crate::study::tests::{fired, interval};
+    use crate::study::tests::{fired, interval, only_closed};
 
     /// Adds a layer to each arm and a series over the last one.
     fn add_derived(result: &mut StudyResult) {
@@ -87,6 +87,7 @@ mod tests {
     #[test]
     fn series_and_layers_fall_with_a_cost_that_is_withheld_without_a_failure() {
         let idle = |result: &mut StudyResult| {
+            only_closed(result);
             if let Some(used) = &mut result.arms[2].proxy_use {
                 used.core_share = 0.3;
             }

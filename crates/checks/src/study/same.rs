@@ -112,7 +112,7 @@ mod tests {
             let by = if number < usable { Vec::new() } else { vec![Disturbance::Steal] };
             let sample = |arm: &str| Sample {
                 arm: arm.to_owned(),
-                load: "saturation".to_owned(),
+                load: "fixed-rate".to_owned(),
                 began_s: vec![f64::from(number)],
                 block: vec![0],
                 copy: vec![0],

@@ -351,11 +351,11 @@ mod tests {
             result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
         };
         assert_eq!(fired("vague-cost", vague).0, Some(Severity::Info));
-        assert!(withheld(vague).contains(&"+lua saturation Cpu".to_owned()));
+        assert!(withheld(vague).contains(&"+lua fixed-rate Cpu".to_owned()));
         let vague_share = |result: &mut StudyResult| {
             result.arms[2].cost.cpu_share = Some(interval(0.9, 0.51));
         };
-        assert!(withheld(vague_share).contains(&"+lua saturation Cpu".to_owned()));
+        assert!(withheld(vague_share).contains(&"+lua fixed-rate Cpu".to_owned()));
     }
 
     #[test]
@@ -376,7 +376,7 @@ mod tests {
         assert!(withheld(cost(5.0)).is_empty());
         assert_eq!(fired("vague-cost", cost(50.0)).0, Some(Severity::Info));
         let withheld = withheld(cost(50.0));
-        assert!(withheld.contains(&"+lua saturation Cpu".to_owned()), "{withheld:?}");
+        assert!(withheld.contains(&"+lua fixed-rate Cpu".to_owned()), "{withheld:?}");
         // An interval with zero in it is infinitely wide, which JSON cannot state.
         let (_, result) = fired("vague-cost", cost(70.0));
         let finding = result.findings.iter().find(|one| one.id == "vague-cost").unwrap();

@@ -47,8 +47,9 @@ the parts do not add up to what they cost together, or may not, a second study o
 or of the same --budget, measures them again, and pairs of them. The bill says whether it confirms
 the first, and names those that interact.
 
-CPU time is that of the proxy alone, at saturation or, with --rate, at that rate. The run folder
-holds bill.json, bill.md, bill.html, the tries, the study file, its result and its report.
+CPU time is that of the proxy alone. Without --rate, the rate is half of the capacity of the
+slowest variant. The run folder holds bill.json, bill.md, bill.html, the tries, the study file,
+its result and its report.
 
 Exit codes:
   0    the bill was measured
@@ -90,7 +91,7 @@ pub(crate) struct PriceArguments {
     /// Envoy. Headers that a function needs are sent to every variant.
     #[arg(long, value_name = "CHANGE")]
     pub(crate) what_if: Vec<Change>,
-    /// Requests per second to this one proxy [default: saturation]
+    /// Requests per second to this one proxy [default: half of its capacity]
     #[arg(long, value_name = "NUMBER", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
     /// Price of a processor core for an hour, in any currency

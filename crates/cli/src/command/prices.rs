@@ -1,6 +1,6 @@
 //! `hoptax predict prices`: prints the cost of functions, from a price list or predicted for this machine.
 
-use hoptax_predict::prices::{carry, known, listed};
+use hoptax_predict::prices::{carry, known, listed, loads_differ};
 use hoptax_report::documents;
 use hoptax_report::render::markdown;
 use hoptax_result::{StudyResult, Verdict};
@@ -28,6 +28,11 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
                 None => return Ok(Code::Void),
             },
         };
+        if let Some(why) = loads_differ(&list, &here) {
+            return Err(Failure::bad_input(format!(
+                "no price can be carried: {why}; measure the functions with `hoptax study anchors`, or give a list of the same load with `--list`"
+            )));
+        }
         let Some(prices) = carry(&list, &here, &known::machines()) else {
             print::error(
                 "no price can be carried: neither plain proxying nor a function is known precisely both in the list and on this machine; \
@@ -91,6 +96,20 @@ mod tests {
         let measured: BTreeSet<&str> =
             plan.arms.iter().filter(|arm| !arm.functions.is_empty()).map(|arm| arm.id.as_str()).collect();
         assert_eq!(measured, BTreeSet::from(MODEL_ANCHORS));
+    }
+
+    #[test]
+    fn costs_in_use_do_not_carry_a_list_of_a_saturated_proxy() {
+        let list = published().unwrap();
+        assert_eq!(loads_differ(&list, &list), None);
+        let mut here = list.clone();
+        here.name = "quick".to_owned();
+        here.plan.loads.retain(|load| load.loop_ == hoptax_result::Loop::Open);
+        here.plan.loads[0].utilisation = None;
+        assert_eq!(
+            loads_differ(&list, &here).as_deref(),
+            Some("the list has costs of a saturated proxy, and `quick` has costs in use")
+        );
     }
 
     #[test]

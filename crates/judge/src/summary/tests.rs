@@ -13,8 +13,8 @@ name: test
 rounds: 3
 arms: [direct, baseline, same, lua, rbac, cors]
 loads:
-  - {name: saturation, loop: closed, blocks: 4, slice: 200ms}
-  - {name: fixed-rate, loop: open, rate: 1000, blocks: 2}
+  - {name: fixed-rate, loop: open, rate: 1000, blocks: 4, slice: 200ms}
+  - {name: saturation, loop: closed, blocks: 2}
 ";
 
 fn plan() -> Plan {
@@ -287,7 +287,7 @@ fn slices_set_aside_do_not_count_and_are_kept() {
 /// The slices of the baseline under the fixed rate, measured twice more: with so many responses of this time and status, and failures.
 fn with_repeats(mut rounds: Vec<RoundRecord>) -> Vec<RoundRecord> {
     for round in &mut rounds {
-        let of_baseline = |slice: &&SliceRecord| slice.arm == index("baseline") && slice.load == 1;
+        let of_baseline = |slice: &&SliceRecord| slice.arm == index("baseline") && slice.load == 0;
         let slices: Vec<SliceRecord> = round.slices.iter().filter(of_baseline).cloned().collect();
         for (ns, status, answered, failed) in [(5_000_000, 429, 700, 300), (900_000, 200, 290, 10)] {
             for slice in &slices {
@@ -313,17 +313,17 @@ fn of_a_slice_that_was_repeated_one_measurement_counts_in_tails_statuses_and_fai
     let result = summarised(&with_repeats(rounds(0, [0.0; 3])));
     let arm = &result.arms[index("baseline")];
     let load = arm.loads.iter().find(|load| load.load == "fixed-rate").unwrap();
-    // Two blocks in each of three rounds.
-    assert_eq!((load.book.sent, load.book.failed), (6 * 300, 6 * 10));
-    assert_eq!(load.failures, [("reset".to_owned(), 6 * 10)].into());
+    // Four blocks in each of three rounds.
+    assert_eq!((load.book.sent, load.book.failed), (12 * 300, 12 * 10));
+    assert_eq!(load.failures, [("reset".to_owned(), 12 * 10)].into());
     let p90_us = load.response_us.p90.unwrap().estimate;
     assert!((p90_us - 900.0).abs() < 1.0, "{p90_us}");
     for sample in result.rounds.iter().flat_map(|round| &round.samples) {
         if (sample.arm.as_str(), sample.load.as_str()) == ("baseline", "fixed-rate") {
             let counts = histogram::counts(sample.responses.as_ref());
-            assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 2 * 290);
+            assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 4 * 290);
             assert_eq!(sample.statuses.keys().collect::<Vec<_>>(), [&200]);
-            assert_eq!(sample.set_aside_book.sent, 2 * (4_000 + 1_000), "what does not count is kept");
+            assert_eq!(sample.set_aside_book.sent, 4 * (4_000 + 1_000), "what does not count is kept");
         }
     }
 }

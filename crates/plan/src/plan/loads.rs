@@ -14,10 +14,8 @@ const SLICES_OF_TIMELINE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_mins(10);
 /// Default number of blocks.
 const DEFAULT_BLOCKS: u32 = 5;
-/// Default rate of an open loop, as a share of the capacity of the slowest arm. On two virtual processors of an AMD EPYC, never
-/// halted, arms at 30 % left the processor that generator and origin share idle for 74 % of the time, and send lag was 83 us at p99.
-/// At the 4,000/s of the studies `quick` and `null`, it was idle for 60 to 63 %, and send lag was 77 to 94 us.
-const OF_SLOWEST: f64 = 0.3;
+/// Default rate of an open loop, as a share of the capacity of the slowest arm: proxies in use are neither idle nor saturated.
+const OF_SLOWEST: f64 = 0.5;
 
 /// Plans the loads of a file. Problems with them are added to `problems`.
 pub(super) fn plan(

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use hoptax_result::{
-    ArmKind, ArmResult, CarriedTo, CarryError, Interval, Price, PriceMade, PricedMachine, PricesBody,
+    ArmKind, ArmResult, CarriedTo, CarryError, Interval, Loop, Price, PriceMade, PricedMachine, PricesBody,
     PricesResult, StudyResult,
 };
 
@@ -38,6 +38,17 @@ pub fn listed(list: &StudyResult) -> PricesResult {
         PricesBody { study: list.name.clone(), listed: priced(list), here: None, prices: sorted(prices) },
     )
     .judged_as(list)
+}
+
+/// Why costs of `list` cannot be carried by those of `here`: one has costs in use, and the other those of a saturated proxy, which
+/// handles more requests per wake-up. None if both are of one kind.
+pub fn loads_differ(list: &StudyResult, here: &StudyResult) -> Option<String> {
+    let kind = |result: &StudyResult| match result.plan.cpu_load()?.loop_ {
+        Loop::Open => Some("costs in use"),
+        Loop::Closed => Some("costs of a saturated proxy"),
+    };
+    let (of_list, of_here) = (kind(list)?, kind(here)?);
+    (of_list != of_here).then(|| format!("the list has {of_list}, and `{}` has {of_here}", here.name))
 }
 
 /// Carries a list to the machine of `here`, a study that measured plain proxying and some functions of the list. `known` are the

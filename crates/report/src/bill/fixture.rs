@@ -1,7 +1,8 @@
 //! Bills for tests.
 
 use hoptax_result::{
-    BillBody, BilledChange, BilledReplacement, BilledRequest, Environment, Finding, Measured, Severity,
+    BillBody, BilledChange, BilledReplacement, BilledRequest, Environment, Finding, Measured, ResponseCost,
+    Severity,
 };
 
 use super::*;
@@ -61,7 +62,6 @@ pub(crate) fn bill() -> BillResult {
         confidence: 0.95,
         rounds: 12,
         rate: Some(3_000.0),
-        response_rate: Some(3_000.0),
         price_per_core_hour: Some(0.04),
         hours_per_month: BillResult::HOURS_PER_MONTH,
         whole: Charge { cpu_share: None, ..charge(Some(interval(180.0, 3.1)), 180.0) },

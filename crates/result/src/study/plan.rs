@@ -75,9 +75,14 @@ impl StudyPlan {
         self.sequential.as_ref().map_or(self.confidence, |sequential| sequential.quantile_confidence)
     }
 
-    /// The load that costs in CPU time are taken from by default: the closed loop, or the first load if there is none.
+    /// The load that costs in CPU time are taken from by default: the first open loop at one rate for all arms, or else the
+    /// closed loop, or else the first load.
+    ///
+    /// Proxies in use are not saturated. In a closed loop, and at a share of each arm's own capacity, a function that slows its
+    /// proxy also changes how many requests a wake-up handles, so a part of the cost of waking is counted as its own, or hidden.
     pub fn cpu_load(&self) -> Option<&LoadSpec> {
-        self.loads.iter().find(|load| load.loop_ == Loop::Closed).or(self.loads.first())
+        let in_use = |load: &&LoadSpec| load.loop_ == Loop::Open && load.utilisation.is_none();
+        self.loads.iter().find(in_use).or_else(|| self.rate_load()).or(self.loads.first())
     }
 
     /// The load that maximum rates are taken from: the closed loop.

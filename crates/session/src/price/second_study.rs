@@ -45,8 +45,8 @@ pub(super) fn measure(
     let is_of_sum =
         |variant: &Variant| variant.arm == BillResult::ALL_OFF || measured.contains(&variant.arm.as_str());
     let arms: Vec<Variant> = tries.measured().into_iter().filter(is_of_sum).chain(variants).collect();
-    let text =
-        study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, configuration.wanted.rate);
+    // The rate of the first study, which it may have chosen.
+    let text = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, bill.rate);
     let folder = create_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
     let result = studies.run(&text, bill.rounds, &folder, interrupt, say)?;
     Ok(second_study(&result, &measured, &pairs))

@@ -82,8 +82,7 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     assert!(!ran.stdout.contains("secret-of-the-user") && ran.stdout.contains("x-own"));
     assert_eq!(bill["request"]["url"], "http://shop.example/cart/1");
     assert_eq!(bill["request"]["statuses"], json!([200]));
-    assert_eq!(bill["rate"], 1_000.0, "CPU time is that at the rate");
-    assert_eq!(bill["response_rate"], 1_000.0, "and so are response times");
+    assert_eq!(bill["rate"], 1_000.0);
     let parts = bill["parts"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
     // Thousands of conversions of numbers cost more than anything else that a proxy does for a request.
