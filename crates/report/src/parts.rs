@@ -13,7 +13,7 @@ const COLUMNS: [Column; 6] = [
     ("kernel us", |parts| parts.kernel_us),
     ("reads", |parts| parts.reads),
     ("writes", |parts| parts.writes),
-    ("waits", |parts| parts.voluntary_switches),
+    ("wake-ups", |parts| parts.voluntary_switches),
     ("page faults", |parts| parts.minor_faults),
 ];
 

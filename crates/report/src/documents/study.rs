@@ -1,7 +1,8 @@
 //! The document of a study, and of several sittings of one.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, Interval, RoundMeasure, SittingsResult, StudyResult, Verdict,
+    ArmKind, ArmResult, Bound, CostMeasure, Interval, LoadSpec, Loop, RoundMeasure, SittingsResult,
+    StudyResult, Verdict,
 };
 
 use crate::document::{
@@ -162,14 +163,23 @@ fn may_add_more(arm: &ArmResult, us: f64) -> bool {
 }
 
 fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {
-    let cpu = arm.cpu_us_per_request.as_ref().map(|cpu| format!("{} us of CPU time per request", level(cpu)));
-    let load = result.plan.response_load();
-    let rate = load
-        .and_then(|load| load.rate)
-        .map_or_else(String::new, |rate| format!(" at {} requests/s", grouped(rate, 0)));
-    let p50 = arm.response_us.p50.as_ref().map(|p50| format!("a p50 of {} us{rate}", level(p50)));
-    let parts: Vec<String> = [cpu, p50].into_iter().flatten().collect();
+    let cpu = arm.cpu_us_per_request.map(|cpu| format!("{} us of CPU time per request", level(&cpu)));
+    let p50 = arm.response_us.p50.map(|p50| format!("a p50 of {} us", level(&p50)));
+    let of_load = |text: Option<String>, load: Option<&LoadSpec>| Some(format!("{} {}", text?, at(load?)));
+    let (cpu_load, response_load) = (result.plan.cpu_load(), result.plan.response_load());
+    let cpu = if cpu_load == response_load && p50.is_some() { cpu } else { of_load(cpu, cpu_load) };
+    let parts: Vec<String> = [cpu, of_load(p50, response_load)].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("`{}` takes {}", arm.id, parts.join(" and ")))
+}
+
+/// The load that a number holds for.
+fn at(load: &LoadSpec) -> String {
+    match (load.loop_, load.rate, load.utilisation) {
+        (Loop::Closed, ..) => "at saturation".to_owned(),
+        (Loop::Open, Some(rate), _) => format!("at {} requests/s", grouped(rate, 0)),
+        (Loop::Open, None, Some(share)) => format!("at {:.0} % of each arm's capacity", share * 100.0),
+        (Loop::Open, None, None) => format!("under {}", load.name),
+    }
 }
 
 /// The columns of slices: heading, the order in which narrow outputs drop them, and the cell.
@@ -207,10 +217,18 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
         rows: rows.iter().map(row).collect(),
     };
     let mut table = table.without_empty_columns();
-    let has_times = table.columns.iter().any(|column| column.heading.starts_with('p'));
-    if let Some(rate) = result.plan.response_load().and_then(|load| load.rate).filter(|_| has_times) {
-        table.title += &format!("; response times at {} requests/s", grouped(rate, 0));
-    }
+    let has = |first: char| table.columns.iter().any(|column| column.heading.starts_with(first));
+    let cpu = result.plan.cpu_load().filter(|_| has('C'));
+    let times = result.plan.response_load().filter(|_| has('p'));
+    table.title += &match (cpu, times) {
+        (Some(cpu), Some(times)) if cpu == times => format!("; CPU time and response times {}", at(cpu)),
+        (cpu, times) => {
+            let of = |what: &str, load: Option<&LoadSpec>| {
+                load.map_or_else(String::new, |load| format!("; {what} {}", at(load)))
+            };
+            of("CPU time", cpu) + &of("response times", times)
+        }
+    };
     (!table.columns.is_empty()).then_some(table)
 }
 
@@ -357,134 +375,4 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
 }
 
 #[cfg(test)]
-mod tests {
-    use hoptax_result::{BoundOf, Loosened};
-
-    use super::*;
-    use crate::render::{csv, html, markdown, terminal};
-    use crate::{Style, fixture};
-
-    const STYLE: Style = Style { width: 400, colour: false };
-
-    fn outputs(result: &StudyResult) -> [String; 4] {
-        let document = study(result);
-        [
-            terminal::details(&document, STYLE),
-            markdown::text(&document),
-            html::page(&document).unwrap(),
-            csv::text(&document),
-        ]
-    }
-
-    #[test]
-    fn an_arm_that_is_only_bounded_may_add_more_than_the_first() {
-        let answer_with = |high_us: Option<f64>| {
-            let mut result = fixture::study();
-            let lua = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
-            (lua.cost.cpu_us_per_request, lua.cost.cpu_share) = (None, None);
-            let bound = Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(-6.0), high_us);
-            lua.bounds.0 = bound.into_iter().collect();
-            study(&result).answer.concat()
-        };
-        let usual = study(&fixture::study()).answer.concat();
-        assert!(!usual.contains("may add more"), "{usual}");
-        assert!(!answer_with(Some(1.0)).contains("may add more"), "{}", answer_with(Some(1.0)));
-        for high_us in [Some(400.0), None] {
-            let answer = answer_with(high_us);
-            assert!(
-                answer.contains("of those with an interval") && answer.contains("1 arm may add more"),
-                "{answer}"
-            );
-        }
-    }
-
-    #[test]
-    fn every_measure_of_rounds_is_in_all_outputs() {
-        let mut result = fixture::study();
-        let number = Some(Interval { estimate: 8_192.0, low: 4_096.0, high: 12_288.0 });
-        for arm in result.arms.iter_mut().filter(|arm| !arm.hops.is_empty()) {
-            let all = RoundMeasure::ALL.into_iter().map(|measure| (measure, number));
-            arm.hops[0].of_rounds = all.clone().collect();
-            arm.cost.of_rounds = all.collect();
-        }
-        let outputs = outputs(&result);
-        for measure in RoundMeasure::ALL {
-            let measure = measure.definition();
-            let heading = measure.own_table.unwrap_or(measure.short_heading);
-            for output in &outputs {
-                let output = output.replace("&#x2f;", "/");
-                let is_in = output.contains(heading) || output.contains(&words::capitalised(heading));
-                assert!(is_in, "{heading}: {output}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_output_of_a_study_lists_loosened_thresholds() {
-        let usual = fixture::study();
-        let mut loose = usual.clone();
-        loose.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
-        let text = "ith a loosened threshold: steal 0.02 instead of 0.005";
-        let read = |result: &StudyResult| outputs(result).into_iter().take(3).collect::<Vec<String>>();
-        assert!(read(&usual).iter().all(|output| !output.contains("loosened")));
-        for output in read(&loose) {
-            assert_eq!(output.matches(text).count(), 1, "{output}");
-        }
-    }
-
-    #[test]
-    fn a_column_that_is_withheld_for_all_arms_is_named_once() {
-        let mut result = fixture::study();
-        result.findings[0].withholds = true;
-        result.findings[0].measures = vec![hoptax_result::Measure::ResponseP99];
-        for arm in &mut result.arms {
-            arm.cost.response_us.p99 = None;
-        }
-        let document = study(&result);
-        assert!(document.table.unwrap().columns.iter().all(|column| column.heading != "p99 us"));
-        assert_eq!(document.notes, ["withheld for all arms: p99 us"]);
-        assert!(study(&fixture::void()).table.is_none());
-    }
-
-    #[test]
-    fn a_cost_that_some_arms_lack_keeps_its_column() {
-        let mut result = fixture::study();
-        let count = result.arms.len();
-        for arm in result.arms.iter_mut().take(count - 1) {
-            arm.cost.response_us.p90 = None;
-        }
-        let table = study(&result).table.unwrap();
-        assert!(table.columns.iter().any(|column| column.heading == "p90 us"));
-    }
-
-    #[test]
-    fn the_answer_of_a_void_study_is_why() {
-        let answer = study(&fixture::void()).answer;
-        assert!(answer[0].starts_with("The study is void: "), "{answer:?}");
-        let cut = study(&fixture::cut()).answer;
-        assert!(cut[0].starts_with("The study ended after 4 of 10 rounds"), "{cut:?}");
-    }
-
-    #[test]
-    fn a_study_that_still_measures_has_a_line_with_its_most_expensive_arms() {
-        let mut result = fixture::study();
-        result.plan.rounds_completed = 3;
-        let line = so_far(&result).unwrap();
-        assert!(
-            line.starts_with("CPU time that arms add, after 3 rounds: compress/gzip +133.3 ±2.1 %, jwt "),
-            "{line}"
-        );
-        assert!(line.ends_with(" more") && !line.contains("same"), "{line}");
-        assert_eq!(so_far(&fixture::void()), None);
-    }
-
-    #[test]
-    fn costs_by_measure_use_the_units_of_tables() {
-        let result = fixture::study();
-        let rows = rows(&result);
-        let lua = rows.iter().find(|row| row.arm.id == "lua").unwrap();
-        let share = CostMeasure::CpuShare.of(&lua.arm.cost).unwrap();
-        let Cell::Quantity(quantity) = &lua.cpu_share else { panic!("a quantity") };
-        assert!((quantity.estimate.unwrap() - 100.0 * share.estimate).abs() < 1e-9);
-    }
-}
+mod tests;

@@ -1,0 +1,140 @@
+use hoptax_result::{BoundOf, Loosened};
+
+use super::*;
+use crate::render::{csv, html, markdown, terminal};
+use crate::{Style, fixture};
+
+const STYLE: Style = Style { width: 400, colour: false };
+
+fn outputs(result: &StudyResult) -> [String; 4] {
+    let document = study(result);
+    [
+        terminal::details(&document, STYLE),
+        markdown::text(&document),
+        html::page(&document).unwrap(),
+        csv::text(&document),
+    ]
+}
+
+#[test]
+fn an_arm_that_is_only_bounded_may_add_more_than_the_first() {
+    let answer_with = |high_us: Option<f64>| {
+        let mut result = fixture::study();
+        let lua = result.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        (lua.cost.cpu_us_per_request, lua.cost.cpu_share) = (None, None);
+        let bound = Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(-6.0), high_us);
+        lua.bounds.0 = bound.into_iter().collect();
+        study(&result).answer.concat()
+    };
+    let usual = study(&fixture::study()).answer.concat();
+    assert!(!usual.contains("may add more"), "{usual}");
+    assert!(!answer_with(Some(1.0)).contains("may add more"), "{}", answer_with(Some(1.0)));
+    for high_us in [Some(400.0), None] {
+        let answer = answer_with(high_us);
+        assert!(
+            answer.contains("of those with an interval") && answer.contains("1 arm may add more"),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn every_measure_of_rounds_is_in_all_outputs() {
+    let mut result = fixture::study();
+    let number = Some(Interval { estimate: 8_192.0, low: 4_096.0, high: 12_288.0 });
+    for arm in result.arms.iter_mut().filter(|arm| !arm.hops.is_empty()) {
+        let all = RoundMeasure::ALL.into_iter().map(|measure| (measure, number));
+        arm.hops[0].of_rounds = all.clone().collect();
+        arm.cost.of_rounds = all.collect();
+    }
+    let outputs = outputs(&result);
+    for measure in RoundMeasure::ALL {
+        let measure = measure.definition();
+        let heading = measure.own_table.unwrap_or(measure.short_heading);
+        for output in &outputs {
+            let output = output.replace("&#x2f;", "/");
+            let is_in = output.contains(heading) || output.contains(&words::capitalised(heading));
+            assert!(is_in, "{heading}: {output}");
+        }
+    }
+}
+
+#[test]
+fn every_output_of_a_study_lists_loosened_thresholds() {
+    let usual = fixture::study();
+    let mut loose = usual.clone();
+    loose.loosened = vec![Loosened { name: "steal".to_owned(), default: 0.005, value: 0.02 }];
+    let text = "ith a loosened threshold: steal 0.02 instead of 0.005";
+    let read = |result: &StudyResult| outputs(result).into_iter().take(3).collect::<Vec<String>>();
+    assert!(read(&usual).iter().all(|output| !output.contains("loosened")));
+    for output in read(&loose) {
+        assert_eq!(output.matches(text).count(), 1, "{output}");
+    }
+}
+
+#[test]
+fn a_column_that_is_withheld_for_all_arms_is_named_once() {
+    let mut result = fixture::study();
+    result.findings[0].withholds = true;
+    result.findings[0].measures = vec![hoptax_result::Measure::ResponseP99];
+    for arm in &mut result.arms {
+        arm.cost.response_us.p99 = None;
+    }
+    let document = study(&result);
+    assert!(document.table.unwrap().columns.iter().all(|column| column.heading != "p99 us"));
+    assert_eq!(document.notes, ["withheld for all arms: p99 us"]);
+    assert!(study(&fixture::void()).table.is_none());
+}
+
+#[test]
+fn numbers_of_two_loads_state_both() {
+    let mut result = fixture::study();
+    let open = result.plan.loads.iter_mut().find(|load| load.loop_ == Loop::Open);
+    // A share of each arm's capacity is no load that CPU time is taken from.
+    open.unwrap().utilisation = Some(0.3);
+    let [terminal, ..] = outputs(&result);
+    let text = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("CPU time at saturation; response times at 4,000 requests/s"), "{text}");
+}
+
+#[test]
+fn a_cost_that_some_arms_lack_keeps_its_column() {
+    let mut result = fixture::study();
+    let count = result.arms.len();
+    for arm in result.arms.iter_mut().take(count - 1) {
+        arm.cost.response_us.p90 = None;
+    }
+    let table = study(&result).table.unwrap();
+    assert!(table.columns.iter().any(|column| column.heading == "p90 us"));
+}
+
+#[test]
+fn the_answer_of_a_void_study_is_why() {
+    let answer = study(&fixture::void()).answer;
+    assert!(answer[0].starts_with("The study is void: "), "{answer:?}");
+    let cut = study(&fixture::cut()).answer;
+    assert!(cut[0].starts_with("The study ended after 4 of 10 rounds"), "{cut:?}");
+}
+
+#[test]
+fn a_study_that_still_measures_has_a_line_with_its_most_expensive_arms() {
+    let mut result = fixture::study();
+    result.plan.rounds_completed = 3;
+    let line = so_far(&result).unwrap();
+    assert!(
+        line.starts_with("CPU time that arms add, after 3 rounds: compress/gzip +133.3 ±2.1 %, jwt "),
+        "{line}"
+    );
+    assert!(line.ends_with(" more") && !line.contains("same"), "{line}");
+    assert_eq!(so_far(&fixture::void()), None);
+}
+
+#[test]
+fn costs_by_measure_use_the_units_of_tables() {
+    let result = fixture::study();
+    let rows = rows(&result);
+    let lua = rows.iter().find(|row| row.arm.id == "lua").unwrap();
+    let share = CostMeasure::CpuShare.of(&lua.arm.cost).unwrap();
+    let Cell::Quantity(quantity) = &lua.cpu_share else { panic!("a quantity") };
+    assert!((quantity.estimate.unwrap() - 100.0 * share.estimate).abs() < 1e-9);
+}
