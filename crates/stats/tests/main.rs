@@ -12,6 +12,8 @@ mod independent_coverage;
 mod knee_coverage;
 mod limit_errors;
 mod line_coverage;
+mod moderated_coverage;
+mod moderated_simulation;
 mod order_statistics_coverage;
 mod scalability_coverage;
 mod search_ratio_coverage;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod moderated_properties;
+mod moderated_simulation;
 mod search_properties;
 mod tail_properties;
 

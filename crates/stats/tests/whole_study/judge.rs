@@ -3,7 +3,8 @@
 
 use hoptax_result::Interval;
 use hoptax_stats::{
-    Slowdowns, Term, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns, sum_of_costs,
+    Slowdowns, Term, costs_by_round, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns,
+    sum_of_costs,
 };
 
 use super::simulation::{BASELINE_US, LEAN_OF_MEANS, Machine, Scenario, Study};
@@ -143,6 +144,18 @@ impl Study {
             (*weight, rounds.collect())
         };
         sum_of_costs(&weights.iter().map(term).collect::<Vec<_>>(), 0.95).expect("rounds have pairs")
+    }
+
+    /// The cost of an arm in each round, us; none if a round lost all its pairs.
+    pub(crate) fn cost_by_round(&self, arm: usize, found: Option<&Slowdowns>) -> Option<Vec<f64>> {
+        let values = self.values(arm, Adjustment::Between, found);
+        let (own, baseline) = (self.processes(arm, &values), self.processes(0, &values));
+        let pair = |own: &Process, other: &Process| -> Vec<f64> {
+            own.iter().zip(other).filter_map(|(own, other)| Some((*own)? - (*other)?)).collect()
+        };
+        let rounds = own.iter().zip(&baseline);
+        let rounds = rounds.map(|(own, copies)| copies.iter().map(|copy| pair(&own[0], copy)).collect());
+        costs_by_round(&rounds.collect::<Vec<_>>())?.into_iter().collect()
     }
 
     /// The interval of an arm's own CPU time.

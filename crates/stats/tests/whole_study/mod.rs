@@ -5,6 +5,7 @@
 
 mod copies;
 mod few_arms;
+mod few_rounds;
 mod judge;
 mod many_arms;
 mod simulation;
