@@ -5,7 +5,7 @@ pub mod second_study;
 
 use hoptax_result::{
     ArmResult, BillBody, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum,
-    Charge, Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
+    BoundOf, Charge, Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
 };
 use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
@@ -112,6 +112,7 @@ fn level(arm: &ArmResult) -> Charge {
         cpu_us_per_request: arm.cpu_us_per_request,
         response_us: arm.response_us.clone(),
         of_rounds: hop.map(|hop| hop.of_rounds).unwrap_or_default(),
+        bounds: arm.bounds.signed(BoundOf::Level, 1.0),
         ..Charge::default()
     }
 }
@@ -133,6 +134,7 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
             .iter()
             .map(|measure| (*measure, added(cost.of_rounds.get(*measure))))
             .collect(),
+        bounds: arm.bounds.signed(BoundOf::Cost, sign),
         ..Charge::default()
     }
 }

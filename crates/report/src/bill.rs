@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use hoptax_result::{
-    Activity, BillResult, BilledPair, BilledPart, BilledSecondStudy, BilledSum, Charge, Decision, Interval,
-    RoundMeasure, Severity, Verdict,
+    Activity, BillResult, BilledPair, BilledPart, BilledSecondStudy, BilledSum, Charge, CostMeasure,
+    Decision, Interval, RoundMeasure, Severity, Verdict,
 };
 
+use crate::document::{Form, Quantity};
 use crate::more_rounds;
 use crate::numbers::{counted, difference, grouped, level, percent_difference, signed};
 use crate::side_table::SideTable;
@@ -49,7 +50,15 @@ fn void(bill: &BillResult) -> Option<String> {
 
 fn whole(bill: &BillResult) -> String {
     let Charge { cpu_us_per_request: Some(cpu), cores, money_per_month, .. } = &bill.whole else {
-        return "No cost per request: the CPU time of the proxy is withheld, see the findings".to_owned();
+        let bound = bill.whole.bounds.level(CostMeasure::CpuUs);
+        let Some(bound) = bound else {
+            return "No cost per request: the CPU time of the proxy is withheld, see the findings".to_owned();
+        };
+        let text = Quantity::bounded(bound.low, bound.high, "us", Form::Level).text();
+        return format!(
+            "This proxy costs {text} us of CPU time per request{}; no interval is supported",
+            at(bill)
+        );
     };
     let cores = cores.map_or_else(String::new, |cores| format!(": {} cores", precise(&cores, level)));
     let money =

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Decision, Environment, Interval, Report, ResponseCost, RoundNumbers, Verdict};
+use crate::{Body, Bounds, Decision, Environment, Interval, Report, ResponseCost, RoundNumbers, Verdict};
 
 /// The bill of a given proxy configuration, from one study of the whole, the whole without each of its parts, and the whole
 /// without all of them.
@@ -108,6 +108,9 @@ pub struct Charge {
     pub cores: Option<Interval>,
     /// These cores for `hours_per_month` at `price_per_core_hour`, in its currency.
     pub money_per_month: Option<Interval>,
+    /// What holds the numbers that are withheld.
+    #[serde(default, skip_serializing_if = "Bounds::is_empty")]
+    pub bounds: Bounds,
 }
 
 /// A part of a configuration, and what it adds to the whole.

@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{BillResult, BilledPart, Charge, Finding, Measure, Place, RoundMeasure, Verdict};
+use hoptax_result::{
+    BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place, RoundMeasure,
+    Verdict,
+};
 
 use crate::bill::{
     self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured, untold,
 };
 use crate::document::{
-    Block, Cell, Column, Document, FindingText, Intervals, Judgement, Next, Quantity, Row, Section, Table,
+    Block, Cell, Column, Document, FindingText, Form, Intervals, Judgement, Next, Quantity, Row, Section,
+    Table,
 };
 use crate::forest::Item;
 use crate::more_rounds;
 use crate::numbers::difference;
-use crate::rows::in_percent;
+use crate::sittings;
 
 /// Number of replacements on a page: a dump of a large proxy has thousands.
 const MOST_REPLACEMENTS: usize = 200;
@@ -70,7 +74,7 @@ fn withheld(result: &BillResult) -> Vec<String> {
     }
     by_reason
         .into_iter()
-        .map(|(reason, parts)| format!("no cost of {}: {reason}", parts.join(", ")))
+        .map(|(reason, parts)| format!("no interval for {}: {reason}", parts.join(", ")))
         .collect()
 }
 
@@ -114,17 +118,28 @@ fn parts(result: &BillResult) -> Table {
     table.without_empty_columns()
 }
 
-type Make = fn(&hoptax_result::Interval, &'static str) -> Quantity;
+type Make = fn(&Interval, &'static str) -> Quantity;
 
+/// Intervals, or bounds of what is withheld.
 fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
-    let cell = |number: Option<Quantity>| number.map_or(Cell::Empty, Cell::Quantity);
+    let cell = |measure: CostMeasure, number: Option<Interval>, unit: &'static str| {
+        let scale = sittings::unit(measure);
+        if let Some(number) = number {
+            return Cell::Quantity(make(&number.times(scale), unit));
+        }
+        let Some(bound) = charge.bounds.0.iter().find(|bound| bound.measure == measure) else {
+            return Cell::Empty;
+        };
+        let [low, high] = [bound.low, bound.high].map(|end| end.map(|end| end * scale));
+        let form = if bound.of == BoundOf::Cost { Form::Difference } else { Form::Level };
+        Cell::Quantity(Quantity::bounded(low, high, unit, form))
+    };
     let memory = RoundMeasure::MEMORY;
-    let in_mib = charge.of_rounds.get(memory).map(|bytes| bytes.times(1.0 / memory.definition().unit));
     vec![
-        cell(charge.cpu_us_per_request.as_ref().map(|us| make(us, "us"))),
-        cell(charge.cpu_share.as_ref().map(|share| make(&in_percent(share), "%"))),
-        cell(charge.response_us.p50.as_ref().map(|us| make(us, "us"))),
-        cell(in_mib.as_ref().map(|mib| make(mib, "MiB"))),
+        cell(CostMeasure::CpuUs, charge.cpu_us_per_request, "us"),
+        cell(CostMeasure::CpuShare, charge.cpu_share, "%"),
+        cell(CostMeasure::ResponseP50Us, charge.response_us.p50, "us"),
+        cell(CostMeasure::OfRounds(memory), charge.of_rounds.get(memory), "MiB"),
         Cell::Text(kind.to_owned()),
         Cell::Text(activity.to_owned()),
     ]
@@ -192,7 +207,7 @@ fn replacements(result: &BillResult) -> Option<Section> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Measured, Severity};
+    use hoptax_result::{Bound, Bounds, Measured, Severity};
 
     use super::*;
     use crate::Style;
@@ -257,12 +272,34 @@ mod tests {
         part.cost.cpu_us_per_request = None;
         let (arm, name) = (part.arm.clone(), part.name.clone());
         let text = terminal::screen(&bill(&result), STYLE);
-        assert!(text.contains(&format!("no cost of {name}: too few slices count")), "{text}");
+        assert!(text.contains(&format!("no interval for {name}: too few slices count")), "{text}");
         let why = "its processors idled".to_owned();
         let finding = Finding::new("x", Severity::Info, Measured::us(1.0, 0.0), why, "");
         result.findings = vec![Finding { arm, measures: vec![Measure::Cpu], withholds: true, ..finding }];
         let text = terminal::screen(&bill(&result), STYLE);
-        assert!(text.contains(&format!("no cost of {name}: its processors idled")), "{text}");
+        assert!(text.contains(&format!("no interval for {name}: its processors idled")), "{text}");
+    }
+
+    #[test]
+    fn what_is_withheld_is_bounded_where_the_study_bounds_it() {
+        let mut result = fixture::bill();
+        let part = result.parts.iter_mut().find(|part| part.arm.is_some()).unwrap();
+        part.cost.cpu_us_per_request = None;
+        let bound =
+            |of, low, high| Bounds(Bound::new(of, CostMeasure::CpuUs, low, high).into_iter().collect());
+        part.cost.bounds = bound(BoundOf::Cost, Some(-20.0), Some(300.0));
+        let name = part.name.clone();
+        result.whole.cpu_us_per_request = None;
+        result.whole.bounds = bound(BoundOf::Level, Some(50.0), None);
+        let text = terminal::screen(&bill(&result), STYLE);
+        let row = text.lines().find(|line| line.starts_with(&name)).unwrap();
+        assert!(row.contains("-20 to +300"), "{text}");
+        assert!(
+            text.contains("This proxy costs ≥ 50.0 us of CPU time per request at 3,000 requests/s;"),
+            "{text}"
+        );
+        let row = text.lines().find(|line| line.starts_with("whole")).unwrap();
+        assert!(row.contains("≥ 50"), "{text}");
     }
 
     #[test]

@@ -57,6 +57,17 @@ impl Bounds {
         self.0.iter().find(|bound| bound.of == of && bound.measure == measure)
     }
 
+    /// Those of levels or of costs, each times `sign`, which is 1 or -1.
+    #[must_use]
+    pub fn signed(&self, of: BoundOf, sign: f64) -> Self {
+        let signed = |bound: &Bound| {
+            let [low, high] = [bound.low, bound.high].map(|end| end.map(|end| end * sign));
+            let (low, high) = if sign < 0.0 { (high, low) } else { (low, high) };
+            Bound { low, high, ..bound.clone() }
+        };
+        Self(self.0.iter().filter(|bound| bound.of == of).map(signed).collect())
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -113,5 +124,8 @@ mod tests {
         assert_eq!(bounds.level(CostMeasure::MaxRate).unwrap().low, Some(1.0));
         assert_eq!(bounds.cost(CostMeasure::MaxRate).unwrap().low, Some(2.0));
         assert_eq!(bounds.cost(CostMeasure::CpuUs), None);
+        let opposite = bounds.signed(BoundOf::Cost, -1.0);
+        let bound = opposite.cost(CostMeasure::MaxRate).unwrap();
+        assert_eq!((bound.low, bound.high, opposite.0.len()), (None, Some(-2.0), 1));
     }
 }
