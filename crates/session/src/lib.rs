@@ -25,6 +25,7 @@ mod measure;
 mod outputs;
 pub mod price;
 pub mod prices;
+mod rates;
 mod recorder;
 mod replaced;
 pub mod requirements;

@@ -26,7 +26,7 @@ use crate::recorder::Recorder;
 use crate::run_folder::{self, CompleteRounds, RunFolder};
 use crate::trials::{self, Trials, Written, judged_result, note_precision};
 use crate::update::{Say, Update};
-use crate::{environment, flames, forecast, library, requirements, thresholds};
+use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
 
 /// A study file that was read or made.
 #[derive(Clone, Debug)]
@@ -95,6 +95,8 @@ pub struct Options<'a> {
     pub smoke: bool,
     /// Whether the speeds of the machine are measured first.
     pub with_speeds: bool,
+    /// An earlier sitting that the result will be compared with; none for the latest in the parent of the run folder, if there is one.
+    pub like: Option<&'a StudyResult>,
     /// Decides about a study that probably needs more memory than is available, given the problem; none refuses it.
     pub accepts_memory: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
 }
@@ -110,6 +112,7 @@ impl Default for Options<'_> {
             store: None,
             smoke: false,
             with_speeds: false,
+            like: None,
             accepts_memory: None,
         }
     }
@@ -277,6 +280,11 @@ fn here(
     };
     let length = manifest.length();
     plan.rounds = length.rounds;
+    rates::keep_those_of_rounds(&mut plan, &rounds.earlier.rounds);
+    let earlier = options.like.cloned().or_else(|| sittings::latest(directory.parent()?, &manifest));
+    for kept in earlier.map(|earlier| rates::keep_those_of_sitting(&mut plan, &earlier)).unwrap_or_default() {
+        note(&kept);
+    }
     note(&format!(
         "study `{}`: {} arms, {}, Envoy {}; {}; results go to {}",
         plan.name,

@@ -35,7 +35,9 @@ pub(super) fn by_reference(
     let earlier = earlier(&store, &given.name, label, say)?;
     let folder = run_folder_path(wanted.folder, &given.name);
     let asked = Asked { rounds: wanted.rounds, ..Asked::default() };
-    let options = Options { asked, store: Some(&store), ..wanted.options };
+    let last =
+        earlier.iter().rev().map(|earlier| &earlier.result).find(|result| result.verdict != Verdict::Void);
+    let options = Options { asked, store: Some(&store), like: last, ..wanted.options };
     let text = StudyText::named(wanted.study)?;
     let place = Place::New { text, folder: Some(&folder), force: false };
     let result = complete(&place, &options, interrupt, say)?;

@@ -1,0 +1,94 @@
+//! Rates of open loops that a study file leaves to the machine: further rounds and further sittings keep those of the first, since
+//! results under different loads are neither combined nor compared.
+
+use hoptax_plan::plan::{Open, Plan, Rate};
+use hoptax_plan::record::RoundRecord;
+use hoptax_result::{StudyResult, Verdict};
+
+/// Keeps the rates of the rounds of a study that is resumed.
+pub(crate) fn keep_those_of_rounds(plan: &mut Plan, rounds: &[RoundRecord]) {
+    keep(plan, |number, _| {
+        let mut slices = rounds.iter().flat_map(|round| &round.slices);
+        Some(slices.find(|slice| slice.load == number)?.planned_rate)
+    });
+}
+
+/// Keeps the rates of an earlier sitting, if that was not void. Returns a sentence about each.
+pub(crate) fn keep_those_of_sitting(plan: &mut Plan, earlier: &StudyResult) -> Vec<String> {
+    if earlier.verdict == Verdict::Void {
+        return Vec::new();
+    }
+    keep(plan, |_, name| earlier.plan.loads.iter().find(|load| load.name == name)?.rate)
+}
+
+/// Sets each rate that the plan takes from the capacity of the slowest arm, by the number and the name of the load.
+fn keep(plan: &mut Plan, rate_of: impl Fn(usize, &str) -> Option<f64>) -> Vec<String> {
+    let mut kept = Vec::new();
+    for (number, load) in plan.loads.iter_mut().enumerate() {
+        let Some(Open { rate: rate @ Rate::OfSlowest(_), .. }) = &mut load.open else { continue };
+        if let Some(per_second) = rate_of(number, &load.name).filter(|per_second| *per_second > 0.0) {
+            *rate = Rate::PerSecond(per_second);
+            kept.push(format!("`{}` has the {per_second} requests/s of the sitting before", load.name));
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_plan::file;
+    use hoptax_plan::record::SliceRecord;
+    use hoptax_result::sample;
+
+    use super::*;
+
+    fn plan() -> Plan {
+        let text = "name: test\narms: [baseline, lua]\nloads:\n  - {name: saturation, loop: closed}\n  - {name: in-use, loop: open}\n  \
+                    - {name: stated, loop: open, rate: 700}\n  - {name: share, loop: open, utilisation: 30%}\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    }
+
+    fn rates(plan: &Plan) -> Vec<Option<Rate>> {
+        plan.loads.iter().map(|load| load.open.as_ref().map(|open| open.rate)).collect()
+    }
+
+    #[test]
+    fn rounds_and_sittings_keep_only_the_rates_that_the_file_leaves_open() {
+        let kept = [
+            None,
+            Some(Rate::PerSecond(4_200.0)),
+            Some(Rate::PerSecond(700.0)),
+            Some(Rate::Utilisation(0.3)),
+        ];
+        let slice =
+            |load: usize, planned_rate: f64| SliceRecord { load, planned_rate, ..SliceRecord::default() };
+        let slices = vec![slice(0, 0.0), slice(1, 4_200.0), slice(2, 700.0), slice(3, 999.0)];
+        let mut resumed = plan();
+        keep_those_of_rounds(&mut resumed, &[RoundRecord { slices, ..RoundRecord::default() }]);
+        assert_eq!(rates(&resumed), kept);
+        let mut earlier = sample::study("test", "2026-11-01T00:00:00Z", 5.0);
+        let load = |name: &str, rate: f64| hoptax_result::LoadSpec {
+            name: name.to_owned(),
+            loop_: hoptax_result::Loop::Open,
+            rate: Some(rate),
+            ..sample::closed_loop(name, 16)
+        };
+        earlier.plan.loads = vec![load("stated", 1.0), load("in-use", 4_200.0)];
+        let mut again = plan();
+        let notes = keep_those_of_sitting(&mut again, &earlier);
+        assert_eq!((rates(&again), notes.len()), (kept.to_vec(), 1));
+        assert!(notes[0].contains("`in-use` has the 4200 requests/s"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_void_sitting_and_a_round_without_the_load_leave_the_rate_open() {
+        let mut earlier = sample::study("test", "2026-11-01T00:00:00Z", 5.0);
+        earlier.verdict = Verdict::Void;
+        let mut again = plan();
+        assert!(keep_those_of_sitting(&mut again, &earlier).is_empty());
+        keep_those_of_rounds(&mut again, &[RoundRecord::default()]);
+        assert_eq!(rates(&again), rates(&plan()));
+    }
+}
