@@ -43,5 +43,7 @@ pub use failure::{Failure, Kind};
 pub use interrupt::Interrupt;
 pub use length::Asked;
 pub use manifest::Manifest;
-pub use measure::{Measured, Options, Place, StudyText, complete, measure, outline, plan, run_folder_path};
+pub use measure::{
+    Like, Measured, Options, Place, StudyText, complete, measure, outline, plan, run_folder_path,
+};
 pub use update::{Say, Update};

@@ -76,6 +76,17 @@ pub enum Place<'a> {
     Resumed(&'a Path),
 }
 
+/// An earlier sitting, whose rates are kept where the study file states none.
+#[derive(Clone, Copy)]
+pub enum Like<'a> {
+    /// None.
+    Nothing,
+    /// The latest in the parent of the run folder, if there is one.
+    Latest,
+    /// This one.
+    Result(&'a StudyResult),
+}
+
 /// How a study is measured.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
@@ -95,8 +106,8 @@ pub struct Options<'a> {
     pub smoke: bool,
     /// Whether the speeds of the machine are measured first.
     pub with_speeds: bool,
-    /// An earlier sitting that the result will be compared with; none for the latest in the parent of the run folder, if there is one.
-    pub like: Option<&'a StudyResult>,
+    /// The sitting that the result will be combined or compared with.
+    pub like: Like<'a>,
     /// Decides about a study that probably needs more memory than is available, given the problem; none refuses it.
     pub accepts_memory: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
 }
@@ -112,7 +123,7 @@ impl Default for Options<'_> {
             store: None,
             smoke: false,
             with_speeds: false,
-            like: None,
+            like: Like::Nothing,
             accepts_memory: None,
         }
     }
@@ -281,7 +292,11 @@ fn here(
     let length = manifest.length();
     plan.rounds = length.rounds;
     rates::keep_those_of_rounds(&mut plan, &rounds.earlier.rounds);
-    let earlier = options.like.cloned().or_else(|| sittings::latest(directory.parent()?, &manifest));
+    let earlier = match options.like {
+        Like::Nothing => None,
+        Like::Latest => directory.parent().and_then(|parent| sittings::latest(parent, &manifest)),
+        Like::Result(result) => Some(result.clone()),
+    };
     for kept in earlier.map(|earlier| rates::keep_those_of_sitting(&mut plan, &earlier)).unwrap_or_default() {
         note(&kept);
     }

@@ -3,7 +3,7 @@
 
 use hoptax_plan::plan::{Open, Plan, Rate};
 use hoptax_plan::record::RoundRecord;
-use hoptax_result::{StudyResult, Verdict};
+use hoptax_result::StudyResult;
 
 /// Keeps the rates of the rounds of a study that is resumed.
 pub(crate) fn keep_those_of_rounds(plan: &mut Plan, rounds: &[RoundRecord]) {
@@ -13,11 +13,8 @@ pub(crate) fn keep_those_of_rounds(plan: &mut Plan, rounds: &[RoundRecord]) {
     });
 }
 
-/// Keeps the rates of an earlier sitting, if that was not void. Returns a sentence about each.
+/// Keeps the rates of an earlier sitting. Returns a sentence about each.
 pub(crate) fn keep_those_of_sitting(plan: &mut Plan, earlier: &StudyResult) -> Vec<String> {
-    if earlier.verdict == Verdict::Void {
-        return Vec::new();
-    }
     keep(plan, |_, name| earlier.plan.loads.iter().find(|load| load.name == name)?.rate)
 }
 
@@ -83,9 +80,9 @@ mod tests {
     }
 
     #[test]
-    fn a_void_sitting_and_a_round_without_the_load_leave_the_rate_open() {
+    fn a_sitting_and_a_round_without_the_load_leave_its_rate_open() {
         let mut earlier = sample::study("test", "2026-11-01T00:00:00Z", 5.0);
-        earlier.verdict = Verdict::Void;
+        earlier.plan.loads.clear();
         let mut again = plan();
         assert!(keep_those_of_sitting(&mut again, &earlier).is_empty());
         keep_those_of_rounds(&mut again, &[RoundRecord::default()]);

@@ -12,7 +12,7 @@ use hoptax_session::{
     sittings::{self, Combined},
 };
 use hoptax_session::{
-    Measured, Options, Place, StudyText, library, measure, outline, plan, run_folder, store,
+    Like, Measured, Options, Place, StudyText, library, measure, outline, plan, run_folder, store,
 };
 
 use crate::arguments::StudyArguments;
@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         store: store.as_deref(),
         smoke: arguments.smoke,
         with_speeds: arguments.with_speeds,
+        like: if arguments.again { Like::Latest } else { Like::Nothing },
         accepts_memory: Some(&accepts),
     };
     if arguments.dry_run {

@@ -12,7 +12,7 @@ use super::{Gated, Wanted};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
-use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::measure::{Like, Options, Place, StudyText, complete, run_folder_path};
 use crate::update::Say;
 use crate::{environment, library, results, store};
 
@@ -35,9 +35,9 @@ pub(super) fn by_reference(
     let earlier = earlier(&store, &given.name, label, say)?;
     let folder = run_folder_path(wanted.folder, &given.name);
     let asked = Asked { rounds: wanted.rounds, ..Asked::default() };
-    let last =
-        earlier.iter().rev().map(|earlier| &earlier.result).find(|result| result.verdict != Verdict::Void);
-    let options = Options { asked, store: Some(&store), like: last, ..wanted.options };
+    let of_reference = earlier.iter().map(|one| &one.result).rfind(|result| result.verdict != Verdict::Void);
+    let like = of_reference.map_or(Like::Nothing, Like::Result);
+    let options = Options { asked, store: Some(&store), like, ..wanted.options };
     let text = StudyText::named(wanted.study)?;
     let place = Place::New { text, folder: Some(&folder), force: false };
     let result = complete(&place, &options, interrupt, say)?;
