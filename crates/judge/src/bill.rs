@@ -10,8 +10,8 @@ use hoptax_result::{
 use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
 use crate::comparison::rounds_to_complete;
-use crate::precision::at_looks;
-use crate::summary::{rounds_of_sum, sum_of_cpu_costs};
+use crate::precision::half_width_at_looks;
+use crate::summary::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs};
 
 /// What a bill states besides the numbers of its study.
 #[derive(Clone, Debug)]
@@ -159,9 +159,10 @@ fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum>
     let interaction_us = sum_of_cpu_costs(result, &terms)?;
     let interaction_share = interaction_us.times(1.0 / whole.estimate);
     let (rounds, confidence) = (rounds_of_sum(result, &terms)?, result.plan.quantile_confidence());
-    let decision = decide(&interaction_share, rounds, confidence, BilledSum::MARGIN_SHARE)?;
+    let freedom = degrees_of_freedom_of_sum(result, &terms)?;
+    let decision = decide(&interaction_share, freedom, confidence, BilledSum::MARGIN_SHARE)?;
     let until_decided = || {
-        let half_width = interaction_share.half_width() * at_looks(rounds, confidence)?;
+        let half_width = half_width_at_looks(&interaction_share, (freedom, rounds), confidence)?;
         let needed = rounds_needed(half_width, rounds, DECISIVE * BilledSum::MARGIN_SHARE)?;
         Some(rounds_to_complete(result, needed, rounds))
     };

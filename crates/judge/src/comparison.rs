@@ -10,7 +10,7 @@ use hoptax_result::{
 };
 use hoptax_stats::{DECISIVE, decide, rounds_needed, sum_of_dependent};
 
-use crate::precision::at_looks;
+use crate::precision::half_width_at_looks;
 use crate::summary::once::resolution;
 
 pub use configurations::{ArmIn, Read, configuration_differences};
@@ -99,7 +99,10 @@ fn compared(
     };
     let rounds = result.usable_rounds((arm.id.as_str(), Some(reference.id.as_str())), measure, None);
     let confidence = result.plan.quantile_confidence();
-    let decision = decide(&difference_share, rounds, confidence, margin_share)?;
+    let interval_of = if measure == CostMeasure::CpuUs { CostMeasure::CpuShare } else { measure };
+    let freedom =
+        result.degrees_of_freedom((arm.id.as_str(), Some(reference.id.as_str())), interval_of, None);
+    let decision = decide(&difference_share, freedom, confidence, margin_share)?;
     let needed = || {
         let resolution = match measure {
             CostMeasure::OfRounds(measure) => resolution(&result.rounds, &arm.id, measure),
@@ -109,7 +112,7 @@ fn compared(
             return None;
         }
         // Measuring until decided uses intervals of the confidence of looks.
-        let half_width = difference_share.half_width() * at_looks(rounds, confidence)?;
+        let half_width = half_width_at_looks(&difference_share, (freedom, rounds), confidence)?;
         let needed = rounds_needed(half_width, rounds, DECISIVE * margin_share)?;
         Some(rounds_to_complete(result, needed, rounds))
     };
@@ -119,6 +122,7 @@ fn compared(
         difference,
         difference_share,
         rounds,
+        degrees_of_freedom: freedom,
         decision,
         rounds_until_decided: if decision == Decision::Undecided { needed() } else { None },
     })

@@ -12,9 +12,10 @@ use hoptax_result::{
     AnswerDifference, ComparedMeasure, ComparedSubject, GateBody, GateLimit, GateOutcome, GateResult,
     StudyResult,
 };
-use hoptax_stats::{rounds_needed, simultaneous, standard_error};
+use hoptax_stats::{rounds_needed, simultaneous};
 
 use crate::comparison::{USUAL_MARGIN_SHARE, compare, rounds_to_complete};
+use crate::precision::half_width_of_rounds;
 pub use limit::Limit;
 pub use side_by_side::{Pair, SideBySide, side_by_side};
 pub use stored::{Earlier, judge_by_stored};
@@ -161,12 +162,13 @@ fn judged(
     let confidence = result.plan.quantile_confidence();
     let found = measures.iter().find(|one| one.measure == limit.measure);
     let rounds = found.map_or(0, |one| one.rounds);
-    let change = found.and_then(|one| simultaneous(&one.difference_share, rounds, confidence, comparisons));
+    let freedom = found.map_or(0.0, |one| one.degrees_of_freedom);
+    let change = found.and_then(|one| simultaneous(&one.difference_share, freedom, confidence, comparisons));
     let outcome = change.as_ref().map_or(GateOutcome::Unknown, |change| limit.judge(change));
     let needed = |change: hoptax_result::Interval| {
-        standard_error(&change, rounds, confidence)?;
+        let half_width = half_width_of_rounds(&change, (freedom, rounds), confidence)?;
         // If the estimate is right, the interval excludes the limit once it is as narrow as their distance.
-        let needed = rounds_needed(change.half_width(), rounds, (change.estimate - limit.share).abs())?;
+        let needed = rounds_needed(half_width, rounds, (change.estimate - limit.share).abs())?;
         Some(rounds_to_complete(result, needed, rounds))
     };
     GateLimit {

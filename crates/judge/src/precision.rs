@@ -1,6 +1,6 @@
 //! The precision of a study's costs, and a forecast of it for more rounds.
 
-use hoptax_result::{ArmKind, ArmResult, Interval, SequentialPlan, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, Interval, SequentialPlan, StudyResult};
 use hoptax_stats::{
     LOOK_CONFIDENCE, half_width_after, precise_enough, rounds_needed, scaled_half_width, standard_error,
 };
@@ -65,12 +65,34 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
         .map(|(arm, other)| {
             let share = arm.cost.cpu_us_per_request.zip(other.cpu_us_per_request);
             let share = share.map(|(cost, level)| {
-                let (half_width, cost) = (cost.half_width() / level.estimate, cost.estimate / level.estimate);
+                let half_width = of_own_rounds(result, arm, &cost).unwrap_or(f64::INFINITY) / level.estimate;
+                let cost = cost.estimate / level.estimate;
                 scaled_half_width(half_width, cost, precision.target_share, precision.of_cost_share)
             });
             share.filter(|share| *share >= 0.0).unwrap_or(f64::INFINITY)
         })
         .collect()
+}
+
+/// The half-width of the cost of an arm in CPU time, as its own rounds alone would give it: forecasts are for the interval of
+/// Student, and a study that stops by its half-widths has no other.
+fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Option<f64> {
+    let borrowed = arm.cost.borrowed.iter().find(|one| one.measure == CostMeasure::CpuUs);
+    let Some(borrowed) = borrowed else { return Some(cost.half_width()) };
+    let arms = (arm.id.as_str(), arm.compared_with.as_deref());
+    let rounds = result.replicates(arms, CostMeasure::CpuUs, None);
+    half_width_of_rounds(cost, (borrowed.degrees_of_freedom, rounds), result.plan.quantile_confidence())
+}
+
+/// The half-width that an interval with these degrees of freedom would have with those of its `rounds` alone.
+pub(crate) fn half_width_of_rounds(
+    interval: &Interval,
+    (freedom, rounds): (f64, u32),
+    confidence: f64,
+) -> Option<f64> {
+    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    let own = f64::from(rounds) - 1.0;
+    Some(standard_error(interval, freedom, confidence)? / standard_error(&one, own, confidence)?)
 }
 
 /// The smallest half-width that satisfies [`precise_enough`] for `half_widths`.
@@ -109,9 +131,21 @@ pub fn forecast_of_more(result: &StudyResult, planned: u32) -> Option<Forecast> 
 }
 
 /// The ratio between the widths of an interval over `rounds` rounds at the confidence of looks and at `confidence`.
-pub(crate) fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
+fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
     let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
-    Some(standard_error(&one, rounds, confidence)? / standard_error(&one, rounds, LOOK_CONFIDENCE)?)
+    half_width_at_looks(&one, (f64::from(rounds) - 1.0, rounds), confidence)
+}
+
+/// The half-width that an interval with these degrees of freedom and `confidence` would have at the confidence of looks, over
+/// `rounds` rounds and with the degrees of freedom of these alone, from which numbers of rounds are forecast.
+pub(crate) fn half_width_at_looks(
+    interval: &Interval,
+    (freedom, rounds): (f64, u32),
+    confidence: f64,
+) -> Option<f64> {
+    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    let own = f64::from(rounds) - 1.0;
+    Some(standard_error(interval, freedom, confidence)? / standard_error(&one, own, LOOK_CONFIDENCE)?)
 }
 
 #[cfg(test)]

@@ -200,8 +200,8 @@ fn estimate(
 ) -> Option<SittingEstimate> {
     let arm = result.arms.iter().find(|one| one.id == arm)?;
     let interval = measure.of(cost_of(arm, load)?)?;
-    let rounds = result.usable_rounds((arm.id.as_str(), arm.compared_with.as_deref()), measure, load);
-    let standard_error = standard_error(&interval, rounds, result.plan.quantile_confidence())?;
+    let freedom = result.degrees_of_freedom((arm.id.as_str(), arm.compared_with.as_deref()), measure, load);
+    let standard_error = standard_error(&interval, freedom, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
 }
 

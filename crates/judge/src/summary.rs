@@ -7,6 +7,7 @@
 //!
 //! [`fill`] computes all numbers from the evidence in a result alone, so anyone with a `result.json` can verify them.
 
+mod borrowed;
 mod bounds;
 mod by_round;
 mod evidence;
@@ -45,7 +46,7 @@ pub use by_round::CpuByRound;
 pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;
 use subject::Proxies;
-pub use sum::{rounds_of_sum, sum_of_cpu_costs};
+pub use sum::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs};
 
 /// The name of a server that already runs among the proxies of its arm.
 const EXTERNAL: &str = "external";

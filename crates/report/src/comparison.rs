@@ -317,6 +317,7 @@ pub(crate) mod fixture {
             difference: Interval { estimate: of(share.estimate), low: of(share.low), high: of(share.high) },
             difference_share: share,
             rounds: 12,
+            degrees_of_freedom: 11.0,
             decision,
             rounds_until_decided: rounds,
         }

@@ -67,6 +67,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 },
                 over_1_ms_share: Some(interval(0.0, 0.001)),
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
+                borrowed: Vec::new(),
                 of_rounds: [
                     (RoundMeasure::MEMORY, interval(cpu_us / 5.0 * MIB, 0.57 * MIB)),
                     (RoundMeasure::MEMORY_PER_CONNECTION, interval(cpu_us * 50.0, 900.0)),

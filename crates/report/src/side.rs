@@ -237,8 +237,8 @@ fn null(result: &StudyResult) -> Option<SideTable> {
             .iter()
             .filter_map(|(arm, cost)| {
                 let arms = (arm.id.as_str(), arm.compared_with.as_deref());
-                let replicates = result.replicates(arms, measure, None);
-                let error = standard_error(cost, replicates, result.plan.quantile_confidence())?;
+                let freedom = result.degrees_of_freedom(arms, measure, None);
+                let error = standard_error(cost, freedom, result.plan.quantile_confidence())?;
                 Some(cost.estimate / error)
             })
             .collect();

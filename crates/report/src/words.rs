@@ -135,9 +135,15 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     let sequential = result.plan.sequential.as_ref().map_or_else(String::new, |sequential| {
         format!(" at {:.0} %, since interval widths ended the study", sequential.quantile_confidence * 100.0)
     });
+    let borrows = result.arms.iter().flat_map(|arm| &arm.loads).any(|load| !load.cost.borrowed.is_empty());
+    let borrowed = if borrows {
+        "; with so few rounds, the variances of costs borrow from each other (empirical Bayes, after Smyth)"
+    } else {
+        ""
+    };
     let of_one = format!(
         "± is half of the {confidence:.0} % interval: paired by block, Hodges-Lehmann within a round, Student over rounds\
-         {sequential}"
+         {sequential}{borrowed}"
     );
     let of_machine = format!(
         "± is half of the {confidence:.0} % interval for this machine, over sittings (random effects, after Paule and Mandel, Hartung \

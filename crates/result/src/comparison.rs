@@ -177,6 +177,8 @@ pub struct ComparedMeasure {
     pub difference_share: Interval,
     /// Number of rounds that its interval is over: those in which both arms have slices that count.
     pub rounds: u32,
+    /// Degrees of freedom of its interval: one less than rounds, or more if its variance borrows from other costs.
+    pub degrees_of_freedom: f64,
     /// The decision.
     pub decision: Decision,
     /// Total number of rounds after which it is probably decided; null if it is decided, or out of reach.

@@ -99,7 +99,7 @@ pub use stored::{
     RunsResult, StoredRun,
 };
 pub use study::{
-    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Bound, BoundOf, Bounds, Capacity,
+    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Borrowed, Bound, BoundOf, Bounds, Capacity,
     ConnectionTls, ConnectionsP99, Cost, Course, CourseInterval, Disturbance, GeneratorUse, Happened,
     Histogram, HopProcessors, HopUse, HostUse, Interval, KnownAnswer, LayerUse, LinkPlan, LoadSpec, Measure,
     MeasureDefinition, NamedNumber, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,

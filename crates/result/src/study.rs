@@ -27,8 +27,8 @@ use crate::{Body, Environment, Loosened, MachineProbe, MachineSpeeds, Report, Si
 
 pub use answer::Answer;
 pub use arm::{
-    ArmKind, ArmLoad, ArmResult, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse, ResponseCost,
-    Slices, StatusResult, TopDownPart,
+    ArmKind, ArmLoad, ArmResult, Borrowed, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse,
+    ResponseCost, Slices, StatusResult, TopDownPart,
 };
 pub use bound::{Bound, BoundOf, Bounds};
 pub use histogram::ResponseHistogram;

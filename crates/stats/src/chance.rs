@@ -6,26 +6,26 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::critical::two_sided_t;
 
 /// The two-sided p-value of `cost`: the probability that a difference whose true value is zero is estimated at least as
-/// far from zero, given that `cost` is a Student interval over `rounds` rounds at `confidence`.
+/// far from zero, given that `cost` is a Student interval with `freedom` degrees of freedom at `confidence`.
 ///
-/// **Method.** The standard error is the half-width divided by the critical value of Student's distribution with
-/// `rounds - 1` degrees of freedom. The estimate divided by the standard error follows that distribution under the null
+/// **Method.** The standard error is the half-width divided by the critical value of Student's distribution with as
+/// many degrees of freedom. The estimate divided by the standard error follows that distribution under the null
 /// hypothesis. For intervals computed in another way the result is an approximation.
 ///
-/// **Degenerate cases.** `None` with fewer than two rounds, for an interval of zero width, and when a number is not
+/// **Degenerate cases.** `None` without degrees of freedom, for an interval of zero width, and when a number is not
 /// finite.
-pub fn chance_of_difference(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
-    let student = StudentsT::new(0.0, 1.0, f64::from(rounds) - 1.0).ok()?;
-    let t = cost.estimate.abs() / standard_error(cost, rounds, confidence)?;
+pub fn chance_of_difference(cost: &Interval, freedom: f64, confidence: f64) -> Option<f64> {
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let t = cost.estimate.abs() / standard_error(cost, freedom, confidence)?;
     t.is_finite().then(|| 2.0 * student.cdf(-t))
 }
 
-/// The standard error of the estimate of `cost`, in its unit, given that `cost` is a Student interval over `rounds`
-/// rounds at `confidence`.
+/// The standard error of the estimate of `cost`, in its unit, given that `cost` is a Student interval with `freedom`
+/// degrees of freedom at `confidence`.
 ///
-/// **Degenerate cases.** `None` with fewer than two rounds, and for an interval of zero width.
-pub fn standard_error(cost: &Interval, rounds: u32, confidence: f64) -> Option<f64> {
-    let quantile = two_sided_t(f64::from(rounds) - 1.0, confidence)?;
+/// **Degenerate cases.** `None` without degrees of freedom, and for an interval of zero width.
+pub fn standard_error(cost: &Interval, freedom: f64, confidence: f64) -> Option<f64> {
+    let quantile = two_sided_t(freedom, confidence)?;
     // NaN is filtered out too.
     Some(cost.half_width() / quantile).filter(|error| *error > 0.0)
 }
@@ -40,9 +40,9 @@ mod tests {
 
     #[test]
     fn an_interval_that_just_touches_zero_is_as_likely_as_its_confidence_leaves() {
-        for rounds in [3, 10, 16] {
-            let chance = chance_of_difference(&cost(2.0, 2.0), rounds, 0.95).unwrap();
-            assert!((chance - 0.05).abs() < 1e-9, "{rounds}: {chance}");
+        for freedom in [2.0, 9.0, 15.0] {
+            let chance = chance_of_difference(&cost(2.0, 2.0), freedom, 0.95).unwrap();
+            assert!((chance - 0.05).abs() < 1e-9, "{freedom}: {chance}");
         }
     }
 
@@ -50,14 +50,14 @@ mod tests {
     fn further_from_zero_is_rarer() {
         // Twice the integral of Student's density with 9 degrees of freedom from 2 * 2.262157163 upwards, by the
         // midpoint rule.
-        let chance = chance_of_difference(&cost(-4.0, 2.0), 10, 0.95).unwrap();
+        let chance = chance_of_difference(&cost(-4.0, 2.0), 9.0, 0.95).unwrap();
         assert!((chance - 0.001_437_869).abs() < 1e-8, "{chance}");
     }
 
     #[test]
     fn degenerate_intervals_have_no_p_value() {
-        assert_eq!(chance_of_difference(&cost(1.0, 1.0), 1, 0.95), None);
-        assert_eq!(chance_of_difference(&cost(1.0, 0.0), 10, 0.95), None);
-        assert_eq!(chance_of_difference(&cost(f64::NAN, 1.0), 10, 0.95), None);
+        assert_eq!(chance_of_difference(&cost(1.0, 1.0), 0.0, 0.95), None);
+        assert_eq!(chance_of_difference(&cost(1.0, 0.0), 9.0, 0.95), None);
+        assert_eq!(chance_of_difference(&cost(f64::NAN, 1.0), 9.0, 0.95), None);
     }
 }

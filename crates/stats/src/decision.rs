@@ -8,7 +8,7 @@ use crate::critical::two_sided_t;
 /// Half-width of an interval, as a share of the margin, at which [`decide`] always decides.
 pub const DECISIVE: f64 = 0.5;
 
-/// Decides about a difference with the interval `difference` over `rounds` rounds. `confidence` is that of the
+/// Decides about a difference with the interval `difference`, which has `freedom` degrees of freedom. `confidence` is that of the
 /// interval, and `margin` is the largest difference that does not matter, in the unit of the interval.
 ///
 /// **Method.** *Equivalent* if two one-sided tests reject both that the difference is below `-margin` and that it is
@@ -31,14 +31,14 @@ pub const DECISIVE: f64 = 0.5;
 /// Assessing the Equivalence of Average Bioavailability", *Journal of Pharmacokinetics and Biopharmaceutics* 15(6),
 /// 1987.
 ///
-/// **Degenerate cases.** `None` with fewer than two rounds, an interval without a width, a confidence that is not
+/// **Degenerate cases.** `None` without degrees of freedom, an interval without a width, a confidence that is not
 /// between one half and one, or a margin that is not positive.
-pub fn decide(difference: &Interval, rounds: u32, confidence: f64, margin: f64) -> Option<Decision> {
+pub fn decide(difference: &Interval, freedom: f64, confidence: f64, margin: f64) -> Option<Decision> {
     if !(margin > 0.0 && margin.is_finite()) {
         return None;
     }
-    let error = standard_error(difference, rounds, confidence)?;
-    let reach = error * two_sided_t(f64::from(rounds) - 1.0, 2.0 * confidence - 1.0)?;
+    let error = standard_error(difference, freedom, confidence)?;
+    let reach = error * two_sided_t(freedom, 2.0 * confidence - 1.0)?;
     Some(if difference.estimate.abs() + reach <= margin {
         Decision::Equivalent
     } else if difference.low > 0.0 || difference.high < 0.0 {
@@ -73,30 +73,30 @@ mod tests {
             (1.5, 1.6, Decision::Undecided),
             (3.0, 2.9, Decision::Different),
         ] {
-            let decision = decide(&interval(estimate, half_width), 10, 0.95, 2.0);
+            let decision = decide(&interval(estimate, half_width), 9.0, 0.95, 2.0);
             assert_eq!(decision, Some(expected), "{estimate} +-{half_width}");
         }
     }
 
     #[test]
     fn degenerate_input_decides_nothing() {
-        assert_eq!(decide(&interval(1.0, 0.5), 1, 0.95, 1.0), None);
-        assert_eq!(decide(&interval(1.0, 0.0), 10, 0.95, 1.0), None);
-        assert_eq!(decide(&interval(1.0, 0.5), 10, 0.4, 1.0), None);
+        assert_eq!(decide(&interval(1.0, 0.5), 0.0, 0.95, 1.0), None);
+        assert_eq!(decide(&interval(1.0, 0.0), 9.0, 0.95, 1.0), None);
+        assert_eq!(decide(&interval(1.0, 0.5), 9.0, 0.4, 1.0), None);
         for margin in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(decide(&interval(1.0, 0.5), 10, 0.95, margin), None, "{margin}");
+            assert_eq!(decide(&interval(1.0, 0.5), 9.0, 0.95, margin), None, "{margin}");
         }
     }
 
     proptest! {
         #[test]
         fn a_decisive_interval_always_decides(
-            estimate in -10.0..10.0_f64, width in 0.001..=1.0_f64, margin in 0.01..5.0_f64, rounds in 2_u32..200,
+            estimate in -10.0..10.0_f64, width in 0.001..=1.0_f64, margin in 0.01..5.0_f64, freedom in 1.0..200.0_f64,
         ) {
             let narrow_enough = (DECISIVE * margin).max(OF_COST * estimate.abs());
             let difference = interval(estimate, narrow_enough * width);
             for confidence in [0.95, 0.96] {
-                let decision = decide(&difference, rounds, confidence, margin);
+                let decision = decide(&difference, freedom, confidence, margin);
                 prop_assert_ne!(decision, Some(Decision::Undecided));
                 prop_assert!(decision.is_some());
             }
@@ -106,9 +106,9 @@ mod tests {
         fn sign_and_unit_do_not_matter(
             estimate in -10.0..10.0_f64, half_width in 0.01..10.0_f64, margin in 0.01..5.0_f64, unit in 0.1..100.0_f64,
         ) {
-            let decision = decide(&interval(estimate, half_width), 8, 0.95, margin);
-            prop_assert_eq!(decide(&interval(-estimate, half_width), 8, 0.95, margin), decision);
-            let scaled = decide(&interval(unit * estimate, unit * half_width), 8, 0.95, unit * margin);
+            let decision = decide(&interval(estimate, half_width), 7.0, 0.95, margin);
+            prop_assert_eq!(decide(&interval(-estimate, half_width), 7.0, 0.95, margin), decision);
+            let scaled = decide(&interval(unit * estimate, unit * half_width), 7.0, 0.95, unit * margin);
             prop_assert_eq!(scaled, decision);
         }
     }

@@ -119,7 +119,7 @@ pub fn scalability(points: &[SizedRates], confidence: f64) -> Result<Scalability
     let points = fitted_points(&rounds, &free, curve, support)?;
     let is_refuted = points.iter().any(|point| {
         let deviation = &point.deviation_share;
-        let together = simultaneous(deviation, count, confidence, points.len());
+        let together = simultaneous(deviation, f64::from(count) - 1.0, confidence, points.len());
         deviation.estimate.abs() > ROUNDING && together.is_none_or(|together| !together.contains(0.0))
     });
     let no_first = NoScalability::Unlimited(1.0);

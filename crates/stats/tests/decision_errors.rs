@@ -43,7 +43,9 @@ fn rates(truth: f64, times: &[u32], confidence: f64) -> Rates {
             if !is_last && !precise_enough(&[half_width], target) {
                 continue;
             }
-            let of = match decide(&interval, *time, confidence, MARGIN).expect("a positive margin") {
+            let of = match decide(&interval, f64::from(*time) - 1.0, confidence, MARGIN)
+                .expect("a positive margin")
+            {
                 Decision::Different => &mut rates.different,
                 Decision::Equivalent => &mut rates.equivalent,
                 Decision::Undecided => &mut rates.undecided,

@@ -72,7 +72,8 @@ fn rates(factor: f64, shared: f64, (times, confidence): (&[u32], f64), compariso
                 continue;
             }
             let wide = intervals.map(|one| {
-                simultaneous(&one, *time, confidence, comparisons).expect("an interval with a width")
+                simultaneous(&one, f64::from(*time) - 1.0, confidence, comparisons)
+                    .expect("an interval with a width")
             });
             let any = |is: fn(f64, f64, f64) -> bool, factor: f64| {
                 wide.iter().zip(LIMITS).any(|(one, limit)| is(one.low, one.high, factor * limit.percent))

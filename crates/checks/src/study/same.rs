@@ -41,12 +41,12 @@ fn of_measure(
         .filter(|arm| arm.kind == ArmKind::Same)
         .filter_map(|arm| Some((arm, cost_measure.of(&arm.cost)?)))
         .collect();
-    let replicates = |arm: &ArmResult| {
-        result.replicates((arm.id.as_str(), arm.compared_with.as_deref()), *cost_measure, None)
+    let freedom = |arm: &ArmResult| {
+        result.degrees_of_freedom((arm.id.as_str(), arm.compared_with.as_deref()), *cost_measure, None)
     };
     let chance = |(arm, cost): &(&ArmResult, Interval)| {
         let confidence = result.plan.quantile_confidence();
-        chance_of_difference(cost, replicates(arm), confidence).unwrap_or(1.0) * same.len() as f64
+        chance_of_difference(cost, freedom(arm), confidence).unwrap_or(1.0) * same.len() as f64
     };
     let found = same.iter().min_by(|a, b| chance(a).total_cmp(&chance(b)))?;
     let ((arm, cost), chance) = (found, chance(found));

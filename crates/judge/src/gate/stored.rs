@@ -155,9 +155,9 @@ fn judged(
 fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitting> {
     let arm = result.arms.iter().find(|other| other.id == arm)?;
     let level = level(arm, measure).filter(|level| level.estimate > 0.0)?;
-    let rounds = result.usable_rounds((arm.id.as_str(), None), measure, None);
+    let freedom = result.degrees_of_freedom((arm.id.as_str(), None), measure, None);
     let confidence = result.plan.quantile_confidence();
-    let error = if level.high > level.low { standard_error(&level, rounds, confidence)? } else { 0.0 };
+    let error = if level.high > level.low { standard_error(&level, freedom, confidence)? } else { 0.0 };
     Some(Sitting { estimate: level.estimate.ln(), standard_error: error / level.estimate })
 }
 

@@ -114,14 +114,25 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
         let key = key_of.next(place);
         let one = match number {
             Number::Interval(interval) => interval.map(|interval| {
-                let rounds = rounds_of(evidence, place);
-                Found::Interval(interval, standard_error(&interval, rounds, confidence))
+                let own = f64::from(rounds_of(evidence, place)) - 1.0;
+                let freedom = borrowed(evidence, place, &interval).unwrap_or(own);
+                Found::Interval(interval, standard_error(&interval, freedom, confidence))
             }),
             Number::Share(share) => share.map(Found::Share),
         };
         found.extend(one.map(|one| (key, one)));
     });
     found
+}
+
+/// Degrees of freedom of an interval that borrows its variance from other costs. A place may be that of several intervals, so that
+/// of the interval itself tells which it is.
+fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> Option<f64> {
+    let arm = evidence.arms.iter().find(|arm| arm.id == place.arm && place.compared_with.is_some())?;
+    let costs = arm.loads.iter().map(|load| &load.cost).chain([&arm.cost]);
+    let mut all = costs.flat_map(|cost| cost.borrowed.iter().map(move |one| (one, one.measure.of(cost))));
+    let (one, _) = all.find(|(_, borrowed)| borrowed.as_ref() == Some(interval))?;
+    Some(one.degrees_of_freedom)
 }
 
 /// Rounds behind the interval of a number: all of them for measures that no cost has, and where the slices of the arm do not tell.
@@ -304,7 +315,7 @@ mod tests {
         let expected = |arm: usize, rounds: [u32; 2]| {
             let sitting = |(part, rounds): (&Part, u32)| {
                 let interval = rate(&part.result, arm);
-                let standard_error = standard_error(&interval, rounds, 0.95).unwrap();
+                let standard_error = standard_error(&interval, f64::from(rounds) - 1.0, 0.95).unwrap();
                 Sitting { estimate: interval.estimate, standard_error }
             };
             let sittings: Vec<Sitting> = parts.iter().zip(rounds).map(sitting).collect();

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Bound, Bounds, Cost, CostMeasure, GeneratorUse, HopUse, HostUse, LoadSpec,
-    Loop, ProxyUse, Reasons, ResponseCost, Sample, Slices, StudyPlan, StudyResult,
+    ArmLoad, ArmResult, Book, Borrowed, Bound, Bounds, Cost, CostMeasure, GeneratorUse, HopUse, HostUse,
+    LoadSpec, Loop, ProxyUse, Reasons, ResponseCost, Sample, Slices, StudyPlan, StudyResult,
 };
 use hoptax_stats::{median, quantile_supported};
 
 use super::bounds::Evidence;
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
-use super::{histogram, layers, once, parts, response, rules, statuses, timeline};
+use super::{borrowed, histogram, layers, once, parts, response, rules, statuses, timeline};
 use crate::measure::{self, Measure};
 
 /// The quantiles of send lag that checks evaluate.
@@ -38,6 +38,12 @@ pub fn fill(result: &mut StudyResult) {
         .collect();
     let study = Study { rounds: all, result: &*result, speeds, proxied };
     let mut arms = result.arms.clone();
+    for arm in &mut arms {
+        let takes_part = |load: &&LoadSpec| all.samples(&arm.id, &load.name).next().is_some();
+        arm.loads =
+            result.plan.loads.iter().filter(takes_part).map(|load| under(&study, arm, load)).collect();
+    }
+    borrowed::borrow(&mut arms, &result.plan, &all, &study.speeds);
     for arm in &mut arms {
         fill_arm(&study, arm);
     }
@@ -100,12 +106,6 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let has_proxy = !arm.hops.is_empty();
     arm.rounds = rounds.all.len() as u32;
     arm.slices = slices(rounds, &arm.id);
-    arm.loads = plan
-        .loads
-        .iter()
-        .filter(|load| rounds.samples(&arm.id, &load.name).next().is_some())
-        .map(|load| under(study, arm, load))
-        .collect();
     let of = |load: &str| arm.loads.iter().find(|one| one.load == load);
     let (cpu, responses) = (of(&cpu_load), of(&response_load));
     arm.cpu_us_per_request = cpu.and_then(|load| load.cpu_us_per_request);
@@ -118,6 +118,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
         max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
+        borrowed: borrowed_of_usual([cpu, responses, of(&rate_load)]),
         of_rounds: once::costs(rounds, arm),
     };
     arm.responses = responses.map_or(0, |load| load.responses);
@@ -148,6 +149,20 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     arm.layers = layers::layers(rounds, arm, &cpu_load);
     arm.top_down = layers::top_down(rounds, &arm.id);
     arm.profiler_share = layers::profiler_share(rounds, &arm.id, &cpu_load);
+}
+
+/// Of the costs under the loads of CPU time, of response time and of the rate, those of these measures that borrow.
+fn borrowed_of_usual([cpu, responses, rate]: [Option<&ArmLoad>; 3]) -> Vec<Borrowed> {
+    let of = |load: Option<&ArmLoad>, measures: &[CostMeasure]| -> Vec<Borrowed> {
+        let all = load.iter().flat_map(|load| &load.cost.borrowed);
+        all.filter(|one| measures.contains(&one.measure)).copied().collect()
+    };
+    [
+        of(cpu, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
+        of(responses, &[CostMeasure::ResponseP50Us]),
+        of(rate, &[CostMeasure::MaxRate]),
+    ]
+    .concat()
 }
 
 fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {

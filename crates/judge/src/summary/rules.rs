@@ -93,7 +93,7 @@ fn shape(line: &Line, confidence: f64) -> Shape {
     if line.slope.low <= 0.0 && line.slope.high >= 0.0 {
         return Shape::None;
     }
-    match decide(&line.sag, line.rounds, confidence, LINEAR_SHARE * line.rise.abs()) {
+    match decide(&line.sag, f64::from(line.rounds) - 1.0, confidence, LINEAR_SHARE * line.rise.abs()) {
         Some(Decision::Equivalent) => Shape::Linear,
         Some(Decision::Different) => Shape::Bent,
         Some(Decision::Undecided) | None => Shape::Undecided,

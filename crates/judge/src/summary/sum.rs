@@ -1,8 +1,9 @@
 //! Sums of the costs of several arms in CPU time, with an interval that contains what their costs share.
 
-use hoptax_result::{Interval, StudyResult};
-use hoptax_stats::{Term, sum_of_costs};
+use hoptax_result::{CostMeasure, Interval, StudyResult};
+use hoptax_stats::{Moderated, Term, sum_of_costs, sum_of_moderated};
 
+use super::borrowed::Group;
 use super::samples::Rounds;
 use super::speed::speed;
 use crate::measure::CPU;
@@ -10,11 +11,41 @@ use crate::measure::CPU;
 /// The weighted sum of the costs in CPU time per request of arms, us, from the same slices as `arms[].cost.cpu_us_per_request`.
 /// `terms` are ids of arms with their weights.
 ///
-/// **Method.** [`sum_of_costs`]; each cost is taken at the machine's usual speed, as in the result.
+/// **Method.** [`sum_of_moderated`] where the costs borrow their variances from each other, or else [`sum_of_costs`]; each cost is
+/// taken at the machine's usual speed, as in the result.
 ///
 /// None if one of the costs is missing or withheld, and if the result has no rounds, as that of several sittings.
 pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Interval> {
-    sum_of_costs(&terms_of(result, terms)?, result.plan.quantile_confidence())
+    let own = terms_of(result, terms)?;
+    let confidence = result.plan.quantile_confidence();
+    match borrowed_sum(result, terms) {
+        Some(sum) => sum.interval(confidence),
+        None => sum_of_costs(&own, confidence),
+    }
+}
+
+/// Degrees of freedom of [`sum_of_cpu_costs`] of these terms: one less than [`rounds_of_sum`], or more if its variance borrows.
+pub fn degrees_of_freedom_of_sum(result: &StudyResult, terms: &[(&str, f64)]) -> Option<f64> {
+    let rounds = rounds_of_sum(result, terms)?;
+    Some(borrowed_sum(result, terms).map_or(f64::from(rounds) - 1.0, |sum| sum.variance().freedom))
+}
+
+/// The sum of costs that borrow; none if one of them does not, or they are not against one arm.
+fn borrowed_sum(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Moderated> {
+    let of_arm = |id: &str| {
+        let arm = result.arms.iter().find(|arm| arm.id == id)?;
+        arm.cost.borrowed.iter().find(|one| one.measure == CostMeasure::CpuUs)?;
+        arm.compared_with.as_deref()
+    };
+    let references: Vec<&str> = terms.iter().map(|(id, _)| of_arm(id)).collect::<Option<_>>()?;
+    let reference = references.first().filter(|first| references.iter().all(|one| one == *first))?;
+    let load = &result.plan.cpu_load()?.name;
+    let rounds = Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };
+    let speed = speed(&result.rounds, load);
+    let group = Group { rounds: &rounds, arms: &result.arms, reference, load, speed: speed.as_ref() };
+    let costs = group.moderated(CostMeasure::CpuUs);
+    let term = |(id, weight): &(&str, f64)| Some((*weight, *costs.get(id)?));
+    sum_of_moderated(&terms.iter().map(term).collect::<Option<Vec<_>>>()?)
 }
 
 /// Number of rounds that [`sum_of_cpu_costs`] of these terms is over: those in which each of the arms has a cost. None if there is no

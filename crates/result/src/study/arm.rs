@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Book, Reasons};
+use crate::{Book, CostMeasure, Reasons};
 
 use super::{
     Answer, Bounds, Capacity, Disturbance, GeneratorUse, Parts, PlannedNetwork, PlannedSubject, RoundNumbers,
@@ -323,10 +323,24 @@ pub struct Cost {
     pub over_1_ms_share: Option<Interval>,
     /// Highest rate of the closed loop, requests per second; negative when the function lowers it.
     pub max_rate: Option<Interval>,
+    /// The intervals whose variances borrow from the other costs against the same arm, since there are few rounds. All
+    /// others have those of their own rounds: one less than their number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub borrowed: Vec<Borrowed>,
     /// Costs in measures that are taken once per round. Not measured by load: none for a single load.
     #[serde(flatten)]
     #[schemars(schema_with = "super::measures::costs_schema")]
     pub of_rounds: RoundNumbers,
+}
+
+/// A cost with an interval of Student's distribution whose variance borrows from other costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Borrowed {
+    /// The cost.
+    pub measure: CostMeasure,
+    /// Degrees of freedom, its own and those borrowed.
+    pub degrees_of_freedom: f64,
 }
 
 /// Quantiles of response time, or differences of them, us.

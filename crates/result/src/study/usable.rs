@@ -18,6 +18,25 @@ impl StudyResult {
         self.usable_rounds(arms, measure, load)
     }
 
+    /// Degrees of freedom of the interval of a measure of an arm, or of its difference from `other`, by which its half-width is more
+    /// than a standard error: one less than its [`StudyResult::replicates`], or more if its variance borrows from other costs.
+    pub fn degrees_of_freedom(
+        &self,
+        (arm, other): (&str, Option<&str>),
+        measure: CostMeasure,
+        load: Option<&str>,
+    ) -> f64 {
+        let borrowed = || {
+            let arm = self.arms.iter().find(|one| one.id == arm && other.is_some())?;
+            let cost = match load {
+                None => &arm.cost,
+                Some(load) => &arm.loads.iter().find(|one| one.load == load)?.cost,
+            };
+            Some(cost.borrowed.iter().find(|one| one.measure == measure)?.degrees_of_freedom)
+        };
+        borrowed().unwrap_or_else(|| f64::from(self.replicates((arm, other), measure, load)) - 1.0)
+    }
+
     /// Rounds behind the interval of a measure of an arm, or of its difference from `other`. Disturbed slices of one arm leave it
     /// fewer than the study has, and Student's quantile depends on their number. Of several sittings as one result, which has no
     /// rounds, it is that of the sitting with the fewest. Any other result without rounds has as many as it states.

@@ -1,0 +1,208 @@
+//! Costs of a study of few rounds, whose variances borrow from each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_result::{ArmResult, Borrowed, Cost, CostMeasure, Interval, StudyPlan};
+use hoptax_stats::{MOST_REPLICATES, Moderated, Replicates, costs_by_round, moderated};
+
+use super::samples::Rounds;
+use super::speed::Speed;
+use crate::measure::{self, Measure};
+
+/// The costs that borrow. Tails are no mean over rounds.
+const MEASURES: [CostMeasure; 4] =
+    [CostMeasure::CpuUs, CostMeasure::CpuShare, CostMeasure::ResponseP50Us, CostMeasure::MaxRate];
+
+/// The costs against one arm under one load.
+#[derive(Clone, Copy)]
+pub(super) struct Group<'a> {
+    pub(super) rounds: &'a Rounds<'a>,
+    pub(super) arms: &'a [ArmResult],
+    pub(super) reference: &'a str,
+    pub(super) load: &'a str,
+    /// The machine's speed under that load.
+    pub(super) speed: Option<&'a Speed>,
+}
+
+/// Gives the costs of all arms under all loads the intervals of [`moderated`], where it gives any. A study that stops by the
+/// widths of its intervals keeps those of Student, for which the rule is simulated; it has more rounds than help here, too.
+pub(super) fn borrow(
+    arms: &mut [ArmResult],
+    plan: &StudyPlan,
+    rounds: &Rounds<'_>,
+    speeds: &BTreeMap<String, Speed>,
+) {
+    if plan.sequential.is_some() || rounds.all.len() > MOST_REPLICATES {
+        return;
+    }
+    let as_measured = arms.to_vec();
+    let references: BTreeSet<&str> =
+        as_measured.iter().filter_map(|arm| arm.compared_with.as_deref()).collect();
+    for reference in references {
+        for load in &plan.loads {
+            let speed = speeds.get(&load.name);
+            let group = Group { rounds, arms: &as_measured, reference, load: &load.name, speed };
+            for measure in MEASURES {
+                let found = group.moderated(measure);
+                for arm in &mut *arms {
+                    let under = arm.loads.iter_mut().find(|under| under.load == load.name);
+                    let one = found.get(arm.id.as_str()).zip(under);
+                    one.and_then(|(one, under)| replace(&mut under.cost, measure, one, rounds.confidence));
+                }
+            }
+        }
+    }
+}
+
+/// Replaces the interval of a cost that there is.
+fn replace(cost: &mut Cost, measure: CostMeasure, found: &Moderated, confidence: f64) -> Option<()> {
+    let interval: &mut Option<Interval> = match measure {
+        CostMeasure::CpuUs => &mut cost.cpu_us_per_request,
+        CostMeasure::CpuShare => &mut cost.cpu_share,
+        CostMeasure::ResponseP50Us => &mut cost.response_us.p50,
+        CostMeasure::MaxRate => &mut cost.max_rate,
+        _ => return None,
+    };
+    *interval.as_mut()? = found.interval(confidence)?;
+    cost.borrowed.push(Borrowed { measure, degrees_of_freedom: found.variance().freedom });
+    Some(())
+}
+
+impl<'a> Group<'a> {
+    /// The costs in a measure, by arm, of those arms that lost no round. An arm without a proxy has nothing in common with the
+    /// others. Empty where the costs do not borrow.
+    pub(super) fn moderated(&self, measure: CostMeasure) -> BTreeMap<&'a str, Moderated> {
+        let compared =
+            |arm: &&&ArmResult| arm.compared_with.as_deref() == Some(self.reference) && !arm.hops.is_empty();
+        let arms: Vec<&ArmResult> = self.arms.iter().collect();
+        let reference = arms.iter().find(|arm| arm.id == self.reference && !arm.hops.is_empty());
+        let Some(reference) = reference else { return BTreeMap::new() };
+        let costs = arms.iter().filter(compared);
+        let costs =
+            costs.filter_map(|arm| Some((arm.id.as_str(), self.replicates(measure, arm, reference)?)));
+        let (ids, costs): (Vec<&str>, Vec<Replicates>) = costs.unzip();
+        ids.into_iter().zip(moderated(&costs).unwrap_or_default()).collect()
+    }
+
+    fn replicates(&self, measure: CostMeasure, arm: &ArmResult, reference: &ArmResult) -> Option<Replicates> {
+        let (column, compare): (&Measure, fn(f64, f64) -> f64) = match measure {
+            CostMeasure::CpuUs => (&measure::CPU, |own, other| own - other),
+            CostMeasure::CpuShare => (&measure::CPU, |own, other| (own - other) / other),
+            CostMeasure::ResponseP50Us => (&measure::RESPONSE_P50, |own, other| own - other),
+            CostMeasure::MaxRate => (&measure::RATE, |own, other| own - other),
+            _ => return None,
+        };
+        let is_cpu = matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare);
+        let factors = self.speed.filter(|_| is_cpu).map(|speed| speed.between(&arm.id, &reference.id));
+        let pairs =
+            self.rounds.pairs((&arm.id, &reference.id), self.load, (column, factors.as_ref()), compare);
+        let values: Vec<f64> = costs_by_round(&pairs)?.into_iter().collect::<Option<_>>()?;
+        let level = |arm: &ArmResult| {
+            let level = self.rounds.level(&arm.id, self.load, column)?.estimate;
+            Some((level, f64::from(arm.copies.max(1)).sqrt()))
+        };
+        let ((own, own_root), (other, other_root)) = (level(arm)?, level(reference)?);
+        // The share of the reference's level varies with both levels in proportion to itself.
+        let (own, shared) = match measure {
+            CostMeasure::CpuShare => (own / other, own / other),
+            _ => (own, other),
+        };
+        Some(Replicates { values, own: own / own_root, shared: shared / other_root })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{SequentialPlan, StudyResult, sample};
+
+    use super::*;
+    use crate::summary::{degrees_of_freedom_of_sum, fill, sum_of_cpu_costs};
+
+    /// A study of this many functions against a baseline, whose CPU times vary by about one per cent from round to round.
+    fn study(functions: usize, rounds: u32) -> StudyResult {
+        let function = |number: usize| ArmResult {
+            compared_with: Some("baseline".to_owned()),
+            ..sample::arm(&format!("function-{number}"))
+        };
+        let arms: Vec<ArmResult> =
+            std::iter::once(sample::arm("baseline")).chain((0..functions).map(function)).collect();
+        let loads = vec![sample::closed_loop("full", 16)];
+        let mut result = sample::study_of_rates(&arms, loads, rounds, |_, _, _| 1_000.0);
+        for (round, all) in result.rounds.iter_mut().enumerate() {
+            for (number, sample) in all.samples.iter_mut().enumerate() {
+                // Spread without a pattern that arms share.
+                let noise = ((7 * number + 13 * round + 5 * number * round) % 11) as f64 / 11.0;
+                let cpu_us = 20.0 + number as f64 + 0.4 * noise;
+                sample.values.insert(measure::CPU.id.to_string(), vec![Some(cpu_us)]);
+                sample.values.insert(measure::RATE.id.to_string(), vec![Some(1e6 / cpu_us)]);
+            }
+        }
+        result
+    }
+
+    fn freedom(result: &StudyResult, arm: &str, measure: CostMeasure) -> f64 {
+        result.degrees_of_freedom((arm, Some("baseline")), measure, None)
+    }
+
+    #[test]
+    fn seven_costs_of_two_rounds_borrow_and_are_narrower() {
+        let mut result = study(7, 2);
+        fill(&mut result);
+        let alone = Rounds { all: &result.rounds, times: &[], confidence: 0.95 };
+        let (mut borrowed, mut own) = (0.0, 0.0);
+        for arm in &result.arms[1..] {
+            let found = arm.cost.cpu_us_per_request.unwrap();
+            let cost =
+                alone.cost((&arm.id, "baseline"), "full", (&measure::CPU, None), |own, other| own - other);
+            assert!((found.estimate - cost.unwrap().estimate).abs() < 0.1, "{found:?} {cost:?}");
+            borrowed += found.half_width();
+            own += cost.unwrap().half_width();
+            for measure in [CostMeasure::CpuUs, CostMeasure::CpuShare, CostMeasure::MaxRate] {
+                assert!(freedom(&result, &arm.id, measure) > 1.0, "{:?}", arm.cost);
+            }
+            assert_eq!(arm.cost.borrowed, arm.loads[0].cost.borrowed);
+        }
+        assert!(borrowed < 0.8 * own, "{borrowed} {own}");
+    }
+
+    #[test]
+    fn few_costs_many_rounds_and_studies_that_stop_by_widths_keep_their_own_intervals() {
+        let mut sequential = study(7, 3);
+        sequential.plan.sequential = Some(SequentialPlan {
+            target_share: 0.01,
+            of_cost_share: 0.0,
+            reached: true,
+            looks: vec![3],
+            quantile_confidence: 0.96,
+        });
+        for (mut result, own) in [(study(3, 2), 1.0), (study(7, 5), 4.0), (sequential, 2.0)] {
+            fill(&mut result);
+            assert!(result.arms.iter().all(|arm| arm.cost.borrowed.is_empty()));
+            let found = freedom(&result, "function-1", CostMeasure::CpuUs);
+            assert!((found - own).abs() < 1e-9, "{found}");
+        }
+    }
+
+    #[test]
+    fn an_arm_that_lost_a_round_keeps_its_own_interval() {
+        let mut result = study(8, 3);
+        for sample in result.rounds[0].samples.iter_mut().filter(|sample| sample.arm == "function-0") {
+            sample.set_aside.iter_mut().for_each(|by| by.push(hoptax_result::Disturbance::Steal));
+        }
+        fill(&mut result);
+        assert!((freedom(&result, "function-0", CostMeasure::CpuUs) - 1.0).abs() < 1e-9);
+        assert!(freedom(&result, "function-1", CostMeasure::CpuUs) > 2.0);
+    }
+
+    #[test]
+    fn a_sum_of_one_cost_is_that_cost_and_its_degrees_of_freedom() {
+        let mut result = study(7, 2);
+        fill(&mut result);
+        let term = [("function-2", 1.0)];
+        assert_eq!(sum_of_cpu_costs(&result, &term), result.arms[3].cost.cpu_us_per_request);
+        let found = degrees_of_freedom_of_sum(&result, &term).unwrap();
+        assert!((found - freedom(&result, "function-2", CostMeasure::CpuUs)).abs() < 1e-9, "{found}");
+        let two = degrees_of_freedom_of_sum(&result, &[("function-2", 1.0), ("function-4", 1.0)]).unwrap();
+        assert!(two > 1.0, "{two}");
+    }
+}
