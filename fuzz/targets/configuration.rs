@@ -1,13 +1,13 @@
 //! Envoy configurations and dumps of strangers: read, adapted to a lab, taken apart, with a derived request and a refusal of Envoy.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use hoptax_bootstrap::parts::parts;
 use hoptax_bootstrap::request::derive;
 use hoptax_bootstrap::{Lab, Loaded, read};
-use libfuzzer_sys::fuzz_target;
+use hoptax_fuzz::fuzz_target;
 
 fuzz_target!(|input: (&str, &str, &str)| {
     let (text, other, message) = input;

@@ -1,12 +1,12 @@
 //! The generator sends back what a server sets as cookies.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 #![allow(clippy::unwrap_used, reason = "a target fails by panicking")]
 
 use std::collections::BTreeSet;
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::http2::{Body, Server, ServerEvent, Settings};
 use hoptax_wire::{Client, ClientProtocol, Encoded};
-use libfuzzer_sys::fuzz_target;
 
 /// The limit of the session. It is stated again here, so that a change of one without the other is found.
 const MAX_COOKIES: usize = 50;

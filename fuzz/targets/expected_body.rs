@@ -1,9 +1,9 @@
 //! The checks of bodies, with arbitrary bodies of servers.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::{ExpectedBody, ExpectedJson};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&[u8], &str)| {
     let (body, pointer) = input;

@@ -1,13 +1,13 @@
 //! Graph files, topologies of isotope and manifests of Kubernetes. What is imported is a graph file that can be read again.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
 use std::sync::LazyLock;
 
 use hoptax_functions::Catalogue;
+use hoptax_fuzz::fuzz_target;
 use hoptax_predict::size::graph;
 use hoptax_predict::size::import::{isotope, kubernetes};
-use libfuzzer_sys::fuzz_target;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::load().expect("the catalogue is sound"));
 

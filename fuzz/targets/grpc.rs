@@ -1,9 +1,9 @@
 //! The origin parses the messages of gRPC callers, and the generator the reflection data of servers.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::grpc::{framed, messages};
 use hoptax_wire::proto::Reflection;
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|responses: Vec<Vec<u8>>| {
     let mut reflection = Reflection::new("server", ["/a.B/C"]);

@@ -1,10 +1,10 @@
 //! The generator counts the messages in what a server of gRPC sends, and times each.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::grpc::{Messages, framed};
 use hoptax_wire::http2::{Server, ServerEvent, Settings};
 use hoptax_wire::{Client, ClientProtocol, Encoded, Event};
-use libfuzzer_sys::fuzz_target;
 
 /// The complete messages in a body, counted by their prefixes.
 fn complete(mut body: &[u8]) -> usize {

@@ -1,9 +1,9 @@
 //! The reader of percentile distributions of `HdrHistogram`, with arbitrary text.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_tools::import_hgrm;
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let _ = import_hgrm(text);

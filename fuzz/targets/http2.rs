@@ -1,9 +1,9 @@
 //! The generator's HTTP/2 client, with arbitrary bytes from the server.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::http2::Settings;
 use hoptax_wire::{Client, ClientProtocol, Encoded, Event, ExpectedHeader};
-use libfuzzer_sys::fuzz_target;
 
 const STREAMS: u32 = 3;
 
@@ -13,7 +13,7 @@ fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let mut client = Client::new(&ClientProtocol::Http2(Settings::of_streams(STREAMS)), &expected.into());
     let fields =
         [(":method", "POST"), (":path", "/")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let request = Encoded::http2(&fields, &[7; 100_000]);
+    let request = Encoded::http2(&fields, &vec![7; 100_000]);
     let (mut output, mut events) = (Vec::new(), Vec::new());
     client.open(&mut output);
     let mut in_flight = [true; STREAMS as usize];

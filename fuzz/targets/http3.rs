@@ -1,9 +1,9 @@
 //! The generator's HTTP/3 response parser, with arbitrary bytes on a request stream.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::ExpectedHeader;
 use hoptax_wire::http3::ResponseReader;
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|pieces: Vec<Vec<u8>>| {
     let expected = [ExpectedHeader { name: "x-a".to_owned(), value: None }];

@@ -1,8 +1,8 @@
 //! The parser of raw logs: arbitrary bytes give entries or an error, and entries are written back unchanged.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_load::log::{ENTRY_BYTES, LogError, MAGIC, read_log};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let log = [MAGIC.as_slice(), bytes].concat();

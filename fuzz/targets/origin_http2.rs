@@ -1,8 +1,8 @@
 //! The origin reads whatever a client of HTTP/2 sends.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::http2::{Body, PREFACE, Server, ServerEvent};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (greeted, pieces) = input;

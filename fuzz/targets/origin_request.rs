@@ -1,8 +1,8 @@
 //! The origin's HTTP/1.1 request parser, with arbitrary bytes from the client.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_origin::{Behaviour, Next, RequestReader, Tables};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|pieces: Vec<Vec<u8>>| {
     let (defaults, tables) = (Behaviour::default(), Tables::default());

@@ -1,8 +1,8 @@
 //! The data plane of the image registry judges requests of strangers, who have no token.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_tasks::plans::{Count, Refusal, Rules, Verdict};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|request: (Vec<u8>, Vec<u8>, Option<Vec<u8>>, u64)| {
     let (method, path, header, number) = request;

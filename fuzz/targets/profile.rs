@@ -1,10 +1,10 @@
 //! What perf prints: samples, stacks and counters, with arbitrary text.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_profile::folded::Folded;
 use hoptax_profile::{flame, layer_of, samples, top_down};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     if let Ok(samples) = samples(text) {

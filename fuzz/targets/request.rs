@@ -1,9 +1,9 @@
 //! What a load sends: URLs, headers and bodies with placeholders from files of strangers, and traces.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_load::{Protocol, RequestSpec, Target, Trace, join_url, without_user};
-use libfuzzer_sys::fuzz_target;
 
 const PROTOCOLS: [Protocol; 4] = [Protocol::Http1, Protocol::Http2, Protocol::Tcp, Protocol::WebSocket];
 

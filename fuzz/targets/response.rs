@@ -1,8 +1,8 @@
 //! The generator's HTTP/1.1 response parser, with arbitrary bytes from the server.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::http1::{Asked, Progress, ResponseReader};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (is_head, pieces) = input;

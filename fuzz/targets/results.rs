@@ -1,12 +1,12 @@
 //! Results in files of strangers: judged, and converted to the formats of others.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{judge_load, judge_study};
+use hoptax_fuzz::fuzz_target;
 use hoptax_result::{LoadResult, StudyResult};
 use hoptax_tools::smp::{of_load, of_study};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     if let Ok(mut result) = serde_json::from_str::<LoadResult>(text) {

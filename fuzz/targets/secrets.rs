@@ -1,9 +1,9 @@
 //! What looks for secrets in texts of strangers: the ranges that it masks are within the text.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_text::secrets::{has_private_key, is_name, users_of_urls, without_signatures};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let mut end = 0;

@@ -1,9 +1,9 @@
 //! Files of Service Mesh Performance, with arbitrary text: as results, and as loads to run.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_tools::smp::{plan, read, restore};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let Ok(file) = read(text) else { return };

@@ -1,12 +1,12 @@
 //! The parser of study files, with arbitrary text.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
 use std::sync::LazyLock;
 
 use hoptax_functions::Catalogue;
+use hoptax_fuzz::fuzz_target;
 use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
-use libfuzzer_sys::fuzz_target;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::load().expect("the catalogue is sound"));
 

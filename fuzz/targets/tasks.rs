@@ -1,9 +1,9 @@
 //! The tasks of extensions, which read bodies and tokens of strangers.
 
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_tasks::{Key, is_valid_token, rewrite_json};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&[u8], u64)| {
     let (bytes, now_s) = input;

@@ -1,8 +1,8 @@
 //! The generator's TCP client, with arbitrary bytes from the server.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::{Client, ClientProtocol, Encoded, Event};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u16, Vec<Vec<u8>>)| {
     let (response_bytes, pieces) = input;

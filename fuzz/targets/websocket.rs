@@ -1,10 +1,10 @@
 //! The WebSocket parsers of generator and origin, with arbitrary bytes from the peer.
-#![no_main]
+#![cfg_attr(feature = "run", no_main)]
 #![allow(clippy::unwrap_used, reason = "a target fails by panicking")]
 
+use hoptax_fuzz::fuzz_target;
 use hoptax_wire::websocket::{FrameReader, accept_key, upgrade_request};
 use hoptax_wire::{Client, ClientProtocol, Encoded};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (upgraded, pieces) = input;
