@@ -42,8 +42,8 @@ install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 # Each program of tests says how long it took.
 CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."cfg(all())".runner = "$(CURDIR)/tools/timed"'
 
-# Clippy compiles as rustc does, and denies what it warns of: one build has the lints and the tests.
-LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+# One build has the tests, the lints and the checks of the documentation.
+LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
 .PHONY: test
 test: applications ## Run all checks of CI
@@ -61,15 +61,14 @@ test-long: ## Run the tests that take minutes each
 
 .PHONY: lint
 lint: checks ## Check formatting, lints and documentation
-	$(CARGO) clippy --workspace --all-targets --features hoptax-fuzz/targets --quiet -- --deny warnings
+	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
 # What the build of the tests neither compiles nor lints.
 .PHONY: checks
-checks: ## Check formatting, documentation with its examples, fuzz targets, simulations and the image registry
+checks: ## Check formatting, examples of the documentation, simulations and the image registry
 	@tools/packages build
 	$(CARGO) fmt --all --check
-	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
-	$(CARGO) check --package hoptax-fuzz --all-targets --features targets --quiet
 	$(CARGO) check --package hoptax-stats --benches --quiet
 	$(CARGO) test --workspace --doc --quiet
 	$(CARGO) fmt $(REGISTRY) --check
