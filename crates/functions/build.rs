@@ -3,7 +3,7 @@
 //!
 //! The module is code for the machine that Envoy runs on, so it is built from source with everything else and no binary of it is
 //! kept. It is always optimized: its cost is measured. Cargo builds it in a target directory of its own, because the cargo that
-//! waits for this build has locked the usual one.
+//! waits for this build has locked the usual one. All profiles, and the image registry, share that directory.
 
 use std::env;
 use std::path::PathBuf;
@@ -19,7 +19,12 @@ fn main() -> Result<(), String> {
     }
     let variable = |name: &str| env::var(name).map_err(|error| format!("cargo did not set {name}: {error}"));
     let (out, target) = (PathBuf::from(variable("OUT_DIR")?), variable("TARGET")?);
-    let built = out.join("target");
+    // `OUT_DIR` is PROFILE/build/PACKAGE/out in the usual one.
+    let built = out
+        .ancestors()
+        .nth(4)
+        .ok_or_else(|| format!("no target directory above {}", out.display()))?
+        .join("module");
     let mut cargo = Command::new(variable("CARGO")?);
     cargo
         .args(["build", "--quiet", "--locked", "--package", "hoptax-module", "--profile", "module"])
