@@ -170,8 +170,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
             let message =
                 format!("its processors were busy {:.0} % of the time under the closed loop", share * 100.0);
             let measured = Measured::percent(share, limits.of(&thresholds::SATURATED_SHARE));
-            let advice = "raise the number of connections: it limited the rate, or other work on these processors did, and not the proxy; the CPU \
-                          cost is that of a partly idle proxy, which handles fewer events per wake-up";
+            let advice = "raise the number of connections: it limited the rate, or other work on these processors did, and not the proxy";
             Some(Finding {
                 arm: Some(arm.id.clone()),
                 measures: vec![Measure::MaxRate],

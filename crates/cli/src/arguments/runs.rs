@@ -122,7 +122,7 @@ pub(crate) enum RunsAction {
 #[command(after_help = "\
 Examples:
   hoptax runs history cost_cpu_us_per_request
-  hoptax runs history response_p99_us --study quick --arm jwt --load fixed-rate
+  hoptax runs history response_p99_us --study quick --arm jwt --load in-use
   hoptax runs history max_rate --json history.json
 
 Runs are compared on one machine, by study, arm and load. A change is a lasting one, of at least

@@ -68,7 +68,7 @@ fn an_interrupt_ends_all_processes_of_a_search_and_keeps_its_trials() {
     let trials = result["trials"].as_array().unwrap();
     assert!(trials.iter().any(|one| one["arm"] == "baseline" && one["trial"]["answered"].as_u64() > Some(0)));
     // All requests of the study carry what any of its functions needs.
-    assert_eq!((&result["study"], &result["load"]), (&json!("quick"), &json!("fixed-rate")));
+    assert_eq!((&result["study"], &result["load"]), (&json!("quick"), &json!("in-use")));
 }
 
 #[test]
@@ -99,12 +99,9 @@ fn a_dry_run_states_the_arms_and_how_long_it_takes_and_starts_nothing() {
     let options = ["find", "--slo", "p99<5ms", "--arms", "lua,baseline", "--dry-run", "quick"];
     let ran = run(options);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for expected in [
-        "lua, baseline; ratios to the first",
-        "`fixed-rate`, on 64 connections",
-        "at most 10m",
-        "6, each with",
-    ] {
+    for expected in
+        ["lua, baseline; ratios to the first", "`in-use`, on 32 connections", "at most 10m", "6, each with"]
+    {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
     let careful = run(options.into_iter().chain(["--preset", "careful", "--budget", "4h"]));
