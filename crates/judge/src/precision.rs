@@ -85,14 +85,8 @@ fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Opti
 }
 
 /// The half-width that an interval with these degrees of freedom would have with those of its `rounds` alone.
-pub(crate) fn half_width_of_rounds(
-    interval: &Interval,
-    (freedom, rounds): (f64, u32),
-    confidence: f64,
-) -> Option<f64> {
-    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
-    let own = f64::from(rounds) - 1.0;
-    Some(standard_error(interval, freedom, confidence)? / standard_error(&one, own, confidence)?)
+pub(crate) fn half_width_of_rounds(interval: &Interval, of: (f64, u32), confidence: f64) -> Option<f64> {
+    half_width_with(interval, of, (confidence, confidence))
 }
 
 /// The smallest half-width that satisfies [`precise_enough`] for `half_widths`.
@@ -138,14 +132,20 @@ fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
 
 /// The half-width that an interval with these degrees of freedom and `confidence` would have at the confidence of looks, over
 /// `rounds` rounds and with the degrees of freedom of these alone, from which numbers of rounds are forecast.
-pub(crate) fn half_width_at_looks(
+pub(crate) fn half_width_at_looks(interval: &Interval, of: (f64, u32), confidence: f64) -> Option<f64> {
+    half_width_with(interval, of, (confidence, LOOK_CONFIDENCE))
+}
+
+/// The half-width of an interval with `freedom` degrees of freedom and the first confidence, as it would be with the degrees of freedom
+/// of `rounds` alone and the second one.
+fn half_width_with(
     interval: &Interval,
     (freedom, rounds): (f64, u32),
-    confidence: f64,
+    (confidence, wanted): (f64, f64),
 ) -> Option<f64> {
     let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
     let own = f64::from(rounds) - 1.0;
-    Some(standard_error(interval, freedom, confidence)? / standard_error(&one, own, LOOK_CONFIDENCE)?)
+    Some(standard_error(interval, freedom, confidence)? / standard_error(&one, own, wanted)?)
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! The rows of a study, for all outputs: one per compared arm, in descending order of cost.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, Finding, HopUse, Interval, LoadSpec, Measure, Place, RoundMeasure,
-    StudyResult,
+    ArmKind, ArmResult, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place, RoundMeasure, StudyResult,
 };
 
 use crate::document::{Cell, Form, Quantity};
@@ -170,7 +169,10 @@ pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cos
         return Cell::Quantity(Quantity::bounded(low, high, unit, Form::Difference));
     }
     let measure = asked.measure.measure();
-    let load = asked.load.map(|load| load.name.as_str()).or_else(|| usual_load(result, measure));
+    let load = asked
+        .load
+        .map(|load| load.name.as_str())
+        .or_else(|| Some(result.plan.usual_load(measure)?.name.as_str()));
     let place = Place { arm: &arm.id, compared_with: arm.compared_with.as_deref(), load, measure };
     let is_withholding = |finding: &&Finding| asked.is_measurable && finding.withholds_number(&place);
     let mut checks: Vec<&str> =
@@ -191,17 +193,6 @@ fn unit_name(measure: CostMeasure) -> &'static str {
         CostMeasure::MaxRate => "requests/s",
         CostMeasure::OfRounds(measure) => measure.definition().unit_name,
     }
-}
-
-/// The load that a cost is taken from by default.
-fn usual_load(result: &StudyResult, measure: Measure) -> Option<&str> {
-    let load = match measure {
-        Measure::OfRounds(_) => None,
-        Measure::MaxRate => result.plan.rate_load(),
-        Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => result.plan.response_load(),
-        _ => result.plan.cpu_load(),
-    };
-    load.map(|load| load.name.as_str())
 }
 
 #[cfg(test)]

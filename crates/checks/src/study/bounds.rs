@@ -251,12 +251,7 @@ impl Slot {
     /// The address of the number.
     fn place<'r>(&self, result: &'r StudyResult) -> Option<Place<'r>> {
         let arm = result.arms.get(self.arm)?;
-        let usual = match self.measure {
-            CostMeasure::CpuUs | CostMeasure::CpuShare => result.plan.cpu_load(),
-            CostMeasure::MaxRate => result.plan.rate_load(),
-            CostMeasure::OfRounds(_) => None,
-            _ => result.plan.response_load(),
-        };
+        let usual = result.plan.usual_load(self.measure.measure());
         let load = match self.load {
             None => usual.map(|load| load.name.as_str()),
             Some(index) => Some(arm.loads.get(index)?.load.as_str()),

@@ -76,11 +76,7 @@ fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan
 
 /// Of the bounds of each load of an arm, those under the usual load of their measure.
 fn usual_bounds(arm: &ArmResult, bounds: &[Bounds], plan: &StudyPlan) -> Bounds {
-    let usual = |measure: CostMeasure| match measure {
-        CostMeasure::CpuUs | CostMeasure::CpuShare => plan.cpu_load(),
-        CostMeasure::MaxRate => plan.rate_load(),
-        _ => plan.response_load(),
-    };
+    let usual = |measure: CostMeasure| plan.usual_load(measure.measure());
     let of_load = |(under, bounds): (&ArmLoad, &Bounds)| {
         let is_usual = |bound: &&Bound| usual(bound.measure).is_some_and(|load| load.name == under.load);
         bounds.0.iter().filter(is_usual).cloned().collect::<Vec<Bound>>()

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TimelinePlan;
-use crate::Loop;
+use crate::{Loop, Measure};
 
 /// The plan of a study, and how much of it was completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +83,16 @@ impl StudyPlan {
     pub fn cpu_load(&self) -> Option<&LoadSpec> {
         let in_use = |load: &&LoadSpec| load.loop_ == Loop::Open && load.utilisation.is_none();
         self.loads.iter().find(in_use).or_else(|| self.rate_load()).or(self.loads.first())
+    }
+
+    /// The load that the numbers of an arm in a measure are taken from by default; none for measures that all loads contribute to.
+    pub fn usual_load(&self, measure: Measure) -> Option<&LoadSpec> {
+        match measure {
+            Measure::OfRounds(_) => None,
+            Measure::MaxRate => self.rate_load(),
+            Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => self.response_load(),
+            _ => self.cpu_load(),
+        }
     }
 
     /// The load that maximum rates are taken from: the closed loop.

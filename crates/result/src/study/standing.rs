@@ -76,12 +76,7 @@ impl StudyResult {
 
     /// Whether a check warns about the cost of an arm in this measure. A warning about the whole study names no measure.
     fn is_doubted(&self, measure: CostMeasure, arm: &ArmResult) -> bool {
-        let load = match measure {
-            CostMeasure::CpuUs | CostMeasure::CpuShare => self.plan.cpu_load(),
-            CostMeasure::MaxRate => self.plan.rate_load(),
-            CostMeasure::OfRounds(_) => None,
-            _ => self.plan.response_load(),
-        };
+        let load = self.plan.usual_load(measure.measure());
         let place = Place {
             arm: &arm.id,
             compared_with: arm.compared_with.as_deref(),

@@ -50,18 +50,17 @@ impl StudyResult {
         if self.rounds.is_empty() {
             return self.sittings.iter().map(|sitting| sitting.rounds).min().unwrap_or(completed);
         }
-        let (usual_load, column): (_, Column) = match measure {
-            CostMeasure::CpuUs | CostMeasure::CpuShare => {
-                (self.plan.cpu_load(), ("cpu_us_per_request", false))
-            }
+        let column: Column = match measure {
+            CostMeasure::CpuUs | CostMeasure::CpuShare => ("cpu_us_per_request", false),
             // A round has times of all quantiles or of none.
             CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
-                (self.plan.response_load(), ("response_p50_us", true))
+                ("response_p50_us", true)
             }
-            CostMeasure::MaxRate => (self.plan.rate_load(), ("rate", true)),
+            CostMeasure::MaxRate => ("rate", true),
             // Measured once in each round, whatever happens to its slices.
             CostMeasure::OfRounds(_) => return completed,
         };
+        let usual_load = self.plan.usual_load(measure.measure());
         let load = load.or(usual_load.map(|load| load.name.as_str()));
         let Some(load) = load else { return completed };
         let is_usable = |round: &&StudyRound| {
