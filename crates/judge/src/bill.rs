@@ -41,7 +41,8 @@ pub struct Order {
 /// [`sum_of_cpu_costs`], and [`decide`] says whether the parts add up. Cores are requests per second times CPU time per request.
 /// Interactions need a second study: [`second_study::second_study`].
 pub fn bill(result: &StudyResult, order: Order) -> BillResult {
-    let rate = result.plan.cpu_load().and_then(|load| load.rate);
+    let load = result.plan.cpu_load().filter(|load| load.rate.is_some());
+    let rate = load.and_then(|load| load.rate);
     let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
     let arm = |id: &str| result.arms.iter().find(|arm| arm.id == id);
     let level = |arm: &ArmResult| priced(level(arm));
@@ -74,6 +75,7 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         rate,
+        arrivals: load.and_then(|load| load.arrivals.clone()),
         price_per_core_hour: order.price_per_core_hour,
         hours_per_month: BillResult::HOURS_PER_MONTH,
         whole: arm(BillResult::WHOLE).map(level).unwrap_or_default(),

@@ -460,10 +460,11 @@ fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
 pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     let mut lines = vec![format!(
         "a part costs what the whole uses more than the whole without it; rest: what remains without all measured parts; ± is \
-         half of the {:.0} % interval over {} and holds for this sitting; CPU time is that of the proxy's process, all numbers hold{}",
+         half of the {:.0} % interval over {} and holds for this sitting; CPU time is that of the proxy's process, all numbers hold{}{}",
         100.0 * bill.confidence,
         counted(bill.rounds.into(), "round"),
         at(bill),
+        bill.arrivals.as_ref().map_or_else(String::new, |arrivals| format!(", {arrivals} arrivals")),
     )];
     if has(bill, has_bytes) {
         lines.push(BYTES.to_owned());

@@ -24,6 +24,8 @@ pub struct BillBody {
     pub rounds: u32,
     /// Requests per second that all numbers hold for; null if no round was completed.
     pub rate: Option<f64>,
+    /// Spacing of these requests: `uniform` leaves no queue behind other callers. Null as `rate`.
+    pub arrivals: Option<String>,
     /// Price of a core for an hour, in a currency of the user's choice; null if none was given.
     pub price_per_core_hour: Option<f64>,
     /// Hours of a month in `money_per_month`.

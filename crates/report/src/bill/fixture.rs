@@ -63,6 +63,7 @@ pub(crate) fn bill() -> BillResult {
         confidence: 0.95,
         rounds: 12,
         rate: Some(3_000.0),
+        arrivals: Some("uniform".to_owned()),
         price_per_core_hour: Some(0.04),
         hours_per_month: BillResult::HOURS_PER_MONTH,
         whole: Charge { cpu_share: None, ..charge(Some(interval(180.0, 3.1)), 180.0) },

@@ -176,7 +176,12 @@ fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {
 fn at(load: &LoadSpec) -> String {
     match (load.loop_, load.rate, load.utilisation) {
         (Loop::Closed, ..) => "at saturation".to_owned(),
-        (Loop::Open, Some(rate), _) => format!("at {} requests/s", grouped(rate, 0)),
+        (Loop::Open, Some(rate), _) => {
+            // Uniform arrivals leave no queue behind other callers.
+            let arrivals =
+                load.arrivals.as_ref().map_or_else(String::new, |arrivals| format!(", {arrivals} arrivals"));
+            format!("at {} requests/s{arrivals}", grouped(rate, 0))
+        }
         (Loop::Open, None, Some(share)) => format!("at {:.0} % of each arm's capacity", share * 100.0),
         (Loop::Open, None, None) => format!("under {}", load.name),
     }

@@ -94,7 +94,10 @@ fn numbers_of_two_loads_state_both() {
     open.unwrap().utilisation = Some(0.3);
     let [terminal, ..] = outputs(&result);
     let text = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("CPU time at saturation; response times at 4,000 requests/s"), "{text}");
+    assert!(
+        text.contains("CPU time at saturation; response times at 4,000 requests/s, uniform arrivals"),
+        "{text}"
+    );
 }
 
 #[test]
