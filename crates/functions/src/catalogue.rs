@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(known_us("control/burn"), Some(5.0));
         assert_eq!(known_us("control/burn{us=0}"), Some(0.0));
         assert_eq!(known_us("control/burn{us=40}"), Some(40.0));
-        assert_eq!(known_us("fault/delay"), None);
+        assert_eq!(known_us("control/delay"), None);
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn load_spec(name: &str, loop_: Loop, rate: Option<f64>) -> LoadSpec {
 pub(crate) fn study() -> StudyResult {
     let function =
         |id: &str, cpu_us: f64, p50_us: f64| arm(id, ArmKind::Function, Some("baseline"), cpu_us, p50_us);
-    let mut delay = arm("fault/delay", ArmKind::Function, Some("baseline"), 13.1, 5009.8);
+    let mut delay = arm("control/delay", ArmKind::Function, Some("baseline"), 13.1, 5009.8);
     delay.max_rate = None;
     delay.cost.max_rate = None;
     delay.known_answer = Some(KnownAnswer {
@@ -238,7 +238,7 @@ fn findings() -> Vec<Finding> {
             "costs are valid, since disturbed slices are set aside",
         ),
         Finding {
-            arm: Some("fault/delay".to_owned()),
+            arm: Some("control/delay".to_owned()),
             measures: vec![Measure::MaxRate],
             withholds: true,
             ..Finding::new(

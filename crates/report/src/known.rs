@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(
             sentences(&fixture::study()),
             [
-                "fault/delay: p50 +5,009.8 ±1.1 us, expected 4,900 to 5,700 us",
+                "control/delay: p50 +5,009.8 ±1.1 us, expected 4,900 to 5,700 us",
                 "control/burn{us=10}: CPU +10.02 ±0.79 us, expected 10 us more than without burning"
             ]
         );

@@ -30,8 +30,8 @@ pub(crate) struct Row<'a> {
     pub(crate) of_rounds: Vec<(RoundMeasure, Cell)>,
 }
 
-/// The rows in descending order of cost, followed by arms without a CPU cost. Costs are in order of their shares, if all
-/// of them have one, and otherwise in order of their CPU time.
+/// The rows in descending order of cost, followed by arms without a CPU cost, and last the controls. Costs are in order of their shares,
+/// if all of them have one, and otherwise in order of their CPU time.
 pub(crate) fn rows(result: &StudyResult) -> Vec<Row<'_>> {
     // In a timeline, no arm is compared with another.
     let compared = result.arms.iter().filter(|_| result.plan.timeline.is_none());
@@ -45,6 +45,7 @@ pub(crate) fn rows(result: &StudyResult) -> Vec<Row<'_>> {
         cost.map_or(f64::NEG_INFINITY, |interval| interval.estimate)
     };
     rows.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+    rows.sort_by_key(|row| row.arm.is_control());
     rows
 }
 
@@ -210,9 +211,11 @@ mod tests {
     #[test]
     fn every_compared_arm_has_one_row_and_the_most_expensive_comes_first() {
         let result = fixture::study();
-        let rows = rows(&result);
+        let mut rows = rows(&result);
         let compared = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline);
         assert_eq!(rows.len(), compared.count());
+        let controls = rows.split_off(rows.iter().position(|row| row.arm.is_control()).unwrap());
+        assert!(controls.iter().all(|row| row.arm.is_control()), "after all other rows");
         let costs: Vec<f64> =
             rows.iter().filter_map(|row| row.arm.cost.cpu_share).map(|cost| cost.estimate).collect();
         assert!(costs.windows(2).all(|pair| pair[0] >= pair[1]), "{costs:?}");
@@ -243,7 +246,7 @@ mod tests {
     #[test]
     fn a_withheld_number_is_unknown_by_its_checks() {
         let result = fixture::study();
-        let Cell::Quantity(rate) = row_of(&result, "fault/delay").max_rate else { panic!("a quantity") };
+        let Cell::Quantity(rate) = row_of(&result, "control/delay").max_rate else { panic!("a quantity") };
         assert_eq!(rate.basis, Basis::Unknown("not-saturated".to_owned()));
         let void = fixture::void();
         assert!(super::rows(&void).iter().all(|row| !row.p50.is_stated()));

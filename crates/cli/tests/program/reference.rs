@@ -138,7 +138,7 @@ fn functions_are_listed_with_their_knobs() {
     let text = run(["functions"]).stdout;
     assert!(text.contains("route/path") && text.contains("routes=1: Routes in the table"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&run(["functions", "--json"]).stdout).unwrap();
-    assert!(json.as_array().unwrap().iter().any(|function| function["id"] == "fault/delay"));
+    assert!(json.as_array().unwrap().iter().any(|function| function["id"] == "control/delay"));
 }
 
 #[test]

@@ -26,7 +26,7 @@ const COMPOSITIONS: [(&str, &str); 16] = [
         "extended",
         "[add-header/module, check-token/module, add-header/lua, check-token/wasm, check-token/ext-authz]",
     ),
-    ("delayed", "[fault/delay, jwt, edge/remote-address]"),
+    ("delayed", "[control/delay, jwt, edge/remote-address]"),
     // The companion is called over HTTP/1.1 and over HTTP/2, and two functions set limits of one cluster.
     ("asked", "[ext-authz/http, access-log/grpc, circuit-breaker, retry/budget]"),
     // Options of HTTP to the origin, one of which chooses its protocol.

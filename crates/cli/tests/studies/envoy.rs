@@ -73,7 +73,7 @@ const EVIDENCE: &[(&str, Evidence)] = &[
     }),
     ("compress/gzip", |seen| seen.response.contains("content-encoding: gzip")),
     ("cors", |seen| seen.response.contains("access-control-allow-origin: https://hoptax.example")),
-    ("fault/delay", |seen| {
+    ("control/delay", |seen| {
         seen.took >= Duration::from_millis(1) && counted(seen, "http.ingress.fault.delays_injected") == 1
     }),
     ("header-mutation", |seen| {

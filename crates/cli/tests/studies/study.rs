@@ -88,7 +88,7 @@ fn has_verdict(screen: &str) -> bool {
 
 #[test]
 fn a_small_study_recovers_known_answers() {
-    let study = Study::new(&small_study("direct, baseline, same, lua, fault/delay", 2));
+    let study = Study::new(&small_study("direct, baseline, same, lua, control/delay", 2));
     let ran = study.run();
     let result = study.result();
     // With few slices, the result may be void; the record has all values below either way.
@@ -105,7 +105,7 @@ fn a_small_study_recovers_known_answers() {
             "same",
             "lua",
             "baseline{connections=64,EVENT_PRECISE_TIMER=1}",
-            "fault/delay"
+            "control/delay"
         ]
     );
     for arm in result["arms"].as_array().unwrap() {
@@ -139,7 +139,7 @@ fn a_small_study_recovers_known_answers() {
     assert_eq!(result["environment"]["proxy_sha256"].as_str().map(str::len), Some(64));
     // No response through a delay of 1 ms arrives earlier, and CPU time is never zero.
     assert!(
-        column(&study.csv(), "fault/delay", "fixed-rate", "response_p50_us").iter().all(|us| *us >= 990.0)
+        column(&study.csv(), "control/delay", "fixed-rate", "response_p50_us").iter().all(|us| *us >= 990.0)
     );
     assert!(column(&study.csv(), "lua", "saturation", "cpu_us_per_request").iter().all(|us| *us > 0.0));
     for file in ["report.html", "report.md", "numbers.csv", "arms/lua/bootstrap.json", "arms/lua/envoy.log"] {

@@ -182,7 +182,7 @@ fn filters_are_in_the_recommended_order_or_as_written() {
 #[test]
 fn a_composition_needs_what_each_function_needs() {
     let composition = composed(
-        &["jwt", "compress/gzip", "fault/delay", "balance/random", "csrf"],
+        &["jwt", "compress/gzip", "control/delay", "balance/random", "csrf"],
         FilterOrder::Recommended,
     )
     .unwrap();

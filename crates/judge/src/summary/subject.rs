@@ -169,7 +169,7 @@ mod tests {
     fn an_arm_states_its_functions_its_knobs_and_its_statuses() {
         let subjects = subjects(
             "conditions: {protocol: http2, tls: tls}\narms: [direct, baseline, 'rbac{rules=5}', {unloaded: lua}, \
-             workers/two, balance/maglev, fault/delay]\n",
+             workers/two, balance/maglev, control/delay]\n",
         );
         let rbac = of(&subjects, "rbac{rules=5} @ http2, tls");
         assert_eq!((rbac.protocol.as_str(), rbac.application.as_str()), ("http2", "origin"));
@@ -186,7 +186,7 @@ mod tests {
         assert!(hop("lua @ http2, tls unloaded").functions[0].unloaded);
         assert_eq!(hop("workers/two @ http2, tls").workers, Some(2));
         assert_eq!(of(&subjects, "balance/maglev @ http2, tls").upstreams, 4);
-        assert_eq!(hop("fault/delay @ http2, tls").environment.len(), 1);
+        assert_eq!(hop("control/delay @ http2, tls").environment.len(), 1);
         let direct = of(&subjects, "direct @ http2");
         assert!(direct.hops.is_empty());
         assert_eq!(direct.tls, [ConnectionTls::None]);

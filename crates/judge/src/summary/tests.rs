@@ -394,7 +394,7 @@ fn an_arm_that_equals_its_reference_besides_the_same_arm_is_a_subject() {
 
 #[test]
 fn a_composition_with_a_known_delay_takes_at_least_that_delay() {
-    let text = TEXT.replace("rbac, cors", "fault/delay, {name: edge, functions: [fault/delay, cors]}");
+    let text = TEXT.replace("rbac, cors", "control/delay, {name: edge, functions: [control/delay, cors]}");
     let (file, positions) = file::read("test.yaml", &text).unwrap();
     let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
     let limits =

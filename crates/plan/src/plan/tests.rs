@@ -96,13 +96,13 @@ fn several_identical_arms_have_their_own_names() {
 
 #[test]
 fn a_function_with_conditions_has_its_own_baseline() {
-    let plan = plan("baseline, lua, compress/gzip, fault/delay").unwrap();
+    let plan = plan("baseline, lua, compress/gzip, control/delay").unwrap();
     let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
     let own = [
         "baseline{size=4096}",
         "compress/gzip",
         "baseline{connections=64,EVENT_PRECISE_TIMER=1}",
-        "fault/delay",
+        "control/delay",
     ];
     assert_eq!(ids, [["baseline", "lua"].as_slice(), &own].concat());
     let compared: Vec<Option<usize>> = plan.arms.iter().map(|arm| arm.compared_with).collect();

@@ -29,9 +29,7 @@ pub fn listed(list: &StudyResult) -> PricesResult {
         made: PriceMade::Listed,
         reason: None,
     };
-    // Controls of the method are no functions that anybody pays for.
-    let is_control = |arm: &ArmResult| arm.function.as_deref().is_some_and(|id| id.starts_with("control/"));
-    let functions = list.arms.iter().filter(|arm| arm.kind == ArmKind::Function && !is_control(arm));
+    let functions = list.arms.iter().filter(|arm| arm.kind == ArmKind::Function && !arm.is_control());
     let prices = functions.map(price).collect();
     PricesResult::new(
         list.environment.clone(),

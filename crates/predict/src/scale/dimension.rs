@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(of("lua @ connections=16"), Some(16));
         let delayed = |least: u32| ArmResult {
             compared_with: Some(format!("baseline{{connections={least},PRECISE=1}}")),
-            ..sample::arm("fault/delay")
+            ..sample::arm("control/delay")
         };
         assert_eq!(
             [16, 100].map(|least| size(ScaleDimension::Connections, &delayed(least))),

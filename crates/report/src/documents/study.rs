@@ -59,8 +59,11 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
             .map(|us| format!("{} us", crate::numbers::difference(us)));
         share.or(us).map(|cost| format!("{} {cost}", row.arm.id))
     };
-    let costs: Vec<String> =
-        rows.iter().filter(|row| row.arm.kind == ArmKind::Function).filter_map(cost).collect();
+    let costs: Vec<String> = rows
+        .iter()
+        .filter(|row| row.arm.kind == ArmKind::Function && !row.arm.is_control())
+        .filter_map(cost)
+        .collect();
     let more = costs.len().saturating_sub(SO_FAR);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let rounds = counted(result.plan.rounds_completed.into(), "round");
@@ -122,7 +125,7 @@ fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
 }
 
 fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
-    let functions = || rows.iter().filter(|row| row.arm.kind != ArmKind::Same);
+    let functions = || rows.iter().filter(|row| row.arm.kind != ArmKind::Same && !row.arm.is_control());
     let share = |row: &Row<'_>| row.arm.cost.cpu_share.filter(|share| share.low > 0.0);
     let us = |row: &Row<'_>| row.arm.cost.cpu_us_per_request.filter(|us| us.low > 0.0);
     let dearest = functions().find(|row| share(row).or(us(row)).is_some());

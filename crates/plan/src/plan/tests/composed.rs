@@ -30,8 +30,9 @@ fn an_arm_has_the_functions_that_it_lists() {
 
 #[test]
 fn the_baseline_of_a_composition_has_its_traffic() {
-    let plan = plan("baseline, {name: edge, functions: [buffer, compress/gzip, fault/delay]}, compress/gzip")
-        .unwrap();
+    let plan =
+        plan("baseline, {name: edge, functions: [buffer, compress/gzip, control/delay]}, compress/gzip")
+            .unwrap();
     let baseline = "baseline{size=4096,body=5 B,connections=64,EVENT_PRECISE_TIMER=1}";
     assert_eq!(ids(&plan), ["baseline", baseline, "edge", "baseline{size=4096}", "compress/gzip"]);
     assert_eq!(plan.arms[2].compared_with, Some(1));

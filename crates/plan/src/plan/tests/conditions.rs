@@ -54,7 +54,7 @@ fn each_condition_changes_its_part_of_the_plan() {
 #[test]
 fn default_conditions_keep_the_plain_id() {
     let usual = "conditions: {protocol: http1, tls: none, request_bytes: 0, response_bytes: 64, headers: 0, connections: 16, workers: 1}";
-    let arms = "direct, baseline, same, lua, compress/gzip, fault/delay";
+    let arms = "direct, baseline, same, lua, compress/gzip, control/delay";
     assert_eq!(ids(usual, arms), ids("", arms));
     assert_eq!(
         ids("conditions: {protocol: grpc, request_bytes: 64}", "baseline, lua"),
@@ -78,14 +78,14 @@ fn conditions_of_a_function_override_the_study_and_those_of_its_arm_override_bot
     let arms = ids(wide, "baseline, {function: compress/gzip, at: {response_bytes: [1024, 4096]}}");
     assert_eq!(arms[2..], ["compress/gzip @ response_bytes=1024", "baseline{size=4096}", "compress/gzip"]);
     // Sixteen connections are too few for it, many are not.
-    let arms = ids("conditions: {connections: [8, 256]}", "baseline, fault/delay");
+    let arms = ids("conditions: {connections: [8, 256]}", "baseline, control/delay");
     assert_eq!(
         arms[2..],
         [
             "baseline{connections=64,EVENT_PRECISE_TIMER=1}",
-            "fault/delay",
+            "control/delay",
             "baseline{EVENT_PRECISE_TIMER=1} @ connections=256",
-            "fault/delay @ connections=256"
+            "control/delay @ connections=256"
         ]
     );
     // A function that sets up TLS itself is compared with a plain proxy.
@@ -224,7 +224,7 @@ arms:
   - {{function: workers/two, at: {{workers: 4}}}}
   - {{function: route/query, at: {{protocol: http1, response_bytes: 1024}}}}
   - {{function: csrf, at: {{protocol: http2, request_bytes: 1024}}}}
-  - {{function: fault/delay, at: {{connections: 8}}}}
+  - {{function: control/delay, at: {{connections: 8}}}}
   - {{function: lua, at: {{response_bytes: 1024}}}}
   - {{function: 'lua', at: {{protocol: http1}}}}
   - subject: {{position: both}}

@@ -205,7 +205,7 @@ arms:
   - baseline
   - jwt
   - buffer
-  - fault/delay
+  - control/delay
   - {{function: lua, at: {{protocol: grpc}}}}
   - {{function: lua, at: {{headers: 5}}}}
   - {{function: lua, at: {{tls: mtls}}}}
@@ -226,7 +226,7 @@ arms:
                 5,
                 "`buffer` needs a request body of 5 bytes, but the callers in PHP of load `callers` send none",
             ),
-            (6, "`fault/delay` needs 64 connections, but load `callers` has 16 callers in PHP"),
+            (6, "`control/delay` needs 64 connections, but load `callers` has 16 callers in PHP"),
             (7, "`lua @ grpc` needs `protocol: grpc`"),
             (8, "`lua @ headers=5` needs 5 additional request headers"),
             (

@@ -39,6 +39,18 @@ fn an_arm_that_is_only_bounded_may_add_more_than_the_first() {
 }
 
 #[test]
+fn a_control_is_no_cost_of_the_answer() {
+    let mut result = fixture::study();
+    let usual = study(&result).answer;
+    for arm in result.arms.iter_mut().filter(|arm| arm.is_control()) {
+        let most = Interval { estimate: 500.0, low: 499.0, high: 501.0 };
+        (arm.cost.cpu_us_per_request, arm.cost.cpu_share) = (Some(most), Some(most));
+    }
+    assert_eq!(study(&result).answer, usual);
+    assert!(!so_far(&result).unwrap().contains("control/"));
+}
+
+#[test]
 fn every_measure_of_rounds_is_in_all_outputs() {
     let mut result = fixture::study();
     let number = Some(Interval { estimate: 8_192.0, low: 4_096.0, high: 12_288.0 });
