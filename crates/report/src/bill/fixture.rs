@@ -1,8 +1,8 @@
 //! Bills for tests.
 
 use hoptax_result::{
-    BillBody, BilledChange, BilledReplacement, BilledRequest, Environment, Finding, Measured, ResponseCost,
-    Severity,
+    BillBody, BilledChange, BilledPair, BilledReplacement, BilledRequest, BilledSecondStudy, BilledSum,
+    Decision, Environment, Finding, Measured, ResponseCost, Severity,
 };
 
 use super::*;

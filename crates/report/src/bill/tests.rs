@@ -1,6 +1,7 @@
-use hoptax_result::BilledReplacement;
+use hoptax_result::{BilledReplacement, BilledSum, Decision};
 
 use super::*;
+use crate::more_rounds;
 use crate::render::{html, markdown, terminal};
 use crate::{Style, documents};
 
