@@ -136,6 +136,7 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
             .iter()
             .map(|measure| (*measure, added(cost.of_rounds.get(*measure))))
             .collect(),
+        uncertain_signs: cost.uncertain_signs.clone(),
         bounds: arm.bounds.signed(BoundOf::Cost, sign),
         ..Charge::default()
     }

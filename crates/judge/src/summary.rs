@@ -20,6 +20,7 @@ mod parts;
 mod response;
 mod rules;
 mod samples;
+pub(crate) mod signs;
 mod speed;
 mod statuses;
 mod subject;

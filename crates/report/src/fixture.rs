@@ -5,11 +5,12 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, Disturbance,
-    Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer,
-    LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure,
-    Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage,
-    StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
+    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, CostMeasure,
+    Disturbance, Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps,
+    KnownAnswer, LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened,
+    MachineProbe, Measure, Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample,
+    Severity, Slices, Stage, StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting,
+    WakeUps, sample,
 };
 
 pub(crate) use timeline::timeline;
@@ -68,6 +69,12 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 over_1_ms_share: Some(interval(0.0, 0.001)),
                 max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
                 borrowed: Vec::new(),
+                // About as wide as many costs together need.
+                uncertain_signs: if has_proxy && cpu_us.abs() < 0.6 {
+                    vec![CostMeasure::CpuUs, CostMeasure::CpuShare, CostMeasure::ResponseP50Us]
+                } else {
+                    Vec::new()
+                },
                 of_rounds: [
                     (RoundMeasure::MEMORY, interval(cpu_us / 5.0 * MIB, 0.57 * MIB)),
                     (RoundMeasure::MEMORY_PER_CONNECTION, interval(cpu_us * 50.0, 900.0)),

@@ -158,13 +158,15 @@ pub(crate) struct Asked<'a> {
 /// measured.
 pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cost: Option<Interval>) -> Cell {
     let (scale, unit) = (sittings::unit(asked.measure), unit_name(asked.measure));
-    if let Some(cost) = cost {
-        return Cell::Quantity(Quantity::difference(&cost.times(scale), unit));
-    }
-    let bounds = match asked.load {
-        None => Some(&arm.bounds),
-        Some(load) => arm.loads.iter().find(|one| one.load == load.name).map(|one| &one.bounds),
+    let under = asked.load.map(|load| arm.loads.iter().find(|one| one.load == load.name));
+    let (costs, bounds) = match under {
+        None => (Some(&arm.cost), Some(&arm.bounds)),
+        Some(load) => (load.map(|one| &one.cost), load.map(|one| &one.bounds)),
     };
+    if let Some(cost) = cost {
+        let is_uncertain = costs.is_some_and(|costs| costs.uncertain_signs.contains(&asked.measure));
+        return Cell::Quantity(Quantity::difference(&cost.times(scale), unit).with_sign(is_uncertain));
+    }
     if let Some(bound) = bounds.and_then(|bounds| bounds.cost(asked.measure)) {
         let [low, high] = [bound.low, bound.high].map(|end| end.map(|end| end * scale));
         return Cell::Quantity(Quantity::bounded(low, high, unit, Form::Difference));

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Bounds, Decision, Environment, Interval, Report, ResponseCost, RoundNumbers, Verdict};
+use crate::{
+    Body, Bounds, CostMeasure, Decision, Environment, Interval, Report, ResponseCost, RoundNumbers, Verdict,
+};
 
 /// The bill of a given proxy configuration, from one study of the whole, the whole without each of its parts, and the whole
 /// without all of them.
@@ -106,6 +108,9 @@ pub struct Charge {
     #[serde(flatten)]
     #[schemars(schema_with = "crate::study::measures::charges_schema")]
     pub of_rounds: RoundNumbers,
+    /// The numbers whose sign is not supported once all parts are judged together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncertain_signs: Vec<CostMeasure>,
     /// Processor cores at `rate`: requests per second times CPU time per request.
     pub cores: Option<Interval>,
     /// These cores for `hours_per_month` at `price_per_core_hour`, in its currency.

@@ -21,6 +21,7 @@
 //! | rate at which rate over response time is highest | the logarithm of that ratio at each rate | set of rates that none beats, [`knee()`] |
 //! | ratio of the highest rates of two arms | the logarithm of the ratio | [`ratio_over_rounds`] |
 //! | sum of several costs | the sum of their numbers for the round | [`sum_of_costs`]; of costs that borrow, [`sum_of_moderated`] |
+//! | whether a cost among many is above zero | those of the cost | its interval, widened by [`dunnett()`] |
 //! | distance of a study from earlier sittings of a reference | none: the studies share no rounds | [`from_reference`] of estimates and standard errors |
 //! | sum of numbers of several studies | none: the studies share no rounds | [`sum_of_independent`] of the intervals |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
@@ -57,6 +58,7 @@ mod chance;
 mod change_points;
 mod critical;
 mod decision;
+mod dunnett;
 mod event_share;
 mod exponential;
 mod hodges_lehmann;
@@ -94,6 +96,7 @@ mod stored_reference;
 pub use chance::{chance_of_difference, standard_error};
 pub use change_points::{ChangePoint, LONGEST_SERIES, SHORTEST_LEVEL, change_points};
 pub use decision::{DECISIVE, decide};
+pub use dunnett::{AgainstOne, dunnett};
 pub use event_share::event_share;
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;

@@ -78,6 +78,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     }
     one.host.waited_s = results.iter().map(|result| result.host.waited_s).sum();
     one.host.steal_share = mean(results.iter().map(|result| result.host.steal_share)).unwrap_or_default();
+    crate::summary::signs::judge(&mut one);
     Some(one)
 }
 

@@ -11,7 +11,7 @@ use hoptax_stats::{median, quantile_supported};
 use super::bounds::Evidence;
 use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
-use super::{borrowed, histogram, layers, once, parts, response, rules, statuses, timeline};
+use super::{borrowed, histogram, layers, once, parts, response, rules, signs, statuses, timeline};
 use crate::measure::{self, Measure};
 
 /// The quantiles of send lag that checks evaluate.
@@ -52,6 +52,7 @@ pub fn fill(result: &mut StudyResult) {
     let names: Vec<&str> = arms.iter().map(|arm| arm.id.as_str()).collect();
     result.timelines = timeline::timelines(&rounds, &names, &result.plan);
     (result.arms, result.rule_costs, result.rounds) = (arms, rule_costs, rounds);
+    signs::judge(result);
 }
 
 /// Sets what holds the numbers of all arms, which have all numbers.
@@ -116,6 +117,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
         borrowed: borrowed_of_usual([cpu, responses, of(&rate_load)]),
         of_rounds: once::costs(rounds, arm),
+        uncertain_signs: Vec::new(),
     };
     arm.responses = responses.map_or(0, |load| load.responses);
     let samples: Vec<&Sample> =

@@ -27,6 +27,7 @@ fn charge(cpu_us: Option<Interval>, whole_us: f64) -> Charge {
         .collect(),
         cores,
         money_per_month: cores.map(|cores| cores.times(0.04 * 730.0)),
+        uncertain_signs: Vec::new(),
         bounds: hoptax_result::Bounds::default(),
     }
 }

@@ -5,6 +5,9 @@ use serde::Serialize;
 
 use crate::numbers::{all_decimals, decimals, grouped, signed};
 
+/// The mark of a difference whose sign is not supported.
+pub(crate) const UNCERTAIN_SIGN: &str = " ?";
+
 /// What a quantity rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,6 +47,8 @@ pub(crate) struct Quantity {
     pub(crate) form: Form,
     /// What it rests on.
     pub(crate) basis: Basis,
+    /// Whether it is a difference whose sign is not supported once all of its column are judged together.
+    pub(crate) has_uncertain_sign: bool,
 }
 
 impl Quantity {
@@ -58,42 +63,44 @@ impl Quantity {
     }
 
     fn measured(interval: &Interval, unit: &'static str, form: Form) -> Self {
-        Self {
-            estimate: Some(interval.estimate),
-            low: Some(interval.low),
-            high: Some(interval.high),
-            unit,
-            form,
-            basis: Basis::Measured,
-        }
+        let ends = (Some(interval.low), Some(interval.high));
+        Self::new(Some(interval.estimate), ends, (unit, form), Basis::Measured)
     }
 
     /// A number without an interval.
     pub(crate) fn point(estimate: f64, unit: &'static str, form: Form) -> Self {
-        Self { estimate: Some(estimate), low: None, high: None, unit, form, basis: Basis::Measured }
+        Self::new(Some(estimate), (None, None), (unit, form), Basis::Measured)
     }
 
     /// An amount with the ends of its interval, if it has one.
     pub(crate) fn estimated(estimate: f64, ends: Option<(f64, f64)>, unit: &'static str) -> Self {
-        let (low, high) = ends.unzip();
-        Self { estimate: Some(estimate), low, high, unit, form: Form::Level, basis: Basis::Measured }
+        Self::new(Some(estimate), ends.unzip(), (unit, Form::Level), Basis::Measured)
     }
 
     /// Bounds of a number: at least one of its ends.
     pub(crate) fn bounded(low: Option<f64>, high: Option<f64>, unit: &'static str, form: Form) -> Self {
-        Self { estimate: None, low, high, unit, form, basis: Basis::Bounded }
+        Self::new(None, (low, high), (unit, form), Basis::Bounded)
     }
 
     /// A number that is not known.
     pub(crate) fn unknown(why: impl Into<String>, unit: &'static str) -> Self {
-        Self {
-            estimate: None,
-            low: None,
-            high: None,
-            unit,
-            form: Form::Level,
-            basis: Basis::Unknown(why.into()),
-        }
+        Self::new(None, (None, None), (unit, Form::Level), Basis::Unknown(why.into()))
+    }
+
+    /// A number of any kind; `has_uncertain_sign` is false.
+    pub(crate) fn new(
+        estimate: Option<f64>,
+        (low, high): (Option<f64>, Option<f64>),
+        (unit, form): (&'static str, Form),
+        basis: Basis,
+    ) -> Self {
+        Self { estimate, low, high, unit, form, basis, has_uncertain_sign: false }
+    }
+
+    /// The difference with the mark of a sign that is not supported, if it `is_uncertain`.
+    #[must_use]
+    pub(crate) fn with_sign(self, is_uncertain: bool) -> Self {
+        Self { has_uncertain_sign: is_uncertain, ..self }
     }
 
     /// The quantity as computed from other measurements.
@@ -107,8 +114,13 @@ impl Quantity {
         self.low.is_none_or(|low| low <= 0.0) && self.high.is_none_or(|high| high >= 0.0)
     }
 
-    /// Its text without the unit: `27.41 ±0.32`, `-20 to +300`, `≥ 12`, `-`.
+    /// Its text without the unit: `27.41 ±0.32`, `+0.46 ±0.80 ?`, `-20 to +300`, `≥ 12`, `-`.
     pub(crate) fn text(&self) -> String {
+        let text = self.without_mark();
+        if self.has_uncertain_sign { text + UNCERTAIN_SIGN } else { text }
+    }
+
+    fn without_mark(&self) -> String {
         match (self.estimate, self.low, self.high) {
             (Some(estimate), Some(low), Some(high)) => self.with_interval(&Interval { estimate, low, high }),
             (None, Some(_), Some(_)) => self.ends(),
@@ -197,7 +209,9 @@ mod tests {
     fn a_quantity_is_written_with_the_digits_of_its_interval() {
         let level = Quantity::level(&interval(27.412, 27.09, 27.73), "us");
         assert_eq!(level.text(), "27.41 ±0.32");
-        assert_eq!(Quantity::difference(&interval(4.95, 4.3, 5.6), "us").text(), "+4.95 ±0.65");
+        let difference = Quantity::difference(&interval(4.95, 4.3, 5.6), "us");
+        assert_eq!(difference.text(), "+4.95 ±0.65");
+        assert_eq!(difference.with_sign(true).text(), "+4.95 ±0.65 ?");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use hoptax_result::Interval;
 use serde::Serialize;
 
+use super::quantity::UNCERTAIN_SIGN;
 use super::{Basis, Form, Quantity};
 use crate::side_table::SideTable;
 
@@ -87,6 +88,11 @@ impl Cell {
         }
     }
 
+    /// Whether its text ends with [`UNCERTAIN_SIGN`].
+    pub(crate) fn has_mark(&self) -> bool {
+        matches!(self, Self::Quantity(Quantity { has_uncertain_sign: true, .. }))
+    }
+
     /// Whether it is drawn in grey: a number that is only bounded or not known.
     pub(crate) fn is_faint(&self) -> bool {
         matches!(self, Self::Quantity(Quantity { basis: Basis::Bounded | Basis::Unknown(_), .. }))
@@ -141,6 +147,17 @@ impl Table {
             column.is_text |= headings.contains(&column.heading.as_str());
         }
         self
+    }
+
+    /// What the mark of its numbers means, if any has one.
+    pub(crate) fn meaning_of_mark(&self) -> Option<String> {
+        let has_mark = self.rows.iter().flat_map(|row| &row.cells).any(Cell::has_mark);
+        has_mark.then(|| {
+            format!(
+                "{}: sign not supported once all costs of the column are judged together",
+                UNCERTAIN_SIGN.trim()
+            )
+        })
     }
 
     /// Keeps the columns that `kept` marks.

@@ -32,6 +32,7 @@ pub fn bill(result: &BillResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     document.table = Some(parts(result));
     document.notes = withheld(result);
+    document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.notes.extend(bill::notes(result).into_iter().take(3));
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
@@ -125,7 +126,8 @@ fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
     let cell = |measure: CostMeasure, number: Option<Interval>, unit: &'static str| {
         let scale = sittings::unit(measure);
         if let Some(number) = number {
-            return Cell::Quantity(make(&number.times(scale), unit));
+            let is_uncertain = charge.uncertain_signs.contains(&measure);
+            return Cell::Quantity(make(&number.times(scale), unit).with_sign(is_uncertain));
         }
         let Some(bound) = charge.bounds.0.iter().find(|bound| bound.measure == measure) else {
             return Cell::Empty;

@@ -115,14 +115,8 @@ fn value(arm: &MeshMarkArm) -> Option<Quantity> {
     let value = arm.value_for_cost?;
     let basis =
         if value.estimate.is_some() && value.high.is_some() { Basis::Measured } else { Basis::Bounded };
-    Some(Quantity {
-        estimate: value.estimate,
-        low: Some(value.low),
-        high: value.high,
-        unit: "requests/s",
-        form: Form::Level,
-        basis,
-    })
+    let ends = (Some(value.low), value.high);
+    Some(Quantity::new(value.estimate, ends, ("requests/s", Form::Level), basis))
 }
 
 #[cfg(test)]

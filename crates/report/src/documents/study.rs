@@ -36,6 +36,7 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
         _ => table(result, &rows),
     };
     document.notes = notes(result, &rows);
+    document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.next = Some(findings::next(result, source, folder));
     document.findings = FindingText::all(&result.findings);
     document.plots = plots(result, &rows);
@@ -126,8 +127,12 @@ fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
 
 fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let functions = || rows.iter().filter(|row| row.arm.kind != ArmKind::Same && !row.arm.is_control());
-    let share = |row: &Row<'_>| row.arm.cost.cpu_share.filter(|share| share.low > 0.0);
-    let us = |row: &Row<'_>| row.arm.cost.cpu_us_per_request.filter(|us| us.low > 0.0);
+    let above_zero = |row: &Row<'_>, measure: CostMeasure| {
+        let cost = measure.of(&row.arm.cost).filter(|cost| cost.low > 0.0);
+        cost.filter(|_| !row.arm.cost.uncertain_signs.contains(&measure))
+    };
+    let share = |row: &Row<'_>| above_zero(row, CostMeasure::CpuShare);
+    let us = |row: &Row<'_>| above_zero(row, CostMeasure::CpuUs);
     let dearest = functions().find(|row| share(row).or(us(row)).is_some());
     let plain = baselines(result).first().and_then(|arm| plain(result, arm));
     let most = dearest.map(|row| {

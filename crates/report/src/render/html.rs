@@ -175,7 +175,9 @@ fn is_near_zero(row: &crate::document::Row) -> bool {
         Cell::Quantity(quantity) => Some(quantity),
         Cell::Empty | Cell::Text(_) => None,
     });
-    first.is_some_and(|first| first.form == crate::document::Form::Difference && first.contains_zero())
+    first.is_some_and(|first| {
+        first.form == crate::document::Form::Difference && (first.has_uncertain_sign || first.contains_zero())
+    })
 }
 
 impl PageCell {

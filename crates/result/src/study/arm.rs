@@ -332,6 +332,10 @@ pub struct Cost {
     /// others have those of their own rounds: one less than their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub borrowed: Vec<Borrowed>,
+    /// The costs whose sign is not supported: their intervals contain zero once they are as wide as they must be so that those of
+    /// all arms hold together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncertain_signs: Vec<CostMeasure>,
     /// Costs in measures that are taken once per round. Not measured by load: none for a single load.
     #[serde(flatten)]
     #[schemars(schema_with = "super::measures::costs_schema")]

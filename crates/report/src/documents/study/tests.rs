@@ -94,7 +94,7 @@ fn a_column_that_is_withheld_for_all_arms_is_named_once() {
     }
     let document = study(&result);
     assert!(document.table.unwrap().columns.iter().all(|column| column.heading != "p99 us"));
-    assert_eq!(document.notes, ["withheld for all arms: p99 us"]);
+    assert_eq!(document.notes[0], "withheld for all arms: p99 us");
     assert!(study(&fixture::void()).table.is_none());
 }
 
@@ -152,4 +152,29 @@ fn costs_by_measure_use_the_units_of_tables() {
     let share = CostMeasure::CpuShare.of(&lua.arm.cost).unwrap();
     let Cell::Quantity(quantity) = &lua.cpu_share else { panic!("a quantity") };
     assert!((quantity.estimate.unwrap() - 100.0 * share.estimate).abs() < 1e-9);
+}
+
+#[test]
+fn a_cost_that_may_be_chance_among_all_has_a_mark_and_is_not_counted() {
+    let of = |change: fn(&mut ArmResult)| {
+        let mut result = fixture::study();
+        result.arms.iter_mut().filter(|arm| arm.id == "lua").for_each(change);
+        study(&result)
+    };
+    let cpu = |document: &Document| {
+        let table = document.table.as_ref().unwrap();
+        table.rows.iter().find(|row| row.name == "lua").unwrap().cells[0].text()
+    };
+    let usual = of(|_| ());
+    let uncertain = of(|arm| arm.cost.uncertain_signs.extend([CostMeasure::CpuShare, CostMeasure::CpuUs]));
+    assert_eq!((cpu(&usual).as_str(), cpu(&uncertain).as_str()), ("+10.76 ±0.91", "+10.76 ±0.91 ?"));
+    assert!(usual.answer.concat().contains("4 of 6 arms"), "{:?}", usual.answer);
+    assert!(uncertain.answer.concat().contains("3 of 6 arms"), "{:?}", uncertain.answer);
+    assert!(uncertain.notes.iter().any(|note| note.starts_with("?: ")), "{:?}", uncertain.notes);
+    let without = of(|arm| arm.cost.uncertain_signs.clear());
+    let mut certain = fixture::study();
+    certain.arms.iter_mut().for_each(|arm| arm.cost.uncertain_signs.clear());
+    assert!(
+        study(&certain).notes.iter().all(|note| !note.starts_with("?: ")) && cpu(&without) == cpu(&usual)
+    );
 }

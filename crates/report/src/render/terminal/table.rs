@@ -13,6 +13,9 @@ const LONGEST_NAME: usize = 44;
 /// The end of a longer one that stays.
 const KEPT_END: usize = 12;
 
+/// In place of the mark of an uncertain sign. A space at the end of a cell would be trimmed.
+const NO_MARK: &str = "\u{a0}\u{a0}";
+
 /// The names without the middle of long ones; unchanged if two would be the same.
 fn short_names(names: Vec<String>) -> Vec<String> {
     let short = |name: &String| {
@@ -71,8 +74,16 @@ fn render(table: &Table) -> Vec<String> {
         .load_style(presets::NOTHING)
         .set_header(header.chain(table.columns.iter().map(|column| column.heading.clone())));
     let names = short_names(table.rows.iter().map(|row| row.name.clone()).collect());
+    // Numbers stay below each other where some of a column have a mark behind them.
+    let has_mark =
+        |place: usize| table.rows.iter().any(|row| row.cells.get(place).is_some_and(Cell::has_mark));
+    let marked: Vec<bool> = (0..table.columns.len()).map(has_mark).collect();
+    let padded = |(cell, marked): (&Cell, &bool)| {
+        let text = cell.text();
+        if *marked && !cell.has_mark() { text + NO_MARK } else { text }
+    };
     for (name, row) in names.into_iter().zip(&table.rows) {
-        lines.add_row(std::iter::once(name).chain(row.cells.iter().map(Cell::text)));
+        lines.add_row(std::iter::once(name).chain(row.cells.iter().zip(&marked).map(padded)));
     }
     for (place, layout) in lines.column_iter_mut().enumerate() {
         layout.set_padding((0, 2));
@@ -81,7 +92,7 @@ fn render(table: &Table) -> Vec<String> {
             layout.set_cell_alignment(CellAlignment::Right);
         }
     }
-    lines.lines().map(|line| line.trim_end().to_owned()).collect()
+    lines.lines().map(|line| line.trim_end().replace('\u{a0}', " ")).collect()
 }
 
 /// The line with bounded and unknown numbers in grey.

@@ -1,0 +1,145 @@
+//! The costs of a study whose sign is not supported if all costs of their column are judged together.
+//!
+//! Of twenty intervals of 95 %, one misses. So a reader who looks for the arms that cost anything needs intervals that hold together,
+//! which are wider: those of [`dunnett()`], against the arm that each is compared with.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{ArmResult, Cost, CostMeasure, StudyResult};
+use hoptax_stats::{AgainstOne, dunnett, standard_error};
+
+/// Critical values are computed for degrees of freedom rounded down to a multiple of this: those of borrowed variances all differ.
+const FREEDOM_STEP: f64 = 0.5;
+
+/// A load by its name; none for the usual one of each measure.
+type Load<'a> = Option<&'a str>;
+
+/// Sets [`Cost::uncertain_signs`] of all arms, which have all their costs.
+pub(crate) fn judge(result: &mut StudyResult) {
+    let loads: Vec<String> = result.plan.loads.iter().map(|load| load.name.clone()).collect();
+    let mut known = BTreeMap::new();
+    for load in std::iter::once(None).chain(loads.iter().map(|name| Some(name.as_str()))) {
+        let all = CostMeasure::all();
+        let found: Vec<Vec<CostMeasure>> = {
+            let families: Vec<Vec<AgainstOne>> = all.iter().map(|one| family(result, *one, load)).collect();
+            let of_arm = |arm: &ArmResult| {
+                let measures = all.iter().zip(&families);
+                let uncertain = measures.filter(|(measure, family)| {
+                    is_uncertain(result, (arm, **measure, load), family, &mut known).unwrap_or(false)
+                });
+                uncertain.map(|(measure, _)| *measure).collect()
+            };
+            result.arms.iter().map(of_arm).collect()
+        };
+        for (arm, uncertain) in result.arms.iter_mut().zip(found) {
+            let cost = match load {
+                None => Some(&mut arm.cost),
+                Some(load) => arm.loads.iter_mut().find(|one| one.load == load).map(|one| &mut one.cost),
+            };
+            if let Some(cost) = cost {
+                cost.uncertain_signs = uncertain;
+            }
+        }
+    }
+}
+
+fn cost<'a>(arm: &'a ArmResult, load: Load<'_>) -> Option<&'a Cost> {
+    match load {
+        None => Some(&arm.cost),
+        Some(load) => Some(&arm.loads.iter().find(|one| one.load == load)?.cost),
+    }
+}
+
+/// The costs in a measure, by the arm that they are against.
+fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<AgainstOne> {
+    let copies = |id: &str| result.arms.iter().find(|arm| arm.id == id).map_or(1, |arm| arm.copies);
+    let mut groups: BTreeMap<&str, AgainstOne> = BTreeMap::new();
+    for arm in &result.arms {
+        let has_cost = cost(arm, load).is_some_and(|cost| measure.of(cost).is_some());
+        if let Some(reference) = arm.compared_with.as_deref().filter(|_| has_cost) {
+            let group = groups
+                .entry(reference)
+                .or_insert_with(|| AgainstOne { copies_of_reference: copies(reference), copies: Vec::new() });
+            group.copies.push(arm.copies);
+        }
+    }
+    groups.into_values().collect()
+}
+
+/// Whether the interval of a cost contains zero once it is as wide as it must be to hold together with the others; none without a
+/// cost. Without degrees of freedom there is no wider interval, and its own decides.
+fn is_uncertain(
+    result: &StudyResult,
+    (arm, measure, load): (&ArmResult, CostMeasure, Load<'_>),
+    family: &[AgainstOne],
+    known: &mut BTreeMap<(Vec<AgainstOne>, u64), Option<f64>>,
+) -> Option<bool> {
+    let cost = measure.of(cost(arm, load)?)?;
+    let freedom = result.degrees_of_freedom((&arm.id, arm.compared_with.as_deref()), measure, load);
+    let mut half_width = || {
+        let error = standard_error(&cost, freedom, result.plan.quantile_confidence())?;
+        let rounded = ((freedom / FREEDOM_STEP).floor() * FREEDOM_STEP).max(freedom.min(1.0));
+        let key = (family.to_vec(), rounded.to_bits());
+        let critical = known.entry(key).or_insert_with(|| dunnett(family, rounded, result.plan.confidence));
+        Some(error * (*critical)?)
+    };
+    Some(half_width().map_or_else(|| cost.contains(0.0), |half| cost.estimate.abs() <= half))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{ArmKind, Interval, sample};
+
+    use super::*;
+
+    fn interval(estimate: f64, half: f64) -> Interval {
+        Interval { estimate, low: estimate - half, high: estimate + half }
+    }
+
+    /// A study of eleven rounds with these CPU costs, each against the baseline.
+    fn study(costs: &[Interval]) -> StudyResult {
+        let mut result = sample::study("x", "2026-01-01T00:00:00Z", 10.0);
+        result.rounds.clear();
+        (result.plan.rounds_completed, result.plan.confidence, result.plan.sequential) = (11, 0.95, None);
+        let baseline = ArmResult { kind: ArmKind::Baseline, ..sample::arm("baseline") };
+        let arm = |(place, cost): (usize, &Interval)| ArmResult {
+            compared_with: Some("baseline".to_owned()),
+            cost: Cost { cpu_us_per_request: Some(*cost), ..Cost::default() },
+            ..sample::arm(&format!("function-{place}"))
+        };
+        result.arms = std::iter::once(baseline).chain(costs.iter().enumerate().map(arm)).collect();
+        result
+    }
+
+    fn uncertain(mut result: StudyResult) -> Vec<bool> {
+        judge(&mut result);
+        let arms = result.arms.iter().skip(1);
+        arms.map(|arm| arm.cost.uncertain_signs.contains(&CostMeasure::CpuUs)).collect()
+    }
+
+    #[test]
+    fn a_sign_needs_more_of_a_cost_among_many() {
+        // With 10 degrees of freedom: Student 2.23, Dunnett for 9 costs against one reference 3.24.
+        let costs = |first: f64| [vec![interval(first, 2.23)], vec![interval(50.0, 2.23); 8]].concat();
+        assert_eq!(uncertain(study(&[interval(2.5, 2.23)])), [false]);
+        for (first, expected) in [(2.5, true), (-2.5, true), (3.2, true), (3.3, false), (-3.3, false)] {
+            let found = uncertain(study(&costs(first)));
+            assert_eq!((found[0], found[1..].contains(&true)), (expected, false), "{first}");
+        }
+    }
+
+    #[test]
+    fn more_copies_of_the_reference_are_taken_into_account() {
+        let costs = [vec![interval(3.27, 2.228)], vec![interval(50.0, 2.228); 8]].concat();
+        let mut copied = study(&costs);
+        copied.arms[0].copies = 8;
+        assert_eq!((uncertain(study(&costs))[0], uncertain(copied)[0]), (false, true));
+    }
+
+    #[test]
+    fn without_degrees_of_freedom_the_interval_decides() {
+        let mut result = study(&[interval(1.0, 0.5), interval(1.0, 1.5)]);
+        result.plan.rounds_completed = 1;
+        assert_eq!(uncertain(result), [false, true]);
+    }
+}

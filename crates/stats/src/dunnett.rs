@@ -1,0 +1,174 @@
+//! The critical value of costs that are judged together: how far a cost must be from zero so that its sign is right for all of them.
+
+use std::collections::BTreeMap;
+
+use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::function::gamma::ln_gamma;
+
+/// Steps of each of the two integrals. More of them change no critical value by 0.001.
+const STEPS: usize = 48;
+/// Half of the range of the standard normal variable that is integrated over.
+const RANGE: f64 = 6.5;
+/// Halvings of the range of the critical value.
+const HALVINGS: usize = 22;
+
+/// Costs against one reference.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AgainstOne {
+    /// Processes of the reference that a cost is the mean over, at least 1.
+    pub copies_of_reference: u32,
+    /// The same of each of its arms.
+    pub copies: Vec<u32>,
+}
+
+impl AgainstOne {
+    /// For each number of copies, the root of the share of a cost's variance that comes from the reference, as if all processes varied
+    /// alike, and the number of such costs.
+    fn loadings(&self) -> Vec<(f64, i32)> {
+        let mut counts: BTreeMap<u32, i32> = BTreeMap::new();
+        for copies in &self.copies {
+            *counts.entry((*copies).max(1)).or_default() += 1;
+        }
+        let reference = 1.0 / f64::from(self.copies_of_reference.max(1));
+        let loading = |copies: u32| (reference / (reference + 1.0 / f64::from(copies))).sqrt();
+        counts.into_iter().map(|(copies, count)| (loading(copies), count)).collect()
+    }
+}
+
+/// The factor on the standard error of a cost, two-sided, by which all costs of `groups` have intervals that contain their true values
+/// together with `confidence`. Each has `freedom` degrees of freedom.
+///
+/// **Method.** The costs against one reference share its error, so they are correlated: with as many processes each, by one half. Given
+/// the error of the reference and the estimate of the variance, they are independent normal variables. Both are integrated over. Costs
+/// against different references are independent given the variance.
+///
+/// **Source.** C. W. Dunnett, "A Multiple Comparison Procedure for Comparing Several Treatments with a Control", *Journal of the American
+/// Statistical Association* 50(272), 1955; with unequal correlations, "New Tables for Multiple Comparisons with a Control", *Biometrics*
+/// 20(3), 1964.
+///
+/// **Degenerate cases.** `None` without a cost, without degrees of freedom, and for a confidence that is not between zero and one.
+pub fn dunnett(groups: &[AgainstOne], freedom: f64, confidence: f64) -> Option<f64> {
+    let loadings: Vec<Vec<(f64, i32)>> = groups.iter().map(AgainstOne::loadings).collect();
+    let is_sound = freedom > 0.0 && confidence > 0.0 && confidence < 1.0;
+    if !is_sound || loadings.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let normal = Normal::standard();
+    let scales = scales(freedom);
+    let within = |factor: f64| -> f64 {
+        let at = |scale: f64| {
+            loadings.iter().map(|group| all_within(&normal, group, factor * scale)).product::<f64>()
+        };
+        scales.iter().map(|(scale, weight)| weight * at(*scale)).sum()
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    while within(high) < confidence {
+        (low, high) = (high, 2.0 * high);
+        if high > 1e6 {
+            return None;
+        }
+    }
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if within(middle) < confidence { low = middle } else { high = middle }
+    }
+    Some(f64::midpoint(low, high))
+}
+
+/// Chance that all costs against one reference are within `limit` of their true values, in standard errors.
+fn all_within(normal: &Normal, group: &[(f64, i32)], limit: f64) -> f64 {
+    let step = 2.0 * RANGE / STEPS as f64;
+    (0..=STEPS)
+        .map(|place| {
+            let shared = step.mul_add(place as f64, -RANGE);
+            let density = (-0.5 * shared * shared).exp() / std::f64::consts::TAU.sqrt();
+            let chance = |(loading, count): &(f64, i32)| {
+                let own = loading.mul_add(-loading, 1.0).sqrt();
+                let at = |end: f64| normal.cdf(loading.mul_add(shared, end) / own);
+                (at(limit) - at(-limit)).powi(*count)
+            };
+            density * step * group.iter().map(chance).product::<f64>()
+        })
+        .sum()
+}
+
+/// Values of the estimated standard error, as a multiple of the true one, with their weights: the root of chi-squared by its degrees of
+/// freedom. The logarithm is integrated over, in which the density has no tail that a sum of equal steps would miss.
+fn scales(freedom: f64) -> Vec<(f64, f64)> {
+    let spread = (0.5 / freedom).sqrt();
+    let (low, high) = (spread.mul_add(-7.0, -3.0 / freedom), 5.0 * spread);
+    let step = (high - low) / STEPS as f64;
+    let constant = std::f64::consts::LN_2 + 0.5 * freedom * (0.5 * freedom).ln() - ln_gamma(0.5 * freedom);
+    (0..=STEPS)
+        .map(|place| {
+            let logarithm = step.mul_add(place as f64, low);
+            let scale = logarithm.exp();
+            (scale, step * freedom.mul_add(logarithm - 0.5 * scale * scale, constant).exp())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::critical::two_sided_t;
+
+    fn equal(comparisons: usize, copies_of_reference: u32) -> AgainstOne {
+        AgainstOne { copies_of_reference, copies: vec![1; comparisons] }
+    }
+
+    #[test]
+    fn critical_values_are_those_of_the_tables() {
+        // Dunnett 1964, table II, two-sided, 0.05, correlation one half.
+        for (comparisons, freedom, expected) in [
+            (2, 5.0, 3.03),
+            (9, 5.0, 3.97),
+            (2, 10.0, 2.57),
+            (5, 10.0, 2.99),
+            (9, 10.0, 3.24),
+            (4, 20.0, 2.65),
+            (9, 20.0, 2.95),
+            (9, 1e6, 2.69),
+        ] {
+            let found = dunnett(&[equal(comparisons, 1)], freedom, 0.95).unwrap();
+            assert!((found - expected).abs() < 0.006, "{comparisons} {freedom}: {found}");
+        }
+    }
+
+    #[test]
+    fn one_cost_has_the_value_of_student() {
+        for freedom in [1.0, 2.0, 3.7, 11.0, 200.0] {
+            let found = dunnett(&[equal(1, 1)], freedom, 0.95).unwrap();
+            let expected = two_sided_t(freedom, 0.95).unwrap();
+            assert!((found / expected - 1.0).abs() < 2e-3, "{freedom}: {found} {expected}");
+        }
+    }
+
+    #[test]
+    fn degenerate_input_has_no_critical_value() {
+        assert_eq!(dunnett(&[], 5.0, 0.95), None);
+        assert_eq!(dunnett(&[equal(0, 1)], 5.0, 0.95), None);
+        for (freedom, confidence) in [(0.0, 0.95), (f64::NAN, 0.95), (5.0, 1.0), (5.0, f64::NAN)] {
+            assert_eq!(dunnett(&[equal(3, 1)], freedom, confidence), None, "{freedom} {confidence}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+        #[test]
+        fn more_costs_raise_it_and_it_is_at_most_that_of_independent_errors(
+            comparisons in 1_usize..40, copies in 1_u32..6, freedom in 2.0..60.0_f64,
+        ) {
+            let of = |groups: &[AgainstOne]| dunnett(groups, freedom, 0.95).unwrap();
+            let one = of(&[equal(comparisons, copies)]);
+            prop_assert!(of(&[equal(comparisons + 1, copies)]) > one);
+            prop_assert!(of(&[equal(comparisons, copies), equal(1, copies)]) > one);
+            // More copies of the reference leave less in common.
+            prop_assert!(of(&[equal(comparisons, copies + 1)]) >= one - 1e-6);
+            let of_each = 1.0 - 0.05 / comparisons as f64;
+            prop_assert!(one <= two_sided_t(freedom, of_each).unwrap() + 1e-3);
+        }
+    }
+}
