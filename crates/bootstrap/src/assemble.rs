@@ -4,15 +4,18 @@ mod dump;
 mod files;
 mod malformed;
 mod origins;
+mod resources;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use hoptax_text::yaml::envoy::Tree;
 use serde_json::Value;
 
 pub(crate) use self::origins::Origins;
-use crate::document::Source;
-use crate::given::{Given, given};
+pub(crate) use self::resources::{is_list, is_one};
+use crate::document::{Document, Source};
+use crate::given::{Accepted, Given, given};
 use crate::lab::Lab;
 use crate::names;
 use crate::place::{Place, Problem, Problems};
@@ -29,6 +32,8 @@ pub struct Configuration {
     described: Option<String>,
     /// Texts beside it by their names, if it is not a file of its own.
     beside: BTreeMap<String, Source>,
+    /// Whether clusters are known to be missing.
+    lacks_clusters: bool,
 }
 
 /// A file that a configuration names.
@@ -38,6 +43,30 @@ pub struct Loaded {
     pub name: String,
     /// Its content.
     pub text: String,
+}
+
+/// A key that is in a mapping once more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    /// The number of its text.
+    pub text: usize,
+    /// Where it is again.
+    pub place: Place,
+    /// The key.
+    pub key: String,
+}
+
+/// A text that a configuration was read from.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// The name of the text in places.
+    pub name: &'a str,
+    /// The text.
+    pub text: &'a str,
+    /// The line of the file that is the first of the text, from 1.
+    pub first_line: u64,
+    /// Its content as YAML, with the bytes of its nodes; none for JSON.
+    pub tree: Option<&'a Tree>,
 }
 
 /// Reads a configuration: a bootstrap or a `/config_dump`, alone in a text or inside of objects of Kubernetes. `name` is the name of the
@@ -54,39 +83,9 @@ pub fn read(
     choice: Option<&str>,
     load: &dyn Fn(&str) -> Result<Loaded, String>,
 ) -> Result<Configuration, Problems> {
-    let Given { mut document, described, beside } = given(name, text, choice)?;
-    let is_dump = document.value.get("configs").is_some_and(Value::is_array);
-    let content = document.value.take();
-    let origins = Origins::new(document);
-    let mut configuration =
-        Configuration { tree: Value::Null, secrets: BTreeMap::new(), origins, described, beside };
-    let of_api_v2 = configuration.dump_of_api_v2(&content);
-    if !of_api_v2.is_empty() {
-        return Err(Problems::new(of_api_v2));
-    }
-    let mut problems = Vec::new();
-    let mut malformed = Vec::new();
-    let resources = if is_dump {
-        configuration.join_dump(content, &mut problems, &mut malformed)
-    } else {
-        configuration.tree = content;
-        Resources::default()
-    };
-    // What is joined may take the place of a node that is malformed.
-    malformed.extend(configuration.malformed());
-    malformed.extend(configuration.join_files(resources, is_dump, load, &mut problems));
-    malformed.extend(configuration.malformed());
-    let of_api_v2 = configuration.of_api_v2();
-    if !of_api_v2.is_empty() {
-        // What else is wrong may be so because of the old fields.
-        return Err(Problems::new(of_api_v2));
-    }
-    problems.extend(configuration.merge_keys());
-    if !malformed.is_empty() {
-        problems.extend(malformed);
-        return Err(Problems::new(problems));
-    }
-    if problems.is_empty() {
+    let Joined { configuration, mut unread } = join_all(given(name, text, choice, Accepted::Whole)?, load)?;
+    unread.extend(configuration.merge_keys());
+    if unread.is_empty() {
         return Ok(configuration);
     }
     // What cannot be adapted is the same in every lab.
@@ -95,7 +94,90 @@ pub fn read(
     let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder };
     let is_read = configuration.tree.is_object();
     let more = is_read.then(|| configuration.adapt(&lab, &|_| None).err()).flatten();
-    Err(Problems::new(problems).joined(more))
+    Err(Problems::new(unread).joined(more))
+}
+
+/// What could be read of a configuration.
+#[derive(Debug)]
+pub struct Partly {
+    /// The configuration, as far as it was read.
+    pub configuration: Configuration,
+    /// What was not: files that do not exist, and resources that come from a control plane.
+    pub unread: Vec<Problem>,
+    /// Whether the text is no bootstrap, but some resources of one.
+    pub is_part: bool,
+}
+
+/// As [`read`], for what looks at a configuration and runs nothing: resources may be missing, and a text may also be a list of
+/// `resources` as files of listeners and clusters have it, or one listener or cluster alone.
+///
+/// # Errors
+/// All problems that make Envoy refuse the text, or leave no configuration.
+pub fn read_partly(
+    name: &str,
+    text: &str,
+    choice: Option<&str>,
+    load: &dyn Fn(&str) -> Result<Loaded, String>,
+) -> Result<Partly, Problems> {
+    let given = given(name, text, choice, Accepted::Resources)?;
+    let is_part = is_list(&given.document.value) || is_one(&given.document.value);
+    let Joined { configuration, unread } = join_all(given, load)?;
+    let refused = configuration.merge_keys();
+    if refused.is_empty() {
+        Ok(Partly { configuration, unread, is_part })
+    } else {
+        Err(Problems::new(refused))
+    }
+}
+
+/// A configuration with everything that it names, and problems with what could not be joined.
+struct Joined {
+    configuration: Configuration,
+    unread: Vec<Problem>,
+}
+
+fn join_all(given: Given, load: &dyn Fn(&str) -> Result<Loaded, String>) -> Result<Joined, Problems> {
+    let Given { mut document, described, beside } = given;
+    let is_dump = document.value.get("configs").is_some_and(Value::is_array);
+    let content = document.value.take();
+    let origins = Origins::new(document);
+    let mut configuration = Configuration {
+        tree: Value::Null,
+        secrets: BTreeMap::new(),
+        origins,
+        described,
+        beside,
+        lacks_clusters: false,
+    };
+    let of_api_v2 = configuration.dump_of_api_v2(&content);
+    if !of_api_v2.is_empty() {
+        return Err(Problems::new(of_api_v2));
+    }
+    let mut unread = Vec::new();
+    let mut malformed = Vec::new();
+    let resources = if is_dump {
+        configuration.join_dump(content, &mut unread, &mut malformed)
+    } else if is_one(&content) || is_list(&content) {
+        configuration.join_resources(content, &mut malformed)
+    } else {
+        configuration.tree = content;
+        Resources::default()
+    };
+    // What is joined may take the place of a node that is malformed.
+    malformed.extend(configuration.malformed());
+    malformed.extend(configuration.join_files(resources, is_dump, load, &mut unread));
+    malformed.extend(configuration.malformed());
+    let of_api_v2 = configuration.of_api_v2();
+    if !of_api_v2.is_empty() {
+        // What else is wrong may be so because of the old fields.
+        return Err(Problems::new(of_api_v2));
+    }
+    if malformed.is_empty() {
+        return Ok(Joined { configuration, unread });
+    }
+    unread.extend(configuration.merge_keys());
+    unread.extend(malformed);
+    Err(Problems::new(unread))
 }
 
 /// Resources by name, each with its document and its pointer there.
@@ -132,6 +214,40 @@ impl Configuration {
     /// The place of a node of the bootstrap in the user's files.
     pub fn place(&self, pointer: &str) -> Place {
         self.origins.place(pointer)
+    }
+
+    /// Its content as one bootstrap, in which fields have the names of protocol buffers, and lists are lists.
+    pub fn tree(&self) -> &Value {
+        &self.tree
+    }
+
+    /// Whether all of its clusters were read: none comes from a control plane that was not asked, and no file of them is missing.
+    pub fn has_all_clusters(&self) -> bool {
+        !self.lacks_clusters
+    }
+
+    /// The texts that it was read from. The first is that of the bootstrap.
+    pub fn texts(&self) -> impl Iterator<Item = Text<'_>> {
+        self.origins.documents().map(|document| Text {
+            name: &document.source.name,
+            text: &document.source.text,
+            first_line: document.source.first_line,
+            tree: document.tree(),
+        })
+    }
+
+    /// The number of the text that a node of the bootstrap is from, and its pointer there.
+    pub fn origin(&self, pointer: &str) -> (usize, String) {
+        self.origins.origin(pointer)
+    }
+
+    /// Keys that a mapping of its texts in YAML has more than once. Envoy takes the last.
+    pub fn duplicates(&self) -> Vec<Duplicate> {
+        let of_text = |(text, document): (usize, &Document)| {
+            let found = document.duplicates();
+            found.into_iter().map(move |(place, key)| Duplicate { text, place, key })
+        };
+        self.origins.documents().enumerate().flat_map(of_text).collect()
     }
 
     /// A copy in which nodes are replaced, by their pointers, as if the user had written them.

@@ -1,9 +1,12 @@
 //! One text of a configuration, in YAML or JSON.
 
-use hoptax_text::yaml::envoy::{self, Tree};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use hoptax_text::yaml::envoy::{self, Node, Tree};
 use serde_json::Value;
 
-use crate::lines::Lines;
+use crate::lines::{Lines, Position};
 use crate::names;
 use crate::place::{Place, Problem};
 
@@ -21,8 +24,7 @@ pub(crate) struct Source {
 /// A parsed text.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
-    name: String,
-    first_line: u64,
+    pub(crate) source: Source,
     /// Its content, with the field names of the protocol buffers.
     pub(crate) value: Value,
     /// Its lines; none for JSON in one line.
@@ -38,7 +40,7 @@ impl Source {
     /// The place of a line of the text; 0 for none.
     pub(crate) fn place(&self, line: u64) -> Place {
         let line = if line == 0 { 0 } else { line + self.first_line - 1 };
-        Place { file: self.name.clone(), line, pointer: String::new() }
+        Place { file: self.name.clone(), line, column: 0, pointer: String::new() }
     }
 
     /// The problem that a text in YAML cannot be read.
@@ -73,22 +75,71 @@ impl Document {
 
     fn new(source: &Source, mut value: Value, lines: Option<Lines>) -> Self {
         names::normalise(&mut value);
-        Self { name: source.name.clone(), first_line: source.first_line, value, lines }
+        Self { source: source.clone(), value, lines }
     }
 
     /// The place of a node.
     pub(crate) fn place(&self, pointer: &str) -> Place {
+        let Source { name, text, first_line } = &self.source;
         let pointer = pointer.to_owned();
+        let Some(lines) = &self.lines else {
+            let file = if *first_line > 1 { format!("{name}:{first_line}") } else { name.clone() };
+            return Place { file, line: 0, column: 0, pointer };
+        };
+        let Position { line, byte } = lines.position(text, &pointer);
+        let column = byte.map_or(0, |byte| column(text, byte));
+        Place { file: name.clone(), line: line + first_line - 1, column, pointer }
+    }
+
+    /// Keys that a mapping has more than once, each where it is again.
+    pub(crate) fn duplicates(&self) -> Vec<(Place, String)> {
+        fn walk(tree: &Tree, bytes: &Range<usize>, found: &mut Vec<(u64, usize, String)>) {
+            // What is inside of an alias is elsewhere, and was found there.
+            let is_inside = |inner: &Range<usize>| bytes.start <= inner.start && inner.end <= bytes.end;
+            match &tree.node {
+                Node::Scalar(..) => {}
+                Node::Sequence(items) => {
+                    items
+                        .iter()
+                        .filter(|item| is_inside(&item.bytes))
+                        .for_each(|item| walk(item, &item.bytes, found));
+                }
+                Node::Mapping(entries) => {
+                    let mut keys = BTreeSet::new();
+                    for (key, value) in entries.iter().filter(|(key, _)| is_inside(&key.bytes)) {
+                        if !keys.insert(key.text.as_str()) {
+                            found.push((key.line, key.bytes.start, key.text.clone()));
+                        }
+                        walk(value, &value.bytes, found);
+                    }
+                }
+            }
+        }
+        let mut found = Vec::new();
+        if let Some(tree) = self.tree() {
+            walk(tree, &tree.bytes, &mut found);
+        }
+        let file = &self.source.name;
+        let placed = found.into_iter().map(|(line, byte, key)| {
+            let (line, column) = (line + self.source.first_line - 1, column(&self.source.text, byte));
+            (Place { file: file.clone(), line, column, pointer: String::new() }, key)
+        });
+        placed.collect()
+    }
+
+    /// The content as YAML, with the bytes of its nodes; none for JSON.
+    pub(crate) fn tree(&self) -> Option<&Tree> {
         match &self.lines {
-            Some(lines) => {
-                Place { file: self.name.clone(), line: lines.line(&pointer) + self.first_line - 1, pointer }
-            }
-            None if self.first_line > 1 => {
-                Place { file: format!("{}:{}", self.name, self.first_line), line: 0, pointer }
-            }
-            None => Place { file: self.name.clone(), line: 0, pointer },
+            Some(Lines::Yaml(tree)) => Some(tree),
+            _ => None,
         }
     }
+}
+
+/// The column of a byte in its line, in characters from 1; 0 if there is no such byte.
+fn column(text: &str, byte: usize) -> u64 {
+    let line = text.get(..byte).and_then(|before| before.rsplit('\n').next());
+    line.map_or(0, |line| line.chars().count() as u64 + 1)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use hoptax_text::yaml::envoy::{self, Tree};
 use serde_json::Value;
 
+use crate::assemble::{is_list, is_one};
 use crate::document::{Document, Source};
 use crate::foreign;
 use crate::manifest::{self, Embedded};
@@ -28,14 +29,34 @@ pub(crate) struct Given {
     pub(crate) beside: BTreeMap<String, Source>,
 }
 
+/// What a text may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepted {
+    /// A bootstrap or a dump.
+    Whole,
+    /// Also resources of one.
+    Resources,
+}
+
+impl Accepted {
+    fn is(self, value: &Value) -> bool {
+        is_configuration(value) || self == Self::Resources && (is_list(value) || is_one(value))
+    }
+}
+
 /// Finds the configuration in a text. `choice` is its name, which is needed if there are several.
 ///
 /// # Errors
 /// What the text is instead, or which configurations are in it.
-pub(crate) fn given(name: &str, text: &str, choice: Option<&str>) -> Result<Given, Problems> {
+pub(crate) fn given(
+    name: &str,
+    text: &str,
+    choice: Option<&str>,
+    accepted: Accepted,
+) -> Result<Given, Problems> {
     let source = Source::file(name, text);
     if let Ok(value) = serde_json::from_str::<Value>(text)
-        && is_configuration(&value)
+        && accepted.is(&value)
     {
         return whole(&source, Document::of_json(&source, value), choice);
     }
@@ -45,7 +66,7 @@ pub(crate) fn given(name: &str, text: &str, choice: Option<&str>) -> Result<Give
     if let Some(problem) = template::parsed(&source, &value) {
         return Err(one(problem));
     }
-    if is_configuration(&value) {
+    if accepted.is(&value) {
         return whole(&source, Document::of_yaml(&source, first), choice);
     }
     let documents = envoy::documents(text).collect::<Result<Vec<Tree>, _>>();
@@ -112,18 +133,38 @@ fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Resul
     Ok(Given { document, described: Some(described), beside: beside.iter().cloned().collect() })
 }
 
+/// The names of the configurations in the objects of a text, with each of which it is chosen; none if the text is one configuration, or
+/// holds none.
+pub fn names(name: &str, text: &str) -> Vec<String> {
+    let is_whole = |value: &Value| Accepted::Resources.is(value);
+    if serde_json::from_str(text).is_ok_and(|value: Value| is_whole(&value)) {
+        return Vec::new();
+    }
+    let documents: Vec<Tree> = envoy::documents(text).map_while(Result::ok).collect();
+    if documents.first().is_some_and(|first| is_whole(&first.to_value())) {
+        return Vec::new();
+    }
+    names_of(&documents.iter().flat_map(|tree| manifest::find(name, tree)).collect::<Vec<_>>())
+}
+
+/// The shortest name of each that no other has; its number, if there is none.
+fn names_of(embedded: &[Embedded]) -> Vec<String> {
+    let all: Vec<[String; 4]> = embedded.iter().map(Embedded::names).collect();
+    let name = |(index, names): (usize, &[String; 4])| {
+        let is_unique =
+            |level: &usize| all.iter().filter(|others| others[*level] == names[*level]).count() == 1;
+        (0..4).find(is_unique).map_or_else(|| (index + 1).to_string(), |level| names[level].clone())
+    };
+    all.iter().enumerate().map(name).collect()
+}
+
 /// All configurations of a file, each with how to name it.
 fn listed(source: &Source, embedded: &[Embedded], unknown: Option<&str>) -> Problems {
-    let all: Vec<[String; 4]> = embedded.iter().map(Embedded::names).collect();
-    let problem = |(index, one): (usize, &Embedded)| {
-        let is_unique =
-            |level: &usize| all.iter().filter(|names| names[*level] == all[index][*level]).count() == 1;
-        let name =
-            (0..4).find(is_unique).map_or_else(|| (index + 1).to_string(), |level| all[index][level].clone());
-        let why = match unknown {
-            Some(unknown) => format!("and none is called `{unknown}`"),
-            None => "and one is meant".to_owned(),
-        };
+    let why = match unknown {
+        Some(unknown) => format!("and none is called `{unknown}`"),
+        None => "and one is meant".to_owned(),
+    };
+    let problem = |(one, name): (&Embedded, String)| {
         let message = format!(
             "{} is one of {} configurations in this file, {why}: `{}#{name}` is this one",
             one.described(),
@@ -132,7 +173,7 @@ fn listed(source: &Source, embedded: &[Embedded], unknown: Option<&str>) -> Prob
         );
         Problem { place: one.source.place(1), message }
     };
-    Problems::new(embedded.iter().enumerate().map(problem).collect())
+    Problems::new(embedded.iter().zip(names_of(embedded)).map(problem).collect())
 }
 
 /// What a file is in which no configuration was found.

@@ -29,11 +29,13 @@ mod refusal;
 pub mod request;
 pub mod statistics;
 mod template;
-mod tree;
+pub mod tree;
 
 pub use adapt::{Adapted, Copied, Identity, LabFiles, Listener, Replacement, missing_extension};
-pub use assemble::{Configuration, Loaded, read};
+pub use assemble::{Configuration, Duplicate, Loaded, Partly, Text, read, read_partly};
+pub use given::names;
 pub use lab::Lab;
+pub use names::is_field;
 pub use outside::{leads_to, outside_addresses};
 pub use place::{Place, Problem, Problems};
 pub use refusal::Refusal;

@@ -19,15 +19,29 @@ impl Lines {
         text.trim().contains('\n').then(|| Self::Json(JsonLines::scan(text)))
     }
 
-    /// The line of the node at a pointer, or of the nearest one that encloses it: the line of its key, if it has one. The steps
+    /// Where the node at a pointer is in the text, or the nearest one that encloses it: where its key is, if it has one. The steps
     /// are field names as in [`crate::names`], whichever spelling the file has.
-    pub(crate) fn line(&self, pointer: &str) -> u64 {
-        let steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
+    pub(crate) fn position(&self, text: &str, pointer: &str) -> Position {
+        let steps = steps(pointer);
         match self {
-            Self::Yaml(root) => line_in_yaml(root, steps),
-            Self::Json(lines) => lines.line(steps),
+            Self::Yaml(root) => position_in_yaml(root, steps),
+            Self::Json(lines) => lines.position(text, steps),
         }
     }
+}
+
+/// Where a node is in a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// Its line, from 1.
+    pub(crate) line: u64,
+    /// Its first byte, if that is known.
+    pub(crate) byte: Option<usize>,
+}
+
+/// The steps of a pointer.
+pub(crate) fn steps(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
 }
 
 /// What a step from a mapping leads to: the entry with this key, or the mapping itself where a list is meant and a single value
@@ -48,18 +62,18 @@ enum Step<T> {
     Nowhere,
 }
 
-fn line_in_yaml(root: &Tree, steps: impl Iterator<Item = String>) -> u64 {
-    let (mut tree, mut line) = (root, root.line);
+fn position_in_yaml(root: &Tree, steps: impl Iterator<Item = String>) -> Position {
+    let (mut tree, mut line, mut byte) = (root, root.line, root.bytes.start);
     for step in steps {
         match &tree.node {
             Node::Sequence(items) => {
                 let Some(item) = step.parse().ok().and_then(|index: usize| items.get(index)) else { break };
-                (tree, line) = (item, item.line);
+                (tree, line, byte) = (item, item.line, item.bytes.start);
             }
             Node::Mapping(entries) => {
                 let named = entries.iter().map(|(key, value)| (key.text.as_str(), (key, value)));
                 match entry(&named, &step) {
-                    Step::To((key, value)) => (tree, line) = (value, key.line),
+                    Step::To((key, value)) => (tree, line, byte) = (value, key.line, key.bytes.start),
                     Step::Stay => {}
                     Step::Nowhere => break,
                 }
@@ -67,14 +81,13 @@ fn line_in_yaml(root: &Tree, steps: impl Iterator<Item = String>) -> u64 {
             Node::Scalar(..) => break,
         }
     }
-    line
+    Position { line, byte: Some(byte) }
 }
 
-/// The lines of a JSON text: its nodes in their order, and the text for their keys. A `/config_dump` of many megabytes has
+/// The lines of a JSON text: its nodes in their order. A `/config_dump` of many megabytes has
 /// hundreds of thousands of nodes, so a node is small.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonLines {
-    text: String,
     nodes: Vec<JsonNode>,
 }
 
@@ -128,10 +141,10 @@ impl JsonLines {
             }
             at = next;
         }
-        Self { text: text.to_owned(), nodes }
+        Self { nodes }
     }
 
-    fn line(&self, steps: impl Iterator<Item = String>) -> u64 {
+    fn position(&self, text: &str, steps: impl Iterator<Item = String>) -> Position {
         let mut around = 0;
         for step in steps {
             let mut children = self.children(around).peekable();
@@ -142,7 +155,7 @@ impl JsonLines {
                     item.map_or(Step::Nowhere, |(index, _)| Step::To(index))
                 }
                 Some(_) => {
-                    let keys = self.children(around).map(|(index, node)| (self.key(node), index));
+                    let keys = self.children(around).map(|(index, node)| (key_of(text, node), index));
                     entry(&keys, &step)
                 }
             };
@@ -152,7 +165,11 @@ impl JsonLines {
                 Step::Nowhere => break,
             }
         }
-        self.nodes.get(around).map_or(1, |node| node.line.into())
+        let node = self.nodes.get(around);
+        Position {
+            line: node.map_or(1, |node| node.line.into()),
+            byte: node.and_then(|node| node.key).map(|(start, _)| (start as usize).saturating_sub(1)),
+        }
     }
 
     /// The nodes directly inside of one, with their numbers.
@@ -161,12 +178,12 @@ impl JsonLines {
         let at = move |index: usize| self.nodes.get(index).filter(|_| index < end).map(|node| (index, *node));
         std::iter::successors(at(around + 1), move |(_, node)| at(node.end as usize))
     }
+}
 
-    /// The key of a node as it is written. No field name needs an escape; a key of the user with one is not found.
-    fn key(&self, node: JsonNode) -> &str {
-        let range = node.key.map(|(start, end)| start as usize..end as usize);
-        range.and_then(|range| self.text.get(range)).unwrap_or_default()
-    }
+/// The key of a node as it is written. No field name needs an escape; a key of the user with one is not found.
+fn key_of(text: &str, node: JsonNode) -> &str {
+    let range = node.key.map(|(start, end)| start as usize..end as usize);
+    range.and_then(|range| text.get(range)).unwrap_or_default()
 }
 
 /// Texts of 4 GiB are not read.
@@ -200,8 +217,21 @@ mod tests {
     use super::*;
     use crate::tree;
 
-    fn json(text: &str) -> Lines {
-        Lines::of_json(text).unwrap()
+    /// The lines of a text with it.
+    struct Text<'a>(Lines, &'a str);
+
+    impl Text<'_> {
+        fn line(&self, pointer: &str) -> u64 {
+            self.0.position(self.1, pointer).line
+        }
+    }
+
+    fn json(text: &str) -> Text<'_> {
+        Text(Lines::of_json(text).unwrap(), text)
+    }
+
+    fn yaml(text: &str) -> Text<'_> {
+        Text(Lines::Yaml(hoptax_text::yaml::envoy::first(text).unwrap()), text)
     }
 
     #[test]
@@ -243,12 +273,7 @@ mod tests {
 
     #[test]
     fn a_field_is_found_in_the_other_spelling_and_where_a_list_is_meant() {
-        let yaml = Lines::Yaml(
-            hoptax_text::yaml::envoy::first(
-                "staticResources:\n  listeners:\n    name: a\n    filterChains: []\n",
-            )
-            .unwrap(),
-        );
+        let yaml = yaml("staticResources:\n  listeners:\n    name: a\n    filterChains: []\n");
         let json =
             json("{\"staticResources\": {\n\"listeners\": {\n\"name\": \"a\",\n\"filterChains\": []}}}");
         for lines in [yaml, json] {
@@ -280,7 +305,7 @@ mod tests {
             let value = serde_json::json!({"texts": texts, "map": map, "numbers": [numbers, [{"a": [], "b": {}}]]});
             let text = serde_json::to_string_pretty(&value).unwrap();
             let lines = json(&text);
-            let yaml = Lines::Yaml(hoptax_text::yaml::envoy::first(&text).unwrap());
+            let yaml = yaml(&text);
             tree::walk(&value, "", &mut |pointer, _| assert_eq!(lines.line(pointer), yaml.line(pointer), "{pointer}: {text}"));
         }
     }

@@ -9,6 +9,8 @@ pub struct Place {
     pub file: String,
     /// Line, from 1; 0 if the pointer says more, because the file is JSON in one line, or no node is meant.
     pub line: u64,
+    /// Column in that line, in characters from 1; 0 if it is not known.
+    pub column: u64,
     /// JSON pointer of the node in the file.
     pub pointer: String,
 }

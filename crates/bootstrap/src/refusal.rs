@@ -73,7 +73,7 @@ impl Adapted {
         places.dedup_by(|next, place| next.to_string() == place.to_string());
         if places.is_empty() {
             let file = self.place("").file;
-            places.push(Place { file, line: 0, pointer: String::new() });
+            places.push(Place { file, line: 0, column: 0, pointer: String::new() });
         }
         Refusal { places, reason: path::without_position(&reason) }
     }

@@ -17,7 +17,7 @@ pub(crate) const COMPARED: [&str; 8] = [
 ];
 
 /// The pointer of the entry `key` of the node at `pointer`.
-pub(crate) fn join(pointer: &str, key: &str) -> String {
+pub fn join(pointer: &str, key: &str) -> String {
     let mut joined = pointer.to_owned();
     push(&mut joined, key);
     joined
@@ -33,12 +33,12 @@ fn push(pointer: &mut String, key: &str) {
 }
 
 /// The last step of a pointer.
-pub(crate) fn last_step(pointer: &str) -> &str {
+pub fn last_step(pointer: &str) -> &str {
     pointer.rsplit('/').next().unwrap_or_default()
 }
 
 /// The last step of a pointer that is no index: the name of the field that the node, or the list around it, stands in.
-pub(crate) fn last_name(pointer: &str) -> &str {
+pub fn last_name(pointer: &str) -> &str {
     pointer.rsplit('/').find(|step| step.parse::<usize>().is_err()).unwrap_or_default()
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn is_within(pointer: &str, root: &str) -> bool {
 }
 
 /// Calls `visit` for every node with its pointer, a node before its children.
-pub(crate) fn walk<'a>(root: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
+pub fn walk<'a>(root: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
     fn step<'a>(node: &'a Value, pointer: &mut String, visit: &mut dyn FnMut(&str, &'a Value)) {
         visit(pointer, node);
         let length = pointer.len();
@@ -112,7 +112,7 @@ fn plain_socket() -> Value {
 }
 
 /// The transport sockets of a filter chain or a cluster, each wrapped by the one before it, with their pointers.
-pub(crate) fn sockets<'a>(owner: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
+pub fn sockets<'a>(owner: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
     let mut found = Vec::new();
     let mut at = join(pointer, "transport_socket");
     let mut next = owner.get("transport_socket");
@@ -125,7 +125,7 @@ pub(crate) fn sockets<'a>(owner: &'a Value, pointer: &str) -> Vec<(String, &'a V
 }
 
 /// Whether a transport socket is TLS from the first byte.
-pub(crate) fn is_tls(socket: &Value) -> bool {
+pub fn is_tls(socket: &Value) -> bool {
     let configuration = &socket["typed_config"];
     configuration.get("common_tls_context").is_some_and(|context| !context.is_null())
         || message_type(configuration).ends_with("TlsContext")
@@ -155,35 +155,35 @@ pub(crate) fn append(root: &mut Value, list: &str, resource: Value) {
 }
 
 /// The items of a list that are not removed, with their pointers; none if the node is not a list.
-pub(crate) fn items<'a>(root: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
+pub fn items<'a>(root: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
     let items = root.pointer(pointer).and_then(Value::as_array);
     let items = items.into_iter().flatten().enumerate().filter(|(_, item)| !item.is_null());
     items.map(|(index, item)| (join(pointer, &index.to_string()), item)).collect()
 }
 
 /// The text at `pointer` below a node; empty if there is none.
-pub(crate) fn text<'a>(node: &'a Value, pointer: &str) -> &'a str {
+pub fn text<'a>(node: &'a Value, pointer: &str) -> &'a str {
     node.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The message type of a typed configuration, without the part before the slash; empty if it has none.
-pub(crate) fn message_type(node: &Value) -> &str {
+pub fn message_type(node: &Value) -> &str {
     last_step(node.get("@type").and_then(Value::as_str).unwrap_or_default())
 }
 
 /// A message that a typed configuration holds: itself, or, where Istio and others wrap a configuration without its own type, the one
 /// inside of the `TypedStruct`.
-pub(crate) struct Message<'a> {
+pub struct Message<'a> {
     /// Its type, without the part before the slash; empty if it has none.
-    pub(crate) of: &'a str,
+    pub of: &'a str,
     /// Its JSON pointer below the typed configuration.
-    pub(crate) at: &'static str,
+    pub at: &'static str,
     /// Its fields.
-    pub(crate) fields: &'a Value,
+    pub fields: &'a Value,
 }
 
 /// The message of a typed configuration.
-pub(crate) fn message(configuration: &Value) -> Message<'_> {
+pub fn message(configuration: &Value) -> Message<'_> {
     match message_type(configuration) {
         "xds.type.v3.TypedStruct" | "udpa.type.v1.TypedStruct" => Message {
             of: last_step(text(configuration, "/type_url")),
@@ -195,7 +195,7 @@ pub(crate) fn message(configuration: &Value) -> Message<'_> {
 }
 
 /// The message type of the configuration of an extension: of its `typed_config`, or its name if it has none.
-pub(crate) fn extension_type(extension: &Value) -> &str {
+pub fn extension_type(extension: &Value) -> &str {
     match extension.get("typed_config").map(|configuration| message(configuration).of) {
         None | Some("") => text(extension, "/name"),
         Some(of) => of,

@@ -12,6 +12,7 @@ mod gate;
 mod graph;
 mod hint;
 mod lab;
+mod lint;
 mod load;
 mod merge;
 mod predict;
@@ -43,6 +44,7 @@ pub(crate) use find::{FindArguments, FindGoal, Given};
 pub(crate) use gate::GateArguments;
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments};
+pub(crate) use lint::{LintAction, LintArguments};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::MergeArguments;
 pub(crate) use predict::PredictCommand;
@@ -64,7 +66,7 @@ Examples:
 
 Exit codes:
   0    success
-  1    a condition of --fail-on holds; of `hoptax load`, also if it is unknown
+  1    a condition of --fail-on holds, of `hoptax load` also if it is unknown; `lint` found errors
   2    invalid input
   3    a requirement is missing, such as Envoy, memory or a port
   4    the result is void: its evidence does not support its numbers
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     Load(Box<LoadArguments>),
     /// Find the highest rate at which a server holds objectives such as `p99<5ms`
     Find(Box<FindArguments>),
+    /// Find faults in Envoy configurations that caused incidents, and mend them
+    Lint(LintArguments),
     /// Predict from results: `prices` of functions, `size` of a mesh, `scale` of a rate
     #[command(
         subcommand,

@@ -14,6 +14,7 @@ mod gate;
 mod graph;
 mod history;
 mod import;
+mod lint;
 mod load;
 mod load_file;
 mod log;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Gate(arguments) => gate::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
+        Command::Lint(arguments) => lint::run(&arguments),
         Command::Predict(PredictCommand::Prices(arguments)) => prices::run(&arguments),
         Command::Predict(PredictCommand::Size(arguments)) => size::run(&arguments),
         Command::Predict(PredictCommand::Scale(arguments)) => scale::run(&arguments),

@@ -101,6 +101,11 @@ pub(crate) fn set_details(details: bool) {
     let _ = DETAILS.set(details);
 }
 
+/// Whether the command line asks for all details.
+pub(crate) fn has_details() -> bool {
+    DETAILS.get().copied().unwrap_or_default()
+}
+
 /// Prints the first screen of a document, or all of it if the command line asks for the details.
 pub(crate) fn document(document: &Document) -> Result<(), Failure> {
     result(&text_of(document))
@@ -112,8 +117,7 @@ pub(crate) fn document_as_note(document: &Document) {
 }
 
 fn text_of(document: &Document) -> String {
-    let has_details = DETAILS.get().copied().unwrap_or_default();
-    let text = if has_details { terminal::details } else { terminal::screen };
+    let text = if has_details() { terminal::details } else { terminal::screen };
     text(document, style())
 }
 

@@ -1,4 +1,4 @@
-//! A gate as SARIF 2.1.0 (OASIS), which code scanning shows as annotations: one result for each limit that did not pass.
+//! SARIF 2.1.0 (OASIS), which code scanning shows as annotations; of a gate, one result for each limit that did not pass.
 
 use hoptax_result::{GateOutcome, GateResult};
 use serde_json::{Value, json};
@@ -23,15 +23,16 @@ pub fn gate(result: &GateResult, file: &str) -> Value {
     };
     let results: Vec<Value> =
         result.limits.iter().filter(|limit| limit.outcome != GateOutcome::Passed).map(of).collect();
+    log(&result.program.version, &rules.iter().map(rule).collect::<Vec<_>>(), &results)
+}
+
+/// The results of one run, and the rules that they name.
+pub fn log(version: &str, rules: &[Value], results: &[Value]) -> Value {
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
-            "tool": {"driver": {
-                "name": "hoptax",
-                "version": result.program.version,
-                "rules": rules.iter().map(rule).collect::<Vec<_>>(),
-            }},
+            "tool": {"driver": {"name": "hoptax", "version": version, "rules": rules}},
             "results": results,
         }],
     })

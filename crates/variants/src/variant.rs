@@ -134,7 +134,7 @@ pub(crate) mod tests {
         Part {
             kind,
             name: name.to_owned(),
-            place: Place { file: "envoy.yaml".to_owned(), line: 1, pointer: String::new() },
+            place: Place { file: "envoy.yaml".to_owned(), line: 1, column: 0, pointer: String::new() },
             form: None,
             pointers: vec![format!("/{kind}/{name}")],
             proof: Vec::new(),

@@ -96,6 +96,9 @@ impl Configuration {
                 self.graft(&format!("/{key}"), Found { document: 0, pointer, value });
             }
         }
+        let has_section = others.iter().any(|(_, section)| message_type(section) == lists[1]);
+        self.lacks_clusters =
+            !has_section && self.tree.get("dynamic_resources").is_some_and(Value::is_object);
         // The sections repeat what is static in the bootstrap.
         for (of, list) in [(lists[0], "listeners"), (lists[1], "clusters")] {
             if others.iter().any(|(_, section)| message_type(section) == of)

@@ -39,9 +39,11 @@ impl Configuration {
                 if self.tree.pointer(&pointer).is_none_or(Value::is_null) {
                     continue;
                 }
+                let before = files.problems.len();
                 for found in self.resources_at(&pointer, &mut files, list) {
                     self.append(list, found);
                 }
+                self.lacks_clusters |= list == "clusters" && files.problems.len() > before;
             }
         }
         self.place_filters(&filters, &mut files);

@@ -32,6 +32,12 @@ impl Origins {
 
     /// The place of a node of the bootstrap.
     pub(crate) fn place(&self, pointer: &str) -> Place {
+        let (document, pointer) = self.origin(pointer);
+        self.documents[document].place(&pointer)
+    }
+
+    /// The number of the file that a node of the bootstrap is from, and its pointer there.
+    pub(crate) fn origin(&self, pointer: &str) -> (usize, String) {
         let mut around = pointer;
         let graft = loop {
             match (self.grafts.get(around), around.rsplit_once('/')) {
@@ -39,11 +45,15 @@ impl Origins {
                 (graft, _) => break graft,
             }
         };
-        let (document, pointer) = match graft {
+        match graft {
             Some(graft) => (graft.document, format!("{}{}", graft.from, &pointer[around.len()..])),
             None => (0, pointer.to_owned()),
-        };
-        self.documents[document].place(&pointer)
+        }
+    }
+
+    /// All files.
+    pub(super) fn documents(&self) -> impl Iterator<Item = &Document> {
+        self.documents.iter().map(Arc::as_ref)
     }
 
     /// The place of a node of the file of this number.

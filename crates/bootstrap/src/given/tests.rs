@@ -15,11 +15,11 @@ fn config_map(name: &str, key: &str, text: &str) -> String {
 }
 
 fn found(text: &str, choice: Option<&str>) -> Given {
-    given("map.yaml", text, choice).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+    given("map.yaml", text, choice, Accepted::Whole).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
 fn error(text: &str, choice: Option<&str>) -> String {
-    given("map.yaml", text, choice).unwrap_err().to_string()
+    given("map.yaml", text, choice, Accepted::Whole).unwrap_err().to_string()
 }
 
 /// Where the name of the cluster is.

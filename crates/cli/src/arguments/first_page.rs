@@ -7,8 +7,9 @@ use clap::Subcommand as _;
 use super::Command;
 
 /// The groups, with the names of their commands.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["study", "price", "compare", "gate", "load", "find"]),
+    ("Configure", &["lint"]),
     ("Predict", &["predict"]),
     ("Results", &["runs", "convert"]),
     ("Lab", &["lab"]),

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_bootstrap::{Adapted, Configuration, Lab, Loaded, Problem, Problems, read};
+use hoptax_bootstrap::{Adapted, Configuration, Lab, Loaded, Partly, Problem, Problems, read};
 use hoptax_certs::CertificateError;
 use hoptax_text::yaml::file;
 use serde_json::Value;
@@ -49,14 +49,13 @@ impl Given {
     /// When a file cannot be read, and all problems with their contents.
     pub fn read(path: &Path) -> Result<Self, GivenError> {
         let (path, choice) = chosen(path);
-        let text = file::read(path).map_err(|source| GivenError::File { path: path.to_owned(), source })?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let text = text_of(path)?;
+        let folder = folder_of(path);
         let sources = RefCell::new(BTreeSet::from([path.to_owned()]));
         let load = |named: &str| {
-            let path = locate(&folder, named).ok_or_else(|| format!("`{named}` does not exist"))?;
-            let text = file::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
-            sources.borrow_mut().insert(path.clone());
-            Ok(Loaded { name: path.display().to_string(), text })
+            let (path, loaded) = load(&folder, named)?;
+            sources.borrow_mut().insert(path);
+            Ok(loaded)
         };
         let configuration = read(&path.display().to_string(), &text, choice, &load)?;
         Ok(Self { configuration, folder, sources: sources.into_inner() })
@@ -176,6 +175,41 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     let written = folder.and_then(|()| fs::write(path, bytes));
     written.map_err(|source| FilesError::File { path: path.to_owned(), source })
+}
+
+/// Reads the configurations of a file as far as they can be read: all that objects in it hold, unless the path names one.
+///
+/// # Errors
+/// When the file cannot be read, and all problems that make Envoy refuse its content.
+pub fn read_partly(path: &Path) -> Result<Vec<Partly>, GivenError> {
+    let (path, choice) = chosen(path);
+    let text = text_of(path)?;
+    let (name, folder) = (path.display().to_string(), folder_of(path));
+    let read = |choice: Option<&str>| {
+        let load = |named: &str| load(&folder, named).map(|(_, loaded)| loaded);
+        hoptax_bootstrap::read_partly(&name, &text, choice, &load).map_err(GivenError::from)
+    };
+    let names = if choice.is_none() { hoptax_bootstrap::names(&name, &text) } else { Vec::new() };
+    match names.as_slice() {
+        [] => read(choice).map(|one| vec![one]),
+        names => names.iter().map(|name| read(Some(name))).collect(),
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, GivenError> {
+    file::read(path).map_err(|source| GivenError::File { path: path.to_owned(), source })
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_owned()
+}
+
+/// A file that a configuration in a folder names, with its path.
+fn load(folder: &Path, named: &str) -> Result<(PathBuf, Loaded), String> {
+    let path = locate(folder, named).ok_or_else(|| format!("`{named}` does not exist"))?;
+    let text = file::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+    let name = path.display().to_string();
+    Ok((path, Loaded { name, text }))
 }
 
 /// The file of a path, and the name of a configuration in it that follows `#`. A file whose name has a `#` is a file.

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use serde_json::{Map, Value};
@@ -25,6 +26,10 @@ pub struct Tree {
     /// The line on which it begins, from 1; of a text in lines of its own, the first of these. An alias is on its own line, and what is
     /// inside of it where that is.
     pub line: u64,
+    /// Its bytes in the text, without a tag or an anchor before it. A list in lines of its own begins with its first item or the dash
+    /// before that, and a collection in lines of its own ends with its last node. A text in lines of its own begins with the first that
+    /// is not empty. What is inside of an alias is elsewhere.
+    pub bytes: Range<usize>,
     /// Its content.
     pub node: Node,
 }
@@ -45,6 +50,8 @@ pub enum Node {
 pub struct Key {
     /// The line on which it begins, from 1.
     pub line: u64,
+    /// Its bytes in the text.
+    pub bytes: Range<usize>,
     /// Its text.
     pub text: String,
 }
@@ -103,7 +110,7 @@ impl Tree {
 /// # Errors
 /// Why Envoy refuses it.
 pub fn first(text: &str) -> Result<Tree, Error> {
-    let empty = Tree { line: 1, node: Node::Scalar(Value::Null, Style::Flow) };
+    let empty = Tree { line: 1, bytes: 0..0, node: Node::Scalar(Value::Null, Style::Flow) };
     documents(text).next().unwrap_or(Ok(empty))
 }
 
@@ -114,8 +121,10 @@ pub fn documents(text: &str) -> impl Iterator<Item = Result<Tree, Error>> {
         flow_nesting_limit: MOST_NESTED,
         block_nesting_limit: MOST_NESTED,
     };
+    let content = text.trim_start_matches('\u{feff}');
     let mut loader = Loader {
-        parser: Parser::new_from_str_with_options(text.trim_start_matches('\u{feff}'), options),
+        parser: Parser::new_from_str_with_options(content, options),
+        before: text.len() - content.len(),
         open: Vec::new(),
         anchors: BTreeMap::new(),
         aliased: 0,
@@ -124,9 +133,27 @@ pub fn documents(text: &str) -> impl Iterator<Item = Result<Tree, Error>> {
     std::iter::from_fn(move || loader.document())
 }
 
+/// The comments of the first document that are in a text, each with its line, without the sign before it. Those behind what cannot be
+/// read are left out.
+pub fn comments(text: &str) -> Vec<(u64, String)> {
+    let options = granit_parser::options! {
+        max_buffered_comment_events: usize::MAX,
+        flow_nesting_limit: MOST_NESTED,
+        block_nesting_limit: MOST_NESTED,
+    };
+    let events = Parser::new_from_str_with_options(text.trim_start_matches('\u{feff}'), options);
+    let read = events.map_while(Result::ok);
+    let found = read.filter_map(|(event, span)| match event {
+        Event::Comment(comment, _) => Some((span.start.line() as u64, comment.into_owned())),
+        _ => None,
+    });
+    found.collect()
+}
+
 /// A collection that has not ended.
 struct Open {
     line: u64,
+    start: usize,
     anchor: usize,
     tag: Option<String>,
     content: Content,
@@ -155,6 +182,8 @@ struct Complete {
 
 struct Loader<'input, T: granit_parser::BorrowedInput<'input>> {
     parser: Parser<'input, T>,
+    /// The bytes of the text before what is parsed.
+    before: usize,
     open: Vec<Open>,
     anchors: BTreeMap<usize, Complete>,
     aliased: usize,
@@ -181,6 +210,8 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
     /// Takes an event. A document is complete with its root.
     fn take(&mut self, event: Event<'input>, span: Span) -> Result<Option<Tree>, Error> {
         let line = span.start.line() as u64;
+        let [start, end] =
+            [span.start, span.end].map(|mark| self.before + mark.byte_offset().unwrap_or_default());
         match event {
             Event::DocumentStart(..) => {
                 self.anchors.clear();
@@ -201,32 +232,36 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
                 };
                 // A key is its text, whatever it would be as a value.
                 let key = Some(text.into_owned());
-                self.place(
-                    Complete { tree: Tree { line, node: Node::Scalar(value, style) }, key, tag },
-                    anchor,
-                )
+                let tree = Tree { line, bytes: start..end, node: Node::Scalar(value, style) };
+                self.place(Complete { tree, key, tag }, anchor)
             }
             Event::SequenceStart(_, anchor, tag) => {
-                self.open.push(Open {
-                    line,
-                    anchor,
-                    tag: text_of(tag),
-                    content: Content::Sequence(Vec::new()),
-                });
+                let content = Content::Sequence(Vec::new());
+                self.open.push(Open { line, start, anchor, tag: text_of(tag), content });
                 Ok(None)
             }
             Event::MappingStart(_, anchor, tag) => {
                 let content = Content::Mapping(Vec::new(), None);
-                self.open.push(Open { line, anchor, tag: text_of(tag), content });
+                self.open.push(Open { line, start, anchor, tag: text_of(tag), content });
                 Ok(None)
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                let Some(Open { line, anchor, tag, content }) = self.open.pop() else { return Ok(None) };
+                let Some(Open { line, start, anchor, tag, content }) = self.open.pop() else {
+                    return Ok(None);
+                };
+                let last = match &content {
+                    Content::Sequence(items) => items.last(),
+                    Content::Mapping(entries, _) => entries.last().map(|(_, value)| value),
+                };
+                // A collection in lines ends where the parser finds that it has ended, which is behind comments.
+                let is_in_brackets = span.end.index() > span.start.index();
+                let end = if is_in_brackets { end } else { last.map_or(start, |last| last.bytes.end) };
                 let node = match content {
                     Content::Sequence(items) => Node::Sequence(items),
                     Content::Mapping(entries, _) => Node::Mapping(entries),
                 };
-                self.place(Complete { tree: Tree { line, node }, key: None, tag }, anchor)
+                let tree = Tree { line, bytes: start..end, node };
+                self.place(Complete { tree, key: None, tag }, anchor)
             }
             Event::Alias(anchor) => {
                 let Some(Complete { mut tree, key, tag }) = self.anchors.get(&anchor).cloned() else {
@@ -240,6 +275,7 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
                     return Err(error(line, "its aliases stand for more than a million nodes"));
                 }
                 tree.line = line;
+                tree.bytes = start..end;
                 self.place(Complete { tree, key, tag }, 0)
             }
             _ => Ok(None),
@@ -268,7 +304,7 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
                         ));
                     };
                     let text = if is_null { "null".to_owned() } else { text };
-                    *pending = Some(Entry::Named(Key { line: tree.line, text }));
+                    *pending = Some(Entry::Named(Key { line: tree.line, bytes: tree.bytes, text }));
                 }
             },
         }
@@ -430,6 +466,44 @@ mod tests {
     }
 
     #[test]
+    fn nodes_and_keys_have_their_bytes() {
+        let text =
+            "\u{feff}# é\na:\n- b: 'x' # c\n  d: {e: [1, 2], f: }\n- |\n  lines\n\n# end\ng: &k 5\nh: *k\n";
+        let tree = first(text).unwrap();
+        let of = |bytes: &Range<usize>| text.get(bytes.clone()).unwrap();
+        let mut found = Vec::new();
+        fn walk<'t>(tree: &'t Tree, found: &mut Vec<&'t Range<usize>>) {
+            found.push(&tree.bytes);
+            match &tree.node {
+                Node::Scalar(..) => {}
+                Node::Sequence(items) => items.iter().for_each(|item| walk(item, found)),
+                Node::Mapping(entries) => entries.iter().for_each(|(key, value)| {
+                    found.push(&key.bytes);
+                    walk(value, found);
+                }),
+            }
+        }
+        walk(&tree, &mut found);
+        let found: Vec<&str> = found.into_iter().map(|bytes| of(bytes).trim_end()).collect();
+        let flow = "{e: [1, 2], f: }";
+        let list = format!("b: 'x' # c\n  d: {flow}\n- |\n  lines");
+        let all = text.trim_start_matches("\u{feff}# é\n").trim_end();
+        let item = format!("b: 'x' # c\n  d: {flow}");
+        let expected = [
+            all, "a", &list, &item, "b", "'x'", "d", flow, "e", "[1, 2]", "1", "2", "f", "", "lines", "g",
+            "5", "h", "*k",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn comments_are_not_what_looks_like_them_in_texts() {
+        let text = "# one\na: '# no' # two\nb: |\n  # no\nc: x#no\n#three\n---\n";
+        let expected = [(1, " one"), (2, " two"), (6, "three")].map(|(line, text)| (line, text.to_owned()));
+        assert_eq!(comments(text), expected);
+    }
+
+    #[test]
     fn nodes_have_their_lines() {
         let tree = first("a: 1\nb:\n  - c: |\n      x\n    d: >\n      y\n  - &e {f: 1}\n  - *e\n").unwrap();
         let Node::Mapping(entries) = &tree.node else { panic!("{tree:?}") };
@@ -439,7 +513,7 @@ mod tests {
         assert_eq!(lines, [3, 7, 8]);
         let Node::Mapping(inner) = &items[0].node else { panic!("{tree:?}") };
         let of = |index: usize| match &inner[index].1 {
-            Tree { line, node: Node::Scalar(_, style) } => (*line, *style),
+            Tree { line, node: Node::Scalar(_, style), .. } => (*line, *style),
             other => panic!("{other:?}"),
         };
         assert_eq!([of(0), of(1)], [(4, Style::Literal), (6, Style::Folded)]);

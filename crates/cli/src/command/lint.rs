@@ -1,0 +1,128 @@
+//! `hoptax lint`: finds faults in Envoy configurations, and mends them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hoptax_bootstrap::Partly;
+use hoptax_lint::output::{self, File};
+use hoptax_lint::{ALL, Finding, Linted, Severity, in_file, lint, mend, rule};
+use hoptax_report::sarif;
+use hoptax_result::Program;
+use hoptax_subject::envoy::given::read_partly;
+
+use crate::arguments::{LintAction, LintArguments};
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &LintArguments) -> Result<Code, Failure> {
+    match &arguments.action {
+        None => files(arguments),
+        Some(LintAction::Rules { markdown: true }) => print::result(&output::page()).map(|()| Code::Success),
+        Some(LintAction::Rules { markdown: false }) => print::list(&output::listed()).map(|()| Code::Success),
+        Some(LintAction::Explain { id }) => {
+            print::list(&output::explained(rule(id).ok_or_else(|| unknown(id))?))?;
+            Ok(Code::Success)
+        }
+    }
+}
+
+fn files(arguments: &LintArguments) -> Result<Code, Failure> {
+    if let Some(id) = arguments.only.iter().find(|id| rule(id).is_none()) {
+        return Err(unknown(id));
+    }
+    if arguments.fix {
+        for path in &arguments.files {
+            fix(path, &arguments.only)?;
+        }
+    }
+    let files = arguments.files.iter().map(|path| checked(path, &arguments.only));
+    let files: Vec<File> = files.collect::<Result<_, _>>()?;
+    let version = Program::this().version;
+    if let Some(path) = &arguments.sarif {
+        let (rules, results) = output::sarif(&files);
+        write(path, &sarif::log(&version, &rules, &results))?;
+    }
+    let json = arguments.json.file();
+    if let Some(path) = json {
+        write(path, &output::json(&files, &version))?;
+    }
+    if arguments.github {
+        print::result(&output::github(&files))?;
+    } else if json != Some(Path::new("-")) && arguments.sarif.as_deref() != Some(Path::new("-")) {
+        print::result(&output::screen(&files, print::has_details()))?;
+    }
+    let mut findings = files.iter().flat_map(|file| &file.linted.findings);
+    let has_errors = findings.any(|finding| finding.rule.severity == Severity::Error);
+    Ok(if has_errors { Code::ConditionFailed } else { Code::Success })
+}
+
+/// What is wrong in a file.
+fn checked(path: &Path, only: &[String]) -> Result<File, Failure> {
+    let mut file = File { name: path.display().to_string(), linted: Linted::default(), unread: Vec::new() };
+    for read in read(path)? {
+        let linted = of_rules(lint(&read), only);
+        file.linted.findings.extend(linted.findings);
+        file.linted.allowed.extend(linted.allowed);
+        file.unread.extend(read.unread);
+    }
+    Ok(file)
+}
+
+fn read(path: &Path) -> Result<Vec<Partly>, Failure> {
+    read_partly(path).map_err(Failure::bad_input)
+}
+
+fn of_rules(mut linted: Linted, only: &[String]) -> Linted {
+    let is_meant = |finding: &Finding| only.is_empty() || only.iter().any(|id| id == finding.rule.id);
+    linted.findings.retain(is_meant);
+    linted.allowed.retain(|(finding, _)| is_meant(finding));
+    linted
+}
+
+/// Mends a file, and those that it names. Each configuration of a file is read again after a change of the one before it.
+fn fix(path: &Path, only: &[String]) -> Result<(), Failure> {
+    let number = read(path)?.len();
+    for index in 0..number {
+        let Some(read) = read(path)?.into_iter().nth(index) else { break };
+        let linted = of_rules(lint(&read), only);
+        // What an info is about may be as it should.
+        let is_meant = |finding: &&Finding| finding.rule.severity != Severity::Info || !only.is_empty();
+        let findings: Vec<&Finding> =
+            linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).filter(is_meant).collect();
+        let (mended, refused) = mend(&read.configuration, &findings);
+        for (finding, why) in &refused {
+            print::note(&format!("{}: {} is not mended: {why}", finding.place, finding.rule.id));
+        }
+        for text in mended {
+            let Some(old) = read.configuration.texts().nth(text.text) else { continue };
+            // A text inside of a value has a name of its own, which is no path.
+            let file = PathBuf::from(old.name);
+            let outer = fs::read_to_string(&file).ok();
+            let Some(new) = outer.and_then(|outer| in_file(&outer, &old, &text.changed)) else {
+                print::note(&format!(
+                    "{}: nothing is mended: the text is written there in another form",
+                    old.name
+                ));
+                continue;
+            };
+            print::write_file(&file, &new)?;
+            let is_done = |finding: &&&Finding| {
+                finding.text == text.text && !refused.iter().any(|(left, _)| std::ptr::eq(*left, **finding))
+            };
+            let done = findings.iter().filter(is_done).count();
+            print::note(&format!("mended {done} in {}", file.display()));
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, value: &serde_json::Value) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::environment)? + "\n";
+    if path == Path::new("-") { print::result(&text) } else { print::write_file(path, &text) }
+}
+
+fn unknown(id: &str) -> Failure {
+    let hint = hoptax_text::nearest::hint(id, ALL.iter().map(|rule| rule.id));
+    Failure::bad_input(format!("unknown rule `{id}`{hint}\n`hoptax lint rules` lists them"))
+}

@@ -1,0 +1,49 @@
+//! Finds faults of an Envoy configuration that a file shows: each rule knows the incident behind it, and many of them a fix.
+//!
+//! [`lint`] applies all rules of [`ALL`] to a configuration that `hoptax_bootstrap` read; [`mend()`] changes its texts. Nothing here opens
+//! a file.
+
+mod allowed;
+mod finding;
+mod mend;
+pub mod output;
+mod proxy;
+mod rules;
+
+pub use finding::{Change, Finding, Found, Rule, Severity};
+pub use mend::{Mended, Refused, in_file, mend};
+pub use rules::ALL;
+
+use hoptax_bootstrap::Partly;
+
+use crate::proxy::Proxy;
+
+/// Findings of a configuration, the most severe first, then by their places.
+#[derive(Clone, Debug, Default)]
+pub struct Linted {
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// What a comment in the file allows, with its reason.
+    pub allowed: Vec<(Finding, String)>,
+}
+
+/// Applies all rules to a configuration, and the comments in its texts that allow what they found.
+pub fn lint(read: &Partly) -> Linted {
+    let proxy = Proxy::new(read);
+    let mut findings = Vec::new();
+    for rule in ALL {
+        for found in (rule.check)(&proxy) {
+            findings.push(Finding::new(rule, found, &read.configuration));
+        }
+    }
+    let mut linted = allowed::sort_out(findings, &read.configuration);
+    linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));
+    // An alias repeats what it stands for.
+    linted.findings.dedup_by(|one, other| one.is_like(other));
+    linted
+}
+
+/// The rule with this id.
+pub fn rule(id: &str) -> Option<&'static Rule> {
+    ALL.iter().copied().find(|rule| rule.id == id)
+}

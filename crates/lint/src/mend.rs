@@ -1,0 +1,186 @@
+//! Changes texts of a configuration where findings say how: the lines around a change keep their layout and their comments.
+
+mod edit;
+mod render;
+
+use std::fmt;
+use std::ops::Range;
+
+use hoptax_bootstrap::{Configuration, Text};
+use hoptax_text::yaml::envoy;
+
+use crate::finding::{Change, Finding};
+
+/// A text with changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// The number of the text in the configuration.
+    pub text: usize,
+    /// The text with the changes.
+    pub changed: String,
+}
+
+/// Why a finding was not mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It needs a decision.
+    NoFix,
+    /// The node is one that an alias stands for, so that the change would have an effect elsewhere.
+    Alias,
+    /// The text is written in a form that cannot be changed without writing it anew.
+    Form,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoFix => "it needs a decision",
+            Self::Alias => "an alias stands for it, so the change would have an effect elsewhere",
+            Self::Form => "it is written in a form that only a person can change",
+        })
+    }
+}
+
+/// A change of the bytes of a text.
+#[derive(Clone, Debug)]
+struct Edit {
+    bytes: Range<usize>,
+    by: String,
+    /// The pointer of what is created: nothing else may create the same.
+    creates: Option<String>,
+}
+
+/// Most rounds of changes: each changes what the one before created.
+const MOST_ROUNDS: usize = 8;
+
+/// Mends findings. Returns the texts that changed, and which findings were not mended.
+pub fn mend<'f>(
+    configuration: &Configuration,
+    findings: &[&'f Finding],
+) -> (Vec<Mended>, Vec<(&'f Finding, Refused)>) {
+    let mut refused: Vec<(&Finding, Refused)> = Vec::new();
+    let mut mended = Vec::new();
+    for (number, text) in configuration.texts().enumerate() {
+        let mut changed = text.text.to_owned();
+        let of_text = findings.iter().filter(|finding| finding.text == number);
+        let mut pending: Vec<(&'f Finding, Vec<Change>)> = Vec::new();
+        for finding in of_text {
+            match changes_in(configuration, finding, number) {
+                Ok(changes) => pending.push((finding, changes)),
+                Err(why) => refused.push((finding, why)),
+            }
+        }
+        for _ in 0..MOST_ROUNDS {
+            if pending.is_empty() {
+                break;
+            }
+            match round(&changed, &mut pending, &mut refused) {
+                Some(text) => changed = text,
+                None => break,
+            }
+        }
+        refused.extend(pending.into_iter().map(|(finding, _)| (finding, Refused::Form)));
+        if changed != text.text {
+            mended.push(Mended { text: number, changed });
+        }
+    }
+    (mended, refused)
+}
+
+/// A file with a changed text in it: the file itself, or one that holds the text as lines of its own. None if the text is written there in
+/// another form, or the file is not the one that was read.
+pub fn in_file(file: &str, text: &Text<'_>, changed: &str) -> Option<String> {
+    if text.first_line <= 1 && file == text.text {
+        return Some(changed.to_owned());
+    }
+    let before = usize::try_from(text.first_line).ok()?.checked_sub(1)?;
+    let lines: Vec<&str> = file.lines().collect();
+    let old: Vec<&str> = text.text.lines().collect();
+    let held = lines.get(before..before + old.len())?;
+    let (outer, inner) = held.iter().zip(&old).find(|(_, inner)| !inner.trim().is_empty())?;
+    let indent = outer.strip_suffix(inner)?;
+    let is_same = |(outer, inner): (&&str, &&str)| {
+        outer.strip_prefix(indent) == Some(inner) || inner.is_empty() && outer.trim().is_empty()
+    };
+    if !indent.trim().is_empty() || !held.iter().zip(&old).all(is_same) {
+        return None;
+    }
+    let indented =
+        changed.lines().map(|line| if line.is_empty() { String::new() } else { format!("{indent}{line}") });
+    let head = lines.iter().take(before).map(|line| (*line).to_owned());
+    let tail = lines.iter().skip(before + old.len()).map(|line| (*line).to_owned());
+    let all: Vec<String> = head.chain(indented).chain(tail).collect();
+    let end = if file.ends_with('\n') { "\n" } else { "" };
+    Some(all.join("\n") + end)
+}
+
+/// The changes of a finding by the pointers of its text.
+fn changes_in(
+    configuration: &Configuration,
+    finding: &Finding,
+    number: usize,
+) -> Result<Vec<Change>, Refused> {
+    if finding.found.fix.is_empty() {
+        return Err(Refused::NoFix);
+    }
+    let there = |change: &Change| {
+        let (text, at) = configuration.origin(change.at());
+        if text != number {
+            return Err(Refused::Form);
+        }
+        Ok(match change {
+            Change::Set { value, .. } => Change::Set { at, value: value.clone() },
+            Change::Remove { .. } => Change::Remove { at },
+        })
+    };
+    finding.found.fix.iter().map(there).collect()
+}
+
+/// Makes all changes that do not touch each other, and leaves the others pending. None if the result could not be read.
+fn round<'f>(
+    text: &str,
+    pending: &mut Vec<(&'f Finding, Vec<Change>)>,
+    refused: &mut Vec<(&'f Finding, Refused)>,
+) -> Option<String> {
+    let tree = envoy::first(text).ok()?;
+    let is_json = serde_json::from_str::<serde_json::Value>(text).is_ok();
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut later = Vec::new();
+    for (finding, changes) in pending.drain(..) {
+        let own: Result<Vec<Edit>, Refused> =
+            changes.iter().map(|change| edit::edit(text, &tree, change, is_json)).collect();
+        match own {
+            Err(why) => refused.push((finding, why)),
+            Ok(own) => {
+                if own.iter().any(|edit| edits.iter().any(|other| clash(edit, other))) {
+                    later.push((finding, changes));
+                } else {
+                    edits.extend(own);
+                }
+            }
+        }
+    }
+    *pending = later;
+    edits.sort_by_key(|edit| (edit.bytes.start, edit.bytes.end));
+    let mut changed = String::with_capacity(text.len());
+    let mut at = 0;
+    for edit in &edits {
+        changed.push_str(text.get(at..edit.bytes.start)?);
+        changed.push_str(&edit.by);
+        at = edit.bytes.end;
+    }
+    changed.push_str(text.get(at..)?);
+    envoy::first(&changed).is_ok().then_some(changed)
+}
+
+/// Whether two edits cannot be made at once.
+fn clash(one: &Edit, other: &Edit) -> bool {
+    let creates_same = one.creates.is_some() && one.creates == other.creates;
+    // Of two insertions at one place, both may be made, unless one of them is inside of the other.
+    let are_insertions = one.bytes.is_empty() && other.bytes.is_empty();
+    let overlap = one.bytes.start <= other.bytes.end && other.bytes.start <= one.bytes.end;
+    creates_same || overlap && !are_insertions
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Values as YAML or JSON, as they are inserted into a text.
+
+use serde_json::{Map, Value};
+
+/// How a collection is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In lines.
+    Block,
+    /// In brackets.
+    Flow,
+    /// In brackets, with every text in quotes.
+    Json,
+}
+
+/// Words that are no texts without quotes.
+const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
+
+/// A value inside of mappings with these keys.
+pub(super) fn nested(keys: &[String], value: &Value) -> Value {
+    keys.iter().rev().fold(value.clone(), |inner, key| {
+        if key == "-" {
+            return Value::Array(vec![inner]);
+        }
+        Value::Object(Map::from_iter([(key.clone(), inner)]))
+    })
+}
+
+/// A key as it is written.
+pub(super) fn key_in(key: &str, form: Form) -> String {
+    text(key, form == Form::Json)
+}
+
+/// A text as it is written.
+fn text(text: &str, is_json: bool) -> String {
+    let is_plain = text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c))
+        && !WORDS.contains(&text.to_ascii_lowercase().as_str())
+        && text.parse::<f64>().is_err();
+    if is_plain && !is_json { text.to_owned() } else { Value::from(text).to_string() }
+}
+
+/// A value in one line.
+pub(super) fn flow(value: &Value, is_json: bool) -> String {
+    match value {
+        _ if is_json => value.to_string(),
+        Value::String(content) => text(content, false),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| flow(item, false)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| {
+                format!("{}: {}", key_in(key, Form::Flow), flow(value, false))
+            };
+            let entries: Vec<String> = entries.iter().map(entry).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A value in lines that are indented, without the newline of the last.
+pub(super) fn block(value: &Value, indent: usize) -> String {
+    let lines: Vec<String> = match value {
+        Value::Object(entries) if !entries.is_empty() => {
+            let line = |(key, value): (&String, &Value)| {
+                let key = key_in(key, Form::Block);
+                match value {
+                    Value::Object(inner) if !inner.is_empty() => {
+                        format!("{:indent$}{key}:\n{}", "", block(value, indent + 2))
+                    }
+                    Value::Array(inner) if !inner.is_empty() => {
+                        format!("{:indent$}{key}:\n{}", "", block(value, indent))
+                    }
+                    other => format!("{:indent$}{key}: {}", "", flow(other, false)),
+                }
+            };
+            entries.iter().map(line).collect()
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let line = |item: &Value| {
+                let inner = block(item, indent + 2);
+                format!("{:indent$}- {}", "", inner.trim_start())
+            };
+            items.iter().map(line).collect()
+        }
+        other => vec![format!("{:indent$}{}", "", flow(other, false))],
+    };
+    lines.join("\n")
+}

@@ -1,0 +1,48 @@
+//! Rules in words.
+
+use crate::{ALL, Rule, Severity};
+
+/// One rule: what it finds, why, and what to do.
+pub fn explained(rule: &Rule) -> String {
+    format!(
+        "{} ({})\n\nfinds:   {}\nwhy:     {}\nto do:   {}\nsource:  {}\n\nA comment on the line of a finding, or above it, allows it: \
+         # hoptax-lint: allow {} REASON\n",
+        rule.id, rule.severity, rule.title, rule.why, rule.cure, rule.source, rule.id
+    )
+}
+
+/// All rules, by severity.
+pub fn listed() -> String {
+    let groups = Severity::ALL.map(|severity| {
+        let of = ALL.iter().filter(|rule| rule.severity == severity);
+        let lines: String = of.map(|rule| format!("  {:<26}  {}\n", rule.id, rule.title)).collect();
+        format!("{severity}:\n{lines}")
+    });
+    groups.join("\n")
+}
+
+/// All rules as a page of Markdown.
+pub fn page() -> String {
+    let mut text = format!(
+        "# Rules of `hoptax lint`\n\n{} rules. An error is shown by the file alone. A warning fails under conditions that are usual. An info is \
+         a default\nthat the owner should know, or a matter of the surroundings. `hoptax lint rules --markdown` prints this page.\n",
+        ALL.len()
+    );
+    for severity in Severity::ALL {
+        text += &format!(
+            "\n## {}\n",
+            match severity {
+                Severity::Error => "Errors",
+                Severity::Warning => "Warnings",
+                Severity::Info => "Infos",
+            }
+        );
+        for rule in ALL.iter().filter(|rule| rule.severity == severity) {
+            text += &format!(
+                "\n### {}\n\nFinds: {}.\n\nWhy: {}\n\nTo do: {}\n\nSource: {}\n",
+                rule.id, rule.title, rule.why, rule.cure, rule.source
+            );
+        }
+    }
+    text
+}

@@ -1,0 +1,146 @@
+//! The rules, one file each.
+
+mod address_with_scheme;
+mod admin_exposed;
+mod admin_in_limit;
+mod circuit_breaker_default;
+mod circuit_breaker_http2;
+mod circuit_breaker_off;
+mod circuit_breaker_partial;
+mod client_address_trusted;
+mod connect_timeout_default;
+mod connection_age;
+mod connection_limit;
+mod cors_after_auth;
+mod deprecated_field;
+mod dns_deprecated;
+mod duplicate_address;
+mod duplicate_cluster;
+mod duplicate_domain;
+mod duplicate_key;
+mod failure_mode_unstated;
+mod fault_not_first;
+mod forwarded_proto_appended;
+mod grpc_without_http2;
+mod header_case_half;
+mod histogram_cardinality;
+mod internal_address;
+mod keepalive_chain;
+mod keepalive_default;
+mod keepalive_race;
+mod listener_ipv4_only;
+mod localhost_leak;
+mod no_health_check;
+mod outlier_ejects_none;
+mod path_not_normalised;
+mod per_route_without_filter;
+mod plain_text_to_443;
+mod rate_limit_off;
+mod request_id_changed;
+mod requests_per_connection;
+mod retry_budget;
+mod retry_cut_short;
+mod retry_multiplied;
+mod retry_same_host;
+mod retry_without_try_timeout;
+mod retry_writes;
+mod route_timeout_default;
+mod sni_and_host;
+mod sni_without_inspector;
+mod stream_idle_timeout;
+mod timeout_chain;
+mod timeout_off;
+mod tls_any_name;
+mod tls_unverified;
+mod tracing_every_request;
+mod unknown_cluster;
+mod unknown_secret;
+mod unreachable_route;
+mod unused_cluster;
+
+use crate::finding::{Rule, Severity};
+
+/// All rules, in the order of the table of rules: those about one subject beside each other.
+pub static ALL: &[&Rule] = &[
+    &duplicate_key::RULE,
+    &duplicate_address::RULE,
+    &duplicate_cluster::RULE,
+    &unknown_cluster::RULE,
+    &unreachable_route::RULE,
+    &rate_limit_off::RULE,
+    &admin_exposed::RULE,
+    &address_with_scheme::RULE,
+    &circuit_breaker_default::RULE,
+    &circuit_breaker_partial::RULE,
+    &circuit_breaker_http2::RULE,
+    &circuit_breaker_off::RULE,
+    &requests_per_connection::RULE,
+    &connection_age::RULE,
+    &keepalive_race::RULE,
+    &keepalive_default::RULE,
+    &keepalive_chain::RULE,
+    &localhost_leak::RULE,
+    &forwarded_proto_appended::RULE,
+    &unused_cluster::RULE,
+    &retry_without_try_timeout::RULE,
+    &retry_cut_short::RULE,
+    &retry_budget::RULE,
+    &retry_same_host::RULE,
+    &retry_writes::RULE,
+    &retry_multiplied::RULE,
+    &route_timeout_default::RULE,
+    &stream_idle_timeout::RULE,
+    &timeout_off::RULE,
+    &timeout_chain::RULE,
+    &connect_timeout_default::RULE,
+    &tls_unverified::RULE,
+    &tls_any_name::RULE,
+    &sni_and_host::RULE,
+    &per_route_without_filter::RULE,
+    &failure_mode_unstated::RULE,
+    &fault_not_first::RULE,
+    &cors_after_auth::RULE,
+    &outlier_ejects_none::RULE,
+    &connection_limit::RULE,
+    &admin_in_limit::RULE,
+    &internal_address::RULE,
+    &request_id_changed::RULE,
+    &dns_deprecated::RULE,
+    &listener_ipv4_only::RULE,
+    &header_case_half::RULE,
+    &histogram_cardinality::RULE,
+    &duplicate_domain::RULE,
+    &unknown_secret::RULE,
+    &sni_without_inspector::RULE,
+    &client_address_trusted::RULE,
+    &path_not_normalised::RULE,
+    &tracing_every_request::RULE,
+    &no_health_check::RULE,
+    &grpc_without_http2::RULE,
+    &plain_text_to_443::RULE,
+    &deprecated_field::RULE,
+    &ALLOWED_FOR_NO_REASON,
+    &ALLOWED_WITHOUT_EFFECT,
+];
+
+/// A comment that allows a finding and does not say why.
+pub(crate) static ALLOWED_FOR_NO_REASON: Rule = Rule {
+    id: "allowed-for-no-reason",
+    severity: Severity::Warning,
+    title: "a comment allows a finding and does not say why",
+    why: "The next person cannot tell whether the reason still holds.",
+    cure: "Write the reason behind the name of the rule: `# hoptax-lint: allow RULE-ID the reason`.",
+    source: "hoptax",
+    check: |_| Vec::new(),
+};
+
+/// A comment that allows what is not found.
+pub(crate) static ALLOWED_WITHOUT_EFFECT: Rule = Rule {
+    id: "allowed-without-effect",
+    severity: Severity::Warning,
+    title: "a comment allows a finding that is not there",
+    why: "It would hide the finding if it came back, long after its reason is gone.",
+    cure: "Remove the comment, or move it to the line of the finding or the line above that.",
+    source: "hoptax",
+    check: |_| Vec::new(),
+};

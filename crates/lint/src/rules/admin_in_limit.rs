@@ -1,0 +1,30 @@
+//! The admin interface counts among limited connections.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "admin-in-limit",
+    severity: Severity::Warning,
+    title: "the admin interface counts among limited connections",
+    why: "When the limit is reached, the interface that would show why cannot be reached either.",
+    cure: "Set `ignore_global_conn_limit: true` on `admin`.",
+    source: "operations-deployment-charts of Wikimedia, change 1ae458fd",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let monitors = proxy.root.items("/overload_manager/resource_monitors");
+    let is_limited = monitors
+        .iter()
+        .any(|monitor| monitor.name() == "envoy.resource_monitors.global_downstream_max_connections");
+    let Some(admin) = proxy.root.get("/admin").filter(|_| is_limited) else { return Vec::new() };
+    if admin.is_set("/ignore_global_conn_limit") {
+        return Vec::new();
+    }
+    let one = admin.found(
+        "",
+        "the limit of connections holds for the admin interface, too: it is blind when the limit is reached",
+    );
+    vec![one.set(admin.field("/ignore_global_conn_limit"), true)]
+}

@@ -1,0 +1,33 @@
+//! A cluster of HTTP/2 is limited by connections alone.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "circuit-breaker-http2",
+    severity: Severity::Warning,
+    title: "a cluster of HTTP/2 is limited by connections alone",
+    why: "HTTP/2 sends many requests over one connection, so `max_connections` limits nothing there; `max_requests` does, and what is above it fails at once instead of waiting.",
+    cure: "Set `max_requests`.",
+    source: "https://github.com/envoyproxy/envoy/issues/33279",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for cluster in proxy.clusters.iter().filter(|cluster| cluster.is_http2()) {
+        for threshold in cluster.node.items("/circuit_breakers/thresholds") {
+            let limited = threshold.number("/max_connections");
+            if let (Some(limit), false) =
+                (limited.filter(|limit| *limit <= 1024.0), threshold.has("/max_requests"))
+            {
+                let message = format!(
+                    "cluster `{}` speaks HTTP/2, where `max_connections: {limit}` limits no requests",
+                    cluster.name()
+                );
+                found.push(threshold.found("/max_connections", message));
+            }
+        }
+    }
+    found
+}

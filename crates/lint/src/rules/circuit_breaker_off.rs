@@ -1,0 +1,34 @@
+//! Limits so high that they protect nothing.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "circuit-breaker-off",
+    severity: Severity::Info,
+    title: "limits so high that they protect nothing",
+    why: "A breaker of a thousand million admits whatever comes, so a slow upstream takes the memory and the connections of the proxy with it.",
+    cure: "Keep such limits for measurements, and size those of production.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/faq/load_balancing/disable_circuit_breaking",
+    check,
+};
+
+const OFF: f64 = 1e9;
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for cluster in &proxy.clusters {
+        for threshold in cluster.node.items("/circuit_breakers/thresholds") {
+            let is_off = |field: &&&str| threshold.number(field).is_some_and(|limit| limit >= OFF);
+            if let Some(field) =
+                ["/max_requests", "/max_connections", "/max_pending_requests"].iter().find(is_off)
+            {
+                found.push(threshold.found(
+                    field,
+                    format!("the circuit breaker of cluster `{}` never opens", cluster.name()),
+                ));
+            }
+        }
+    }
+    found
+}

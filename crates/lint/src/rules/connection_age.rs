@@ -1,0 +1,30 @@
+//! A number of requests ends connections, and time does not.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "connection-age",
+    severity: Severity::Info,
+    title: "a number of requests ends connections, and time does not",
+    why: "At a low rate a connection takes hours to reach its number of requests, and stays with one server that long.",
+    cure: "Add `max_connection_duration` to the common options of HTTP.",
+    source: "https://github.com/envoyproxy/envoy/issues/15283; https://github.com/envoyproxy/gateway/issues/5520",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let limited = proxy.clusters.iter().filter(|cluster| cluster.is_behind_one_name());
+    let found = limited.filter_map(|cluster| {
+        let limit = cluster.common_option("max_requests_per_connection")?;
+        let has_time = ["idle_timeout", "max_connection_duration"]
+            .iter()
+            .any(|field| cluster.common_option(field).is_some());
+        let message = format!(
+            "connections of cluster `{}` end after a number of requests only, which a low rate never reaches",
+            cluster.name()
+        );
+        (!has_time).then(|| limit.found("", message))
+    });
+    found.collect()
+}

@@ -1,0 +1,42 @@
+//! Two listeners have the same address.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Node, Proxy};
+use std::collections::BTreeMap;
+
+pub(super) static RULE: Rule = Rule {
+    id: "duplicate-address",
+    severity: Severity::Error,
+    title: "two listeners have the same address",
+    why: "Envoy refuses the second listener, or with separate processes one of them never gets a connection: at Wikimedia a service could not be reached because two listeners had one port (operations-puppet, change b9b46343).",
+    cure: "Give each listener a port of its own.",
+    source: "https://gerrit.wikimedia.org/r/plugins/gitiles/operations/puppet/ change b9b46343",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut seen: BTreeMap<(String, u64, String), &Node<'_>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for listener in &proxy.listeners {
+        let is_bound =
+            listener.value.pointer("/bind_to_port").and_then(serde_json::Value::as_bool) != Some(false);
+        let Some(socket) = listener.get("/address/socket_address").filter(|_| is_bound) else { continue };
+        let port = socket.number("/port_value").unwrap_or_default() as u64;
+        // Port 0 is any that is free.
+        if port == 0 {
+            continue;
+        }
+        let protocol = if socket.text("/protocol") == "UDP" { "UDP" } else { "TCP" };
+        let namespace = socket.text("/network_namespace_filepath");
+        let key = (format!("{} {protocol} {namespace}", socket.text("/address")), port, String::new());
+        match seen.get(&key) {
+            None => drop(seen.insert(key, listener)),
+            Some(first) => {
+                let message =
+                    format!("listener `{}` has the address and port of `{}`", listener.name(), first.name());
+                found.push(socket.found("/port_value", message));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,34 @@
+//! Two virtual hosts have the same domain.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+use std::collections::BTreeMap;
+
+pub(super) static RULE: Rule = Rule {
+    id: "duplicate-domain",
+    severity: Severity::Error,
+    title: "two virtual hosts have the same domain",
+    why: "Envoy refuses the whole table of routes; from a control plane the proxy stays with its last one.",
+    cure: "Put the routes into one virtual host.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto; istioctl analyze IST0109",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for table in proxy.managers.iter().filter_map(|manager| manager.node.get("/route_config")) {
+        let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+        for host in table.items("/virtual_hosts") {
+            for domain in host.items("/domains") {
+                let name = domain.text("").to_ascii_lowercase();
+                match seen.get(&name) {
+                    None => drop(seen.insert(name, host.name())),
+                    Some(first) => found.push(
+                        domain.found("", format!("virtual host `{first}` has the domain `{name}` already")),
+                    ),
+                }
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,27 @@
+//! A key is in one mapping twice.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+use hoptax_bootstrap::Duplicate;
+
+pub(super) static RULE: Rule = Rule {
+    id: "duplicate-key",
+    severity: Severity::Error,
+    title: "a key is in one mapping twice",
+    why: "Envoy takes the last of equal keys and says nothing. At Wikimedia a second key of the same name took the place of the first without a word (operations-puppet, change 3ce57d8a).",
+    cure: "Keep one of the two; merge them if both hold something that is meant.",
+    source: "https://gerrit.wikimedia.org/r/plugins/gitiles/operations/puppet/ change 3ce57d8a; yaml-cpp, as Envoy reads YAML",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let duplicates = proxy.configuration.duplicates();
+    let found = duplicates.into_iter().map(|Duplicate { text, place, key }| {
+        Found::elsewhere(
+            text,
+            place,
+            format!("the key `{key}` is in this mapping twice, and Envoy takes the last"),
+        )
+    });
+    found.collect()
+}

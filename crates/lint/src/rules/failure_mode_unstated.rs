@@ -1,0 +1,35 @@
+//! What happens when a service of decisions fails is not stated.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Manager, Proxy};
+
+pub(super) static RULE: Rule = Rule {
+    id: "failure-mode-unstated",
+    severity: Severity::Info,
+    title: "what happens when a service of decisions fails is not stated",
+    why: "A rate limit then admits every request, and an authorization denies every one: who does not expect it learns it in an outage.",
+    cure: "State `failure_mode_deny` of the rate limit, or `failure_mode_allow` of the authorization.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/ratelimit/v3/rate_limit.proto; https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/ext_authz/v3/ext_authz.proto",
+    check,
+};
+
+const FILTERS: [(&str, &str, &str); 2] = [
+    ("envoy.extensions.filters.http.ratelimit.v3.RateLimit", "failure_mode_deny", "admits every request"),
+    ("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz", "failure_mode_allow", "denies every request"),
+];
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for filter in proxy.managers.iter().flat_map(Manager::filters) {
+        let Some((_, field, what)) = FILTERS.iter().find(|(of, ..)| filter.extension() == *of) else {
+            continue;
+        };
+        let fields = filter.fields();
+        if !fields.has(&format!("/{field}")) {
+            let one = filter
+                .found("/name", format!("without its service this filter {what}; `{field}` would say so"));
+            found.push(one.set(fields.field(&format!("/{field}")), false));
+        }
+    }
+    found
+}

@@ -1,0 +1,30 @@
+//! A service of gRPC over HTTP/1.1.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "grpc-without-http2",
+    severity: Severity::Error,
+    title: "a service of gRPC over HTTP/1.1",
+    why: "Envoy sends the calls of its filters and logs over the connections of the cluster, and gRPC needs HTTP/2: the calls fail, and with them what depends on the service.",
+    cure: "Set `explicit_http_config.http2_protocol_options` in the HTTP options of the cluster.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/other_protocols/grpc",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    proxy.root.walk(&mut |node| {
+        let Some(name) = node.get("/envoy_grpc/cluster_name") else { return };
+        let Some(cluster) = proxy.cluster(name.text("")).filter(|cluster| cluster.is_http1()) else { return };
+        let one = name.found(
+            "",
+            format!("cluster `{}` speaks HTTP/1.1, and gRPC needs HTTP/2: every call fails", cluster.name()),
+        );
+        // Options of HTTP/1 may be meant for something else.
+        let has_none = cluster.http.is_none() && !cluster.node.has("/http_protocol_options");
+        found.push(if has_none { cluster.set_http2(one) } else { one });
+    });
+    found
+}

@@ -1,0 +1,45 @@
+//! The case of headers is kept on one side only.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "header-case-half",
+    severity: Severity::Warning,
+    title: "the case of headers is kept on one side only",
+    why: "Envoy writes headers in lower case. A client or a server that needs another case gets it only if both sides keep it.",
+    cure: "Set `header_key_format` on the listener and on the cluster.",
+    source: "https://phabricator.wikimedia.org/T249680; https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/header_casing",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for route in &proxy.routes {
+        let Some(manager) = proxy.managers.get(route.manager) else { continue };
+        let of_listener = manager.node.get("/http_protocol_options/header_key_format/stateful_formatter");
+        for cluster in route
+            .clusters()
+            .into_iter()
+            .filter_map(|name| proxy.cluster(name))
+            .filter(|cluster| cluster.is_http1())
+        {
+            let new = cluster.http.as_ref().and_then(|http| {
+                http.get("/explicit_http_config/http_protocol_options/header_key_format/stateful_formatter")
+            });
+            let of_cluster = new
+                .or_else(|| cluster.node.get("/http_protocol_options/header_key_format/stateful_formatter"));
+            let one_sided = match (&of_listener, &of_cluster) {
+                (Some(one), None) => Some((one, "cluster", cluster.name())),
+                (None, Some(one)) => Some((one, "listener", manager.listener.name())),
+                _ => None,
+            };
+            if let Some((one, kind, name)) = one_sided {
+                found.push(
+                    one.found("", format!("the case of headers is kept here, and not at {kind} `{name}`")),
+                );
+            }
+        }
+    }
+    found
+}

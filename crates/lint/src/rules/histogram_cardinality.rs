@@ -1,0 +1,29 @@
+//! Many clusters with all of their statistics.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "histogram-cardinality",
+    severity: Severity::Info,
+    title: "many clusters with all of their statistics",
+    why: "Each cluster has some hundred statistics, and each histogram some twenty series: they fill the memory of the proxy and of what scrapes it.",
+    cure: "State which are kept in `stats_config.stats_matcher`, and the bounds in `histogram_bucket_settings`.",
+    source: "https://phabricator.wikimedia.org/T391333; https://github.com/envoyproxy/envoy/issues/7525",
+    check,
+};
+
+const MANY: usize = 100;
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let is_limited = ["stats_matcher", "histogram_bucket_settings"]
+        .iter()
+        .any(|field| proxy.root.has(&format!("/stats_config/{field}")));
+    match proxy.clusters.get(MANY) {
+        Some(next) if !is_limited => {
+            let message = format!("{} clusters have all of their statistics", proxy.clusters.len());
+            vec![next.node.found("/name", message)]
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,37 @@
+//! Headers for internal clients, and no address is internal.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "internal-address",
+    severity: Severity::Warning,
+    title: "headers for internal clients, and no address is internal",
+    why: "Since Envoy 1.33 no address is internal unless the file says so: `x-envoy-` headers of every client are removed, and what depends on them stops.",
+    cure: "State the networks in `internal_address_config.cidr_ranges`.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/version_history/v1.33/v1.33.0",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for manager in &proxy.managers {
+        if manager.node.has("/internal_address_config") {
+            continue;
+        }
+        let Some(table) = manager.node.get("/route_config") else { continue };
+        let mut first = table.get("/internal_only_headers");
+        for route in table.items("/virtual_hosts").iter().flat_map(|host| host.items("/routes")) {
+            let headers = route.items("/match/headers");
+            let of_internal =
+                headers.into_iter().find(|header| header.name().eq_ignore_ascii_case("x-envoy-internal"));
+            first = first.or(of_internal);
+        }
+        if let Some(node) = first {
+            found.push(
+                node.found("", "since Envoy 1.33 no client is internal without `internal_address_config`"),
+            );
+        }
+    }
+    found
+}

@@ -1,0 +1,43 @@
+//! A proxy keeps connections to itself longer than it serves them.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "keepalive-chain",
+    severity: Severity::Warning,
+    title: "a proxy keeps connections to itself longer than it serves them",
+    why: "Where one listener forwards to another, the one behind must not close first, or requests are lost at the moment of closing.",
+    cure: "Let idle times grow from the client to the server: the cluster in front idles out before the listener behind it.",
+    source: "https://github.com/envoyproxy/envoy/issues/14981",
+    check,
+};
+
+const DEFAULT: f64 = 3600.0;
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes) {
+        let own = cluster.common_option("idle_timeout");
+        let kept = never_if_zero(own.as_ref().and_then(|idle| idle.seconds("")).unwrap_or(DEFAULT));
+        for behind in proxy.own_managers(cluster).into_iter().filter_map(|number| proxy.managers.get(number))
+        {
+            let Some(served) = behind.node.seconds("/common_http_protocol_options/idle_timeout") else {
+                continue;
+            };
+            if kept >= never_if_zero(served) {
+                let message = format!(
+                    "cluster `{}` keeps idle connections as long as listener `{}` behind it, or longer",
+                    cluster.name(),
+                    behind.listener.name()
+                );
+                found.push(own.as_ref().unwrap_or(&cluster.node).found("", message));
+            }
+        }
+    }
+    found
+}
+
+fn never_if_zero(seconds: f64) -> f64 {
+    if seconds == 0.0 { f64::INFINITY } else { seconds }
+}

@@ -1,0 +1,33 @@
+//! Connections are kept longer than servers keep them.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "keepalive-race",
+    severity: Severity::Warning,
+    title: "connections are kept longer than servers keep them",
+    why: "A server that closes a connection at the moment when the proxy sends the next request on it loses that request: 503 with `UC`. Node.js closes after 5 s without a request, Apache after 5 s, nginx after 75 s.",
+    cure: "Let the proxy be first: an `idle_timeout` below the time of the server, 4 s to 4.5 s for Node.js.",
+    source: "https://phabricator.wikimedia.org/T247484, T263043; https://github.com/envoyproxy/envoy/issues/14981; docs/results/keepalive-race.md",
+    check,
+};
+
+/// The longest default of a usual server, that of nginx, in seconds.
+const LONGEST: f64 = 75.0;
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes) {
+        let Some(idle) = cluster.common_option("idle_timeout") else { continue };
+        let Some(seconds) = idle.seconds("") else { continue };
+        if seconds == 0.0 || seconds > LONGEST {
+            let message = format!(
+                "idle connections of cluster `{}` outlast those of usual servers, which close after 5 s to 75 s",
+                cluster.name()
+            );
+            found.push(idle.found("", message));
+        }
+    }
+    found
+}

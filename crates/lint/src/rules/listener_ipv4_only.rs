@@ -1,0 +1,40 @@
+//! A local listener of IPv4 alone.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Node, Proxy};
+
+pub(super) static RULE: Rule = Rule {
+    id: "listener-ipv4-only",
+    severity: Severity::Info,
+    title: "a local listener of IPv4 alone",
+    why: "Clients that resolve `localhost` to ::1 first, as Node.js does since 17, are refused.",
+    cure: "Add ::1 in `additional_addresses`.",
+    source: "https://phabricator.wikimedia.org/T255568, T355686",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let port_of = |socket: &Node<'_>| socket.number("/port_value").unwrap_or_default() as u64;
+    let all: Vec<Node<'_>> = proxy.listeners.iter().flat_map(sockets).collect();
+    let is_six =
+        |port: u64| all.iter().any(|socket| socket.text("/address").contains(':') && port_of(socket) == port);
+    let mut found = Vec::new();
+    for listener in &proxy.listeners {
+        let Some(socket) = listener.get("/address/socket_address") else { continue };
+        if socket.text("/address") == "127.0.0.1" && !is_six(port_of(&socket)) {
+            let message = format!(
+                "listener `{}` has no ::1, to which some clients resolve localhost first",
+                listener.name()
+            );
+            found.push(socket.found("/address", message));
+        }
+    }
+    found
+}
+
+/// The addresses of a listener.
+fn sockets<'a>(listener: &Node<'a>) -> Vec<Node<'a>> {
+    let more = listener.items("/additional_addresses").into_iter();
+    let more = more.filter_map(|address| address.get("/address/socket_address"));
+    listener.get("/address/socket_address").into_iter().chain(more).collect()
+}

@@ -1,0 +1,44 @@
+//! An answer to other machines names localhost.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Proxy, is_loopback};
+
+pub(super) static RULE: Rule = Rule {
+    id: "localhost-leak",
+    severity: Severity::Warning,
+    title: "an answer to other machines names localhost",
+    why: "A client on another machine follows the address to itself. At Wikimedia an address of a local listener in a setting that was handed on broke transcoding, and the change was reverted six times.",
+    cure: "Write the public name into what leaves the machine, and keep the local one for the proxy.",
+    source: "operations-mediawiki-config of Wikimedia, changes 74cf3ef5 to 855ee9ce",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for route in &proxy.routes {
+        let is_local = proxy.managers.get(route.manager).is_some_and(|manager| {
+            let address = manager.listener.get("/address/socket_address");
+            address.is_none_or(|address| is_loopback(address.text("/address")))
+        });
+        if is_local {
+            continue;
+        }
+        let fields = ["/redirect/host_redirect", "/direct_response/body/inline_string"];
+        let headers = ["/response_headers_to_add"].into_iter().flat_map(|list| route.node.items(list));
+        let headers = headers.filter_map(|header| header.get("/header/value"));
+        for node in fields.iter().filter_map(|field| route.node.get(field)).chain(headers) {
+            if names_this_machine(node.text("")) {
+                found.push(
+                    node.found("", "clients on other machines are sent to localhost, which is themselves"),
+                );
+            }
+        }
+    }
+    found
+}
+
+fn names_this_machine(text: &str) -> bool {
+    let host = text.split("://").nth(1).unwrap_or(text);
+    let host = host.split(['/', ':']).next().unwrap_or_default();
+    is_loopback(host) || text.contains("://localhost") || text.contains("://127.0.0.1")
+}

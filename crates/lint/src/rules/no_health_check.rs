@@ -1,0 +1,30 @@
+//! Several servers, and nothing notices that one is gone.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "no-health-check",
+    severity: Severity::Info,
+    title: "several servers, and nothing notices that one is gone",
+    why: "Without health checks and outlier detection a dead server gets its share of the requests until somebody looks.",
+    cure: "Add `health_checks` or `outlier_detection`.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/health_checking",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let blind = proxy.clusters.iter().filter(|cluster| {
+        let checks = ["/health_checks", "/outlier_detection"];
+        cluster.endpoints().len() > 1 && !checks.iter().any(|field| cluster.node.has(field))
+    });
+    let found = blind.map(|cluster| {
+        let message = format!(
+            "nothing notices when one of the {} servers of cluster `{}` fails",
+            cluster.endpoints().len(),
+            cluster.name()
+        );
+        cluster.node.found("/name", message)
+    });
+    found.collect()
+}

@@ -1,0 +1,39 @@
+//! Outlier detection that may eject no server.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "outlier-ejects-none",
+    severity: Severity::Warning,
+    title: "outlier detection that may eject no server",
+    why: "By default at most 10 % of the servers are ejected, and of fewer than ten that is none.",
+    cure: "Set `max_ejection_percent` to what may be missing, or `always_eject_one_host`.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/cluster/v3/outlier_detection.proto",
+    check,
+};
+
+const DEFAULT: f64 = 10.0;
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for cluster in &proxy.clusters {
+        let Some(detection) = cluster.node.get("/outlier_detection") else { continue };
+        let count = cluster.endpoints().len();
+        // Names may stand for many servers.
+        let is_known = cluster.discovery() == "STATIC" && count > 1;
+        let most = detection.number("/max_ejection_percent").unwrap_or(DEFAULT);
+        if is_known && most * (count as f64) < 100.0 && !detection.is_set("/always_eject_one_host") {
+            let message = format!(
+                "at most {most} % of the {count} servers of cluster `{}` may be ejected, which is none",
+                cluster.name()
+            );
+            found.push(
+                detection
+                    .found("/max_ejection_percent", message)
+                    .set(detection.field("/always_eject_one_host"), true),
+            );
+        }
+    }
+    found
+}

@@ -1,0 +1,30 @@
+//! Plain text to the port of TLS.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "plain-text-to-443",
+    severity: Severity::Warning,
+    title: "plain text to the port of TLS",
+    why: "A server at port 443 expects a handshake: it answers 400 or closes, and what was sent could be read by anyone.",
+    cure: "Add a transport socket with TLS to the cluster, or correct the port.",
+    source: "kube-linter and istioctl have like checks; RFC 9110, section 4.2.2",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes) {
+        let has_socket =
+            cluster.node.has("/transport_socket") || cluster.node.has("/transport_socket_matches");
+        let plain = cluster.addresses().into_iter().find(|(_, _, port)| *port == 443);
+        if let Some((socket, ..)) = plain.filter(|_| !has_socket) {
+            found.push(socket.found(
+                "/port_value",
+                format!("requests to cluster `{}` go to port 443 without TLS", cluster.name()),
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,34 @@
+//! Tracing changes the request id of clients.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "request-id-changed",
+    severity: Severity::Info,
+    title: "tracing changes the request id of clients",
+    why: "Envoy writes the reason for a trace into X-Request-Id, so the id that a client sent is another one in the logs behind the proxy.",
+    cure: "Set `pack_trace_reason: false` in `request_id_extension`.",
+    source: "https://phabricator.wikimedia.org/T407826; https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/request_id/uuid/v3/uuid.proto",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let traced = proxy.managers.iter().filter(|manager| {
+        let is_generated =
+            manager.node.value.pointer("/generate_request_id").and_then(serde_json::Value::as_bool)
+                != Some(false);
+        manager.node.has("/tracing") && !manager.node.has("/request_id_extension") && is_generated
+    });
+    let found = traced.map(|manager| {
+        let settings = serde_json::json!({"typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig",
+            "pack_trace_reason": false,
+        }});
+        let one = manager
+            .node
+            .found("/tracing", "tracing writes its reason into X-Request-Id, so ids of clients change");
+        one.set(manager.node.field("/request_id_extension"), settings)
+    });
+    found.collect()
+}

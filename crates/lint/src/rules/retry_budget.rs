@@ -1,0 +1,35 @@
+//! Retries without a budget.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+use std::collections::BTreeSet;
+
+pub(super) static RULE: Rule = Rule {
+    id: "retry-budget",
+    severity: Severity::Info,
+    title: "retries without a budget",
+    why: "Without one, a cluster admits 3 retries at a time, which is soon too few; who raises that gets as many requests again when the upstream fails, at the worst time.",
+    cure: "Set `retry_budget` in the circuit breaker: 20 % of the requests, at least 3.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/cluster/v3/circuit_breaker.proto",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut retried: BTreeSet<&str> = BTreeSet::new();
+    for route in proxy.routes.iter().filter(|route| route.retries().is_some()) {
+        retried.extend(route.clusters());
+    }
+    let clusters = proxy.clusters.iter().filter(|cluster| retried.contains(cluster.name()));
+    let without = clusters.filter(|cluster| {
+        let thresholds = cluster.node.items("/circuit_breakers/thresholds");
+        !thresholds.iter().any(|threshold| threshold.has("/retry_budget"))
+    });
+    let found = without.map(|cluster| {
+        let message = format!(
+            "retries to cluster `{}` have no budget: 3 at a time, or as many as `max_retries` says",
+            cluster.name()
+        );
+        cluster.node.found("/name", message)
+    });
+    found.collect()
+}

@@ -1,0 +1,32 @@
+//! The timeout of a route ends before its tries do.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Proxy, Route};
+
+pub(super) static RULE: Rule = Rule {
+    id: "retry-cut-short",
+    severity: Severity::Warning,
+    title: "the timeout of a route ends before its tries do",
+    why: "Tries need more time than the route has, so the last of them are cut off, or never begin.",
+    cure: "Set the timeout of the route to at least `per_try_timeout` times the number of tries.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for route in &proxy.routes {
+        let Some(policy) = route.retries() else { continue };
+        let Some(of_try) = policy.seconds("/per_try_timeout").filter(|seconds| *seconds > 0.0) else {
+            continue;
+        };
+        let tries = Route::retries_of(&policy) + 1.0;
+        let (needed, has) = (of_try * tries, route.timeout());
+        if needed > has * 1.001 && tries > 1.0 {
+            let message =
+                format!("{tries} tries of {of_try} s need {needed:.3} s, and the route has {has} s");
+            found.push(policy.found("/per_try_timeout", message));
+        }
+    }
+    found
+}

@@ -1,0 +1,43 @@
+//! Retries of one listener multiply those of another.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Proxy, Route};
+use std::collections::BTreeSet;
+
+pub(super) static RULE: Rule = Rule {
+    id: "retry-multiplied",
+    severity: Severity::Warning,
+    title: "retries of one listener multiply those of another",
+    why: "A listener that retries in front of one that retries sends the product of their tries to the server: 3 and 3 are 9, at the moment when it is overloaded.",
+    cure: "Retry at one place, nearest to the server.",
+    source: "https://sre.google/sre-book/addressing-cascading-failures/",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for route in &proxy.routes {
+        let Some(policy) = route.retries().filter(|policy| seen.insert(policy.at.clone())) else { continue };
+        let clusters = route.clusters();
+        let behind = clusters
+            .iter()
+            .filter_map(|name| proxy.cluster(name))
+            .flat_map(|cluster| proxy.own_managers(cluster));
+        let behind: BTreeSet<usize> = behind.collect();
+        let inner = proxy.routes.iter().filter(|inner| behind.contains(&inner.manager));
+        let most = inner
+            .filter_map(|inner| inner.retries())
+            .map(|inner| Route::retries_of(&inner))
+            .fold(0.0, f64::max);
+        let own = Route::retries_of(&policy);
+        if most > 0.0 && own > 0.0 {
+            let tries = (own + 1.0) * (most + 1.0);
+            found.push(policy.found(
+                "/retry_on",
+                format!("the listener behind retries too: the server may get {tries} tries of one request"),
+            ));
+        }
+    }
+    found
+}

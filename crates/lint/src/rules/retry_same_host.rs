@@ -1,0 +1,41 @@
+//! A retry may go to the server that just failed.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+use std::collections::BTreeSet;
+
+pub(super) static RULE: Rule = Rule {
+    id: "retry-same-host",
+    severity: Severity::Info,
+    title: "a retry may go to the server that just failed",
+    why: "With several servers, a retry helps only if it goes to another one.",
+    cure: "Add the predicate `envoy.retry_host_predicates.previous_hosts` to the retry policy.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for route in &proxy.routes {
+        let Some(policy) = route.retries().filter(|policy| !policy.has("/retry_host_predicate")) else {
+            continue;
+        };
+        let has_several = route
+            .clusters()
+            .iter()
+            .any(|name| proxy.cluster(name).is_some_and(|cluster| cluster.endpoints().len() > 1));
+        if has_several && seen.insert(policy.at.clone()) {
+            let predicate = serde_json::json!([{
+                "name": "envoy.retry_host_predicates.previous_hosts",
+                "typed_config": {"@type": "type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate"},
+            }]);
+            let one = policy.found(
+                "/retry_on",
+                "a retry may go to the server that just failed, although there are others",
+            );
+            found.push(one.set(policy.field("/retry_host_predicate"), predicate));
+        }
+    }
+    found
+}

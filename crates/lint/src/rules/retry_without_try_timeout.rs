@@ -1,0 +1,41 @@
+//! Retries without a timeout for each try.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Proxy, Route};
+use std::collections::BTreeSet;
+
+pub(super) static RULE: Rule = Rule {
+    id: "retry-without-try-timeout",
+    severity: Severity::Warning,
+    title: "retries without a timeout for each try",
+    why: "The timeout of the route holds for all tries together: a try that hangs takes all of it, so what times out is never tried again. At Wikimedia 13 of 14 listeners with retries had none.",
+    cure: "Set `per_try_timeout` to the timeout of the route divided by the number of tries.",
+    source: "operations-puppet of Wikimedia, change d5af0b53; https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
+    check,
+};
+
+/// Conditions that a hanging try would meet.
+const OF_SILENCE: [&str; 4] = ["5xx", "gateway-error", "reset", "retriable-status-codes"];
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for route in &proxy.routes {
+        let Some(policy) = route.retries().filter(|policy| seen.insert(policy.at.clone())) else { continue };
+        let is_meant = policy.text("/retry_on").split(',').any(|word| OF_SILENCE.contains(&word.trim()));
+        let has_own = policy.has("/per_try_timeout") || policy.has("/per_try_idle_timeout");
+        if !is_meant || has_own || Route::retries_of(&policy) == 0.0 {
+            continue;
+        }
+        let one = policy
+            .found("/retry_on", "a try that hangs takes the timeout of the route, and is never retried");
+        let (timeout, tries) = (route.timeout(), Route::retries_of(&policy) + 1.0);
+        let share = (timeout / tries * 1000.0).floor() / 1000.0;
+        found.push(if timeout.is_finite() {
+            one.set(policy.field("/per_try_timeout"), format!("{share}s"))
+        } else {
+            one
+        });
+    }
+    found
+}

@@ -1,0 +1,38 @@
+//! Requests that change something are retried.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Proxy, Route};
+use std::collections::BTreeSet;
+
+pub(super) static RULE: Rule = Rule {
+    id: "retry-writes",
+    severity: Severity::Warning,
+    title: "requests that change something are retried",
+    why: "After `5xx`, `reset` or a timeout the server may have done what it was asked, and a retry does it again: two orders, two videos. At Wikimedia shellbox-video says not to retry for this reason.",
+    cure: "Retry on `connect-failure,refused-stream` only, or match the methods that change nothing in a route of their own.",
+    source: "operations-puppet of Wikimedia, hieradata of services_proxy; https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_filters/router_filter",
+    check,
+};
+
+/// Conditions under which the server may have acted.
+const AFTER_ACTING: [&str; 4] = ["5xx", "gateway-error", "reset", "http3-post-connect-failure"];
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for route in &proxy.routes {
+        let Some(policy) = route.retries() else { continue };
+        let condition =
+            policy.text("/retry_on").split(',').map(str::trim).find(|word| AFTER_ACTING.contains(word));
+        let is_of_method = route.node.items("/match/headers").iter().any(|header| header.name() == ":method");
+        let is_grpc = route.node.has("/match/grpc");
+        let Some(condition) = condition.filter(|_| !is_of_method && !is_grpc) else { continue };
+        if Route::retries_of(&policy) > 0.0 && seen.insert(policy.at.clone()) {
+            found.push(policy.found(
+                "/retry_on",
+                format!("`{condition}` also retries requests that change something, such as POST"),
+            ));
+        }
+    }
+    found
+}

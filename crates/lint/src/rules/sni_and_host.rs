@@ -1,0 +1,34 @@
+//! The name in the TLS handshake is not that of the request.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "sni-and-host",
+    severity: Severity::Warning,
+    title: "the name in the TLS handshake is not that of the request",
+    why: "A server with several names chooses its certificate by the one and its site by the other, and answers 421, 404, or as the wrong site.",
+    cure: "Let both be the same, or leave the Host header as it is.",
+    source: "operations-deployment-charts of Wikimedia, change 7a086f1c",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for route in &proxy.routes {
+        let Some(action) = route.action() else { continue };
+        let host = action.text("/host_rewrite_literal");
+        for cluster in route.clusters().into_iter().filter_map(|name| proxy.cluster(name)) {
+            let name = cluster.tls().map(|tls| tls.text("/sni")).unwrap_or_default();
+            let host_only = host.rsplit_once(':').map_or(host, |(host, _)| host);
+            if !name.is_empty() && !host.is_empty() && !name.eq_ignore_ascii_case(host_only) {
+                let message = format!(
+                    "the handshake of cluster `{}` names another host than the request",
+                    cluster.name()
+                );
+                found.push(action.found("/host_rewrite_literal", message));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,39 @@
+//! A listener gives up before the one behind it.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Proxy, Route};
+
+pub(super) static RULE: Rule = Rule {
+    id: "timeout-chain",
+    severity: Severity::Warning,
+    title: "a listener gives up before the one behind it",
+    why: "The one in front answers 504, and the one behind goes on with work that nobody waits for, and retries it.",
+    cure: "Let timeouts shrink from the client to the server.",
+    source: "operations-mediawiki-config of Wikimedia, change 31fcd1bb",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for route in &proxy.routes {
+        let Some(action) = route.action() else { continue };
+        let clusters = route.clusters();
+        let behind = clusters
+            .iter()
+            .filter_map(|name| proxy.cluster(name))
+            .flat_map(|cluster| proxy.own_managers(cluster));
+        let behind: Vec<usize> = behind.collect();
+        let inner =
+            proxy.routes.iter().filter(|inner| behind.contains(&inner.manager) && inner.action().is_some());
+        let longest = inner.map(Route::timeout).fold(0.0, f64::max);
+        if longest > route.timeout() {
+            let longer = if longest.is_finite() { format!("{longest} s") } else { "no timeout".to_owned() };
+            let message = format!(
+                "this route gives up after {} s, and the listener behind it has {longer}",
+                route.timeout()
+            );
+            found.push(action.found("/timeout", message));
+        }
+    }
+    found
+}

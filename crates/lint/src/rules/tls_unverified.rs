@@ -1,0 +1,44 @@
+//! TLS to a server whose certificate is not verified.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Node, Proxy};
+
+pub(super) static RULE: Rule = Rule {
+    id: "tls-unverified",
+    severity: Severity::Warning,
+    title: "TLS to a server whose certificate is not verified",
+    why: "Without a certificate authority Envoy accepts any certificate, so whoever is in between can answer. This is its default.",
+    cure: "Add `validation_context.trusted_ca`, and what names the server may have.",
+    source: "istioctl analyze IST0128; https://github.com/envoyproxy/envoy/issues/1268; https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/security/ssl",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for cluster in &proxy.clusters {
+        let Some(tls) = cluster.tls() else { continue };
+        if validation(&tls).is_none() {
+            found.push(tls.found("", format!("cluster `{}` accepts any certificate", cluster.name())));
+        }
+    }
+    found
+}
+
+/// What verifies the certificates of a server; none if nothing does. A control plane may have it.
+fn validation<'a>(tls: &Node<'a>) -> Option<Node<'a>> {
+    let context = tls.get("/common_tls_context")?;
+    let fields = [
+        "/validation_context/trusted_ca",
+        "/validation_context/ca_certificate_provider_instance",
+        "/validation_context/verify_certificate_spki",
+        "/validation_context/verify_certificate_hash",
+        "/validation_context/custom_validator_config",
+        "/validation_context/system_root_certs",
+        "/validation_context_sds_secret_config",
+        "/combined_validation_context",
+        "/custom_validator_config",
+        "/validation_context_certificate_provider",
+        "/validation_context_certificate_provider_instance",
+    ];
+    fields.iter().find_map(|field| context.get(field))
+}

@@ -1,0 +1,26 @@
+//! Every request is traced.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+
+pub(super) static RULE: Rule = Rule {
+    id: "tracing-every-request",
+    severity: Severity::Info,
+    title: "every request is traced",
+    why: "Without `random_sampling` Envoy starts a trace for each request, which is one of the dearest functions: CPU time, memory, and the bill of the collector.",
+    cure: "Set `random_sampling`, such as 1 %.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for manager in &proxy.managers {
+        let Some(tracing) = manager.node.get("/tracing") else { continue };
+        if !tracing.has("/random_sampling") && !tracing.has("/overall_sampling") {
+            let message = format!("listener `{}` traces every request", manager.listener.name());
+            found.push(tracing.found("", message));
+        }
+    }
+    found
+}

@@ -1,0 +1,44 @@
+//! A route or a TCP proxy leads to a cluster that is not there.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Cluster, Node, Proxy};
+use hoptax_text::nearest;
+
+pub(super) static RULE: Rule = Rule {
+    id: "unknown-cluster",
+    severity: Severity::Error,
+    title: "a route or a TCP proxy leads to a cluster that is not there",
+    why: "Requests get 503, connections are closed. Envoy refuses routes of the bootstrap to unknown clusters, but starts with a TCP proxy that has none.",
+    cure: "Define the cluster, or correct the name.",
+    source: "https://github.com/envoyproxy/envoy/issues/3237; istioctl analyze IST0101",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    if !proxy.is_complete {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let known: Vec<&str> = proxy.clusters.iter().map(Cluster::name).collect();
+    let mut check = |node: &Node<'_>, name: &str| {
+        if !name.is_empty() && proxy.cluster(name).is_none() {
+            let hint = nearest::hint(name, known.iter().copied());
+            found.push(Found::new(&node.at, format!("there is no cluster `{name}`{hint}")));
+        }
+    };
+    for route in &proxy.routes {
+        let Some(action) = route.action() else { continue };
+        if let Some(node) = action.get("/cluster") {
+            check(&node, action.text("/cluster"));
+        }
+        for one in action.items("/weighted_clusters/clusters") {
+            if let Some(node) = one.get("/name") {
+                check(&node, one.name());
+            }
+        }
+    }
+    for (node, name) in &proxy.of_tcp {
+        check(node, name);
+    }
+    found
+}

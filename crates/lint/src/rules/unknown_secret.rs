@@ -1,0 +1,41 @@
+//! A secret that is not there.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::{Node, Proxy};
+
+pub(super) static RULE: Rule = Rule {
+    id: "unknown-secret",
+    severity: Severity::Error,
+    title: "a secret that is not there",
+    why: "Envoy refuses a file that names a secret without saying where it comes from and has none of that name.",
+    cure: "Define it in `static_resources.secrets`, or add `sds_config`.",
+    source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/transport_sockets/tls/v3/secret.proto",
+    check,
+};
+
+/// Fields that name a secret.
+const FIELDS: [&str; 4] = [
+    "tls_certificate_sds_secret_configs",
+    "validation_context_sds_secret_config",
+    "session_ticket_keys_sds_secret_config",
+    "generic_secret",
+];
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let secrets = proxy.root.items("/static_resources/secrets");
+    let known: Vec<&str> = secrets.iter().map(Node::name).collect();
+    // A file of listeners alone is not where secrets are.
+    if !proxy.is_complete || proxy.is_part {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    proxy.root.walk(&mut |node| {
+        for named in FIELDS.iter().flat_map(|field| node.items(&format!("/{field}"))) {
+            let name = named.name();
+            if !name.is_empty() && !named.has("/sds_config") && !known.contains(&name) {
+                found.push(named.found("/name", format!("there is no secret `{name}`")));
+            }
+        }
+    });
+    found
+}

@@ -1,0 +1,52 @@
+//! A cluster that nothing leads to.
+
+use crate::finding::{Found, Rule, Severity};
+use crate::proxy::Proxy;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub(super) static RULE: Rule = Rule {
+    id: "unused-cluster",
+    severity: Severity::Info,
+    title: "a cluster that nothing leads to",
+    why: "It costs health checks, name resolution and statistics, and hides that something else was meant.",
+    cure: "Remove it, or use it.",
+    source: "operations-deployment-charts of Wikimedia, change 254cd7b4: keys that nothing read",
+    check,
+};
+
+fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    // A name may also come from a header, a plugin or the node.
+    let mut is_dynamic = !proxy.is_complete || proxy.listeners.is_empty();
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut texts = Vec::new();
+    proxy.root.walk(&mut |node| match node.value {
+        Value::Object(entries) => {
+            is_dynamic |= entries.keys().any(|key| NAMED_ELSEWHERE.contains(&key.as_str()));
+        }
+        Value::String(text) if text.contains(['\n', ' ', ':', ',']) => texts.push(text.as_str()),
+        Value::String(text) => *named.entry(text).or_default() += 1,
+        _ => {}
+    });
+    if is_dynamic {
+        return Vec::new();
+    }
+    let found = proxy.clusters.iter().filter(|cluster| {
+        // Its own name, and that of its endpoints.
+        let own = 1 + usize::from(cluster.node.text("/load_assignment/cluster_name") == cluster.name());
+        let is_named = named.get(cluster.name()).copied().unwrap_or_default() > own;
+        !is_named && !texts.iter().any(|text| text.contains(cluster.name()))
+    });
+    found
+        .map(|cluster| cluster.node.found("/name", format!("nothing leads to cluster `{}`", cluster.name())))
+        .collect()
+}
+
+/// Fields by which a cluster is chosen while the proxy runs.
+const NAMED_ELSEWHERE: [&str; 5] = [
+    "cluster_header",
+    "cluster_specifier_plugin",
+    "inline_cluster_specifier_plugin",
+    "on_demand",
+    "dynamic_resources",
+];

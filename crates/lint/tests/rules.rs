@@ -1,0 +1,123 @@
+//! Every rule has a file that it finds something in, and one that it does not.
+//!
+//! In `fires.yaml`, a comment `# here` is on each line of a finding of the rule, or `# next` on the line above, and on no other.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hoptax_bootstrap::{Partly, read_partly};
+use hoptax_lint::{ALL, Finding, Linted, lint, mend};
+
+/// What is on each line of a finding.
+const HERE: &str = "# here";
+/// What is above a line of a finding that is a comment itself.
+const NEXT: &str = "# next";
+
+fn folder(id: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(id)
+}
+
+fn text(id: &str, file: &str) -> String {
+    let path = folder(id).join(file);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("rule {id} needs {}: {error}", path.display()))
+}
+
+fn read(text: &str) -> Partly {
+    read_partly("envoy.yaml", text, None, &|path| Err(format!("`{path}` does not exist")))
+        .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+fn of<'l>(linted: &'l Linted, id: &str) -> Vec<&'l Finding> {
+    linted.findings.iter().filter(|finding| finding.rule.id == id).collect()
+}
+
+#[test]
+fn every_rule_finds_its_fault_on_the_lines_that_are_marked() {
+    for rule in ALL {
+        let text = text(rule.id, "fires.yaml");
+        let mark = |(line, text): (u64, &str)| match text {
+            text if text.contains(HERE) => Some(line),
+            text if text.contains(NEXT) => Some(line + 1),
+            _ => None,
+        };
+        let marked: BTreeSet<u64> = (1..).zip(text.lines()).filter_map(mark).collect();
+        let linted = lint(&read(&text));
+        let found: BTreeSet<u64> = of(&linted, rule.id).iter().map(|finding| finding.place.line).collect();
+        assert_eq!(found, marked, "{}", rule.id);
+        assert!(!found.is_empty(), "{} marks no line", rule.id);
+    }
+}
+
+#[test]
+fn every_rule_is_silent_where_its_fault_is_not() {
+    for rule in ALL {
+        let linted = lint(&read(&text(rule.id, "silent.yaml")));
+        let found: Vec<String> =
+            of(&linted, rule.id).iter().map(|finding| finding.found.message.clone()).collect();
+        assert!(found.is_empty(), "{}: {found:?}", rule.id);
+    }
+}
+
+#[test]
+fn a_fix_leaves_nothing_for_its_rule_to_find_and_keeps_every_other_line() {
+    for rule in ALL {
+        let text = text(rule.id, "fires.yaml");
+        let configuration = read(&text);
+        let linted = lint(&configuration);
+        let findings = of(&linted, rule.id);
+        if findings.iter().all(|finding| finding.found.fix.is_empty()) {
+            continue;
+        }
+        let (mended, refused) = mend(&configuration.configuration, &findings);
+        assert!(refused.is_empty(), "{}: {refused:?}", rule.id);
+        let [one] = mended.as_slice() else { panic!("{}: {mended:?}", rule.id) };
+        let left = of(&lint(&read(&one.changed)), rule.id).len();
+        assert_eq!(left, 0, "{}:\n{}", rule.id, one.changed);
+        let after: Vec<&str> = one.changed.lines().collect();
+        let is_kept = |line: &&str| after.contains(line) || line.contains(HERE);
+        let lost: Vec<&str> = text.lines().filter(|line| !is_kept(line)).collect();
+        assert!(lost.is_empty(), "{}: {lost:?}", rule.id);
+    }
+}
+
+#[test]
+fn folders_of_tests_are_those_of_rules() {
+    let entries = fs::read_dir(folder("")).unwrap();
+    let folders: BTreeSet<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let ids: BTreeSet<String> = ALL.iter().map(|rule| rule.id.to_owned()).collect();
+    assert_eq!(ids.len(), ALL.len());
+    assert_eq!(folders, ids);
+}
+
+#[test]
+fn rules_say_what_happens_and_what_to_do_about_it() {
+    for rule in ALL {
+        let is_sentence = |text: &str| text.ends_with('.') && text.starts_with(char::is_uppercase);
+        assert!(is_sentence(rule.why) && is_sentence(rule.cure), "{}", rule.id);
+        assert!(!rule.source.is_empty() && !rule.title.ends_with('.'), "{}", rule.id);
+        assert!(
+            rule.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{}",
+            rule.id
+        );
+    }
+}
+
+#[test]
+fn messages_are_one_line_each() {
+    let mut all = String::new();
+    for rule in ALL {
+        for finding in of(&lint(&read(&text(rule.id, "fires.yaml"))), rule.id) {
+            assert!(!finding.found.message.contains('\n'), "{}", rule.id);
+            all += &format!(
+                "{}:{} {}: {}\n",
+                finding.place.line, finding.place.column, rule.id, finding.found.message
+            );
+        }
+    }
+    insta::assert_snapshot!("messages", all);
+}
