@@ -21,6 +21,8 @@ mod hlog;
 mod http2;
 #[path = "../targets/http3.rs"]
 mod http3;
+#[path = "../targets/lint.rs"]
+mod lint;
 #[path = "../targets/log.rs"]
 mod log;
 #[path = "../targets/origin_http2.rs"]

@@ -216,7 +216,9 @@ pub(crate) fn of_type(of: &str) -> Option<String> {
     }
     let mut steps: Vec<&str> = of.split('.').collect();
     let version = steps.iter().position(|step| is_old_version(step))?;
-    if steps.first() != Some(&"envoy") {
+    // Extensions that are not in every build of Envoy are of `v3alpha` to this day.
+    let is_current = steps.get(1) == Some(&"extensions") && steps[version] == "v3alpha";
+    if steps.first() != Some(&"envoy") || is_current {
         return None;
     }
     steps[version] = "v3";
@@ -389,6 +391,8 @@ mod tests {
         }
         for other in [
             "corp.filter.v2.Own",
+            // Of an extension that is not in every build.
+            "envoy.extensions.filters.http.golang.v3alpha.Config",
             "udpa.type.v1.TypedStruct",
             "xds.type.matcher.v3.Matcher",
             "envoy.type.matcher.v3.RegexMatcher",

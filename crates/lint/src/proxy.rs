@@ -43,6 +43,16 @@ impl<'a> Node<'a> {
         self.text("/name")
     }
 
+    /// What a listener is called: by its name, or by its address.
+    pub(crate) fn label(&self) -> String {
+        let socket = "/address/socket_address";
+        let port = self.number(&format!("{socket}/port_value")).unwrap_or_default();
+        match self.name() {
+            "" => format!("{}:{port}", self.text(&format!("{socket}/address"))),
+            name => name.to_owned(),
+        }
+    }
+
     /// The items of a list below this one; a value that is no list is one item.
     pub(crate) fn items(&self, pointer: &str) -> Vec<Self> {
         let at = format!("{}{pointer}", self.at);

@@ -248,3 +248,45 @@ fn what_is_no_mapping_is_refused_with_its_place_and_nothing_is_adapted_then() {
         read("envoy.yaml", "dynamic_resources: {cds_config: {path: cds.yaml}}", None, &load).unwrap_err();
     assert!(error.to_string().starts_with("cds.yaml:2: this must be a mapping"), "{error}");
 }
+
+/// The tree of a text of resources, with the place of a node.
+fn partly(text: &str) -> Partly {
+    read_partly("lds.yaml", text, None, &|path| Err(format!("`{path}` does not exist"))).unwrap()
+}
+
+#[test]
+fn files_of_resources_and_resources_alone_are_read_for_those_who_only_look() {
+    let list = "resources:\n- \"@type\": type.googleapis.com/envoy.config.listener.v3.Listener\n  name: a\n- \"@type\": \
+                type.googleapis.com/envoy.config.cluster.v3.Cluster\n  name: b\n";
+    let alone = "name: a\naddress: {}\nfilterChains: []\n";
+    let Partly { configuration, unread, is_part } = partly(list);
+    assert!(is_part && unread.is_empty());
+    let name = |list: &str| configuration.tree().pointer(&format!("/static_resources/{list}/0/name"));
+    assert_eq!([name("listeners"), name("clusters")], [Some(&"a".into()), Some(&"b".into())]);
+    assert_eq!(configuration.place("/static_resources/clusters/0/name").to_string(), "lds.yaml:5");
+    let configuration = partly(alone).configuration;
+    let place = configuration.place("/static_resources/listeners/0/filter_chains");
+    assert_eq!((place.line, place.column), (3, 1));
+    assert_eq!(configuration.origin("/static_resources/listeners/0/name"), (0, "/name".to_owned()));
+    // Envoy runs neither, so a bill of it would be none.
+    assert!(read("lds.yaml", list, None, &|_| Err(String::new())).is_err());
+}
+
+#[test]
+fn what_comes_from_elsewhere_is_named_and_the_rest_is_read() {
+    let text = "dynamic_resources:\n  cds_config: {path_config_source: {path: cds.yaml}}\nstatic_resources:\n  listeners:\n  - name: a\n";
+    let Partly { configuration, unread, is_part } = partly(text);
+    assert!(!is_part && !configuration.has_all_clusters());
+    assert_eq!(unread.len(), 1, "{unread:?}");
+    assert!(configuration.tree().pointer("/static_resources/listeners/0").is_some());
+    assert!(partly("static_resources:\n  clusters: []\n").configuration.has_all_clusters());
+}
+
+#[test]
+fn keys_that_are_there_twice_are_found_once_each_with_their_places() {
+    let text = "static_resources:\n  clusters:\n  - &c {name: a, name: b}\n  - *c\nadmin: {}\nadmin: {}\n";
+    let duplicates = partly(text).configuration.duplicates();
+    let found: Vec<_> =
+        duplicates.iter().map(|one| (one.key.as_str(), one.place.line, one.place.column)).collect();
+    assert_eq!(found, [("name", 3, 18), ("admin", 6, 1)]);
+}

@@ -251,3 +251,16 @@ proptest::proptest! {
 fn the_first_document_is_taken_as_envoy_takes_it() {
     assert_eq!(place(&found(&format!("{ENVOY}---\n{{{{ x\n"), None)), "map.yaml:3");
 }
+
+#[test]
+fn all_configurations_of_a_file_have_names() {
+    let several = format!(
+        "{}---\n{}",
+        config_map("shop", "envoy.yaml", ENVOY),
+        config_map("cart", "envoy.yaml", ENVOY)
+    );
+    assert_eq!(names("map.yaml", &several), ["shop/envoy.yaml", "cart/envoy.yaml"]);
+    assert_eq!(names("map.yaml", &config_map("shop", "envoy.yaml", ENVOY)), ["envoy.yaml"]);
+    assert!(names("envoy.yaml", ENVOY).is_empty());
+    assert!(names("envoy.yaml", "a: 1\n").is_empty());
+}

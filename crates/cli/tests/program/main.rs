@@ -23,6 +23,7 @@ mod http3;
 mod imports;
 mod interchange;
 mod intervals;
+mod lint;
 mod load;
 mod merge;
 mod multiplexed;

@@ -123,6 +123,8 @@ fn misspelt_names_get_a_suggestion() {
         (vec!["price", "http://127.0.0.1:9901/"], "/config_dump > config.json"),
         (vec!["study", "quikc"], "did you mean `quick`?"),
         (vec!["trust", "checks", "explain", "setal"], "did you mean `steal`?"),
+        (vec!["lint", "explain", "rate-limit-of"], "did you mean `rate-limit-off`?"),
+        (vec!["lint", "--only", "admin-expose", "envoy.yaml"], "did you mean `admin-exposed`?"),
         (vec!["load", "--threshold", "steel=1", "http://127.0.0.1:1/"], "did you mean `steal`?"),
         (vec!["study", "--threshold", "steel=1"], "did you mean `steal`?"),
         (vec!["lab", "origin", "--default", "delya=5ms"], "did you mean `delay`?"),
@@ -154,7 +156,9 @@ fn a_function_lists_its_changes_by_envoy_release() {
 
 #[test]
 fn lists_fit_into_a_hundred_columns() {
-    let lists: [&[&str]; 6] = [
+    let lists: [&[&str]; 8] = [
+        &["lint", "rules"],
+        &["lint", "explain", "rate-limit-off"],
         &["functions"],
         &["functions", "show", "jwt"],
         &["study", "list"],

@@ -26,7 +26,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         if is_open && !is_stated && !is_mutual {
             let message = format!(
                 "listener `{}` takes the address of a client from its X-Forwarded-For",
-                manager.listener.name()
+                manager.listener.label()
             );
             found.push(manager.node.found("/stat_prefix", message));
         }

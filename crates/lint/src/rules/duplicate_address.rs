@@ -32,8 +32,11 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         match seen.get(&key) {
             None => drop(seen.insert(key, listener)),
             Some(first) => {
-                let message =
-                    format!("listener `{}` has the address and port of `{}`", listener.name(), first.name());
+                let message = format!(
+                    "listener `{}` has the address and port of `{}`",
+                    listener.label(),
+                    first.label()
+                );
                 found.push(socket.found("/port_value", message));
             }
         }

@@ -30,8 +30,8 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             let of_cluster = new
                 .or_else(|| cluster.node.get("/http_protocol_options/header_key_format/stateful_formatter"));
             let one_sided = match (&of_listener, &of_cluster) {
-                (Some(one), None) => Some((one, "cluster", cluster.name())),
-                (None, Some(one)) => Some((one, "listener", manager.listener.name())),
+                (Some(one), None) => Some((one, "cluster", cluster.name().to_owned())),
+                (None, Some(one)) => Some((one, "listener", manager.listener.label())),
                 _ => None,
             };
             if let Some((one, kind, name)) = one_sided {

@@ -29,7 +29,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 let message = format!(
                     "cluster `{}` keeps idle connections as long as listener `{}` behind it, or longer",
                     cluster.name(),
-                    behind.listener.name()
+                    behind.listener.label()
                 );
                 found.push(own.as_ref().unwrap_or(&cluster.node).found("", message));
             }

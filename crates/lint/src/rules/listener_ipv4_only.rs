@@ -24,7 +24,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         if socket.text("/address") == "127.0.0.1" && !is_six(port_of(&socket)) {
             let message = format!(
                 "listener `{}` has no ::1, to which some clients resolve localhost first",
-                listener.name()
+                listener.label()
             );
             found.push(socket.found("/address", message));
         }

@@ -37,7 +37,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                         "",
                         format!(
                             "no filter `{name}` is in the chain of listener `{}`: this has no effect",
-                            manager.listener.name()
+                            manager.listener.label()
                         ),
                     ));
                 }

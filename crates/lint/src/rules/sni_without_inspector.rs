@@ -34,7 +34,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             });
             let one = named.found(
                 "",
-                format!("listener `{}` has no TLS inspector, which reads this name", listener.name()),
+                format!("listener `{}` has no TLS inspector, which reads this name", listener.label()),
             );
             let has_list = listener.has("/listener_filters");
             let at = listener.field(if has_list { "/listener_filters/-" } else { "/listener_filters" });

@@ -18,7 +18,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     for manager in &proxy.managers {
         let Some(tracing) = manager.node.get("/tracing") else { continue };
         if !tracing.has("/random_sampling") && !tracing.has("/overall_sampling") {
-            let message = format!("listener `{}` traces every request", manager.listener.name());
+            let message = format!("listener `{}` traces every request", manager.listener.label());
             found.push(tracing.found("", message));
         }
     }

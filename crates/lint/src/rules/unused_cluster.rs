@@ -37,9 +37,11 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         let is_named = named.get(cluster.name()).copied().unwrap_or_default() > own;
         !is_named && !texts.iter().any(|text| text.contains(cluster.name()))
     });
-    found
-        .map(|cluster| cluster.node.found("/name", format!("nothing leads to cluster `{}`", cluster.name())))
-        .collect()
+    let found = found.map(|cluster| {
+        let message = format!("nothing leads to cluster `{}`", cluster.name());
+        cluster.node.found("/name", message).remove(&cluster.node.at)
+    });
+    found.collect()
 }
 
 /// Fields by which a cluster is chosen while the proxy runs.

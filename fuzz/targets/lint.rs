@@ -1,0 +1,34 @@
+//! Envoy configurations of strangers: linted, mended, linted again, and shown in every form.
+
+#![cfg_attr(feature = "run", no_main)]
+
+use hoptax_bootstrap::{Loaded, names, read_partly};
+use hoptax_fuzz::fuzz_target;
+use hoptax_lint::output::{self, File};
+use hoptax_lint::{Finding, in_file, lint, mend};
+
+fuzz_target!(|input: (&str, &str)| {
+    let (text, other) = input;
+    let load = |path: &str| match path.len() % 2 {
+        0 => Ok(Loaded { name: path.to_owned(), text: other.to_owned() }),
+        _ => Err("it does not exist".to_owned()),
+    };
+    let _ = names("envoy.yaml", text);
+    let Ok(read) = read_partly("envoy.yaml", text, None, &load) else { return };
+    let linted = lint(&read);
+    let findings: Vec<&Finding> = linted.findings.iter().collect();
+    let (mended, _) = mend(&read.configuration, &findings);
+    for one in mended {
+        let _ = read.configuration.texts().nth(one.text).and_then(|old| in_file(text, &old, &one.changed));
+        if let Ok(read) = read_partly("envoy.yaml", &one.changed, None, &load) {
+            let _ = lint(&read);
+        }
+    }
+    let files = [File { name: "envoy.yaml".to_owned(), linted, unread: read.unread }];
+    let _ = (
+        output::screen(&files, true),
+        output::json(&files, "0"),
+        output::sarif(&files),
+        output::github(&files),
+    );
+});
