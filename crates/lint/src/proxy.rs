@@ -1,6 +1,6 @@
 //! What rules look at: the listeners, routes and clusters of a configuration, each with its pointer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_bootstrap::{Configuration, Partly, tree};
 use serde_json::Value;
@@ -402,9 +402,9 @@ impl<'a> Proxy<'a> {
     }
 
     fn add_clusters(&mut self) {
-        let mut routed: BTreeMap<&str, ()> = BTreeMap::new();
+        let mut routed: BTreeSet<&str> = BTreeSet::new();
         for route in &self.routes {
-            routed.extend(route.clusters().into_iter().map(|name| (name, ())));
+            routed.extend(route.clusters());
         }
         for node in self.root.items("/static_resources/clusters") {
             let http = node.get("/typed_extension_protocol_options");
@@ -415,7 +415,7 @@ impl<'a> Proxy<'a> {
                 };
                 options.entries("").into_iter().find_map(of_http)
             });
-            let has_routes = routed.contains_key(node.name());
+            let has_routes = routed.contains(node.name());
             self.numbers.entry(node.name()).or_insert(self.clusters.len());
             self.clusters.push(Cluster { node, http, has_routes });
         }
@@ -431,8 +431,8 @@ impl<'a> Proxy<'a> {
         let addresses = cluster.addresses();
         let is_own = |manager: &&Manager<'a>| {
             let socket = manager.listener.get("/address/socket_address");
-            let port = socket.and_then(|socket| socket.number("/port_value")).unwrap_or_default();
-            port > 0.0 && addresses.iter().any(|(_, host, of)| is_loopback(host) && f64::from(*of) == port)
+            let port = socket.and_then(|socket| socket.number("/port_value")).unwrap_or_default() as u16;
+            port > 0 && addresses.iter().any(|(_, host, of)| is_loopback(host) && *of == port)
         };
         let numbered = self.managers.iter().enumerate().filter(|(_, manager)| is_own(manager));
         numbered.map(|(number, _)| number).collect()

@@ -21,7 +21,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     for cluster in proxy.clusters.iter().filter(|cluster| cluster.is_http()) {
         for threshold in cluster.node.items("/circuit_breakers/thresholds") {
             let limit = |name: &&str| threshold.number(&format!("/{name}"));
-            let most = LIMITS.iter().filter_map(|name| limit(name)).fold(0.0, f64::max);
+            let most = LIMITS.iter().filter_map(&limit).fold(0.0, f64::max);
             let missing: Vec<&str> = LIMITS.into_iter().filter(|name| limit(name).is_none()).collect();
             // With HTTP/2, connections are few, and a request waits only for the first of them.
             let is_excused = cluster.is_http2() && !missing.contains(&"max_requests");

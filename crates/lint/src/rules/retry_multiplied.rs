@@ -26,10 +26,8 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             .flat_map(|cluster| proxy.own_managers(cluster));
         let behind: BTreeSet<usize> = behind.collect();
         let inner = proxy.routes.iter().filter(|inner| behind.contains(&inner.manager));
-        let most = inner
-            .filter_map(|inner| inner.retries())
-            .map(|inner| Route::retries_of(&inner))
-            .fold(0.0, f64::max);
+        let most =
+            inner.filter_map(Route::retries).map(|inner| Route::retries_of(&inner)).fold(0.0, f64::max);
         let own = Route::retries_of(&policy);
         if most > 0.0 && own > 0.0 {
             let tries = (own + 1.0) * (most + 1.0);

@@ -465,6 +465,19 @@ mod tests {
         assert!(first(&nested).is_err());
     }
 
+    /// The bytes of a tree, of its keys and of all that is in it.
+    fn all_bytes<'t>(tree: &'t Tree, found: &mut Vec<&'t Range<usize>>) {
+        found.push(&tree.bytes);
+        match &tree.node {
+            Node::Scalar(..) => {}
+            Node::Sequence(items) => items.iter().for_each(|item| all_bytes(item, found)),
+            Node::Mapping(entries) => entries.iter().for_each(|(key, value)| {
+                found.push(&key.bytes);
+                all_bytes(value, found);
+            }),
+        }
+    }
+
     #[test]
     fn nodes_and_keys_have_their_bytes() {
         let text =
@@ -472,18 +485,7 @@ mod tests {
         let tree = first(text).unwrap();
         let of = |bytes: &Range<usize>| text.get(bytes.clone()).unwrap();
         let mut found = Vec::new();
-        fn walk<'t>(tree: &'t Tree, found: &mut Vec<&'t Range<usize>>) {
-            found.push(&tree.bytes);
-            match &tree.node {
-                Node::Scalar(..) => {}
-                Node::Sequence(items) => items.iter().for_each(|item| walk(item, found)),
-                Node::Mapping(entries) => entries.iter().for_each(|(key, value)| {
-                    found.push(&key.bytes);
-                    walk(value, found);
-                }),
-            }
-        }
-        walk(&tree, &mut found);
+        all_bytes(&tree, &mut found);
         let found: Vec<&str> = found.into_iter().map(|bytes| of(bytes).trim_end()).collect();
         let flow = "{e: [1, 2], f: }";
         let list = format!("b: 'x' # c\n  d: {flow}\n- |\n  lines");
