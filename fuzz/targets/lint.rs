@@ -2,7 +2,7 @@
 
 #![cfg_attr(feature = "run", no_main)]
 
-use hoptax_bootstrap::{Loaded, names, read_partly};
+use hoptax_bootstrap::{Loaded, choices, read_partly};
 use hoptax_fuzz::fuzz_target;
 use hoptax_lint::output::{self, File};
 use hoptax_lint::{Finding, in_file, lint, mend};
@@ -13,7 +13,7 @@ fuzz_target!(|input: (&str, &str)| {
         0 => Ok(Loaded { name: path.to_owned(), text: other.to_owned() }),
         _ => Err("it does not exist".to_owned()),
     };
-    let _ = names("envoy.yaml", text);
+    let _ = choices("envoy.yaml", text);
     let Ok(read) = read_partly("envoy.yaml", text, None, &load) else { return };
     let linted = lint(&read);
     let findings: Vec<&Finding> = linted.findings.iter().collect();

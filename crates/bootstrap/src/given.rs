@@ -135,7 +135,7 @@ fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Resul
 
 /// The names of the configurations in the objects of a text, with each of which it is chosen; none if the text is one configuration, or
 /// holds none.
-pub fn names(name: &str, text: &str) -> Vec<String> {
+pub fn choices(name: &str, text: &str) -> Vec<String> {
     let is_whole = |value: &Value| Accepted::Resources.is(value);
     if serde_json::from_str(text).is_ok_and(|value: Value| is_whole(&value)) {
         return Vec::new();

@@ -33,7 +33,7 @@ pub mod tree;
 
 pub use adapt::{Adapted, Copied, Identity, LabFiles, Listener, Replacement, missing_extension};
 pub use assemble::{Configuration, Duplicate, Loaded, Partly, Text, read, read_partly};
-pub use given::names;
+pub use given::choices;
 pub use lab::Lab;
 pub use names::is_field;
 pub use outside::{leads_to, outside_addresses};

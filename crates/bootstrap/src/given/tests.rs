@@ -259,8 +259,8 @@ fn all_configurations_of_a_file_have_names() {
         config_map("shop", "envoy.yaml", ENVOY),
         config_map("cart", "envoy.yaml", ENVOY)
     );
-    assert_eq!(names("map.yaml", &several), ["shop/envoy.yaml", "cart/envoy.yaml"]);
-    assert_eq!(names("map.yaml", &config_map("shop", "envoy.yaml", ENVOY)), ["envoy.yaml"]);
-    assert!(names("envoy.yaml", ENVOY).is_empty());
-    assert!(names("envoy.yaml", "a: 1\n").is_empty());
+    assert_eq!(choices("map.yaml", &several), ["shop/envoy.yaml", "cart/envoy.yaml"]);
+    assert_eq!(choices("map.yaml", &config_map("shop", "envoy.yaml", ENVOY)), ["envoy.yaml"]);
+    assert!(choices("envoy.yaml", ENVOY).is_empty());
+    assert!(choices("envoy.yaml", "a: 1\n").is_empty());
 }

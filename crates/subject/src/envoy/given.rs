@@ -189,7 +189,7 @@ pub fn read_partly(path: &Path) -> Result<Vec<Partly>, GivenError> {
         let load = |named: &str| load(&folder, named).map(|(_, loaded)| loaded);
         hoptax_bootstrap::read_partly(&name, &text, choice, &load).map_err(GivenError::from)
     };
-    let names = if choice.is_none() { hoptax_bootstrap::names(&name, &text) } else { Vec::new() };
+    let names = if choice.is_none() { hoptax_bootstrap::choices(&name, &text) } else { Vec::new() };
     match names.as_slice() {
         [] => read(choice).map(|one| vec![one]),
         names => names.iter().map(|name| read(Some(name))).collect(),
