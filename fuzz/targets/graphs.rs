@@ -2,18 +2,14 @@
 
 #![cfg_attr(feature = "run", no_main)]
 
-use std::sync::LazyLock;
-
 use hoptax_functions::Catalogue;
 use hoptax_fuzz::fuzz_target;
 use hoptax_predict::size::graph;
 use hoptax_predict::size::import::{isotope, kubernetes};
 
-static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::load().expect("the catalogue is sound"));
-
 fuzz_target!(|input: (&str, &str)| {
     let (text, other) = input;
-    let _ = graph::read("fuzz.yaml", text, &CATALOGUE);
+    let _ = graph::read("fuzz.yaml", text, Catalogue::load().expect("the catalogue is sound"));
     let _ = isotope::is_topology(text);
     let _ = isotope::read("fuzz.yaml", text, Some(other));
     let from_isotope = isotope::read("fuzz.yaml", text, None).ok();
@@ -21,7 +17,9 @@ fuzz_target!(|input: (&str, &str)| {
     let from_kubernetes = kubernetes::read("fuzz", &files, None).ok();
     for imported in from_isotope.into_iter().chain(from_kubernetes) {
         let text = imported.to_yaml();
-        if let Err(problems) = graph::read("imported.yaml", &text, &CATALOGUE) {
+        if let Err(problems) =
+            graph::read("imported.yaml", &text, Catalogue::load().expect("the catalogue is sound"))
+        {
             // A graph without any proxy is one, and says nothing about sizes.
             assert!(problems.to_string().contains("no service has a proxy"), "{problems}\n{text}");
         }

@@ -343,7 +343,7 @@ fn stealing() -> io::Result<Vec<(u32, ProcessorTicks)>> {
 /// Runs a study in this process, on a machine with the CPU account `ticks`.
 fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
     let (file, positions) = file::read("disturbed", &text(ROUNDS, SHORT)).unwrap();
-    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
     let envoys = Envoys::only(Envoy::find(None, &mut |_| {}).unwrap());
     let placement = Placement::split(&processors::allowed().unwrap(), 1);
     let setting = Setting {

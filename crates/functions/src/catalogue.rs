@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use hoptax_text::nearest::nearest;
 use include_dir::{Dir, DirEntry, include_dir};
@@ -31,14 +32,18 @@ pub struct CatalogueError {
 }
 
 impl Catalogue {
-    /// Loads the catalogue embedded in the program.
+    /// The catalogue embedded in the program. Only the first call reads its files.
     ///
     /// # Errors
     /// All invalid files.
-    pub fn load() -> Result<Self, Vec<CatalogueError>> {
-        let mut files = Vec::new();
-        collect(&FILES, &mut files);
-        Self::read(files)
+    pub fn load() -> Result<&'static Self, &'static [CatalogueError]> {
+        static CATALOGUE: OnceLock<Result<Catalogue, Vec<CatalogueError>>> = OnceLock::new();
+        let read = CATALOGUE.get_or_init(|| {
+            let mut files = Vec::new();
+            collect(&FILES, &mut files);
+            Self::read(files)
+        });
+        read.as_ref().map_err(Vec::as_slice)
     }
 
     /// The function with this id.

@@ -46,7 +46,7 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
     let note = |text: &str| say(Update::Note(text));
     let spec = &wanted.spec;
     let GraphText { name, text } = read(wanted.graph, None, say)?;
-    let plan = plan::read(&name, &text, &library::catalogue()?).map_err(Failure::bad_input)?;
+    let plan = plan::read(&name, &text, library::catalogue()?).map_err(Failure::bad_input)?;
     // Before minutes of measuring: what the results lack is known now.
     let placement = placement(&plan)?;
     let predicted = predict(&plan, spec.rate, wanted.results, &placement)?;
@@ -163,7 +163,7 @@ mod tests {
         for name in names() {
             let graph = read(&name, None, &|_| ()).unwrap();
             let plan =
-                plan::read(&graph.name, &graph.text, &catalogue).unwrap_or_else(|error| panic!("{error}"));
+                plan::read(&graph.name, &graph.text, catalogue).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(plan.name, name, "a graph's name is that of its file");
             assert!((1..=4).contains(&plan.workers()), "{name}");
         }

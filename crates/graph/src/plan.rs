@@ -383,7 +383,7 @@ services:
 ";
 
     fn plan(text: &str) -> Result<RunPlan, String> {
-        read("shop.yaml", text, &Catalogue::load().unwrap()).map_err(|problems| problems.to_string())
+        read("shop.yaml", text, Catalogue::load().unwrap()).map_err(|problems| problems.to_string())
     }
 
     #[test]

@@ -187,7 +187,7 @@ services:
   - {{name: other}}
 "
         );
-        read("sidecar.yaml", &text, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
+        read("sidecar.yaml", &text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn generated(inbound: &str, outbound: &str) -> Result<Value, ConfigurationError> {

@@ -324,7 +324,7 @@ entry: a
 services: [{name: a, functions: [jwt]}]
 ";
         let plan =
-            read("one.yaml", text, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"));
+            read("one.yaml", text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"));
         let counted = |value: u64| {
             let proof = Proof { name: "http.ingress.jwt_authn.allowed".to_owned(), above: None };
             vec![Counted { requests: value, proofs: vec![("jwt".to_owned(), proof, value)] }]

@@ -18,7 +18,7 @@ loads:
 /// A complete study of ten rounds with the arms `baseline`, `same` and `lua`, and without any number.
 pub(crate) fn study() -> StudyResult {
     let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
     let mut result = summarise(&plan, &[], Conditions::default());
     result.plan.rounds_completed = 10;
     result

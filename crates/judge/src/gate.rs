@@ -203,7 +203,7 @@ mod tests {
         let side_by_side = side_by_side(&file, &candidate).unwrap();
         let text = serde_json::to_string(&side_by_side.file).unwrap();
         let (file, positions) = file::read("gate.yaml", &text).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         let mut result = summarise(&plan, &[], Conditions::default());
         result.plan.rounds_completed = 10;
         for arm in &mut result.arms {

@@ -139,7 +139,7 @@ mod tests {
             "name: test\n{head}arms: [baseline, same]\nloads:\n  - {{name: a, loop: closed{load}}}\n"
         );
         let (file, positions) = file::read("test.yaml", &text).unwrap();
-        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
     }
 
     /// A machine with this number of processors, wake-up time and share of stolen time.

@@ -126,7 +126,7 @@ fn every_study_of_the_pages_can_be_planned() {
                 let given = Given::read(&folder.path().join(config)).map_err(|error| error.to_string())?;
                 Configuration::new(given, |_| Ok(String::new()))
             });
-            let plan = Plan::with_configurations(&file, &positions, &catalogue, configurations);
+            let plan = Plan::with_configurations(&file, &positions, catalogue, configurations);
             plan.unwrap_or_else(|error| panic!("lines are those of the block at {place}: {error}"));
         }
     }

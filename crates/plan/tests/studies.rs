@@ -91,7 +91,7 @@ fn plans(catalogue: &Catalogue) -> Vec<(String, Plan)> {
 
 #[test]
 fn plans_of_the_bundled_studies_are_unchanged() {
-    for (name, plan) in plans(&Catalogue::load().unwrap()) {
+    for (name, plan) in plans(Catalogue::load().unwrap()) {
         insta::assert_snapshot!(name, shown(&plan));
     }
 }
@@ -99,7 +99,7 @@ fn plans_of_the_bundled_studies_are_unchanged() {
 #[test]
 fn every_function_of_the_catalogue_is_measured_by_a_study() {
     let catalogue = Catalogue::load().unwrap();
-    let plans = plans(&catalogue);
+    let plans = plans(catalogue);
     let arms = plans.iter().flat_map(|(_, plan)| &plan.arms);
     let components = arms.flat_map(|arm| {
         let of_hops = arm.chain.hops.iter().flat_map(|hop| hop.functions.components());

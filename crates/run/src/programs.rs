@@ -125,7 +125,7 @@ mod tests {
 
     fn plan_of(text: &str) -> Plan {
         let (file, positions) = file::read("test.yaml", text).unwrap();
-        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
     }
 
     fn install(folder: &Path, name: &str, script: &str) {

@@ -234,7 +234,7 @@ mod tests {
 
     fn plan(subjects: &[&str]) -> Plan {
         let (file, positions) = hoptax_plan::file::read("compare.yaml", &text(subjects)).unwrap();
-        Plan::new(&file, &positions, &crate::library::catalogue().unwrap()).unwrap()
+        Plan::new(&file, &positions, crate::library::catalogue().unwrap()).unwrap()
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
         let (file, positions) =
             hoptax_plan::file::read("compare.yaml", &text(&["jwt", "jwt+flags=--concurrency 2"])).unwrap();
         let catalogue = crate::library::catalogue().unwrap();
-        let error = Plan::new(&file, &positions, &catalogue).unwrap_err().to_string();
+        let error = Plan::new(&file, &positions, catalogue).unwrap_err().to_string();
         assert!(error.contains("hoptax controls `--concurrency` itself: set `workers`"), "{error}");
     }
 

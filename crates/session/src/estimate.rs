@@ -235,7 +235,7 @@ mod tests {
 
     fn of_text(text: &str) -> Estimate {
         let (file, positions) = hoptax_plan::file::read("test.yaml", text).unwrap();
-        Estimate::of(&Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap())
+        Estimate::of(&Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap())
     }
 
     #[test]

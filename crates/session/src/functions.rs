@@ -56,7 +56,7 @@ pub fn list_as_json() -> Result<Value, Failure> {
 /// # Errors
 /// When there is none with this id.
 pub fn described_as_json(id: &str) -> Result<Value, Failure> {
-    Ok(as_json(found(&library::catalogue()?, id)?))
+    Ok(as_json(found(library::catalogue()?, id)?))
 }
 
 /// One function, with its fragment and its price.
@@ -65,7 +65,7 @@ pub fn described_as_json(id: &str) -> Result<Value, Failure> {
 /// When there is none with this id.
 pub fn described(id: &str) -> Result<String, Failure> {
     let catalogue = library::catalogue()?;
-    let function = found(&catalogue, id)?;
+    let function = found(catalogue, id)?;
     let mut text = format!("{}: {}\n", function.id, function.summary);
     let _ = writeln!(text, "family  {}\nsource  {}", function.family.as_str(), function.source);
     for change in &function.changes {

@@ -21,7 +21,7 @@ use crate::update::{Say, Update};
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn catalogue() -> Result<Catalogue, Failure> {
+pub fn catalogue() -> Result<&'static Catalogue, Failure> {
     Catalogue::load().map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Failure::environment(lines.join("\n"))
@@ -68,7 +68,7 @@ pub fn list() -> Result<String, Failure> {
     let entry = |name: &String| {
         let (file, text) = read(name).ok()?;
         let (study, positions) = hoptax_plan::file::read(&file, &text).ok()?;
-        Some(described(name, &Plan::new(&study, &positions, &catalogue).ok()?))
+        Some(described(name, &Plan::new(&study, &positions, catalogue).ok()?))
     };
     Ok(names().iter().filter_map(entry).collect::<Vec<_>>().join("\n"))
 }
@@ -96,7 +96,7 @@ pub fn with_most_of(functions: &BTreeSet<&str>) -> Option<(String, usize)> {
     let found = |name: String| {
         let (file, text) = read(&name).ok()?;
         let (study, positions) = hoptax_plan::file::read(&file, &text).ok()?;
-        let plan = Plan::new(&study, &positions, &catalogue).ok()?;
+        let plan = Plan::new(&study, &positions, catalogue).ok()?;
         // Predictions need loads at which all arms are equally busy.
         let is_in_use = |load: &Load| matches!(load.open, Some(Open { rate: Rate::Utilisation(_), .. }));
         let has = |function: &&&str| plan.arms.iter().any(|arm| arm.id == **function);
@@ -158,7 +158,7 @@ mod tests {
             let (file, text) = read(&name).unwrap();
             let (study, positions) =
                 hoptax_plan::file::read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
-            Plan::new(&study, &positions, &catalogue).unwrap_or_else(|error| panic!("{error}"));
+            Plan::new(&study, &positions, catalogue).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(study.name, name, "a study's name is that of its file");
         }
     }

@@ -241,7 +241,7 @@ pub(crate) mod tests {
     fn a_plan_whose_rounds_are_chosen_later_is_the_same_and_one_with_another_load_is_not() {
         let hash = |text: &str| {
             let (file, positions) = file::read("x.yaml", text).unwrap();
-            plan_hash(&Plan::new(&file, &positions, &library::catalogue().unwrap()).unwrap())
+            plan_hash(&Plan::new(&file, &positions, library::catalogue().unwrap()).unwrap())
         };
         let open = "name: x\narms: [baseline, lua]\nloads: [{name: all, loop: closed}]\n";
         assert_eq!(hash(open), hash(&format!("{open}rounds: 3\nseed: 7\n")));

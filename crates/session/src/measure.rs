@@ -374,7 +374,7 @@ pub fn plan(
     file.rounds = options.asked.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(options.seed).unwrap_or(file.seed);
     let configurations = library::configurations(&file, folder, say);
-    let plan = Plan::with_configurations(&file, &positions, &catalogue, configurations);
+    let plan = Plan::with_configurations(&file, &positions, catalogue, configurations);
     let mut plan = plan.map_err(Failure::bad_input)?;
     if options.asked.until.is_some() && plan.timeline.is_some() {
         let message = "--until is a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";

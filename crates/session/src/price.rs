@@ -76,7 +76,7 @@ pub struct Wanted<'a> {
 pub struct Configuration<'a> {
     wanted: Wanted<'a>,
     given: Given,
-    catalogue: Catalogue,
+    catalogue: &'static Catalogue,
 }
 
 /// The listeners of a configuration that a bill may be about.
@@ -137,7 +137,7 @@ impl<'a> Configuration<'a> {
     }
 
     fn listed_in(&self, adapted: Adapted) -> Result<Listed, Failure> {
-        Ok(Listed { listeners: passed::passed(&adapted, &self.wanted, &self.catalogue)?, adapted })
+        Ok(Listed { listeners: passed::passed(&adapted, &self.wanted, self.catalogue)?, adapted })
     }
 
     /// Checks that the files exist that the configuration names.

@@ -44,7 +44,7 @@ mod tests {
         let text = "name: test\narms: [baseline, lua]\nloads:\n  - {name: saturation, loop: closed}\n  - {name: in-use, loop: open}\n  \
                     - {name: stated, loop: open, rate: 700}\n  - {name: share, loop: open, utilisation: 30%}\n";
         let (file, positions) = file::read("test.yaml", text).unwrap();
-        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
     }
 
     fn rates(plan: &Plan) -> Vec<Option<Rate>> {

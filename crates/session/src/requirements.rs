@@ -110,7 +110,7 @@ mod tests {
 
     fn plan_of(text: &str) -> Plan {
         let (file, positions) = hoptax_plan::file::read("test.yaml", text).unwrap();
-        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
     }
 
     #[test]

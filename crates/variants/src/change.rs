@@ -194,7 +194,7 @@ mod tests {
         let variants = Variant::of_parts(&parts, &request);
         let parts: Vec<(&Part, &Variant)> = parts.iter().zip(&variants).collect();
         let change: Change = text.parse()?;
-        change.variant(&parts, &request, &Catalogue::load().unwrap(), 1)
+        change.variant(&parts, &request, Catalogue::load().unwrap(), 1)
     }
 
     #[test]

@@ -156,7 +156,7 @@ mod tests {
     fn name_of(wanted: &str) -> Result<String, String> {
         let all = all();
         let parts: Vec<&Part> = all.iter().collect();
-        let named = named(wanted, &parts, &Catalogue::load().unwrap());
+        let named = named(wanted, &parts, Catalogue::load().unwrap());
         named.map(full_name).map_err(|error| error.to_string())
     }
 

@@ -52,7 +52,7 @@ fn checked(imported: &Imported) -> Result<String, Failure> {
     let text = imported.to_yaml();
     let problem =
         |problems| Failure::bad_input(format!("the graph cannot be predicted:\n{problems}\n\n{text}"));
-    graph::read("graph", &text, &library::catalogue()?).map_err(problem)?;
+    graph::read("graph", &text, library::catalogue()?).map_err(problem)?;
     Ok(text)
 }
 

@@ -90,7 +90,7 @@ mod tests {
         let plan = hoptax_plan::plan::Plan::new(
             &study,
             &hoptax_plan::file::read(&name, &text).unwrap().1,
-            &hoptax_session::library::catalogue().unwrap(),
+            hoptax_session::library::catalogue().unwrap(),
         )
         .unwrap();
         let measured: BTreeSet<&str> =

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
         return Err(Failure::bad_input("name a graph file with --rate, or a result with --check"));
     };
     let file = hoptax_graph::read(path, arguments.entry.as_deref(), &print::say)?;
-    let graph = graph::read(&file.name, &file.text, &library::catalogue()?).map_err(Failure::bad_input)?;
+    let graph = graph::read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     let refused = |error| Failure::bad_input(format!("{error}{}", built_in(&error, &graph)));
     let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(refused)?;

@@ -143,10 +143,9 @@ fn is_complete(response: &[u8]) -> bool {
     length.is_some_and(|length| body.len() >= length) || is_chunked && body.ends_with(b"\r\n0\r\n\r\n")
 }
 
-/// The catalogue, which takes long to read.
+/// The catalogue.
 pub(crate) fn catalogue() -> &'static Catalogue {
-    static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
-    CATALOGUE.get_or_init(|| Catalogue::load().unwrap())
+    Catalogue::load().unwrap()
 }
 
 /// The usual Envoy, which is asked for its version once.

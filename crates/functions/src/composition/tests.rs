@@ -10,7 +10,7 @@ fn component(catalogue: &Catalogue, call: &str) -> Component {
 
 fn composed(calls: &[&str], order: FilterOrder) -> Result<Composition, Vec<Conflict>> {
     let catalogue = Catalogue::load().unwrap();
-    Composition::new(calls.iter().map(|call| component(&catalogue, call)).collect(), order)
+    Composition::new(calls.iter().map(|call| component(catalogue, call)).collect(), order)
 }
 
 fn filters(composition: &Composition) -> Vec<String> {
@@ -43,7 +43,7 @@ fn protocols_to_origin(fragment: &Fragment) -> usize {
 #[test]
 fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
     let catalogue = Catalogue::load().unwrap();
-    let all: Vec<Component> = catalogue.iter().map(|function| component(&catalogue, &function.id)).collect();
+    let all: Vec<Component> = catalogue.iter().map(|function| component(catalogue, &function.id)).collect();
     let context = Context { directory: Path::new("/"), companion: None };
     let (mut combined, mut reasons) = (0, BTreeSet::new());
     for (index, first) in all.iter().enumerate() {

@@ -4,7 +4,7 @@ use super::*;
 use crate::plan::read;
 
 fn plan(text: &str) -> RunPlan {
-    read("graph.yaml", text, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
+    read("graph.yaml", text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn bytes_of(arm: &str) -> u64 {
 /// A study of a file in which the level of the whole varies from round to round.
 pub(super) fn study_of(text: &str, cpu_us: impl Fn(&str) -> f64) -> StudyResult {
     let (file, positions) = file::read("test.yaml", text).unwrap();
-    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
     let mut result = summarise(&plan, &[], Conditions::default());
     let sample = |arm: &ArmResult, round: u32| {
         let own = if arm.id == "whole" { 0.5 * f64::from(round % 2) - 0.25 } else { 0.0 };

@@ -349,7 +349,7 @@ mod tests {
         // JSON is YAML.
         let text = serde_json::to_string(&found.file).unwrap();
         let (file, positions) = file::read("compare.yaml", &text).unwrap_or_else(|error| panic!("{error}"));
-        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
+        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
     }
 
     const FIRST: &str = r#"

@@ -245,7 +245,7 @@ loads:
         let text = serde_json::to_string(&found.file).unwrap();
         let (file, positions) = file::read("gate.yaml", &text).unwrap();
         assert_eq!(file, found.file);
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         for pair in &found.pairs {
             let place = |id: &str| plan.arms.iter().position(|arm| arm.id == id);
             let other = &plan.arms[place(&pair.other).unwrap()];

@@ -144,7 +144,7 @@ mod tests {
         let loads = "loads:\n  - {name: full, loop: closed}\n  \
                      - {name: limited, loop: open, rate: 100, expect: [200, 429]}\n";
         let (file, positions) = file::read("test.yaml", &format!("name: test\n{text}{loads}")).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         let build = |version: &str| Build {
             version: Some(version.to_owned()),
             sha256: format!("hash of {version}"),

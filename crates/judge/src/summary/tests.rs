@@ -19,7 +19,7 @@ loads:
 
 fn plan() -> Plan {
     let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-    Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
 }
 
 /// One slice of an arm with these values of measures, undisturbed.
@@ -396,7 +396,7 @@ fn an_arm_that_equals_its_reference_besides_the_same_arm_is_a_subject() {
 fn a_composition_with_a_known_delay_takes_at_least_that_delay() {
     let text = TEXT.replace("rbac, cors", "control/delay, {name: edge, functions: [control/delay, cors]}");
     let (file, positions) = file::read("test.yaml", &text).unwrap();
-    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
     let limits =
         |arm: &Arm| known_answer(arm).map(|known| (known.response_p50_low_us, known.response_p50_high_us));
     let of =

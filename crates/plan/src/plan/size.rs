@@ -89,7 +89,7 @@ mod tests {
     fn plan(arms: &str) -> Plan {
         let text = format!("name: test\narms: [{arms}]\nloads: [{{name: a, loop: closed}}]\n");
         let (file, positions) = file::read("test.yaml", &text).unwrap();
-        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
     }
 
     #[test]

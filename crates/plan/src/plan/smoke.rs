@@ -74,7 +74,7 @@ mod tests {
 
     fn smoke(text: &str) -> Plan {
         let (file, positions) = file::read("test.yaml", text).unwrap();
-        let mut plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let mut plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         plan.smoke();
         plan
     }

@@ -24,7 +24,7 @@ fn plan(arms: &str) -> Result<Plan, Problems> {
 
 fn planned(text: &str) -> Result<Plan, Problems> {
     let (file, positions) = file::read("test.yaml", text)?;
-    Plan::new(&file, &positions, &Catalogue::load().unwrap())
+    Plan::new(&file, &positions, Catalogue::load().unwrap())
 }
 
 fn problems(text: &str) -> String {
@@ -203,7 +203,7 @@ fn functions_of_any_chain_can_be_unloaded_unless_something_of_them_stays() {
     ] {
         let text = format!("name: test\narms:\n  - baseline\n  - {arm}\n{LOADS}");
         let (file, positions) = file::read("test.yaml", &text).unwrap();
-        let error = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap_err().to_string();
+        let error = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap_err().to_string();
         assert!(error.contains(expected), "{arm}: {error}");
     }
 }

@@ -70,7 +70,7 @@ fn study_with_busy(
 ) -> StudyResult {
     let text = format!("name: known\nrounds: {ROUNDS}\narms: {arms}\n{loads}");
     let (study, positions) = file::read("known.yaml", &text).unwrap();
-    let plan = Plan::new(&study, &positions, &Catalogue::load().unwrap()).unwrap();
+    let plan = Plan::new(&study, &positions, Catalogue::load().unwrap()).unwrap();
     let mut result = summary::summarise(&plan, &[], summary::Conditions::default());
     result.environment.proxy_cpus = vec![1];
     result.environment.cpu_model = "Test CPU".to_owned();

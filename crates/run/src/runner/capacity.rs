@@ -177,7 +177,7 @@ mod tests {
     fn the_slowest_arm_under_a_load_sets_its_rate() {
         let text = "name: test\narms: [direct, baseline, lua]\nloads: [{name: a, loop: closed}, {name: b, loop: open}]\n";
         let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         let number = |id: &str| plan.arms.iter().position(|arm| arm.id == id).unwrap();
         let [direct, baseline, lua] = ["direct", "baseline", "lua"].map(number);
         let of_rate = |rate: f64| Capacity { rate, ..Capacity::default() };

@@ -13,7 +13,7 @@ use super::{KERNEL_TICKS, Setting};
 pub(super) fn plan(arms: &str) -> Plan {
     let text = format!("name: test\narms: [{arms}]\nloads: [{{name: a, loop: closed}}]\n");
     let (file, positions) = file::read("test.yaml", &text).unwrap();
-    Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+    Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
 }
 
 /// Calls `test` with a setting in which proxies have these processors. Nothing of it is started.

@@ -331,7 +331,7 @@ mod tests {
     fn plan(load: &str) -> Plan {
         let text = format!("name: test\narms: [baseline, lua]\nloads: [{{name: a, {load}}}]\n");
         let (file, positions) = file::read("test.yaml", &text).unwrap();
-        Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap()
+        Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
     }
 
     #[test]

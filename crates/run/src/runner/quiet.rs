@@ -197,7 +197,7 @@ mod tests {
                 "name: test\nrounds: {rounds}\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, blocks: {blocks}, slice: 50ms}}]\n"
             );
             let (file, positions) = file::read("test.yaml", &text).unwrap();
-            let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+            let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
             (first_allowance(&plan), plan.subjects().count() as u32)
         };
         let (short, subjects) = first(2, 1);
@@ -265,7 +265,7 @@ mod tests {
     fn slices_that_are_lost_when_their_block_has_ended_are_found() {
         let text = "name: test\narms: [baseline, lua]\nloads: [{name: a, loop: closed, blocks: 2}]\n";
         let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         let blocks = plan::blocks(&plan, 0);
         let planned = |block: &Block<'_>| {
             let of = |subject: &Subject<'_>| SliceRecord {

@@ -24,7 +24,7 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         "name: test\narms: [{arms}]\nloads:\n  - {{name: full, loop: closed}}\n  - {{name: open, loop: open, rate: 1000}}\n"
     );
     let (file, positions) = file::read("test.yaml", &text).unwrap();
-    let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
     let envoys = Envoys::only(Envoy { program: "envoy".into(), version: String::new() });
     let placement = Placement { proxy: vec![0], generator: vec![0] };
     let setting = Setting {

@@ -59,7 +59,7 @@ impl ArmsOfStudy {
         let (mut file, positions) = file::read(&name, &text).map_err(Failure::bad_input)?;
         file.seed = instead.seed.unwrap_or(file.seed);
         let configurations = library::configurations(&file, &folder, say);
-        let plan = Plan::with_configurations(&file, &positions, &library::catalogue()?, configurations)
+        let plan = Plan::with_configurations(&file, &positions, library::catalogue()?, configurations)
             .map_err(Failure::bad_input)?;
         let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;
         if let Some(arrivals) = instead.arrivals {

@@ -27,13 +27,13 @@ fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
     let text = study_file(source, StudyOfBill::First, &Variant::whole(&request()), others, rate);
     let (file, positions) = file::read("price.yaml", &text).unwrap();
     let configurations = configurations::of_study(&file, Path::new("/"));
-    Plan::with_configurations(&file, &positions, &Catalogue::load().unwrap(), configurations).unwrap()
+    Plan::with_configurations(&file, &positions, Catalogue::load().unwrap(), configurations).unwrap()
 }
 
 #[test]
 fn a_change_of_the_release_is_an_arm_on_that_envoy() {
     let change: Change = "envoy -> 1.39.3".parse().unwrap();
-    let changed = change.variant(&[], &request(), &Catalogue::load().unwrap(), 1).unwrap();
+    let changed = change.variant(&[], &request(), Catalogue::load().unwrap(), 1).unwrap();
     let plan = plan_of(&[changed.variant], None);
     let envoy_of = |id: &str| {
         let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap();

@@ -165,7 +165,7 @@ mod tests {
         let text =
             format!("name: x\narms: [baseline, {{name: a, {keys}}}]\nloads: [{{name: all, loop: closed}}]\n");
         let (file, positions) = file::read("x.yaml", &text).unwrap();
-        Plan::new(&file, &positions, &Catalogue::load().unwrap())
+        Plan::new(&file, &positions, Catalogue::load().unwrap())
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         let text = "name: x\narms: [baseline, {name: a, hops: [{env: {API_TOKEN: hidden, LEVEL: shown}}]}]\n\
                     loads: [{name: all, loop: closed}]\n";
         let (file, positions) = file::read("x.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, &Catalogue::load().unwrap()).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         let summary = plan.arms.iter().find(|arm| arm.id == "a").map(|arm| arm.summary.clone()).unwrap();
         assert!(summary.contains("LEVEL=shown") && !summary.contains("hidden"), "{summary}");
     }

@@ -63,7 +63,7 @@ fn read(folder: &Path, study: &str) -> Result<Plan, Problems> {
         let given = Given::read(&folder.join(config)).map_err(|error| error.to_string())?;
         Configuration::new(given, |_| Ok(String::new()))
     });
-    Plan::with_configurations(&file, &positions, &Catalogue::load().unwrap(), configurations)
+    Plan::with_configurations(&file, &positions, Catalogue::load().unwrap(), configurations)
 }
 
 fn arm<'a>(plan: &'a Plan, id: &str) -> &'a Arm {

@@ -7,11 +7,11 @@ use crate::size::flow::{calls, flows, requests_by_proxy};
 use crate::size::graph::{Graph, read};
 
 pub(crate) fn graph(text: &str) -> Graph {
-    read("graph.yaml", text, &Catalogue::load().unwrap()).unwrap()
+    read("graph.yaml", text, Catalogue::load().unwrap()).unwrap()
 }
 
 fn problems(text: &str) -> String {
-    read("graph.yaml", text, &Catalogue::load().unwrap()).unwrap_err().to_string()
+    read("graph.yaml", text, Catalogue::load().unwrap()).unwrap_err().to_string()
 }
 
 #[test]

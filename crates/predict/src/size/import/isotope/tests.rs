@@ -32,7 +32,7 @@ fn a_topology_becomes_a_graph() {
     let imported = read("topologies/shop.yaml", TOPOLOGY, None).unwrap();
     insta::assert_snapshot!(imported.to_yaml());
     let catalogue = hoptax_functions::Catalogue::load().unwrap();
-    assert!(crate::size::graph::read("shop.yaml", &imported.to_yaml(), &catalogue).is_ok());
+    assert!(crate::size::graph::read("shop.yaml", &imported.to_yaml(), catalogue).is_ok());
 }
 
 #[test]
@@ -106,7 +106,7 @@ services:
     let imported = read("isotope.yaml", text, None).unwrap();
     insta::assert_snapshot!(imported.to_yaml());
     let catalogue = hoptax_functions::Catalogue::load().unwrap();
-    assert!(crate::size::graph::read("isotope.yaml", &imported.to_yaml(), &catalogue).is_ok());
+    assert!(crate::size::graph::read("isotope.yaml", &imported.to_yaml(), catalogue).is_ok());
     let of_c = read("isotope.yaml", text, Some("c")).unwrap();
     assert_eq!(of_c.graph.entry, "c");
     assert!(!of_c.graph.services.iter().any(|service| service.name == "d"), "{of_c:?}");
@@ -164,7 +164,7 @@ fn the_largest_size_is_one_of_a_graph() {
     let text = "services: [{name: a, isEntrypoint: true, responseSize: 8P, script: [{sleep: 2500000h}]}]";
     let imported = read("a.yaml", text, None).unwrap();
     let catalogue = hoptax_functions::Catalogue::load().unwrap();
-    let graph = crate::size::graph::read("a.yaml", &imported.to_yaml(), &catalogue);
+    let graph = crate::size::graph::read("a.yaml", &imported.to_yaml(), catalogue);
     assert!(graph.is_ok(), "{graph:?}");
 }
 

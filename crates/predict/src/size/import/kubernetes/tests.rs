@@ -64,7 +64,7 @@ fn manifests_become_a_graph() {
     let imported = read("shop", &files(&[SHOP, MORE]), None).unwrap();
     insta::assert_snapshot!(imported.to_yaml());
     let catalogue = hoptax_functions::Catalogue::load().unwrap();
-    assert!(crate::size::graph::read("shop.yaml", &imported.to_yaml(), &catalogue).is_ok());
+    assert!(crate::size::graph::read("shop.yaml", &imported.to_yaml(), catalogue).is_ok());
 }
 
 #[test]
