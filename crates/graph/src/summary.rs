@@ -342,16 +342,15 @@ pub(crate) mod tests {
         GraphRound { slices, proxies: vec![GraphRoundProxy::default(); 2], unproven: Vec::new() }
     }
 
-    #[test]
-    fn intervals_cover_the_truth_as_often_as_they_state() {
-        const RUNS: usize = 200;
+    /// Shares of `runs` of a graph whose intervals cover the truth.
+    fn coverage(runs: usize) -> [f64; 5] {
         let mut random = SmallRng::seed_from_u64(41);
         // The means of exponential times and levels are known; the difference at the tail comes from many rounds.
         let many = result_of((0..300).map(|_| simulated(&mut random)).collect());
         let tail_us = many.added.unwrap().p99_us.unwrap().estimate;
         let truths = [100.0, 60.0, 220.0, 300.0, tail_us];
         let mut covered = [0; 5];
-        for _ in 0..RUNS {
+        for _ in 0..runs {
             let result = result_of((0..6).map(|_| simulated(&mut random)).collect());
             let added = result.added.unwrap();
             let [front, back] =
@@ -362,8 +361,23 @@ pub(crate) mod tests {
                 *covered += usize::from(interval.contains(truth));
             }
         }
-        // Four standard errors of a share of 95 % in so many runs are 6.2 %.
-        let shares = covered.map(|covered| covered as f64 / RUNS as f64);
-        assert!(shares.iter().all(|share| (0.885..=1.0).contains(share)), "{shares:?}");
+        covered.map(|covered| covered as f64 / runs as f64)
+    }
+
+    #[test]
+    fn intervals_cover_the_truth_in_most_of_a_few_runs() {
+        let shares = coverage(10);
+        assert!(shares.iter().all(|share| *share > 0.6), "{shares:?}");
+    }
+
+    mod long {
+        #[test]
+        #[ignore = "takes minutes: run by `make test-long`"]
+        fn intervals_cover_the_truth_as_often_as_they_state() {
+            const RUNS: usize = 400;
+            let shares = super::coverage(RUNS);
+            // Four standard errors of a share of 95 % in so many runs are 4.4 %.
+            assert!(shares.iter().all(|share| (0.905..=0.995).contains(share)), "{shares:?}");
+        }
     }
 }
