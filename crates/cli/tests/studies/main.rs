@@ -22,6 +22,7 @@ mod gate_in_ci;
 mod given;
 mod graph_run;
 mod link;
+mod lint;
 mod long;
 mod mechanisms;
 mod networks;
