@@ -331,6 +331,8 @@ pub(crate) struct Proxy<'a> {
     pub(crate) clusters: Vec<Cluster<'a>>,
     /// Clusters that TCP proxies lead to, with where they are named.
     pub(crate) of_tcp: Vec<(Node<'a>, &'a str)>,
+    /// Numbers of connection managers by the ports of their listeners.
+    by_port: BTreeMap<u16, Vec<usize>>,
     /// Numbers of clusters by their names.
     numbers: BTreeMap<&'a str, usize>,
     /// Whether all clusters are known.
@@ -352,12 +354,20 @@ impl<'a> Proxy<'a> {
             routes: Vec::new(),
             clusters: Vec::new(),
             of_tcp: Vec::new(),
+            by_port: BTreeMap::new(),
             numbers: BTreeMap::new(),
             is_complete: !read.is_part && configuration.has_all_clusters(),
             is_part: read.is_part,
             root,
         };
         proxy.add_managers();
+        for (number, manager) in proxy.managers.iter().enumerate() {
+            let port =
+                manager.listener.number("/address/socket_address/port_value").unwrap_or_default() as u16;
+            if port > 0 {
+                proxy.by_port.entry(port).or_default().push(number);
+            }
+        }
         proxy.add_routes();
         proxy.add_clusters();
         proxy
@@ -429,13 +439,21 @@ impl<'a> Proxy<'a> {
     /// The connection managers of this proxy that a cluster leads back to, at a port of the same machine.
     pub(crate) fn own_managers(&self, cluster: &Cluster<'a>) -> Vec<usize> {
         let addresses = cluster.addresses();
-        let is_own = |manager: &&Manager<'a>| {
-            let socket = manager.listener.get("/address/socket_address");
-            let port = socket.and_then(|socket| socket.number("/port_value")).unwrap_or_default() as u16;
-            port > 0 && addresses.iter().any(|(_, host, of)| is_loopback(host) && *of == port)
+        let own = addresses.iter().filter(|(_, host, _)| is_loopback(host));
+        own.filter_map(|(_, _, port)| self.by_port.get(port)).flatten().copied().collect()
+    }
+
+    /// The routes of the connection managers of this proxy that a route leads back to.
+    pub(crate) fn own_routes(&self, route: &Route<'a>) -> Vec<&Route<'a>> {
+        let clusters = route.clusters();
+        let clusters = clusters.iter().filter_map(|name| self.cluster(name));
+        let behind: BTreeSet<usize> = clusters.flat_map(|cluster| self.own_managers(cluster)).collect();
+        // Routes are in the order of their managers.
+        let of = |manager: usize| {
+            let first = self.routes.partition_point(|inner| inner.manager < manager);
+            self.routes.iter().skip(first).take_while(move |inner| inner.manager == manager)
         };
-        let numbered = self.managers.iter().enumerate().filter(|(_, manager)| is_own(manager));
-        numbered.map(|(number, _)| number).collect()
+        behind.into_iter().flat_map(of).collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! A local listener of IPv4 alone.
 
+use std::collections::BTreeSet;
+
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::{Node, Proxy};
 
@@ -15,13 +17,13 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let port_of = |socket: &Node<'_>| socket.number("/port_value").unwrap_or_default() as u64;
-    let all: Vec<Node<'_>> = proxy.listeners.iter().flat_map(sockets).collect();
-    let is_six =
-        |port: u64| all.iter().any(|socket| socket.text("/address").contains(':') && port_of(socket) == port);
+    let all = proxy.listeners.iter().flat_map(sockets);
+    let of_six: BTreeSet<u64> =
+        all.filter(|socket| socket.text("/address").contains(':')).map(|socket| port_of(&socket)).collect();
     let mut found = Vec::new();
     for listener in &proxy.listeners {
         let Some(socket) = listener.get("/address/socket_address") else { continue };
-        if socket.text("/address") == "127.0.0.1" && !is_six(port_of(&socket)) {
+        if socket.text("/address") == "127.0.0.1" && !of_six.contains(&port_of(&socket)) {
             let message = format!(
                 "listener `{}` has no ::1, to which some clients resolve localhost first",
                 listener.label()

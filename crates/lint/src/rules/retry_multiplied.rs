@@ -19,15 +19,8 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut seen = BTreeSet::new();
     for route in &proxy.routes {
         let Some(policy) = route.retries().filter(|policy| seen.insert(policy.at.clone())) else { continue };
-        let clusters = route.clusters();
-        let behind = clusters
-            .iter()
-            .filter_map(|name| proxy.cluster(name))
-            .flat_map(|cluster| proxy.own_managers(cluster));
-        let behind: BTreeSet<usize> = behind.collect();
-        let inner = proxy.routes.iter().filter(|inner| behind.contains(&inner.manager));
-        let most =
-            inner.filter_map(Route::retries).map(|inner| Route::retries_of(&inner)).fold(0.0, f64::max);
+        let inner = proxy.own_routes(route).into_iter().filter_map(Route::retries);
+        let most = inner.map(|inner| Route::retries_of(&inner)).fold(0.0, f64::max);
         let own = Route::retries_of(&policy);
         if most > 0.0 && own > 0.0 {
             let tries = (own + 1.0) * (most + 1.0);

@@ -17,14 +17,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for route in &proxy.routes {
         let Some(action) = route.action() else { continue };
-        let clusters = route.clusters();
-        let behind = clusters
-            .iter()
-            .filter_map(|name| proxy.cluster(name))
-            .flat_map(|cluster| proxy.own_managers(cluster));
-        let behind: Vec<usize> = behind.collect();
-        let inner =
-            proxy.routes.iter().filter(|inner| behind.contains(&inner.manager) && inner.action().is_some());
+        let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
         let longest = inner.map(Route::timeout).fold(0.0, f64::max);
         if longest > route.timeout() {
             let longer = if longest.is_finite() { format!("{longest} s") } else { "no timeout".to_owned() };
