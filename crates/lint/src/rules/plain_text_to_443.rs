@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     title: "plain text to the port of TLS",
     why: "A server at port 443 expects a handshake: it answers 400 or closes, and what was sent could be read by anyone.",
     cure: "Add a transport socket with TLS to the cluster, or correct the port.",
-    source: "kube-linter and istioctl have like checks; RFC 9110, section 4.2.2",
+    source: "RFC 9110, section 4.2.2",
     check,
 };
 
