@@ -35,7 +35,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use about::{
-    CompletionsArguments, FunctionsAction, FunctionsArguments, ManArguments, SchemaArguments, SchemaOf,
+    CompletionsArguments, FunctionsAction, FunctionsArguments, ManArguments, SchemaArguments,
 };
 pub(crate) use compare::CompareArguments;
 pub(crate) use convert::{ConvertCommand, ExportArguments, ExportFormat, ImportArguments, LogArguments};

@@ -6,6 +6,7 @@ mod exit;
 mod interrupt;
 mod print;
 mod progress;
+mod schema;
 
 use std::env;
 use std::process::ExitCode;

@@ -41,7 +41,7 @@ pub struct Head {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: &'static [Self] = &[
         Self::of::<StudyBody>(),
         Self::of::<SittingsBody>(),
         Self::of::<BillBody>(),

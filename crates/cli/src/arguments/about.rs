@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueHint};
 use clap_complete::Shell;
+
+use crate::schema;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -34,61 +37,13 @@ pub(crate) enum FunctionsAction {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  hoptax schema                                the names of all
   hoptax schema study-file > study-file.json   for editors that validate study files
   hoptax schema load                           the result of `hoptax load --json`")]
 pub(crate) struct SchemaArguments {
-    /// File or result to describe
-    #[arg(value_name = "FORMAT", value_enum)]
-    pub(crate) of: SchemaOf,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SchemaOf {
-    /// A study file
-    StudyFile,
-    /// The result of `hoptax study`
-    Study,
-    /// The combined result of `hoptax study --again` and `--combine`
-    Sittings,
-    /// The result of `hoptax price`
-    Bill,
-    /// The result of `hoptax compare`
-    Comparison,
-    /// The result of `hoptax compare` with study files
-    StudiesComparison,
-    /// The result of `hoptax gate`
-    Gate,
-    /// The result of `hoptax load`
-    Load,
-    /// A line of `hoptax load --every`
-    LoadInterval,
-    /// The result of `hoptax find`
-    Find,
-    /// The result of `hoptax find --arms`
-    FindArms,
-    /// The result of `hoptax predict scale`
-    Scale,
-    /// The graph file of `hoptax predict size`
-    SizeGraph,
-    /// The result of `hoptax predict size`
-    Size,
-    /// The result of `hoptax predict size --check`
-    SizeCheck,
-    /// The result of `hoptax lab graph run`
-    GraphRun,
-    /// The result of `hoptax convert smp meshmark`
-    #[value(name = "meshmark")]
-    MeshMark,
-    /// The result of `hoptax trust calibrate`
-    Calibration,
-    /// The result of `hoptax trust crosscheck`
-    Crosscheck,
-    /// The result of `hoptax predict prices --json`
-    Prices,
-    /// The result of `hoptax runs list --json`
-    Runs,
-    /// The result of `hoptax runs history --json`
-    History,
+    /// File or result to describe; all are listed without it
+    #[arg(value_name = "FORMAT", value_parser = PossibleValuesParser::new(schema::names()))]
+    pub(crate) of: Option<String>,
 }
 
 #[derive(Debug, Args)]

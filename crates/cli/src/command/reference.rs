@@ -4,34 +4,25 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use clap::{CommandFactory, ValueEnum};
+use clap::CommandFactory;
 use clap_complete::Shell;
-use hoptax_predict::size::graph::GraphFile;
-use hoptax_result::{Kind, LoadInterval};
 
-use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments, SchemaOf};
+use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments};
 use crate::exit::{Code, Failure};
-use crate::print;
+use crate::{print, schema};
 
 /// `hoptax schema`.
 pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
-    let schema = schema_of(arguments.of).ok_or_else(|| Failure::environment("it has no schema"))?;
-    print::result(&schema)?;
-    Ok(Code::Success)
-}
-
-fn schema_of(of: SchemaOf) -> Option<String> {
-    let schema = match of {
-        SchemaOf::StudyFile => hoptax_plan::file::schema(),
-        SchemaOf::LoadInterval => schemars::schema_for!(LoadInterval).to_value(),
-        SchemaOf::SizeGraph => schemars::schema_for!(GraphFile).to_value(),
-        of => {
-            let value = of.to_possible_value()?;
-            let kind = Kind::ALL.into_iter().find(|kind| kind.name() == value.get_name())?;
-            (kind.schema)().to_value()
+    let text = match &arguments.of {
+        None => schema::names().join("\n"),
+        Some(name) => {
+            let schema = schema::named(name);
+            let schema = schema.ok_or_else(|| Failure::bad_input(format!("`{name}` has no schema")))?;
+            format!("{schema:#}")
         }
     };
-    Some(format!("{schema:#}"))
+    print::result(&text)?;
+    Ok(Code::Success)
 }
 
 /// `hoptax completions`.
@@ -115,25 +106,15 @@ mod tests {
 
     #[test]
     fn schemas_in_the_repository_match_the_types() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let makefile = fs::read_to_string(root.join("Makefile")).unwrap();
-        let (_, made) = makefile.split_once("schemas: build").unwrap();
-        let made: BTreeSet<&str> = made.lines().nth(1).unwrap().split([' ', ';']).collect();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
         let mut files = BTreeSet::new();
-        for of in SchemaOf::value_variants() {
-            let name = of.to_possible_value().unwrap().get_name().to_owned();
-            assert!(made.contains(name.as_str()), "`make schemas` does not write {name}");
+        for name in schema::names() {
             let file = format!("{name}.json");
-            let kept = fs::read_to_string(root.join("schemas").join(&file)).unwrap_or_default();
-            assert!(
-                kept.trim_end() == schema_of(*of).unwrap(),
-                "schemas/{file} is outdated: run `make schemas`"
-            );
+            let kept = fs::read_to_string(folder.join(&file)).unwrap_or_default();
+            let made = format!("{:#}", schema::named(name).unwrap());
+            assert!(kept.trim_end() == made, "schemas/{file} is outdated: run `make schemas`");
             files.insert(file.into());
         }
-        assert_eq!(files_in(&root.join("schemas")), files);
-        for kind in Kind::ALL {
-            assert!(made.contains(kind.name()), "`hoptax schema` has no {}", kind.name());
-        }
+        assert_eq!(files_in(&folder), files);
     }
 }

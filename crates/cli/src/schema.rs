@@ -1,0 +1,27 @@
+//! The JSON Schemas of what hoptax reads and writes, by name: those of files, and that of each kind of result.
+
+use hoptax_predict::size::graph::GraphFile;
+use hoptax_result::{Kind, LoadInterval};
+use serde_json::Value;
+
+/// A name with what makes its schema.
+type Named = (&'static str, fn() -> Value);
+
+/// Files that are no results.
+const FILES: [Named; 3] = [
+    ("study-file", hoptax_plan::file::schema),
+    ("load-interval", || schemars::schema_for!(LoadInterval).to_value()),
+    ("size-graph", || schemars::schema_for!(GraphFile).to_value()),
+];
+
+/// The names of all schemas.
+pub(crate) fn names() -> Vec<&'static str> {
+    FILES.iter().map(|(name, _)| *name).chain(Kind::ALL.iter().map(Kind::name)).collect()
+}
+
+/// The schema with this name; none if no file or result has it.
+pub(crate) fn named(name: &str) -> Option<Value> {
+    let of_file = || FILES.iter().find(|(file, _)| *file == name).map(|(_, schema)| schema());
+    let of_kind = || Kind::ALL.iter().find(|kind| kind.name() == name).map(|kind| (kind.schema)().to_value());
+    of_file().or_else(of_kind)
+}
