@@ -30,7 +30,7 @@ mod speeds;
 mod stored;
 mod study;
 
-#[cfg(feature = "sample")]
+#[cfg(any(test, feature = "sample"))]
 pub mod sample;
 
 pub use bill::{
