@@ -6,8 +6,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
-use hoptax_result::{LoadResult, Severity};
+use hoptax_result::{LoadResult, Severity, Within};
+use hoptax_stats::search::{Criterion, Sample, Share};
 
 use crate::fail_on::{Condition, Distribution, Kind, Metric, Statistic};
 
@@ -17,6 +19,9 @@ const OF_GENERATOR: [&str; 7] =
 
 /// Those of them that are about when a request is sent and its response seen. What the subject spends on it does not depend on that.
 const OF_TIMES: [&str; 2] = ["send-lag", "run-delay"];
+
+/// The longest limit of response time, seconds. No trial waits so long.
+const LONGEST_S: f64 = 3_600.0;
 
 /// A condition that must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +63,7 @@ impl Objective {
         findings(result, |id| OF_GENERATOR.contains(&id) && !(self.needs_account() && OF_TIMES.contains(&id)))
     }
 
-    /// Judges a load whose numbers are not withheld yet: a short trial supports no quantile, and a search needs none, since
-    /// it relies on many trials.
+    /// Judges a load whose numbers are not withheld yet: a trial may be too short for a quantile, and a search relies on all its trials.
     pub fn judge(&self, result: &LoadResult) -> Held {
         let book = &result.book;
         let share = |answered: u64| {
@@ -69,7 +73,7 @@ impl Objective {
         let (known, unit) = self.0.known(result);
         let value = known.value();
         if let Some((percentile, limit_us)) = self.late() {
-            let is_it = |one: &&hoptax_result::Within| one.limit_us.to_bits() == limit_us.to_bits();
+            let is_it = |one: &&Within| one.limit_us.to_bits() == limit_us.to_bits();
             let loss_ratio = share(result.within.iter().find(is_it).map_or(0, |one| one.answered));
             // The share that the percentile permits is a decimal fraction, which binary numbers approximate.
             let holds = loss_ratio <= 1.0 - percentile / 100.0 + 1e-9;
@@ -85,6 +89,55 @@ impl Objective {
         };
         let holds = value.is_some_and(|value| self.0.relation.holds(value, self.0.limit));
         Held { holds, loss_ratio, value, unit }
+    }
+
+    /// What a search asks of it.
+    pub fn criterion(&self) -> Criterion {
+        match (self.late(), &self.0.metric) {
+            (Some((percentile, limit_us)), _) => Criterion::Late {
+                permitted: 1.0 - percentile / 100.0,
+                limit: Duration::from_secs_f64((limit_us / 1e6).clamp(0.0, LONGEST_S)),
+            },
+            (None, Metric::Requests { kind: Kind::Errors, as_percent: true })
+                if self.0.limit > 0.0 && self.0.limit < 100.0 =>
+            {
+                Criterion::Lost { permitted: self.0.limit / 100.0 }
+            }
+            _ => Criterion::Value,
+        }
+    }
+
+    /// What a load whose numbers are not withheld yet tells a search about its criterion.
+    pub fn sample(&self, result: &LoadResult) -> Sample {
+        let share = |planned: u64, answered: u64| Share {
+            lost: planned.saturating_sub(answered) as f64,
+            planned: planned as f64,
+        };
+        let windows = &result.windows;
+        match self.criterion() {
+            Criterion::Late { .. } => {
+                let limit_us = self.limit_us().unwrap_or_default();
+                let is_it = |one: &&Within| one.limit_us.to_bits() == limit_us.to_bits();
+                let within = result.within.iter().find(is_it);
+                let by_window = windows.iter().zip(within.map_or(&[][..], |within| &within.by_window));
+                Sample::Share {
+                    all: share(result.book.planned, within.map_or(0, |within| within.answered)),
+                    windows: by_window.map(|(window, answered)| share(window.planned, *answered)).collect(),
+                }
+            }
+            Criterion::Lost { .. } => Sample::Share {
+                all: share(result.book.planned, result.book.answered),
+                windows: windows.iter().map(|window| share(window.planned, window.answered)).collect(),
+            },
+            Criterion::Value => {
+                let held = self.judge(result);
+                let excess = held.value.map(|value| value - self.0.limit);
+                // At the limit, `<` does not hold.
+                Sample::Value(
+                    excess.map(|excess| if held.holds { excess } else { excess.max(f64::MIN_POSITIVE) }),
+                )
+            }
+        }
     }
 
     /// The percentile of response time and its limit in us, if that is what it limits.
@@ -157,7 +210,7 @@ fn findings(result: &LoadResult, blames: impl Fn(&str) -> bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ProcessAccount, Within, sample};
+    use hoptax_result::{ProcessAccount, Window, Within, sample};
 
     use super::*;
     use crate::judge_load;
@@ -171,7 +224,7 @@ mod tests {
     }
 
     fn within(limit_us: f64, answered: u64) -> impl FnOnce(&mut LoadResult) {
-        move |result| result.within = vec![Within { limit_us, answered }]
+        move |result| result.within = vec![Within { limit_us, answered, by_window: vec![answered] }]
     }
 
     #[test]
@@ -192,6 +245,43 @@ mod tests {
         assert!(!held("errors<0.5%", unsent).holds && held("errors<=0.5%", unsent).holds);
         assert!(!held("errors<1000", unsent).holds && held("errors<1001", unsent).holds);
         assert!((held("errors<0.1%", unsent).loss_ratio - 0.005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_search_is_told_of_late_and_lost_requests_by_window_and_of_other_values() {
+        let mut result = sample::load();
+        let window = |planned, answered| Window {
+            planned,
+            sent: planned,
+            answered,
+            median_response_us: None,
+            connections: None,
+        };
+        (result.book.planned, result.book.answered) = (100, 95);
+        result.windows = vec![window(60, 59), window(40, 36)];
+        result.within = vec![Within { limit_us: 5_000.0, answered: 90, by_window: vec![58, 32] }];
+        let of = |text: &str| {
+            let objective: Objective = text.parse().unwrap();
+            (objective.criterion(), objective.sample(&result))
+        };
+        let share = |lost, planned| Share { lost, planned };
+        let (criterion, sample) = of("p99<5ms");
+        let Criterion::Late { permitted, limit } = criterion else { panic!("{criterion:?}") };
+        assert!((permitted - 0.01).abs() < 1e-12 && limit == Duration::from_millis(5));
+        let windows = vec![share(2.0, 60.0), share(8.0, 40.0)];
+        assert_eq!(sample, Sample::Share { all: share(10.0, 100.0), windows });
+        let (criterion, sample) = of("errors<0.1%");
+        assert_eq!(criterion, Criterion::Lost { permitted: 0.001 });
+        let windows = vec![share(1.0, 60.0), share(4.0, 40.0)];
+        assert_eq!(sample, Sample::Share { all: share(5.0, 100.0), windows });
+        assert_eq!(of("service.mean<96us").0, Criterion::Value);
+        let excess = |text: &str| match of(text).1 {
+            Sample::Value(excess) => excess,
+            other => panic!("{other:?}"),
+        };
+        assert!(excess("service.mean<96us") < Some(0.0) && excess("service.mean<90us") > Some(0.0));
+        assert!(excess("errors<5") > Some(0.0) && excess("errors<=5") == Some(0.0), "5 requests were lost");
+        assert_eq!((excess("cpu<50%"), of("errors<=0%").0), (None, Criterion::Value));
     }
 
     #[test]

@@ -19,12 +19,14 @@ pub enum FindEnd {
     Failure,
 }
 
-/// How far a search got for a goal. MLRsearch calls all results irregular that are not `found`.
+/// How far a search got for a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindState {
-    /// The bounds are as close as requested.
+    /// The interval is as narrow as requested.
     Found,
+    /// The search ended before that: the interval is wider.
+    Bounded,
     /// The objectives hold at the highest rate of the search: the server may carry more.
     MaximumHeld,
     /// The objectives do not hold at the lowest rate of the search.
@@ -32,7 +34,7 @@ pub enum FindState {
     /// Trials at the upper rate do not count, usually because the generator cannot produce it: the server may carry more than the
     /// lower one.
     GeneratorLimited,
-    /// The search ended before the bounds were close.
+    /// The search ended before it knew both a rate that holds and one that fails.
     Unfinished,
 }
 
@@ -48,8 +50,10 @@ pub struct FindBody {
     /// The goals, each with its result: one for all objectives, or one for each of them with `--each`. None if the goal was to keep a
     /// fastest mode and there is no such mode, or it is not known.
     pub goals: Vec<FoundGoal>,
-    /// How much evidence makes a rate a bound.
+    /// How narrow the interval of a rate should be.
     pub evidence: FindEvidence,
+    /// Arrival process of all trials.
+    pub arrivals: String,
     /// The lowest rate of the search, requests per second.
     pub min_rate: f64,
     /// The highest rate of the search, requests per second.
@@ -73,7 +77,7 @@ pub struct FindBody {
 pub type FindResult = Report<FindBody>;
 
 impl Body for FindBody {
-    const FORMAT: &'static str = "hoptax.find/2";
+    const FORMAT: &'static str = "hoptax.find/3";
     type Environment = Environment;
 
     fn subject(&self) -> String {
@@ -90,7 +94,7 @@ impl Body for FindBody {
 impl FindState {
     /// Whether the search said what it could about the server: nothing else limited it.
     pub fn is_settled(self) -> bool {
-        matches!(self, Self::Found | Self::MaximumHeld | Self::MinimumFailed)
+        matches!(self, Self::Found | Self::Bounded | Self::MaximumHeld | Self::MinimumFailed)
     }
 }
 
@@ -139,20 +143,16 @@ pub struct ModesOfLoad {
     pub does_not_count: Vec<String>,
 }
 
-/// How much evidence makes a rate a bound, by the terms of MLRsearch.
+/// How narrow the interval of a rate should be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FindEvidence {
-    /// The preset: `quick`, `careful` or `rfc2544`.
+    /// The preset: `quick` or `careful`.
     pub preset: String,
-    /// Duration of a full trial, seconds; shorter ones come first and count less.
-    pub final_trial_s: f64,
-    /// Total duration of the trials that decide about a rate, seconds.
-    pub duration_sum_s: f64,
-    /// Share of that duration for which trials may fail at a lower bound.
-    pub exceed_ratio: f64,
-    /// Requested difference of the bounds, as a share of the upper one.
+    /// Requested width of the interval, as a share of its upper end.
     pub width: f64,
+    /// Confidence of the interval.
+    pub confidence: f64,
 }
 
 /// The result for a goal.
@@ -163,13 +163,13 @@ pub struct FoundGoal {
     pub objectives: Vec<String>,
     /// How far the search got.
     pub state: FindState,
-    /// The highest rate at which the objectives hold (the relevant lower bound), requests per second.
+    /// Where the objectives most likely begin to fail, requests per second; null unless both ends of the interval are known.
+    pub estimate: Option<f64>,
+    /// Lower end of the interval: the objectives hold up to here, requests per second.
     pub rate: Option<f64>,
-    /// The lowest rate at which they do not (the relevant upper bound); with `generator-limited`, at which the generator is the limit.
+    /// Upper end: they fail from here on; with `generator-limited`, the rate at which the generator is the limit.
     pub upper_rate: Option<f64>,
-    /// Useful responses per second at `rate`, in the worst trial that the result needs (the conditional throughput).
-    pub conditional_throughput: Option<f64>,
-    /// The objective that failed in most trials at `upper_rate`, and those that failed at least half as often.
+    /// The objectives that begin to fail there; the others still hold.
     pub limited_by: Vec<String>,
 }
 
@@ -179,6 +179,8 @@ pub struct FoundGoal {
 pub struct FindTrial {
     /// Requested requests per second.
     pub rate: f64,
+    /// Time before the record, in which the queue settles, seconds.
+    pub warmup_s: f64,
     /// Recorded time, seconds.
     pub duration_s: f64,
     /// Time with connecting, warm-up and the last responses, seconds.
@@ -286,12 +288,13 @@ mod tests {
             state,
             rate,
             upper_rate: None,
-            conditional_throughput: rate,
+            estimate: rate,
             limited_by: Vec::new(),
         };
         let found = goal(FindState::Found, Some(900.0));
         for (state, rate, expected) in [
             (FindState::MaximumHeld, Some(2_000.0), Verdict::Sound),
+            (FindState::Bounded, Some(900.0), Verdict::Sound),
             (FindState::MinimumFailed, None, Verdict::Sound),
             (FindState::GeneratorLimited, Some(900.0), Verdict::Caution),
             (FindState::Unfinished, None, Verdict::Void),

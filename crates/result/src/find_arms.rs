@@ -24,7 +24,7 @@ pub struct FindArmsBody {
     pub objectives: Vec<String>,
     /// The arms, as they were named. Ratios are to the first.
     pub arms: Vec<FoundArm>,
-    /// How much evidence makes a rate a bound in the search.
+    /// How narrow the interval of a rate should be in the search.
     pub evidence: FindEvidence,
     /// The same in a round.
     pub round_evidence: FindEvidence,
@@ -48,17 +48,17 @@ pub struct FindArmsBody {
 pub type FindArmsResult = Report<FindArmsBody>;
 
 impl Body for FindArmsBody {
-    const FORMAT: &'static str = "hoptax.find-arms/2";
+    const FORMAT: &'static str = "hoptax.find-arms/3";
     type Environment = Environment;
 
     fn subject(&self) -> String {
         self.study.clone()
     }
 
-    /// As [`crate::FindBody::verdict`]; a ratio that is not known, or whose interval may be too narrow, is a reason for caution.
+    /// As [`crate::FindBody::verdict`]; a ratio that is not known is a reason for caution.
     fn verdict(&self) -> Verdict {
         let goals: Vec<&FoundGoal> = self.arms.iter().map(|arm| &arm.found).collect();
-        let is_limited = |arm: &FoundArm| arm.no_ratio.is_some() || arm.ratio_caution.is_some();
+        let is_limited = |arm: &FoundArm| arm.no_ratio.is_some();
         verdict_of(&goals, self.arms.iter().any(is_limited))
     }
 }
@@ -77,16 +77,12 @@ pub struct FoundArm {
     pub max_rate: f64,
     /// Responses per second of a closed loop before its search, where that began.
     pub closed_loop_rate: f64,
-    /// The rate that each complete round found, requests per second: the geometric mean of its two bounds; null if it found
-    /// none.
+    /// The rate that each complete round found, requests per second; null if it found none.
     pub round_rates: Vec<Option<f64>>,
     /// The ratio of its rate to that of the first arm, over the rounds that found both; null for the first arm.
     pub ratio: Option<Interval>,
     /// Why the ratio is not known; null if it is, and for the first arm.
     pub no_ratio: Option<String>,
-    /// Why the interval of the ratio may be too narrow, and what to do about it; null if there is no known reason.
-    #[serde(default)]
-    pub ratio_caution: Option<String>,
 }
 
 /// One trial on an arm.

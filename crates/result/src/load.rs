@@ -286,13 +286,15 @@ impl LoadResult {
 }
 
 /// The responses within a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Within {
     /// The limit of response time, us.
     pub limit_us: f64,
     /// Requests that were answered within the limit, to 0.1 % of it.
     pub answered: u64,
+    /// Those of each of the `windows` of the load, to 1 % of the limit.
+    pub by_window: Vec<u64>,
 }
 
 /// The requested load.

@@ -1,23 +1,28 @@
-//! Searches the highest load at which a subject meets a goal, from trials that may disagree with each other.
+//! Searches the highest load at which a subject meets a goal, from trials that vary.
 //!
-//! A binary search believes each trial, so one stall of the machine moves its result to half of the truth. This search follows
-//! the rules of MLRsearch (RFC 9971): a load is a lower bound
-//! or an upper bound only when trials of a given total duration agree by a given majority, and the result is a pair of such
-//! bounds. Short trials come first and find the region; only loads near the result are measured for the whole duration.
+//! A binary search believes each trial, so one lucky trial moves its result to the wrong half of the range. And the responses of a
+//! trial are not independent: they wait in one queue, so late ones come in groups, and a trial that begins with an empty queue
+//! sees too few of them. So trials are as long as the percentile and the memory of the queue need, their start is left out until the
+//! queue has settled, and the interval of what all trials near the result say decides, not a count of trials.
 //!
-//! The module has no clock and no I/O. [`Search::next`] is a function of the recorded trials, whatever their order, and states
-//! the next trial or the end. The caller runs the trial and records it:
+//! A subject that fails sharply, as a server that loses what it cannot carry, is bounded by loads that clearly hold and clearly fail. For one
+//! that fails gradually, as a queue, the result is where a line through the trials near it has the permitted share of late requests.
+//!
+//! The module has no clock and no I/O. [`Search::next`] is a function of the recorded trials, and states the next trial or the end.
+//! The caller runs the trial and records it:
 //!
 //! ```
-//! use hoptax_stats::search::{Goal, Limits, Measured, Outcome, Search, Step};
+//! use hoptax_stats::search::{Criterion, Limits, Measured, Sample, Search, Share, Step};
 //!
-//! let mut search = Search::new(&[Goal::QUICK], Limits::new(10.0, 10_000.0)).unwrap();
+//! let few_lost = Criterion::Lost { permitted: 0.001 };
+//! let mut search = Search::new(&[few_lost], &[vec![0]], Limits::new(10.0, 10_000.0)).unwrap();
 //! while let Step::Trial(planned) = search.next() {
 //!     // A subject that carries 1,234 requests per second.
-//!     let loss_ratio = 1.0 - (1_234.0 / planned.load).min(1.0);
-//!     let outcomes = Some(vec![Outcome::of_loss(loss_ratio, 0.001)]);
-//!     let carried = planned.load.min(1_234.0);
-//!     search.record(&planned, Measured { took: planned.duration, carried, outcomes });
+//!     let requests = planned.load * planned.duration.as_secs_f64();
+//!     let lost = requests * (1.0 - 1_234.0 / planned.load).max(0.0);
+//!     let all = Share { lost, planned: requests };
+//!     let samples = Some(vec![Sample::Share { all, windows: vec![] }]);
+//!     search.record(&planned, Measured { took: planned.duration, samples });
 //! }
 //! let found = &search.results()[0];
 //! assert!(found.lower.unwrap() <= 1_236.0 && found.upper.unwrap() >= 1_234.0);
@@ -25,12 +30,15 @@
 
 mod bounds;
 mod choice;
-mod classify;
+mod evidence;
+mod fit;
 mod goal;
 mod ladder;
 mod repetition;
 mod steps;
 
-pub use goal::Goal;
-pub use repetition::Repetition;
-pub use steps::{Ending, GoalResult, Limits, Measured, Outcome, Planned, Search, SearchError, State, Step};
+pub use evidence::{Sample, Share};
+pub use fit::CONFIDENCE;
+pub use goal::Criterion;
+pub use repetition::{Repetition, WIDER};
+pub use steps::{Ending, GoalResult, Limits, Measured, Planned, Search, SearchError, State, Step};

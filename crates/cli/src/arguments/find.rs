@@ -17,9 +17,10 @@ const SEARCH: &str = "Search";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A closed loop of one second shows where to begin. Short trials then find the region, and trials
-of a given total duration decide about the rates near the result, by the rules of MLRsearch. A
-trial in which the generator was the limit says nothing about the server and is repeated.
+A closed loop of one second shows where to begin. Trials at other rates follow until the interval
+of the highest rate is narrow. Requests arrive independently of each other, as from many callers.
+A trial is as long as its percentile needs, and its start is left out until the queue has settled.
+One in which the generator was the limit says nothing about the server and is repeated.
 
 With --goal fastest-mode, the closed loop is longer and shows the modes of the response times:
 many services answer fast while they are uncrowded, and slowly beyond. The search also keeps 95 %
@@ -73,11 +74,11 @@ pub(crate) struct FindArguments {
     pub(crate) each: bool,
     /// Then measure response times at ten rates up to the one that was found, and the knee of the curve
     ///
-    /// Each rate is measured by six full trials of the preset, which take turns. This takes about 90 s with the preset quick, and at least
-    /// 9 min with careful and 61 min with rfc2544, in addition to the search and its time limit.
+    /// Each rate is measured by six trials, which take turns. This takes about 90 s with the preset quick, and at least 9 min with
+    /// careful, in addition to the search and its time limit.
     #[arg(long, help_heading = SEARCH)]
     pub(crate) sweep: bool,
-    /// How much evidence the result needs
+    /// How narrow the interval of the rate should be
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Preset::Quick, help_heading = SEARCH)]
     pub(crate) preset: Preset,
     /// Highest rate [default: twice the rate of a closed loop]
@@ -86,11 +87,11 @@ pub(crate) struct FindArguments {
     /// Lowest rate, at least 1 [default: a thousandth of the highest rate]
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = SEARCH)]
     pub(crate) min_rate: Option<f64>,
-    /// Time limit of the search [default: 5m for quick, 90m for careful, 3h for rfc2544; with --arms, for each arm]
+    /// Time limit of the search [default: 5m for quick, 90m for careful; with --arms, for each arm]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = SEARCH)]
     pub(crate) budget: Option<Duration>,
-    /// Arrival process: `uniform`, `poisson`, `jitter=10%` or `burst=8`; with --arms, by default that of the load of the study
-    #[arg(long, value_name = "ARRIVALS", default_value = "uniform", help_heading = SEARCH)]
+    /// Arrival process: `poisson`, as of independent callers, `uniform`, `jitter=10%` or `burst=8`
+    #[arg(long, value_name = "ARRIVALS", default_value = "poisson", help_heading = SEARCH)]
     pub(crate) arrivals: Arrivals,
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
     ///
@@ -176,8 +177,6 @@ pub(crate) struct Given {
     pub(crate) not_with_arms: Vec<String>,
     /// Whether the seed was given.
     pub(crate) seed: bool,
-    /// Whether the arrival process was given.
-    pub(crate) arrivals: bool,
 }
 
 impl Given {
@@ -202,20 +201,17 @@ impl Given {
                 .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
                 .collect(),
             seed: is_given("seed"),
-            arrivals: is_given("arrivals"),
         }
     }
 }
 
-/// How much evidence a result needs.
+/// How narrow the interval of a rate should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
-    /// Within 2 %; most of 11 trials of 1 s decide about a rate
+    /// 4 % wide, in at most 5 min
     Quick,
-    /// Within 1 %; most of 41 trials of 8 s decide about a rate
+    /// 2 % wide, in at most 90 min
     Careful,
-    /// Within 1 %; one trial of 60 s decides about a rate, as in RFC 2544
-    Rfc2544,
 }
 
 impl From<Preset> for find::Preset {
@@ -223,7 +219,6 @@ impl From<Preset> for find::Preset {
         match preset {
             Preset::Quick => Self::Quick,
             Preset::Careful => Self::Careful,
-            Preset::Rfc2544 => Self::Rfc2544,
         }
     }
 }
@@ -250,7 +245,7 @@ mod tests {
         };
         assert_eq!(of(&["--preset", "quick", "--json", "-", "--dry-run"]), Given::default());
         assert_eq!(of(&["--seed", "1"]), Given { seed: true, ..Given::default() });
-        assert_eq!(of(&["--arrivals", "uniform"]), Given { arrivals: true, ..Given::default() });
+        assert_eq!(of(&["--arrivals", "uniform"]), Given::default());
         let given = of(&[
             "-c",
             "16",

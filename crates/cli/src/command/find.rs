@@ -65,10 +65,8 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     let given = Given::of(env::args_os());
     check_options(arguments, &given)?;
     let study = StudyText::named(study(arguments)?)?;
-    let instead = Instead {
-        seed: given.seed.then_some(arguments.traffic.seed),
-        arrivals: given.arrivals.then(|| arguments.arrivals.clone()),
-    };
+    let instead =
+        Instead { seed: given.seed.then_some(arguments.traffic.seed), arrivals: arguments.arrivals.clone() };
     let arms = ArmsOfStudy::new(study, ids, instead, &print::say)?;
     if arguments.dry_run {
         print::result(&arms.outline(options))?;
@@ -129,7 +127,9 @@ fn code_of(result: &FindResult) -> Code {
 /// The exit code of a result of arms. A ratio that is not known is a result that is not, unless a rate was not searched for.
 fn code_of_arms(result: &FindArmsResult) -> Code {
     let any = |is: fn(&FoundArm) -> bool| result.arms.iter().any(is);
-    let has_no_ratio = |arm: &FoundArm| arm.found.state == FindState::Found && arm.no_ratio.is_some();
+    let has_no_ratio = |arm: &FoundArm| {
+        matches!(arm.found.state, FindState::Found | FindState::Bounded) && arm.no_ratio.is_some()
+    };
     let holds_at_maximum = |arm: &FoundArm| arm.found.state == FindState::MaximumHeld;
     match code(result.ended_by, result.arms.iter().map(|arm| arm.found.state)) {
         Code::Success if any(has_no_ratio) && !any(holds_at_maximum) => Code::Void,
@@ -158,9 +158,9 @@ mod tests {
 
     #[test]
     fn the_worst_state_decides_the_exit_code_and_an_interrupt_comes_first() {
-        use FindState::{Found, GeneratorLimited, MaximumHeld, MinimumFailed, Unfinished};
+        use FindState::{Bounded, Found, GeneratorLimited, MaximumHeld, MinimumFailed, Unfinished};
         let of = |states: &[FindState]| code(FindEnd::Budget, states.iter().copied());
-        assert_eq!(of(&[Found, MaximumHeld]), Code::Success);
+        assert_eq!(of(&[Found, MaximumHeld, Bounded]), Code::Success);
         assert_eq!(of(&[Found, MinimumFailed]), Code::ConditionFailed);
         assert_eq!(of(&[MinimumFailed, GeneratorLimited]), Code::Void);
         assert_eq!(of(&[Unfinished]), Code::Void);

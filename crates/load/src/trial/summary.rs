@@ -63,7 +63,7 @@ pub(super) fn result(
         without_generator,
         bounds,
         percentiles: times.percentiles(spec.percentiles.clone()),
-        within: within(spec, &times),
+        within: within(spec, &times, course.as_deref()),
         fail_on: Vec::new(),
         response_intervals: times.intervals(),
         outcomes: outcomes(&all),
@@ -242,9 +242,18 @@ fn histograms(all: &Recording, times: &Times) -> LoadHistograms {
 }
 
 /// The responses within the requested limits.
-fn within(spec: &TrialSpec, times: &Times) -> Vec<Within> {
-    let answered = |limit_us: f64| times.response.count_between(0, (limit_us * 1e3) as u64);
-    spec.limits_us.iter().map(|&limit_us| Within { limit_us, answered: answered(limit_us) }).collect()
+fn within(spec: &TrialSpec, times: &Times, course: Option<&Course>) -> Vec<Within> {
+    let limit_ns = |limit_us: f64| (limit_us * 1e3) as u64;
+    let answered = |limit_us: f64| times.response.count_between(0, limit_ns(limit_us));
+    let by_window = |limit_us: f64| {
+        let windows = course.map(Course::complete_windows).unwrap_or_default();
+        windows
+            .iter()
+            .map(|window| window.response.histogram().count_between(0, limit_ns(limit_us)))
+            .collect()
+    };
+    let of = |limit_us| Within { limit_us, answered: answered(limit_us), by_window: by_window(limit_us) };
+    spec.limits_us.iter().copied().map(of).collect()
 }
 
 fn windows(course: &Course) -> Vec<Window> {

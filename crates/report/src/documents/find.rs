@@ -49,6 +49,15 @@ pub fn find(result: &FindResult) -> Document {
     document
 }
 
+/// An arrival process in words.
+pub(super) fn arrivals(process: &str) -> String {
+    if process == "poisson" {
+        "independent requests".to_owned()
+    } else {
+        format!("requests with {process} arrivals")
+    }
+}
+
 /// What a search says: its answer, a bound, or nothing.
 pub(super) fn judgement(verdict: Verdict) -> Judgement {
     let usable = match verdict {
@@ -62,10 +71,19 @@ pub(super) fn judgement(verdict: Verdict) -> Judgement {
 /// The result for a goal.
 fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
     let objectives = goal.objectives.join(" and ");
-    let found = format!("The highest rate that holds {objectives} is {}", in_words(highest(goal).as_ref()));
+    let found = format!(
+        "The highest rate of {} that holds {objectives} is {}",
+        arrivals(&result.arrivals),
+        in_words(highest(goal).as_ref())
+    );
     match goal.state {
         FindState::Found if goal.limited_by.len() == goal.objectives.len() => found,
         FindState::Found => format!("{found}; above, {} fails", goal.limited_by.join(" and ")),
+        FindState::Bounded => format!(
+            "{found}. The search {}, so the interval is wider than {:.0} %",
+            ended(result.ended_by),
+            result.evidence.width * 100.0
+        ),
         FindState::MaximumHeld => format!("{found}, the highest rate of the search"),
         FindState::MinimumFailed => format!(
             "No rate that holds {objectives} was found: it fails at {} requests/s, the lowest rate of the search",
@@ -73,15 +91,20 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
         ),
         FindState::GeneratorLimited => format!("{found}: {}", limit(goal, result)),
         FindState::Unfinished => {
-            let ended = match result.ended_by {
-                FindEnd::Interrupt => "was interrupted",
-                FindEnd::Failure => "ended because a trial could not run",
-                FindEnd::Budget | FindEnd::Complete => "ran out of time",
-            };
+            let ended = ended(result.ended_by);
             let known = if goal.rate.or(goal.upper_rate).is_some() { ", undecided" } else { "" };
             let held = if goal.rate.is_none() { held(result) } else { String::new() };
             format!("{found}{known}: the search {ended}{held}{}", excluded(result))
         }
+    }
+}
+
+/// Why a search ended early.
+fn ended(by: FindEnd) -> &'static str {
+    match by {
+        FindEnd::Interrupt => "was interrupted",
+        FindEnd::Failure => "ended because a trial could not run",
+        FindEnd::Budget | FindEnd::Complete => "ran out of time",
     }
 }
 
@@ -172,12 +195,17 @@ fn limit(goal: &FoundGoal, result: &FindResult) -> String {
 /// The highest rate of a goal: its interval, or the end that is known.
 pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
     let upper = match goal.state {
-        FindState::Found | FindState::MinimumFailed | FindState::Unfinished => goal.upper_rate,
+        FindState::Found | FindState::Bounded | FindState::MinimumFailed | FindState::Unfinished => {
+            goal.upper_rate
+        }
         // The generator limited the upper rate, not the server.
         FindState::MaximumHeld | FindState::GeneratorLimited => None,
     };
     if goal.rate.is_none() && upper.is_none() {
         return None;
+    }
+    if let (Some(estimate), Some(low), Some(high)) = (goal.estimate, goal.rate, upper) {
+        return Some(Quantity::level(&Interval { estimate, low, high }, "requests/s"));
     }
     let basis = if goal.state == FindState::Found { Basis::Measured } else { Basis::Bounded };
     let bounds = Quantity::bounded(goal.rate, upper, "requests/s", Form::Level);
@@ -196,6 +224,10 @@ fn next(result: &FindResult) -> Option<Next> {
         let objectives: Vec<&String> = result.goals.iter().flat_map(|goal| &goal.objectives).collect();
         let objectives: String = objectives.iter().map(|one| format!("--slo '{one}' ")).collect();
         let each = if result.goals.len() > 1 { "--each " } else { "" };
+        let option = match result.arrivals.as_str() {
+            "poisson" => option,
+            other => format!("--arrivals {other} {option}"),
+        };
         Some(Next::new(format!("hoptax find {objectives}{each}{option} '{}'", plan.url), purpose))
     };
     if is(FindState::MaximumHeld) {
@@ -205,10 +237,18 @@ fn next(result: &FindResult) -> Option<Next> {
         return again(format!("--min-rate {}", result.min_rate / 10.0), "tries lower rates");
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
-        return again(format!("--budget {:.0}s", 2.0 * result.budget_s), "decides");
+        return again(format!("--budget {:.0}s", 4.0 * result.budget_s), "decides");
     }
-    let command =
-        format!("hoptax load -q {:.0} -c {} '{}'", found?.floor().max(1.0), plan.connections, plan.url);
+    if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {
+        return again(format!("--budget {:.0}s", 4.0 * result.budget_s), "halves the interval");
+    }
+    let command = format!(
+        "hoptax load -q {:.0} --arrivals {} -c {} '{}'",
+        found?.floor().max(1.0),
+        result.arrivals,
+        plan.connections,
+        plan.url
+    );
     Some(Next::new(command, "measures response times at that rate"))
 }
 
@@ -245,7 +285,7 @@ fn rates(result: &FindResult) -> Table {
         .first()
         .map(|trial| trial.objectives.iter().map(|one| one.objective.as_str()).collect())
         .unwrap_or_default();
-    let mut columns = vec![Column::text("held", 0)];
+    let mut columns = vec![Column::text("late or lost", 0)];
     columns.extend(objectives.iter().map(|one| Column::new(*one, 1)));
     columns.push(Column::new("answered/s", 3));
     let is_accounted = account_of(result).is_some();
@@ -256,10 +296,12 @@ fn rates(result: &FindResult) -> Table {
     let row = |trials: &Vec<&FindTrial>| {
         let usable: Vec<&&FindTrial> =
             trials.iter().filter(|trial| trial.generator_limits.is_empty()).collect();
-        let held = usable.iter().filter(|trial| trial.objectives.iter().all(|one| one.holds)).count();
+        let planned: u64 = usable.iter().map(|trial| trial.planned).sum();
+        let lost: f64 = usable.iter().map(|trial| most_lost(trial) * trial.planned as f64).sum();
+        let lost = Some(100.0 * lost / planned as f64).filter(|_| planned > 0);
         let unusable = trials.len() - usable.len();
         let excluded = if unusable > 0 { format!(" ({unusable} excluded)") } else { String::new() };
-        let mut cells = vec![Cell::words(format!("{held} of {}{excluded}", usable.len()))];
+        let mut cells = vec![Cell::words(format!("{}{excluded}", value(lost, "%")))];
         for number in 0..objectives.len() {
             let values = usable.iter().map(|trial| trial.objectives.get(number)?.value);
             let unit =
@@ -276,11 +318,17 @@ fn rates(result: &FindResult) -> Table {
         Row::new(rate(trials.first().map_or(0.0, |trial| trial.rate)), cells)
     };
     Table {
-        title: "rates tried: trials in which the objectives held, and the median of each number".to_owned(),
+        title: "rates tried: share of late or lost requests, and the median of each number over trials"
+            .to_owned(),
         names: "rate/s".to_owned(),
         columns,
         rows: by_rate(result).values().map(row).collect(),
     }
+}
+
+/// The share of the requests of a trial that were late or lost, for the objective that permits least.
+fn most_lost(trial: &FindTrial) -> f64 {
+    trial.objectives.iter().map(|one| one.loss_ratio).fold(0.0, f64::max)
 }
 
 /// The processes that the trials accounted for.
@@ -364,16 +412,11 @@ fn knee(sweep: &Sweep) -> String {
 fn method(result: &FindResult) -> String {
     let evidence = &result.evidence;
     format!(
-        "{} in {:.0} s; a rate counts when trials of {} s in total, {} s each, agree by {}",
+        "{} in {:.0} s; a trial begins to count when the queue has settled, and the search ends when the interval of {:.0} % is {:.0} % wide",
         counted(result.trials.len() as u64, "trial"),
         result.took_s,
-        evidence.duration_sum_s,
-        evidence.final_trial_s,
-        if evidence.exceed_ratio > 0.0 {
-            format!("more than {:.0} %", (1.0 - evidence.exceed_ratio) * 100.0)
-        } else {
-            "all of them".to_owned()
-        }
+        evidence.confidence * 100.0,
+        evidence.width * 100.0,
     )
 }
 
@@ -391,7 +434,13 @@ pub fn find_trial(trial: &FindTrial) -> String {
     } else {
         "fails".to_owned()
     };
-    format!("{:>10}/s for {} s: {}; {outcome}", rate(trial.rate), trial.duration_s, objectives.join(", "))
+    format!(
+        "{:>10}/s for {:.1} s after {:.1} s: {}; {outcome}",
+        rate(trial.rate),
+        trial.duration_s,
+        trial.warmup_s,
+        objectives.join(", ")
+    )
 }
 
 /// A line about a trial of a sweep.

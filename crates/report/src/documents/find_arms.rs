@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FoundArm};
 
-use super::find::{highest, in_words, judgement};
+use super::find::{arrivals, highest, in_words, judgement};
 use crate::document::{Cell, Column, Document, Quantity, Row, Section, Table};
 use crate::numbers::counted;
 
@@ -16,7 +16,7 @@ pub fn find_arms(result: &FindArmsResult) -> Document {
     document.table = Some(table(result));
     document.verdict = Some(judgement(result.verdict));
     // The note about its state also explains why an arm without a rate has no ratio.
-    let note = |arm| state(arm, result).or_else(|| no_ratio(arm)).or_else(|| caution(arm));
+    let note = |arm| state(arm, result).or_else(|| no_ratio(arm));
     document.notes = result.arms.iter().filter_map(note).collect();
     document.sections.extend(Section::of_lines("Method", method(result)));
     document
@@ -31,7 +31,11 @@ fn answer(result: &FindArmsResult) -> Vec<String> {
     let Some(first) = result.arms.first() else { return vec!["No arm was searched".to_owned()] };
     let objectives = result.objectives.join(" and ");
     let rate = in_words(highest(&first.found).as_ref());
-    let of_first = format!("The highest rate at which `{}` holds {objectives} is {rate}", first.arm);
+    let of_first = format!(
+        "The highest rate of {} at which `{}` holds {objectives} is {rate}",
+        arrivals(&result.arrivals),
+        first.arm
+    );
     let estimate = |arm: &FoundArm| arm.ratio.map_or(f64::INFINITY, |ratio| ratio.estimate);
     let known = result.arms.iter().filter(|arm| arm.ratio.is_some());
     let lowest = known.min_by(|one, other| estimate(one).total_cmp(&estimate(other)));
@@ -45,7 +49,7 @@ fn answer(result: &FindArmsResult) -> Vec<String> {
 fn table(result: &FindArmsResult) -> Table {
     let first = result.arms.first().map_or("", |arm| arm.arm.as_str());
     let row = |(number, arm): (usize, &FoundArm)| {
-        let is_known = number == 0 && arm.found.state == FindState::Found;
+        let is_known = number == 0 && matches!(arm.found.state, FindState::Found | FindState::Bounded);
         let of_first = if is_known { Cell::words("1") } else { Cell::Empty };
         Row::new(
             &arm.arm,
@@ -71,7 +75,7 @@ fn table(result: &FindArmsResult) -> Table {
 /// The limit of the rate of an arm.
 fn limited_by(arm: &FoundArm) -> String {
     match arm.found.state {
-        FindState::Found => arm.found.limited_by.join(", "),
+        FindState::Found | FindState::Bounded => arm.found.limited_by.join(", "),
         FindState::MaximumHeld => "highest rate".to_owned(),
         FindState::MinimumFailed => "fails at the lowest rate".to_owned(),
         FindState::GeneratorLimited => "the generator".to_owned(),
@@ -84,6 +88,9 @@ fn state(arm: &FoundArm, result: &FindArmsResult) -> Option<String> {
     let name = &arm.arm;
     Some(match arm.found.state {
         FindState::Found => return None,
+        FindState::Bounded => {
+            format!("{name}: the interval is wider than asked: raise --budget")
+        }
         FindState::MaximumHeld => format!("{name}: may carry more than the highest rate: raise --max-rate"),
         FindState::MinimumFailed => {
             format!("{name}: fails at the lowest rate: lower --min-rate, or relax the objectives")
@@ -115,19 +122,9 @@ fn no_ratio(arm: &FoundArm) -> Option<String> {
     Some(format!("{}: no ratio: {why}", arm.arm))
 }
 
-fn caution(arm: &FoundArm) -> Option<String> {
-    let why = arm.ratio_caution.as_ref()?;
-    Some(format!("{}: {why}", arm.arm))
-}
-
 /// How the numbers came about.
 fn method(result: &FindArmsResult) -> Vec<String> {
     let (search, round) = (&result.evidence, &result.round_evidence);
-    let most = if search.exceed_ratio > 0.0 {
-        format!("more than {:.0} % of the", (1.0 - search.exceed_ratio) * 100.0)
-    } else {
-        "all".to_owned()
-    };
     vec![
         format!(
             "{} in {:.0} s, with the requests of the load `{}` on {}",
@@ -137,17 +134,17 @@ fn method(result: &FindArmsResult) -> Vec<String> {
             counted(result.connections.into(), "connection"),
         ),
         format!(
-            "objectives hold at the lower end of a rate, and fail at the upper end, in {most} trials of {} s, {} s in total, on \
-             processes that were started once",
-            search.final_trial_s, search.duration_sum_s,
+            "the search on processes that were started once ends when the interval of {:.0} % of a rate is {:.0} % wide",
+            search.confidence * 100.0,
+            search.width * 100.0,
         ),
         format!(
-            "ratios are means over {} of {} rounds, with intervals of {:.0} %; each round starts all processes again, and decides by \
-             trials of {} s in total",
+            "ratios are means over {} of {} rounds, with intervals of {:.0} %; each round starts all processes again, and ends when the \
+             interval of each rate is {:.0} % wide",
             result.rounds,
             result.rounds_planned,
             result.confidence * 100.0,
-            round.duration_sum_s,
+            round.width * 100.0,
         ),
     ]
 }
@@ -169,7 +166,7 @@ mod tests {
                 state,
                 rate,
                 upper_rate,
-                conditional_throughput: rate,
+                estimate: rate.zip(upper_rate).map(|(low, high)| (low * high).sqrt()),
                 limited_by: vec!["p99<5ms".to_owned()],
             },
             min_rate: 2.0,
@@ -178,18 +175,11 @@ mod tests {
             round_rates: vec![rate; 6],
             ratio: None,
             no_ratio: None,
-            ratio_caution: None,
         }
     }
 
     fn result(arms: Vec<FoundArm>) -> FindArmsResult {
-        let evidence = |duration_sum_s| FindEvidence {
-            preset: "quick".to_owned(),
-            final_trial_s: 1.0,
-            duration_sum_s,
-            exceed_ratio: 0.5,
-            width: 0.02,
-        };
+        let evidence = |width| FindEvidence { preset: "quick".to_owned(), width, confidence: 0.95 };
         let mut late = trial(31_000.0, Some(80_000.0), false);
         late.generator_limits = vec!["send-lag: send lag p99 was 900 us".to_owned()];
         let body = FindArmsBody {
@@ -197,11 +187,11 @@ mod tests {
             study: "quick".to_owned(),
             load: "fixed-rate".to_owned(),
             connections: 64,
-            arrivals: "uniform".to_owned(),
+            arrivals: "poisson".to_owned(),
             objectives: vec!["p99<5ms".to_owned(), "errors<0.1%".to_owned()],
             arms,
-            evidence: evidence(11.0),
-            round_evidence: evidence(5.0),
+            evidence: evidence(0.04),
+            round_evidence: evidence(0.08),
             rounds_planned: 6,
             rounds: 6,
             confidence: 0.95,
@@ -219,7 +209,6 @@ mod tests {
     fn the_table_of_a_search_on_arms() {
         let mut lua = arm("lua", FindState::Found, Some(9_805.0), Some(9_990.0));
         lua.ratio = Some(Interval { estimate: 0.8412, low: 0.8263, high: 0.8561 });
-        lua.ratio_caution = Some("the interval of its ratio may be too narrow".to_owned());
         let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
         insta::assert_snapshot!(terminal::details(&find_arms(&result(vec![baseline, lua])), STYLE));
     }
@@ -232,6 +221,7 @@ mod tests {
             arm("lua", FindState::MinimumFailed, None, Some(2.0)),
             arm("rbac", FindState::MaximumHeld, Some(30_000.0), None),
             arm("jwt", FindState::Unfinished, None, None),
+            arm("cors", FindState::Bounded, Some(10_000.0), Some(12_000.0)),
         ];
         for arm in &mut arms[1..] {
             arm.no_ratio = Some("the search found no rate of `direct`".to_owned());

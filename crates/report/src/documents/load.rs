@@ -53,7 +53,8 @@ fn answer(result: &LoadResult) -> Vec<String> {
             Loop::Open => (book.planned, " planned"),
             Loop::Closed => (book.sent, ""),
         };
-        format!("{} of {}{planned} requests were answered{rate}", count(book.answered), count(all))
+        let arrivals = heading::arrivals(result).unwrap_or_default();
+        format!("{} of {}{planned} requests were answered{rate}{arrivals}", count(book.answered), count(all))
     };
     let (name, of_response) = match result.latency.response.count {
         0 => ("service time", false),

@@ -13,12 +13,12 @@ use hoptax_plan::file;
 use hoptax_plan::plan::{Arm, CONFIDENCE, Plan};
 use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd};
 use hoptax_run::runner::{self, Setting};
-use hoptax_stats::search::{Goal, Limits, Repetition, Search};
+use hoptax_stats::search::{Limits, Repetition, Search, WIDER};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
 use super::Found;
-use super::common::{self, ABOVE_CLOSED_LOOP, LOWEST_SHARE, seconds};
+use super::common::{self, ABOVE_CLOSED_LOOP, BELOW_CLOSED_LOOP, LOWEST_SHARE, seconds};
 use super::options::{Options, Settings, Time};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -29,6 +29,8 @@ use turns::{Searched, Turns};
 
 /// Number of rounds. The interval of a ratio over six rounds has a critical value of 2.57, over twelve of 2.20.
 const ROUNDS: u32 = 6;
+/// The highest rate of a search, requests per second, of which the expected time is stated before a closed loop has shown it.
+const USUAL_RATE: f64 = 20_000.0;
 /// Expected time for all processes to end and to start again.
 const RESTART: Duration = Duration::from_secs(1);
 
@@ -41,12 +43,12 @@ pub struct ArmsOfStudy {
 }
 
 /// What replaces what a study states.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Instead {
     /// The seed.
     pub seed: Option<u64>,
     /// The arrival process.
-    pub arrivals: Option<Arrivals>,
+    pub arrivals: Arrivals,
 }
 
 impl ArmsOfStudy {
@@ -62,10 +64,8 @@ impl ArmsOfStudy {
         let plan = Plan::with_configurations(&file, &positions, library::catalogue()?, configurations)
             .map_err(Failure::bad_input)?;
         let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;
-        if let Some(arrivals) = instead.arrivals {
-            let open = plan.loads.iter_mut().filter_map(|load| load.open.as_mut());
-            open.for_each(|open| open.arrivals = arrivals.clone());
-        }
+        let open = plan.loads.iter_mut().filter_map(|load| load.open.as_mut());
+        open.for_each(|open| open.arrivals = instead.arrivals.clone());
         Ok(Self { plan, folder })
     }
 
@@ -111,7 +111,7 @@ impl ArmsOfStudy {
             ticks: runner::KERNEL_TICKS,
         };
         say(Update::Note(&format!(
-            "search on {} arms of the study `{}`: about {} if trials agree, at most {}",
+            "search on {} arms of the study `{}`: about {}, at most {}",
             plan.arms.len(),
             plan.name,
             seconds(expected(plan, options, time.budget)),
@@ -177,14 +177,15 @@ fn expected(plan: &Plan, options: &Options<'_>, budget: Duration) -> Duration {
     let (settings, arms) = (options.settings(), plan.arms.len() as u32);
     let (min, max) = match (options.min_rate, options.max_rate) {
         (Some(min), Some(max)) if min < max => (min, max),
-        _ => (LOWEST_SHARE, 1.0),
+        _ => (USUAL_RATE * LOWEST_SHARE, USUAL_RATE),
     };
-    let time = (Duration::MAX / 4, settings.warmup + settings.settle / 2);
-    let limits =
-        Limits { start: max / ABOVE_CLOSED_LOOP, budget: time.0, overhead: time.1, ..Limits::new(min, max) };
-    let search = Search::new(&[settings.goal], limits).map(|search| search.expected_duration());
-    let round =
-        Repetition::new(&settings.goal, (1.0, f64::MAX), 0.5, time).map(|one| one.expected_duration());
+    let Settings { width, warmup, .. } = settings;
+    let start = max * BELOW_CLOSED_LOOP / ABOVE_CLOSED_LOOP;
+    let limits = Limits { start, width, warmup, budget, ..Limits::new(min, max) };
+    let criteria = common::criteria(options.objectives);
+    let goals = common::goals(criteria.len(), false);
+    let search = Search::new(&criteria, &goals, limits).map(|search| search.expected_duration());
+    let round = Repetition::new(&criteria, (start, max), 0.5, limits).map(|one| one.expected_duration());
     let of_arms = search.unwrap_or_default() + round.unwrap_or_default() * ROUNDS;
     (of_arms * arms + RESTART * (ROUNDS + 1)).min(budget)
 }
@@ -195,25 +196,24 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
     let arms: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
     let load = plan.loads.first();
     let objectives: Vec<String> = options.objectives.iter().map(ToString::to_string).collect();
-    let evidence = |goal: &Goal| format!("{:.0} s of trials for a rate", goal.duration_sum.as_secs_f64());
+    let interval = |width: f64| format!("until the interval of the rate is {:.0} % wide", width * 100.0);
     let needs = estimate::gigabytes(estimate::Estimate::of(plan).memory_bytes);
     format!(
         "search on arms of the study `{}`\n\n\
          arms        {}; ratios to the first\n\
          objectives  {}\n\
          requests    those of the load `{}`, on {} connections, {} arrivals\n\
-         search      each arm, trial by trial in turns: {} s each, {}\n\
+         search      each arm, trial by trial in turns, {}\n\
          rounds      {ROUNDS}, each with all processes started again: {}\n\n\
-         about {} if trials agree, at most {}, and {needs} of memory\n",
+         about {}, at most {}, and {needs} of memory\n",
         plan.name,
         arms.join(", "),
         objectives.join(" and "),
         load.map_or("", |load| load.name.as_str()),
         load.map_or(0, |load| load.connections),
         arrivals(plan),
-        settings.goal.final_trial.as_secs_f64(),
-        evidence(&settings.goal),
-        evidence(&settings.goal.of_repetition()),
+        interval(settings.width),
+        interval(settings.width * WIDER),
         seconds(expected(plan, options, budget)),
         seconds(budget)
     )
@@ -233,12 +233,7 @@ fn result(
     environment: Environment,
 ) -> FindArmsResult {
     let load = plan.loads.first();
-    let Settings { goal, .. } = options.settings();
-    let judgement = ratio::Judgement {
-        objectives: options.objectives,
-        final_trial_s: goal.final_trial.as_secs_f64(),
-        confidence: CONFIDENCE,
-    };
+    let Settings { width, .. } = options.settings();
     let body = FindArmsBody {
         ended_by: searched.ended_by,
         study: plan.name.clone(),
@@ -247,9 +242,9 @@ fn result(
         arrivals: arrivals(plan).to_string(),
         objectives: options.objectives.iter().map(ToString::to_string).collect(),
         rounds: searched.arms.first().map_or(0, |arm| arm.round_rates.len() as u32),
-        arms: ratio::with_ratios(searched.arms, &judgement),
-        evidence: common::evidence(options.preset, &goal),
-        round_evidence: common::evidence(options.preset, &goal.of_repetition()),
+        arms: ratio::with_ratios(searched.arms, CONFIDENCE),
+        evidence: common::evidence(options.preset, width),
+        round_evidence: common::evidence(options.preset, width * WIDER),
         rounds_planned: ROUNDS,
         confidence: CONFIDENCE,
         seed: plan.seed,

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds;
-use hoptax_stats::search::Goal;
 
 use crate::machine::NeverHalt;
 
@@ -16,7 +15,7 @@ pub const LOWEST_RATE: f64 = 1.0;
 pub struct Options<'a> {
     /// What must hold at the rate.
     pub objectives: &'a [Objective],
-    /// How much evidence the result needs.
+    /// How narrow the interval of the rate should be.
     pub preset: Preset,
     /// The lowest rate, requests per second; none for a share of the highest.
     pub min_rate: Option<f64>,
@@ -38,15 +37,13 @@ impl Options<'_> {
     }
 }
 
-/// How much evidence a result needs.
+/// How narrow the interval of a rate should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// Within 2 %; most of 11 trials of 1 s decide about a rate.
+    /// 4 % wide, in at most five minutes.
     Quick,
-    /// Within 1 %; most of 41 trials of 8 s decide about a rate.
+    /// 2 % wide, in at most ninety minutes.
     Careful,
-    /// Within 1 %; one trial of 60 s decides about a rate, as in RFC 2544.
-    Rfc2544,
 }
 
 impl Preset {
@@ -55,7 +52,6 @@ impl Preset {
         match self {
             Self::Quick => "quick",
             Self::Careful => "careful",
-            Self::Rfc2544 => "rfc2544",
         }
     }
 }
@@ -63,35 +59,33 @@ impl Preset {
 /// What a preset stands for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
-    pub(super) goal: Goal,
-    /// Time before the record of each trial.
+    /// Requested width of the interval, as a share of its upper end.
+    pub(super) width: f64,
+    /// Least time before the record of each trial.
     pub(super) warmup: Duration,
     /// Time after a trial that failed, in which the server empties its queues.
     pub(super) settle: Duration,
     pub(super) budget: Duration,
+    /// Length of a trial of a sweep.
+    pub(super) sweep_trial: Duration,
 }
 
 impl Settings {
     fn of(preset: Preset) -> Self {
         match preset {
             Preset::Quick => Self {
-                goal: Goal::QUICK,
+                width: 0.04,
                 warmup: Duration::from_millis(300),
                 settle: Duration::from_millis(200),
                 budget: Duration::from_mins(5),
+                sweep_trial: Duration::from_secs(1),
             },
             Preset::Careful => Self {
-                goal: Goal::CAREFUL,
+                width: 0.02,
                 warmup: Duration::from_secs(1),
                 settle: Duration::from_secs(1),
                 budget: Duration::from_mins(90),
-            },
-            // RFC 2544, section 23: two seconds for the last frames, and five for the device to settle.
-            Preset::Rfc2544 => Self {
-                goal: Goal::RFC2544,
-                warmup: Duration::from_secs(1),
-                settle: Duration::from_secs(7),
-                budget: Duration::from_hours(3),
+                sweep_trial: Duration::from_secs(8),
             },
         }
     }

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use hoptax_checks::objective::Objective;
 use hoptax_load::Arrivals;
 use hoptax_load::trial::TrialSpec;
-use hoptax_report::documents;
 use hoptax_report::numbers::rate;
 use hoptax_result::{FindBody, FindEnd, FindResult, FoundGoal, Sweep};
 use hoptax_stats::search::{Ending, Limits, Search, Step};
 
-use super::common::{self, Near, Tried, evidence, found, measured, range_of, refusal, seconds};
+use super::common::{
+    self, Near, Tried, criteria, evidence, found, measured, progress, range_of, refusal, seconds,
+};
 use super::options::{LOWEST_RATE, Options, Settings, Time};
 use super::trials::{CLOSED_LOOP, Trials, answered_rate};
 use super::{Found, fastest, sweep};
@@ -86,7 +88,8 @@ pub fn on_server(
         ended_by: searched.ended_by(interrupt),
         fastest_mode,
         goals: searched.found,
-        evidence: evidence(options.preset, &settings.goal),
+        evidence: evidence(options.preset, settings.width),
+        arrivals: trials.arrivals().to_string(),
         min_rate: range.min,
         max_rate: range.max,
         closed_loop_rate,
@@ -144,40 +147,42 @@ impl OnRange<'_> {
         let Self { range, settings, time, say, .. } = self;
         let note = |text: &str| say(Update::Note(text));
         let goals = common::goals(trials.objectives().len(), self.each);
-        let mut search = self.begin(&goals)?;
-        let sweep_time = sweep::duration(settings.goal.final_trial, settings.warmup);
+        let objectives = trials.objectives().to_vec();
+        let mut search = self.begin(&objectives, &goals)?;
+        let sweep_time = sweep::duration(settings.sweep_trial, settings.warmup);
         let sweep_time = if self.sweep { sweep_time } else { Duration::ZERO };
         note(&format!(
-            "search from {} to {} requests/s{}: about {} if trials agree, at most {}",
+            "search from {} to {} requests/s, {} arrivals{}: about {}, at most {}",
             rate(range.min),
             rate(range.max),
+            trials.arrivals(),
             if self.sweep { ", then a sweep" } else { "" },
             seconds(time.elapsed() + search.expected_duration() + sweep_time),
             seconds(time.budget + sweep_time)
         ));
-        let (tried, mut failure) = run_trials(&mut search, trials, &goals, *say)?;
+        let (tried, mut failure) = run_trials(&mut search, trials, *say)?;
         let is_out_of_time = !matches!(search.next(), Step::Done(Ending::Complete));
-        let found: Vec<FoundGoal> =
-            search.results().iter().zip(&goals).map(|(result, goal)| found(result, goal, &tried)).collect();
+        let results = search.results();
+        let of_goals = results.iter().zip(&goals);
+        let found: Vec<FoundGoal> = of_goals.map(|(result, goal)| found(result, goal, &objectives)).collect();
         let highest = found.iter().filter_map(|goal| goal.rate).max_by(f64::total_cmp);
         let may_sweep = self.sweep && failure.is_none() && !interrupt.is_requested();
         let mut sweep = None;
         if let Some(highest) = highest.filter(|_| may_sweep) {
             note(&format!("sweep up to {} requests/s: about {}", rate(highest), seconds(sweep_time)));
-            let swept = sweep::run(trials, highest, settings.goal.final_trial, *say);
+            let swept = sweep::run(trials, highest, (settings.warmup, settings.sweep_trial), *say);
             (sweep, failure) = (Some(swept.result), swept.failure);
         }
         Ok(Searched { found, tried, sweep, is_out_of_time, failure })
     }
 
-    fn begin(&self, goals: &[Vec<usize>]) -> Result<Search, Failure> {
+    fn begin(&self, objectives: &[Objective], goals: &[Vec<usize>]) -> Result<Search, Failure> {
         if self.range.min < LOWEST_RATE {
             return Err(Failure::bad_input(format!(
-                "--min-rate must be at least {LOWEST_RATE}: the shortest trials last {:?} and need a request",
-                self.settings.goal.first_trial
+                "--min-rate must be at least {LOWEST_RATE}: the shortest trials last a second and need a request"
             )));
         }
-        Search::new(&vec![self.settings.goal; goals.len()], self.range)
+        Search::new(&criteria(objectives), goals, self.range)
             .map_err(|error| refusal(&error, "--budget leaves no time for one trial"))
     }
 }
@@ -190,20 +195,19 @@ impl OnRange<'_> {
 fn run_trials(
     search: &mut Search,
     trials: &mut Trials<'_>,
-    goals: &[Vec<usize>],
     say: Say<'_>,
 ) -> Result<(Vec<Tried>, Option<Failure>), Failure> {
     let mut tried = Vec::new();
     while let Step::Trial(planned) = search.next() {
-        let trial = match trials.run(&planned) {
-            Ok(Some(trial)) => trial,
+        let one = match trials.run(&planned) {
+            Ok(Some(one)) => one,
             Ok(None) => break,
             Err(error) if tried.is_empty() => return Err(error),
             Err(error) => return Ok((tried, Some(error))),
         };
-        say(Update::Note(&documents::find_trial(&trial)));
-        search.record(&planned, measured(&trial, goals));
-        tried.push(Tried { planned, trial });
+        search.record(&planned, measured(&one));
+        say(Update::Note(&progress(&one.trial, &search)));
+        tried.push(one);
     }
     Ok((tried, None))
 }

@@ -23,13 +23,18 @@ pub(super) fn duration(trial: Duration, warmup: Duration) -> Duration {
 }
 
 /// Measures the curve up to `highest`, requests per second. An interrupt, and a trial that cannot run, end it with the trials so far.
-pub(super) fn run(trials: &mut Trials<'_>, highest: f64, trial: Duration, say: Say<'_>) -> Found<Sweep> {
+pub(super) fn run(
+    trials: &mut Trials<'_>,
+    highest: f64,
+    (warmup, trial): (Duration, Duration),
+    say: Say<'_>,
+) -> Found<Sweep> {
     let rates: Vec<f64> = (1..=RATES).map(|step| highest * step as f64 / RATES as f64).collect();
     let mut measured: Vec<Vec<Option<LoadResult>>> = vec![Vec::new(); RATES];
     let mut failure = None;
     for number in (0..ROUNDS).flat_map(order) {
         let (Some(rate), Some(results)) = (rates.get(number), measured.get_mut(number)) else { continue };
-        let (result, generator_limits) = match trials.judged_at_rate(*rate, trial) {
+        let (result, generator_limits) = match trials.judged_at_rate(*rate, warmup, trial) {
             Ok(Some(measured)) => measured,
             Ok(None) => break,
             Err(error) => {

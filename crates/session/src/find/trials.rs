@@ -12,7 +12,7 @@ use hoptax_load::{Arrivals, Pace};
 use hoptax_result::{Environment, FindTrial, LoadResult, TriedObjective};
 use hoptax_stats::search::Planned;
 
-use super::common::{limits_processes, recording, unless_interrupted};
+use super::common::{Tried, limits_processes, recording, unless_interrupted};
 use super::options::Options;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -72,6 +72,16 @@ impl<'a> Trials<'a> {
         &self.objectives
     }
 
+    /// The arrival process of all trials.
+    pub(super) fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    /// The least time before the record of a trial.
+    pub(super) fn warmup(&self) -> Duration {
+        self.spec.warmup
+    }
+
     /// How long a trial may wait for its last responses.
     pub(super) fn timeout(&self) -> Duration {
         self.spec.timeout
@@ -90,9 +100,9 @@ impl<'a> Trials<'a> {
     }
 
     /// Runs a trial; None if it was interrupted.
-    pub(super) fn run(&mut self, planned: &Planned) -> Result<Option<FindTrial>, Failure> {
+    pub(super) fn run(&mut self, planned: &Planned) -> Result<Option<Tried>, Failure> {
         let begun = Instant::now();
-        let result = self.at_rate(planned.load, planned.duration)?;
+        let result = self.at_rate(planned.load, planned.warmup, planned.duration)?;
         let judged = |result| judged(result, planned, begun.elapsed(), &self.objectives, self.limits);
         Ok(result.map(judged))
     }
@@ -101,9 +111,10 @@ impl<'a> Trials<'a> {
     pub(super) fn judged_at_rate(
         &mut self,
         rate: f64,
+        warmup: Duration,
         duration: Duration,
     ) -> Result<Option<(LoadResult, Vec<String>)>, Failure> {
-        let Some(mut result) = self.at_rate(rate, duration)? else { return Ok(None) };
+        let Some(mut result) = self.at_rate(rate, warmup, duration)? else { return Ok(None) };
         let generator_limits = self.judge(&mut result);
         Ok(Some((result, generator_limits)))
     }
@@ -115,12 +126,18 @@ impl<'a> Trials<'a> {
     }
 
     /// Runs a load at a rate once the server has settled, without judging it; None if it was interrupted.
-    fn at_rate(&mut self, rate: f64, duration: Duration) -> Result<Option<LoadResult>, Failure> {
+    fn at_rate(
+        &mut self,
+        rate: f64,
+        warmup: Duration,
+        duration: Duration,
+    ) -> Result<Option<LoadResult>, Failure> {
         if self.must_settle {
             self.settle();
         }
         let spec = TrialSpec {
             open: Some((Pace::Constant(rate), self.arrivals.clone())),
+            warmup,
             duration,
             seed: self.spec.seed.wrapping_add(self.number),
             ..self.spec.clone()
@@ -168,8 +185,9 @@ pub(super) fn judged(
     took: Duration,
     objectives: &[Objective],
     limits: &thresholds::Limits,
-) -> FindTrial {
+) -> Tried {
     let tried = try_all(objectives, &result);
+    let samples = objectives.iter().map(|objective| objective.sample(&result)).collect();
     let (planned_requests, answered, answered_rate) =
         (result.book.planned, result.book.answered, answered_rate(&result));
     judge_load(&mut result, limits);
@@ -183,8 +201,9 @@ pub(super) fn judged(
     }
     let mut seen = HashSet::new();
     limits_of_failed.retain(|one| seen.insert(one.clone()));
-    FindTrial {
+    let trial = FindTrial {
         rate: planned.load,
+        warmup_s: planned.warmup.as_secs_f64(),
         duration_s: planned.duration.as_secs_f64(),
         took_s: took.as_secs_f64(),
         planned: planned_requests,
@@ -193,7 +212,8 @@ pub(super) fn judged(
         objectives: tried,
         generator_limits: limits_of_failed,
         account: result.body.account,
-    }
+    };
+    Tried { trial, samples }
 }
 
 /// That a closed loop of this length got no response, and which failures it saw.

@@ -1,144 +1,125 @@
-//! The trials of a search by load, and the bounds that follow from them.
+//! Between which loads a criterion, or a goal of several, begins to fail.
 
 use std::collections::BTreeMap;
 
-use crate::search::classify::{Class, Vote, classify};
-use crate::search::goal::Level;
+use crate::search::evidence::{Class, Trials, classes};
+use crate::search::fit::{Near, Root};
+use crate::search::goal::Criterion;
+use crate::search::ladder::Ladder;
 
-/// A load is out of reach when this many more of its trials were limited by the generator than were not. If three trials in
-/// ten are spoilt, a load within reach meets that with a probability of (3/7)^6, 0.6 %.
-const UNUSABLE_EXCESS: usize = 6;
-
-/// The trials at one load.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct AtLoad {
-    /// For each trial, its outcome for each goal.
-    votes: Vec<Vec<Vote>>,
-    /// Trials that say nothing about the subject, because the generator was the limit.
-    unusable: usize,
-    /// The highest load that the subject carried in a trial. A spoilt trial carries less.
-    carried: f64,
-}
-
-impl AtLoad {
-    pub(crate) fn add(&mut self, votes: Option<Vec<Vote>>, carried: f64) {
-        match votes {
-            Some(votes) => self.votes.push(votes),
-            None => self.unusable += 1,
-        }
-        self.carried = self.carried.max(carried);
-    }
-
-    /// The outcomes for a goal.
-    pub(crate) fn votes(&self, goal: usize) -> impl Iterator<Item = &Vote> {
-        self.votes.iter().filter_map(move |votes| votes.get(goal))
-    }
-
-    /// Whether the generator cannot produce this load.
-    pub(crate) fn is_out_of_reach(&self) -> bool {
-        self.unusable >= self.votes.len() + UNUSABLE_EXCESS
-    }
-
-    /// The highest load that the subject carried in a trial.
-    pub(crate) fn carried(&self) -> f64 {
-        self.carried
-    }
-}
-
-/// All trials of a search, by rung.
-pub(crate) type Trials = BTreeMap<u32, AtLoad>;
-
-/// The bounds of a goal on a level, as rungs.
-///
-/// The upper bound is the lowest load that is one, and the lower bound is the highest below it: if a higher load holds while
-/// a lower one does not, the higher one is not relied on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bounds {
+/// What is known about where a criterion begins to fail.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// The highest load that holds below the lowest that fails, as a rung.
     pub(crate) lower: Option<u32>,
+    /// The lowest load that fails.
     pub(crate) upper: Option<u32>,
+    /// The loads that clearly hold or fail.
+    pub(crate) decided: BTreeMap<u32, Class>,
+    pub(crate) near: Option<Near>,
+    pub(crate) root: Option<Root>,
 }
 
-impl Bounds {
-    pub(crate) fn new(trials: &Trials, goal: usize, level: &Level) -> Self {
-        let mut bounds = Self::default();
-        for (rung, at_load) in trials {
-            if at_load.is_out_of_reach() {
-                bounds.upper = Some(*rung);
-                break;
-            }
-            match classify(at_load.votes(goal), level) {
-                Class::Lower => bounds.lower = Some(*rung),
-                Class::Upper => {
-                    bounds.upper = Some(*rung);
-                    break;
-                }
-                Class::Undecided => {}
-            }
-        }
-        bounds
+/// The loads between which something begins to fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Ends {
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    /// Where it most likely begins to fail.
+    pub(crate) estimate: Option<f64>,
+}
+
+impl Known {
+    pub(crate) fn new(trials: &Trials, number: usize, criterion: &Criterion, of: (&Ladder, f64)) -> Self {
+        let near = Near::new(trials, number, criterion, of);
+        let root = near.as_ref().and_then(Near::root);
+        let dispersion = near.as_ref().and_then(|near| near.dispersion).map(|(found, _)| found);
+        // What near loads say together is more than what each of them says by its own trials.
+        let is_near = |rung: u32| near.as_ref().is_some_and(|near: &Near| near.has(rung));
+        let classes = classes(trials, number, criterion, dispersion, of.0);
+        let decided =
+            classes.into_iter().filter(|(rung, class)| *class != Class::Undecided && !is_near(*rung));
+        let decided: BTreeMap<u32, Class> = decided.collect();
+        let upper = decided.iter().find(|(_, class)| **class == Class::Fails).map(|(rung, _)| *rung);
+        let below = decided.range(..upper.unwrap_or(u32::MAX));
+        let lower = below.map(|(rung, _)| *rung).next_back();
+        Self { lower, upper, decided, near, root }
     }
 
-    /// Whether nothing between the bounds is left to measure, on a ladder with this highest rung.
-    pub(crate) fn are_close(&self, level: &Level, top: u32) -> bool {
-        match (self.lower, self.upper) {
-            (Some(lower), Some(upper)) => upper - lower <= level.width_rungs,
-            (Some(lower), None) => lower == top,
-            (None, Some(upper)) => upper == 0,
-            (None, None) => false,
+    /// The interval in which it begins to fail: the bounds, and within them the interval of the fit.
+    pub(crate) fn ends(&self, ladder: &Ladder) -> Ends {
+        let load = |rung: u32| ladder.load(rung);
+        let (lower, upper) = (self.lower.map(load), self.upper.map(load));
+        let within = |at: f64| lower.is_none_or(|lower| at > lower) && upper.is_none_or(|upper| at < upper);
+        let fit = self.root.and_then(|root| Some((root.estimate.exp(), root.interval?)));
+        let middle = lower.zip(upper).map(|(lower, upper)| (lower * upper).sqrt());
+        let Some((estimate, (low, high))) = fit.map(|(at, (low, high))| (at, (low.exp(), high.exp()))) else {
+            return Ends { low: lower, high: upper, estimate: middle };
+        };
+        // A line that contradicts the bounds is none: the subject does not fail gradually.
+        if lower.is_some_and(|lower| high < lower) || upper.is_some_and(|upper| low > upper) {
+            return Ends { low: lower, high: upper, estimate: middle };
+        }
+        Ends {
+            low: if within(low) { Some(low) } else { lower },
+            high: if within(high) { Some(high) } else { upper },
+            estimate: Some(estimate.max(lower.unwrap_or(0.0)).min(upper.unwrap_or(f64::INFINITY))),
         }
     }
+}
 
-    /// Whether a rung lies strictly between the bounds; a missing bound excludes nothing.
-    pub(crate) fn surround(&self, rung: u32) -> bool {
-        self.lower.is_none_or(|lower| lower < rung) && self.upper.is_none_or(|upper| rung < upper)
+impl Ends {
+    /// Those of a goal whose criteria must hold together: it fails where the first of them does.
+    pub(crate) fn first(all: impl IntoIterator<Item = Self>) -> Self {
+        let lowest = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        let mut ends: Option<Self> = None;
+        for one in all {
+            ends = Some(match ends {
+                None => one,
+                Some(so_far) => Self {
+                    // A criterion that is not known to hold anywhere leaves the goal without a lower end.
+                    low: so_far.low.zip(one.low).map(|(one, other)| one.min(other)),
+                    high: lowest(so_far.high, one.high),
+                    estimate: lowest(so_far.estimate, one.estimate),
+                },
+            });
+        }
+        let ends = ends.unwrap_or_default();
+        // Lower ends above the upper one belong to criteria that fail later.
+        let low = ends.low.zip(ends.high).map_or(ends.low, |(low, high)| Some(low.min(high)));
+        Self { low, ..ends }
+    }
+
+    /// Whether the ends are at most `width` apart, as a share of the upper one.
+    pub(crate) fn are_close(&self, width: f64) -> bool {
+        self.low.zip(self.high).is_some_and(|(low, high)| high - low <= width * high * (1.0 + 1e-9))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
-    const LEVEL: Level = Level {
-        trial: Duration::from_secs(1),
-        duration_sum: Duration::from_secs(1),
-        exceed_ratio: 0.5,
-        width_rungs: 4,
-    };
-
-    fn trials(outcomes: &[(u32, bool)]) -> Trials {
-        let mut trials = Trials::new();
-        for (rung, holds) in outcomes {
-            let vote = Vote { duration: LEVEL.trial, holds: *holds, loss_ratio: 0.0 };
-            trials.entry(*rung).or_default().add(Some(vec![vote]), 1.0);
-        }
-        trials
+    fn ends(low: f64, high: f64) -> Ends {
+        let known = |end: f64| Some(end).filter(|end| *end > 0.0);
+        Ends { low: known(low), high: known(high), estimate: known((low * high).sqrt()) }
     }
 
     #[test]
-    fn a_load_that_holds_above_one_that_does_not_is_no_lower_bound() {
-        let bounds = Bounds::new(&trials(&[(10, true), (20, false), (30, true), (40, false)]), 0, &LEVEL);
-        assert_eq!(bounds, Bounds { lower: Some(10), upper: Some(20) });
+    fn a_goal_ends_where_its_first_criterion_does() {
+        assert_eq!(Ends::first([ends(380.0, 395.0), ends(420.0, 0.0)]), ends(380.0, 395.0));
+        let both = Ends::first([ends(380.0, 395.0), ends(370.0, 390.0)]);
+        assert_eq!((both.low, both.high), (Some(370.0), Some(390.0)));
+        assert_eq!(Ends::first([ends(380.0, 395.0), Ends::default()]).low, None);
+        assert_eq!(Ends::first([]), Ends::default());
     }
 
     #[test]
-    fn a_load_is_out_of_reach_when_six_more_trials_are_unusable_than_usable() {
-        let mut trials = trials(&[(10, true), (20, true), (20, true)]);
-        let upper = |trials: &Trials| Bounds::new(trials, 0, &LEVEL).upper;
-        for _ in 0..7 {
-            trials.entry(20).or_default().add(None, 1.0);
-        }
-        assert_eq!(upper(&trials), None, "two were usable, and seven were not");
-        trials.entry(20).or_default().add(None, 1.0);
-        assert_eq!(upper(&trials), Some(20));
-    }
-
-    #[test]
-    fn bounds_are_close_by_their_distance_or_at_an_end() {
-        let close = |lower, upper| Bounds { lower, upper }.are_close(&LEVEL, 100);
-        assert!(close(Some(10), Some(14)) && !close(Some(10), Some(15)));
-        assert!(close(Some(100), None) && !close(Some(99), None));
-        assert!(close(None, Some(0)) && !close(None, Some(1)) && !close(None, None));
+    fn ends_are_close_by_their_distance() {
+        assert!(ends(97.0, 100.0).are_close(0.03) && !ends(96.9, 100.0).are_close(0.03));
+        assert!(!ends(97.0, 0.0).are_close(0.03) && !ends(0.0, 97.0).are_close(0.03));
     }
 }

@@ -1,127 +1,119 @@
-//! Chooses the next load for one goal: on the cheapest level whose bounds are not close yet, where a trial can move them.
+//! Chooses the next load for a goal: where a trial narrows the interval of the criterion that is known least.
 
-use std::time::Duration;
-
-use crate::search::bounds::{AtLoad, Bounds, Trials};
-use crate::search::classify::{Class, classify};
-use crate::search::goal::Level;
+use crate::search::bounds::{Ends, Known};
+use crate::search::evidence::Share;
+use crate::search::fit::{Near, Root};
 use crate::search::ladder::Ladder;
 
-/// The state of a search, as far as choices depend on it.
-#[derive(Clone, Copy)]
+/// The first step from a bound on the open side, as a share of the load.
+const FIRST_STEP: f64 = 0.2;
+/// Near trials are at most this share below and above the load that is looked for: further away, the line is not straight.
+const FURTHEST: f64 = 0.1;
+/// Distance of a second near load from a first one.
+const BESIDE: f64 = 0.05;
+
+/// What a choice depends on.
 pub(crate) struct View<'a> {
-    pub(crate) trials: &'a Trials,
     pub(crate) ladder: &'a Ladder,
     /// Where to begin.
     pub(crate) start: u32,
-    /// The goal, and its levels.
-    pub(crate) goal: usize,
-    pub(crate) levels: &'a [Level],
+    pub(crate) width: f64,
+    /// The lowest load that the generator cannot produce.
+    pub(crate) reach: Option<u32>,
+    /// What is known about each criterion of the goal, and its ends.
+    pub(crate) known: Vec<(&'a Known, Ends)>,
+    /// The lowest end of all of them.
+    pub(crate) high: Option<f64>,
 }
 
-/// A load to measure next, on a level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Choice {
-    pub(crate) level: usize,
-    pub(crate) rung: u32,
+/// Rungs between which a trial may tell something, as far as they are known: what is below holds, and what is above fails.
+#[derive(Clone, Copy)]
+struct Open {
+    lower: Option<u32>,
+    upper: Option<u32>,
 }
 
-/// The next load for a goal; None if its bounds are close.
-///
-/// A level is left when its bounds are close, and entered again when later trials refute one of them: then the search looks
-/// for the bound with short trials instead of long ones.
-pub(crate) fn choose(view: &View<'_>) -> Option<Choice> {
-    let bounds = |level: &Level| Bounds::new(view.trials, view.goal, level);
-    let top = view.ladder.top();
-    let last = view.levels.last()?;
-    if bounds(last).are_close(last, top) {
-        return None;
-    }
-    let mut guide = None;
-    for (number, level) in view.levels.iter().enumerate() {
-        let its = bounds(level);
-        if !its.are_close(level, top) {
-            let rung = choose_on(view, level, its, guide);
-            debug_assert!(its.surround(rung), "{rung} is decided: {its:?}");
-            return Some(Choice { level: number, rung });
-        }
-        guide = Some(its);
-    }
-    None
-}
-
-/// The next load on a level with these bounds. `guide` has the bounds of the level before.
-fn choose_on(view: &View<'_>, level: &Level, bounds: Bounds, guide: Option<Bounds>) -> u32 {
-    if let Some(rung) = guide.and_then(|guide| guided(view, level, bounds, guide)) {
-        return rung;
-    }
-    match (bounds.lower, bounds.upper) {
-        (None, None) => view.start,
-        (Some(lower), None) => {
-            let before = decided(view, level, Class::Lower).rev().find(|rung| *rung < lower);
-            let step = step(view, level, before.map(|before| lower - before));
-            (lower + step).min(view.ladder.top())
-        }
-        (None, Some(upper)) => {
-            let carried = carried(view, upper);
-            if carried + level.width_rungs <= upper {
-                return carried;
-            }
-            let before = decided(view, level, Class::Upper).find(|rung| *rung > upper);
-            upper.saturating_sub(step(view, level, before.map(|before| before - upper)))
-        }
-        (Some(lower), Some(upper)) => between(view, level, lower, upper),
+impl Open {
+    fn has(self, rung: u32) -> bool {
+        self.lower.is_none_or(|lower| lower < rung) && self.upper.is_none_or(|upper| rung < upper)
     }
 }
 
-/// A load within the bounds of the level before that this level has not decided: the middle if they are too far apart for
-/// this level, then the bounds themselves, first the one about which more is known.
-fn guided(view: &View<'_>, level: &Level, bounds: Bounds, guide: Bounds) -> Option<u32> {
-    let lower = guide.lower.or(guide.upper)?;
-    let upper = guide.upper.unwrap_or(lower);
-    let is_wide = upper - lower > level.width_rungs;
-    let measured = |rung: u32| -> Duration {
-        let votes = view.trials.get(&rung).into_iter().flat_map(|at_load| at_load.votes(view.goal));
-        votes.filter(|vote| vote.duration >= level.trial).map(|vote| vote.duration).sum()
+/// The next load for a goal that is not decided.
+pub(crate) fn choose(view: &View<'_>) -> u32 {
+    // The criterion that is known to hold up to the least load.
+    let least = |one: &&(&Known, Ends), other: &&(&Known, Ends)| {
+        let low = |known: &(&Known, Ends)| known.1.low.unwrap_or(0.0);
+        let aim = |known: &(&Known, Ends)| aim(known.0, open(view, known.0), view).unwrap_or(u32::MAX);
+        low(one).total_cmp(&low(other)).then(aim(one).cmp(&aim(other)))
     };
-    let ends = if measured(upper) > measured(lower) { [upper, lower] } else { [lower, upper] };
-    let middle = is_wide.then(|| u32::midpoint(lower, upper));
-    middle.into_iter().chain(ends).find(|rung| bounds.surround(*rung))
-}
-
-/// The step beyond a bound on the open side: twice the step before it, at least the width of the level, and at most a
-/// doubling of the load, since a load far above what the subject carries harms it.
-fn step(view: &View<'_>, level: &Level, before: Option<u32>) -> u32 {
-    let doubling = view.ladder.rungs(0.5);
-    before
-        .map_or(0, |before| before.saturating_mul(2))
-        .clamp(level.width_rungs, doubling.max(level.width_rungs))
-}
-
-/// A load between two bounds that are too far apart.
-///
-/// An overloaded subject shows its capacity by the load that it carries. So the first attempts are that load, and one width
-/// above it; for a subject that loses what it cannot carry, these two are the bounds. The middle is the next attempt.
-fn between(view: &View<'_>, level: &Level, lower: u32, upper: u32) -> u32 {
-    let width = level.width_rungs;
-    let carried = carried(view, upper);
-    if upper - lower > 2 * width && carried >= lower && carried + width <= upper {
-        return if carried <= lower + width / 2 { lower + width } else { carried };
+    let Some((known, ends)) = view.known.iter().min_by(least) else { return view.start };
+    let ladder = view.ladder;
+    let top = view.reach.map_or(ladder.top(), |reach| reach.saturating_sub(1));
+    let open = open(view, known);
+    if let Some(rung) = aim(known, open, view).filter(|_| !ends.are_close(view.width)) {
+        return rung.min(top);
     }
-    u32::midpoint(lower, upper)
+    // The line leads to loads that are decided, some of them wrongly.
+    let least_known =
+        known.near.as_ref().filter(|near| !near.loads.is_empty()).and_then(|near| near.least_known);
+    if let Some(rung) = least_known.filter(|_| !ends.are_close(view.width)) {
+        return rung.min(top);
+    }
+    match (open.lower, open.upper) {
+        (None, None) => view.start.min(top),
+        (Some(lower), None) => (lower + step(ladder, view.start.abs_diff(lower))).min(top),
+        (None, Some(upper)) => upper.saturating_sub(step(ladder, view.start.abs_diff(upper))),
+        (Some(lower), Some(upper)) => u32::midpoint(lower, upper),
+    }
 }
 
-/// The load that the subject carried while this load was offered, as a rung.
-fn carried(view: &View<'_>, rung: u32) -> u32 {
-    view.trials.get(&rung).map_or(rung, |at_load| view.ladder.at_most(at_load.carried()))
+fn open(view: &View<'_>, known: &Known) -> Open {
+    let high = view.high.map(|high| view.ladder.at_most(high) + 1);
+    Open { lower: known.lower, upper: [known.upper, high, view.reach].into_iter().flatten().min() }
 }
 
-/// The loads of a class on a level, ascending.
-fn decided<'a>(
-    view: &'a View<'_>,
-    level: &'a Level,
-    class: Class,
-) -> impl DoubleEndedIterator<Item = u32> + 'a {
-    let is_of_class = move |at_load: &AtLoad| classify(at_load.votes(view.goal), level) == class;
-    view.trials.iter().filter(move |(_, at_load)| is_of_class(at_load)).map(|(rung, _)| *rung)
+/// The step beyond a bound on the open side: as far as the search has come from its start, so that steps double, and at most half of
+/// the load, since a load far above what the subject carries harms it.
+fn step(ladder: &Ladder, come: u32) -> u32 {
+    let (first, most) = (ladder.rungs(FIRST_STEP), ladder.rungs(0.5));
+    come.clamp(first, most.max(first))
+}
+
+/// The rung at which a near trial tells most; None if none would.
+fn aim(known: &Known, open: Open, view: &View<'_>) -> Option<u32> {
+    let near = known.near.as_ref()?;
+    match known.root {
+        Some(root) => beside(known, near, &root, open, view),
+        None => toward(known, near, open, view),
+    }
+}
+
+/// As far below or above the root as the odds change by a factor of two, where there were fewer requests. An error of the slope then moves
+/// the root least, and the line is straight enough.
+fn beside(known: &Known, near: &Near, root: &Root, open: Open, view: &View<'_>) -> Option<u32> {
+    let distance = (2.0_f64.ln() / root.slope).clamp(view.ladder.step(), FURTHEST);
+    let planned = |is_below: bool| -> f64 {
+        let side = near.loads.iter().filter(|(_, at, _)| (*at < root.estimate) == is_below);
+        side.map(|(_, _, share)| share.planned).sum()
+    };
+    let side = if planned(true) <= planned(false) { -1.0 } else { 1.0 };
+    place(known, open, view, (root.estimate, side * distance))
+}
+
+/// Below the lowest near load if more is late than permitted, and above the highest if not: further from the others, the line is
+/// known better.
+fn toward(known: &Known, near: &Near, open: Open, view: &View<'_>) -> Option<u32> {
+    let excess = near.excess(Share::sum(near.loads.iter().map(|(_, _, share)| share)));
+    let (side, end) = if excess > 0.0 { (-1.0, near.loads.first()) } else { (1.0, near.loads.last()) };
+    place(known, open, view, (end?.1, side * BESIDE))
+}
+
+/// A place at a distance, or nearer if the load there is decided and not near.
+fn place(known: &Known, open: Open, view: &View<'_>, (from, distance): (f64, f64)) -> Option<u32> {
+    let rung = |at: f64| view.ladder.nearest(at.exp());
+    let distances = std::iter::successors(Some(distance), |distance| Some(distance / 2.0));
+    let rungs = distances.map(|distance| rung(from + distance)).take_while(|there| *there != rung(from));
+    let mut rungs = rungs.chain([rung(from)]);
+    rungs.find(|there| open.has(*there) && !known.decided.contains_key(there))
 }

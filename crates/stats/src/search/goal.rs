@@ -1,110 +1,94 @@
-//! What a search looks for, and the levels of increasing certainty on which it gets there.
+//! What a search looks for: criteria that hold at low loads and fail at high ones, and how long a trial must be to show it.
 
 use std::time::Duration;
 
-/// Number of levels before the final one.
-const PRECEDING_LEVELS: u32 = 2;
+/// Requests that a percentile lets be late and that a trial should have: ten groups of six.
+const LATE: f64 = 60.0;
+/// Least and largest dispersion of late requests before it is known.
+const LEAST: f64 = 5.0;
+const MOST: f64 = 100.0;
+/// Lengths of the queue's memory in a trial.
+const MEMORIES: f64 = 4.0;
+/// The shortest trial.
+pub(crate) const SHORTEST: Duration = Duration::from_secs(1);
 
-/// A goal of a search: how much evidence makes a load a bound, and how close the two bounds must be.
-///
-/// The goal loss ratio of RFC 9971 is not part of it: an objective of HTTP is more than a share of lost packets, so the caller
-/// states whether a trial holds it ([`crate::search::Outcome`]).
+/// A condition that a subject meets at low loads and not at high ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Goal {
-    /// Duration of a full trial. Shorter trials count less.
-    pub final_trial: Duration,
-    /// Duration of the first and shortest trials.
-    pub first_trial: Duration,
-    /// Total duration of the trials that decide about a load.
-    pub duration_sum: Duration,
-    /// Share of that duration for which trials may fail at a load that still is a lower bound, at least 0 and below 1.
-    pub exceed_ratio: f64,
-    /// Difference between the bounds at the end, as a share of the upper bound, above 0 and below 1.
-    pub width: f64,
+pub enum Criterion {
+    /// At most this share of the requests is answered after the limit, or not at all.
+    Late {
+        /// The share, above 0 and below 1: 0.01 for a p99.
+        permitted: f64,
+        /// The limit of response time.
+        limit: Duration,
+    },
+    /// At most this share of the requests is lost.
+    Lost {
+        /// The share, above 0 and below 1.
+        permitted: f64,
+    },
+    /// A number of a trial stays within a limit.
+    Value,
 }
 
-impl Goal {
-    /// A result within 2 % from trials of one second; it holds while fewer than one in five trials is spoilt.
-    pub const QUICK: Self = Self {
-        final_trial: Duration::from_secs(1),
-        first_trial: Duration::from_secs(1),
-        duration_sum: Duration::from_secs(11),
-        exceed_ratio: 0.5,
-        width: 0.02,
-    };
-
-    /// A result within 1 % from more and longer trials; it holds while three in ten of them are spoilt.
-    ///
-    /// Forty-one trials keep the majority from being a matter of luck. Spoilt trials count against loads near the limit
-    /// together with trials that fail by their own variation; trials of eight seconds vary little enough.
-    pub const CAREFUL: Self = Self {
-        final_trial: Duration::from_secs(8),
-        first_trial: Duration::from_secs(8),
-        duration_sum: Duration::from_secs(328),
-        exceed_ratio: 0.5,
-        width: 0.01,
-    };
-
-    /// Throughput as RFC 2544 defines it: a single trial of 60 s decides, and a load with a failed trial is too high.
-    pub const RFC2544: Self = Self {
-        final_trial: Duration::from_mins(1),
-        first_trial: Duration::from_secs(1),
-        duration_sum: Duration::from_mins(1),
-        exceed_ratio: 0.0,
-        width: 0.01,
-    };
-
-    /// What is wrong with the goal, if anything.
-    pub(crate) fn problem(&self) -> Option<&'static str> {
-        let is_share = |share: f64| (0.0..1.0).contains(&share);
-        if self.first_trial.is_zero() || self.first_trial > self.final_trial {
-            Some("the first trial must last, and at most as long as the final trial")
-        } else if self.final_trial > self.duration_sum {
-            Some("the duration sum must be at least the final trial")
-        } else if !is_share(self.exceed_ratio) {
-            Some("the exceed ratio must be at least 0 and below 1")
-        } else if !is_share(self.width) || self.width <= 0.0 {
-            Some("the width must be above 0 and below 1")
-        } else {
-            None
+impl Criterion {
+    /// The share of requests that it permits; None if it is about no share.
+    pub(crate) fn permitted(&self) -> Option<f64> {
+        match *self {
+            Self::Late { permitted, .. } | Self::Lost { permitted } => Some(permitted),
+            Self::Value => None,
         }
     }
 
-    /// The levels of the search, the cheapest first and the goal itself last. The duration sum grows by a constant factor,
-    /// and the width halves.
-    pub(crate) fn levels(&self, width_rungs: u32) -> Vec<Level> {
-        let preceding = if self.first_trial < self.duration_sum { PRECEDING_LEVELS } else { 0 };
-        let growth = self.duration_sum.as_secs_f64() / self.first_trial.as_secs_f64();
-        (0..=preceding)
-            .map(|number| {
-                let duration_sum = if number == preceding {
-                    self.duration_sum
-                } else {
-                    let factor = growth.powf(f64::from(number) / f64::from(preceding));
-                    // Whole milliseconds, as in plans and reports.
-                    Duration::from_millis(self.first_trial.mul_f64(factor).as_millis() as u64)
-                        .max(self.first_trial)
-                };
-                Level {
-                    trial: self.final_trial.min(duration_sum),
-                    duration_sum,
-                    exceed_ratio: self.exceed_ratio,
-                    width_rungs: width_rungs << (preceding - number),
-                }
-            })
-            .collect()
+    /// The variance of the number of late or lost requests as a multiple of that of independent ones, before it is known.
+    ///
+    /// **Method.** Late requests wait in one queue, so they come in groups. Two requests are alike for as long as the queue remembers: if
+    /// the criterion just holds for a server with one queue that is busy most of the time, that is 8 load (T / ln(1/p))² by the relations of
+    /// [`Self::memory`], with the variance of equal service times and random arrivals, load / load². Half of the requests in that time is
+    /// the dispersion. Beyond [`MOST`], the share of late requests changes so fast with the load that an error does not matter.
+    pub(crate) fn dispersion(&self, load: f64) -> f64 {
+        match *self {
+            Self::Late { permitted, limit } => {
+                (4.0 * (load * limit.as_secs_f64() / (1.0 / permitted).ln()).powi(2)).clamp(LEAST, MOST)
+            }
+            Self::Lost { .. } | Self::Value => 1.0,
+        }
     }
-}
 
-/// A goal with less evidence and wider bounds, on the way to the goal itself.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Level {
-    /// Duration of its trials; trials that are at least as long count in full.
-    pub(crate) trial: Duration,
-    pub(crate) duration_sum: Duration,
-    pub(crate) exceed_ratio: f64,
-    /// Permitted difference between the bounds, rungs of the ladder.
-    pub(crate) width_rungs: u32,
+    /// How long a queue remembers that it was empty, at the loads that a search tells apart: those at least half of `width` below the
+    /// capacity, or at which the criterion just holds.
+    ///
+    /// **Method.** Near saturation, a queue is a reflected Brownian motion: if it empties at `m` units of work per second and its work has
+    /// the variance `v` per second, it forgets its start at the rate m² / (2 v) and its response times have a tail of the rate 2 m / v
+    /// (J. Abate and W. Whitt, "Transient behavior of regulated Brownian motion", *Advances in Applied Probability* 19, 1987). If the
+    /// criterion just holds, that tail has the share `p` beyond the limit `T`: 2 m / v = ln(1/p) / T. So the memory is 2 v / m² = 4 T / (m
+    /// ln(1/p)). At half of the width `w` below the capacity, m is w/2. At lower loads m is larger, and the memory shorter; at higher
+    /// loads the search need not decide. With the M/M/1 queue, whose memory is known, this is that of C. Odoni and E. Roth
+    /// ("An empirical investigation of the transient behavior of stationary queueing systems", *Operations Research* 31, 1983).
+    pub(crate) fn memory(&self, width: f64) -> Duration {
+        match *self {
+            Self::Late { permitted, limit } => limit.mul_f64(8.0 / (width * (1.0 / permitted).ln())),
+            Self::Lost { .. } | Self::Value => Duration::ZERO,
+        }
+    }
+
+    /// How long a trial at a load should be.
+    pub(crate) fn trial(&self, load: f64, width: f64) -> Duration {
+        match *self {
+            Self::Late { permitted, .. } => {
+                let requests =
+                    Duration::try_from_secs_f64(LATE / (permitted * load)).unwrap_or(Duration::MAX);
+                self.memory(width).mul_f64(MEMORIES).max(requests).max(SHORTEST)
+            }
+            Self::Lost { .. } | Self::Value => SHORTEST,
+        }
+    }
+
+    /// What is wrong with it, if anything.
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        let is_share = |share: f64| share > 0.0 && share < 1.0;
+        (!self.permitted().is_none_or(is_share)).then_some("its permitted share must be above 0 and below 1")
+    }
 }
 
 #[cfg(test)]
@@ -112,25 +96,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_grow_to_the_goal_by_a_constant_factor() {
-        let goal = Goal { duration_sum: Duration::from_secs(16), ..Goal::QUICK };
-        let levels = goal.levels(8);
-        let of = |level: &Level| (level.trial.as_millis(), level.duration_sum.as_millis(), level.width_rungs);
-        assert_eq!(
-            levels.iter().map(of).collect::<Vec<_>>(),
-            [(1_000, 1_000, 32), (1_000, 4_000, 16), (1_000, 16_000, 8)]
-        );
-        let levels = Goal::RFC2544.levels(8);
-        assert_eq!(
-            levels.iter().map(of).collect::<Vec<_>>(),
-            [(1_000, 1_000, 32), (7_745, 7_745, 16), (60_000, 60_000, 8)]
-        );
+    fn a_trial_is_as_long_as_its_percentile_and_the_memory_of_the_queue_need() {
+        let late = |permitted, millis| Criterion::Late { permitted, limit: Duration::from_millis(millis) };
+        // 60 of 6,000 requests; four memories of 8 * 20 ms / (0.03 * ln 100) = 1.16 s.
+        let seconds = |criterion: Criterion, load| criterion.trial(load, 0.03).as_secs_f64();
+        assert!((seconds(late(0.01, 20), 400.0) - 15.0).abs() < 1e-6);
+        assert!((seconds(late(0.01, 20), 40_000.0) - 4.632).abs() < 1e-3);
+        assert!((seconds(late(0.001, 20), 400.0) - 150.0).abs() < 1e-6);
+        assert_eq!(seconds(late(0.01, 1), 40_000.0), 1.0);
+        assert_eq!(seconds(Criterion::Lost { permitted: 0.001 }, 400.0), 1.0);
     }
 
     #[test]
-    fn a_goal_of_one_trial_has_one_level() {
-        let one = Duration::from_secs(1);
-        let goal = Goal { final_trial: one, first_trial: one, duration_sum: one, ..Goal::QUICK };
-        assert_eq!(goal.levels(8).len(), 1);
+    fn the_memory_is_that_of_a_queue_at_which_the_percentile_just_holds_or_of_one_near_saturation() {
+        // M/M/1 with a service rate of `rate` forgets at the rate (sqrt(rate) - sqrt(load))^2, and its p99 is ln(100) / (rate - load).
+        let limit = Duration::from_millis(20);
+        for rate in [300.0_f64, 500.0, 1e3, 1e4, 1e5] {
+            let load = (rate - 100.0_f64.ln() / limit.as_secs_f64()).min(rate * (1.0 - 0.015));
+            let memory_s = 1.0 / (rate.sqrt() - load.sqrt()).powi(2);
+            let stated = Criterion::Late { permitted: 0.01, limit }.memory(0.03).as_secs_f64();
+            assert!(memory_s <= 1.02 * stated, "{rate}: {memory_s} s, not {stated} s");
+        }
     }
 }

@@ -48,7 +48,13 @@ impl Ladder {
         ((log_width(width) / self.step() + 1e-6).floor() as u32).max(1)
     }
 
-    fn step(&self) -> f64 {
+    /// The rung whose load is nearest.
+    pub(crate) fn nearest(&self, load: f64) -> u32 {
+        self.at_most(load * (0.5 * self.step()).exp())
+    }
+
+    /// The difference of the logarithms of two loads.
+    pub(crate) fn step(&self) -> f64 {
         (self.max / self.min).ln() / f64::from(self.top)
     }
 }
@@ -74,6 +80,7 @@ mod tests {
             let load = ladder.load(rung);
             prop_assert!((min..=min * factor).contains(&load));
             prop_assert_eq!(ladder.at_most(load), rung);
+            prop_assert_eq!(ladder.nearest(load), rung);
             if rung < ladder.top() {
                 prop_assert!(ladder.load(rung + 1) > load);
                 prop_assert_eq!(ladder.at_most(f64::midpoint(load, ladder.load(rung + 1))), rung);

@@ -1,18 +1,26 @@
 //! The search as a state machine: which trial is next, and what the trials so far say.
 
-use std::cmp::Reverse;
 use std::time::Duration;
 
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 use thiserror::Error;
 
-use crate::search::bounds::{AtLoad, Bounds, Trials};
+use crate::search::bounds::{Ends, Known};
 use crate::search::choice::{View, choose};
-use crate::search::classify::{Vote, conditional_loss};
-use crate::search::goal::{Goal, Level};
+use crate::search::evidence::{AtLoad, Sample, Share, Trials};
+use crate::search::goal::{Criterion, SHORTEST};
 use crate::search::ladder::Ladder;
 
-/// Capacities for which [`Search::expected_duration`] plays the search through.
-const CAPACITIES: u32 = 64;
+/// A trial takes at most this share of the budget, so that the search may find anything.
+const LONGEST: f64 = 0.1;
+/// Capacities for which [`Search::expected_duration`] plays the search through, down from the start by this factor each.
+const CAPACITIES: [f64; 3] = [0.98, 0.9, 0.75];
+/// Windows of a trial that it plays.
+const WINDOWS: f64 = 100.0;
+/// Change of the logarithm of the odds of a late request with that of the load, for which it does so. That of the p99 of M/D/1 with 78 % of
+/// its capacity.
+const EXPECTED_SLOPE: f64 = 16.0;
 
 /// Where and for how long a search may go.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,16 +31,18 @@ pub struct Limits {
     pub max: f64,
     /// Where to begin: the load at which the subject is expected to fail first.
     pub start: f64,
+    /// Difference of the two ends of a result, as a share of the upper one, above 0 and below 1.
+    pub width: f64,
     /// Time limit of the whole search.
     pub budget: Duration,
-    /// What a trial usually takes in addition to its duration, such as its warm-up.
-    pub overhead: Duration,
+    /// What a trial is preceded by at least, while connections and caches become warm.
+    pub warmup: Duration,
 }
 
 impl Limits {
-    /// A search from `min` to `max` that begins at `max` and may take an hour.
+    /// A search from `min` to `max` that begins at `max`, ends within 3 % and may take an hour.
     pub fn new(min: f64, max: f64) -> Self {
-        Self { min, max, start: max, budget: Duration::from_hours(1), overhead: Duration::ZERO }
+        Self { min, max, start: max, width: 0.03, budget: Duration::from_hours(1), warmup: Duration::ZERO }
     }
 }
 
@@ -42,14 +52,17 @@ pub enum SearchError {
     /// There is nothing to search.
     #[error("a search needs a goal")]
     NoGoal,
-    /// A goal contradicts itself.
-    #[error("goal {number}: {problem}")]
-    Goal {
+    /// A criterion contradicts itself.
+    #[error("criterion {number}: {problem}")]
+    Criterion {
         /// Its number, from 1.
         number: usize,
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// The width is no share.
+    #[error("the width must be above 0 and below 1")]
+    Width,
     /// The range is empty or not positive.
     #[error("the lowest load, {min}, must be above 0 and below the highest, {max}")]
     Range {
@@ -63,7 +76,7 @@ pub enum SearchError {
     Budget {
         /// The budget.
         budget: Duration,
-        /// The duration of a full trial and its overhead.
+        /// The duration of the shortest trial and what precedes it.
         trial: Duration,
     },
 }
@@ -73,7 +86,9 @@ pub enum SearchError {
 pub struct Planned {
     /// The load to offer.
     pub load: f64,
-    /// For how long.
+    /// How long to offer it before the trial counts: until the queue has settled.
+    pub warmup: Duration,
+    /// For how long it counts.
     pub duration: Duration,
     rung: u32,
 }
@@ -83,27 +98,8 @@ pub struct Planned {
 pub struct Measured {
     /// The time that it took, with everything around it. It counts towards the budget only.
     pub took: Duration,
-    /// The load that the subject carried, in time or not. It only guides the search.
-    pub carried: f64,
-    /// The outcome for each goal, in their order; None if the generator was the limit, so that the trial says nothing about
-    /// the subject.
-    pub outcomes: Option<Vec<Outcome>>,
-}
-
-/// The outcome of a trial for a goal.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
-    /// Whether the subject held the objectives of the goal.
-    pub holds: bool,
-    /// Share of the offered load that was lost or of no use, 0 to 1.
-    pub loss_ratio: f64,
-}
-
-impl Outcome {
-    /// The outcome for a goal that permits this loss ratio, the goal loss ratio of RFC 9971.
-    pub fn of_loss(loss_ratio: f64, permitted: f64) -> Self {
-        Self { holds: loss_ratio <= permitted, loss_ratio }
-    }
+    /// For each criterion, what it says; None if the generator was the limit, so that the trial says nothing about the subject.
+    pub samples: Option<Vec<Sample>>,
 }
 
 /// What to do next.
@@ -124,39 +120,51 @@ pub enum Ending {
     OutOfTime,
 }
 
-/// How far the search got for a goal. RFC 9971 calls results irregular that are not [`State::Regular`].
+/// How far the search got for a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// The bounds are as close as the goal asks.
-    Regular,
-    /// The highest load is a lower bound: the subject may carry more.
+    /// The ends are as close as the width.
+    Found,
+    /// The goal holds at the highest load: the subject may carry more.
     MaximumHeld,
-    /// The lowest load is an upper bound: the subject carries less.
+    /// It fails at the lowest load: the subject carries less.
     MinimumFailed,
     /// The generator cannot produce the upper load: the subject may carry more than the lower one.
     GeneratorLimited,
-    /// Time ran out first.
+    /// Both ends are known, and further apart than the width: time ran out first.
+    Bounded,
+    /// Time ran out before both ends were known.
     Unfinished,
 }
 
+impl State {
+    /// Whether more trials would say more.
+    fn is_open(self) -> bool {
+        matches!(self, Self::Bounded | Self::Unfinished)
+    }
+}
+
 /// The result for a goal.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GoalResult {
     /// How far the search got.
     pub state: State,
-    /// The relevant lower bound: the highest load that holds below the upper bound.
+    /// The load up to which the goal holds.
     pub lower: Option<f64>,
-    /// The relevant upper bound: the lowest load that does not hold; with [`State::GeneratorLimited`], the lowest that the
-    /// generator cannot produce.
+    /// The load from which on it fails; with [`State::GeneratorLimited`], the lowest that the generator cannot produce.
     pub upper: Option<f64>,
-    /// The conditional throughput: the lower bound without what is lost in its worst trial that the result needs.
-    pub conditional_throughput: Option<f64>,
+    /// Where it most likely begins to fail.
+    pub estimate: Option<f64>,
+    /// The criteria that begin to fail there.
+    pub limited_by: Vec<usize>,
 }
 
 /// A search for the highest loads that meet several goals; every trial counts for each of them.
 #[derive(Clone, Debug)]
 pub struct Search {
-    goals: Vec<Vec<Level>>,
+    criteria: Vec<Criterion>,
+    /// The criteria of each goal.
+    goals: Vec<Vec<usize>>,
     limits: Limits,
     ladder: Ladder,
     trials: Trials,
@@ -164,61 +172,58 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search without trials.
+    /// A search without trials. Each goal is given by the indices of its criteria, which must hold together.
     ///
     /// # Errors
-    /// When a goal or the limits contradict themselves.
-    pub fn new(goals: &[Goal], limits: Limits) -> Result<Self, SearchError> {
-        for (number, goal) in (1..).zip(goals) {
-            if let Some(problem) = goal.problem() {
-                return Err(SearchError::Goal { number, problem });
+    /// When a criterion or the limits contradict themselves.
+    pub fn new(criteria: &[Criterion], goals: &[Vec<usize>], limits: Limits) -> Result<Self, SearchError> {
+        if goals.is_empty() || goals.iter().any(Vec::is_empty) {
+            return Err(SearchError::NoGoal);
+        }
+        for (number, criterion) in (1..).zip(criteria) {
+            if let Some(problem) = criterion.problem() {
+                return Err(SearchError::Criterion { number, problem });
             }
         }
-        let narrowest = goals.iter().map(|goal| goal.width).reduce(f64::min).ok_or(SearchError::NoGoal)?;
-        let Limits { min, max, budget, overhead, .. } = limits;
+        let Limits { min, max, width, budget, warmup, .. } = limits;
+        if !(width > 0.0 && width < 1.0) {
+            return Err(SearchError::Width);
+        }
         if !(min > 0.0 && max > min && max.is_finite()) {
             return Err(SearchError::Range { min, max });
         }
-        let longest = goals.iter().map(|goal| goal.final_trial).max().unwrap_or_default();
-        if budget < longest + overhead {
-            return Err(SearchError::Budget { budget, trial: longest + overhead });
+        if budget < SHORTEST + warmup {
+            return Err(SearchError::Budget { budget, trial: SHORTEST + warmup });
         }
-        let ladder = Ladder::new(min, max, narrowest);
-        let goals = goals.iter().map(|goal| goal.levels(ladder.rungs(goal.width))).collect();
-        Ok(Self { goals, limits, ladder, trials: Trials::new(), spent: Duration::ZERO })
+        let ladder = Ladder::new(min, max, width);
+        let (criteria, goals) = (criteria.to_vec(), goals.to_vec());
+        Ok(Self { criteria, goals, limits, ladder, trials: Trials::new(), spent: Duration::ZERO })
     }
 
-    /// The next trial, or the end. It is the same until a trial is recorded.
-    ///
-    /// Among the goals, the cheapest level comes first, and then the lowest load.
+    /// The next trial, or the end. It is the same until a trial is recorded. Among the goals, that with the lowest load comes first.
     pub fn next(&self) -> Step {
-        let start = self.ladder.at_most(self.limits.start);
-        let choices = self.goals.iter().enumerate().filter_map(|(goal, levels)| {
-            let view = View { trials: &self.trials, ladder: &self.ladder, start, goal, levels };
-            let choice = choose(&view)?;
-            Some((choice, Reverse(levels.get(choice.level)?.trial)))
-        });
-        let Some((choice, Reverse(duration))) = choices.min() else { return Step::Done(Ending::Complete) };
-        if self.spent + duration + self.limits.overhead > self.limits.budget {
+        let known = self.known();
+        let open = self.goals.iter().filter(|goal| self.result(goal, &known).state.is_open());
+        let Some(rung) = open.map(|goal| self.choice(goal, &known)).min() else {
+            return Step::Done(Ending::Complete);
+        };
+        let planned = self.planned(rung);
+        if self.spent + planned.warmup + planned.duration > self.limits.budget {
             return Step::Done(Ending::OutOfTime);
         }
-        Step::Trial(Planned { load: self.ladder.load(choice.rung), duration, rung: choice.rung })
+        Step::Trial(planned)
     }
 
     /// Records a trial.
     ///
     /// # Panics
-    /// When the number of outcomes is not the number of goals.
+    /// When the number of samples is not that of the criteria.
     pub fn record(&mut self, planned: &Planned, measured: Measured) {
-        let Measured { took, carried, outcomes } = measured;
-        if let Some(outcomes) = &outcomes {
-            assert_eq!(outcomes.len(), self.goals.len(), "one outcome for each goal");
+        if let Some(samples) = &measured.samples {
+            assert_eq!(samples.len(), self.criteria.len(), "one sample for each criterion");
         }
-        let vote =
-            |one: Outcome| Vote { duration: planned.duration, holds: one.holds, loss_ratio: one.loss_ratio };
-        let votes = outcomes.map(|outcomes| outcomes.into_iter().map(vote).collect());
-        self.trials.entry(planned.rung).or_default().add(votes, carried);
-        self.spent += took;
+        self.trials.entry(planned.rung).or_default().add(planned.duration, measured.samples);
+        self.spent += measured.took;
     }
 
     /// Time that the recorded trials took.
@@ -228,59 +233,136 @@ impl Search {
 
     /// The results of the goals, in their order, by the trials so far.
     pub fn results(&self) -> Vec<GoalResult> {
-        self.goals
-            .iter()
-            .enumerate()
-            .filter_map(|(goal, levels)| Some(self.result(goal, levels.last()?)))
-            .collect()
+        let known = self.known();
+        self.goals.iter().map(|goal| self.result(goal, &known)).collect()
     }
 
-    fn result(&self, goal: usize, level: &Level) -> GoalResult {
-        let bounds = Bounds::new(&self.trials, goal, level);
-        let load = |rung: Option<u32>| rung.map(|rung| self.ladder.load(rung));
-        let is_out_of_reach =
-            bounds.upper.and_then(|rung| self.trials.get(&rung)).is_some_and(AtLoad::is_out_of_reach);
-        let state = if !bounds.are_close(level, self.ladder.top()) {
-            State::Unfinished
-        } else if is_out_of_reach {
-            State::GeneratorLimited
-        } else if bounds.upper.is_none() {
-            State::MaximumHeld
-        } else if bounds.lower.is_none() {
+    /// How long a trial at a load lasts, and what precedes it: as long as the criteria that need most.
+    fn planned(&self, rung: u32) -> Planned {
+        let Limits { width, budget, warmup, .. } = self.limits;
+        let load = self.ladder.load(rung);
+        let longest = budget.mul_f64(LONGEST).max(SHORTEST);
+        let most =
+            |of: &dyn Fn(&Criterion) -> Duration| self.criteria.iter().map(of).max().unwrap_or_default();
+        let warmup = most(&|criterion| criterion.memory(width)).min(longest / 2).max(warmup);
+        let duration = most(&|criterion| criterion.trial(load, width)).min(longest).max(SHORTEST);
+        // Whole milliseconds, as in reports.
+        let whole = |duration: Duration| Duration::from_millis(duration.as_millis() as u64);
+        Planned { load, warmup: whole(warmup), duration: whole(duration), rung }
+    }
+
+    fn known(&self) -> Vec<(Known, Ends)> {
+        let of = |(number, criterion): (usize, &Criterion)| {
+            let known = Known::new(&self.trials, number, criterion, (&self.ladder, self.limits.width));
+            let ends = known.ends(&self.ladder);
+            (known, ends)
+        };
+        self.criteria.iter().enumerate().map(of).collect()
+    }
+
+    /// The lowest load that the generator cannot produce.
+    fn reach(&self) -> Option<u32> {
+        self.trials.iter().find(|(_, at)| AtLoad::is_out_of_reach(at)).map(|(rung, _)| *rung)
+    }
+
+    fn choice(&self, goal: &[usize], known: &[(Known, Ends)]) -> u32 {
+        let known: Vec<(&Known, Ends)> =
+            goal.iter().filter_map(|number| known.get(*number)).map(|(known, ends)| (known, *ends)).collect();
+        choose(&View {
+            ladder: &self.ladder,
+            start: self.ladder.at_most(self.limits.start),
+            width: self.limits.width,
+            reach: self.reach(),
+            high: Ends::first(known.iter().map(|(_, ends)| *ends)).high,
+            known,
+        })
+    }
+
+    fn result(&self, goal: &[usize], known: &[(Known, Ends)]) -> GoalResult {
+        let of_goal = || goal.iter().filter_map(|number| Some((*number, known.get(*number)?)));
+        let ends = Ends::first(of_goal().map(|(_, (_, ends))| *ends));
+        let reach = self.reach().map(|rung| self.ladder.load(rung));
+        let is_reach = reach.is_some_and(|reach| ends.high.is_none_or(|high| reach < high));
+        let bounded = if is_reach { Ends { high: reach, ..ends } } else { ends };
+        let is = |rung: u32, holds: bool| {
+            of_goal().all(|(_, (known, _))| holds && known.lower == Some(rung))
+                || of_goal().any(|(_, (known, _))| !holds && known.upper == Some(rung))
+        };
+        let state = if is(0, false) {
             State::MinimumFailed
+        } else if is(self.ladder.top(), true) {
+            State::MaximumHeld
+        } else if is_reach && (bounded.are_close(self.limits.width) || reach == Some(self.ladder.load(0))) {
+            State::GeneratorLimited
+        } else if !is_reach && ends.are_close(self.limits.width) {
+            State::Found
+        } else if !is_reach && ends.low.is_some() && ends.high.is_some() {
+            State::Bounded
         } else {
-            State::Regular
+            State::Unfinished
         };
-        let conditional_throughput = bounds.lower.and_then(|rung| {
-            let loss = conditional_loss(self.trials.get(&rung)?.votes(goal), level);
-            Some(self.ladder.load(rung) * (1.0 - loss))
-        });
         // What the generator cannot produce bounds the search, and says nothing about the subject.
-        let upper = bounds.upper.filter(|_| state == State::GeneratorLimited || !is_out_of_reach);
-        GoalResult { state, lower: load(bounds.lower), upper: load(upper), conditional_throughput }
+        let upper = if state == State::GeneratorLimited { reach } else { ends.high };
+        let fails_there =
+            |ends: &Ends| ends.high.is_some_and(|high| upper.is_some_and(|upper| high <= upper));
+        GoalResult {
+            state,
+            lower: ends.low,
+            upper,
+            estimate: ends.estimate.filter(|_| matches!(state, State::Found | State::Bounded)),
+            limited_by: of_goal()
+                .filter(|(_, (_, ends))| !is_reach && fails_there(ends))
+                .map(|(number, _)| number)
+                .collect(),
+        }
     }
 
-    /// How long this search takes, from its beginning, if trials at one load always agree and loads above a capacity never
-    /// hold: the longest over capacities throughout the range. Trials that disagree take longer, up to the budget.
+    /// About how long this search takes, from its beginning, if the highest load that meets the goals is not far below the start.
     pub fn expected_duration(&self) -> Duration {
-        let limits = Limits { budget: Duration::MAX / 2, ..self.limits };
-        let at = |part: u32| {
-            self.limits.min
-                * (self.limits.max / self.limits.min).powf(f64::from(part) / f64::from(CAPACITIES))
-        };
-        let capacities = (0..=CAPACITIES).map(|part| at(part) * 1.000_001).chain([0.0]);
-        let longest = capacities.map(|capacity| {
-            let mut search = Self { limits, trials: Trials::new(), spent: Duration::ZERO, ..self.clone() };
+        let of = |capacity: f64| {
+            let mut search = Self { trials: Trials::new(), spent: Duration::ZERO, ..self.clone() };
+            let mut random = SmallRng::seed_from_u64(1);
             while let Step::Trial(planned) = search.next() {
-                let holds = planned.load <= capacity;
-                let outcome = Outcome { holds, loss_ratio: if holds { 0.0 } else { 1.0 } };
-                // The load that an overloaded subject carries would help; a subject need not show it.
-                let outcomes = Some(vec![outcome; search.goals.len()]);
-                let took = planned.duration + limits.overhead;
-                search.record(&planned, Measured { took, carried: planned.load, outcomes });
+                let sample = |criterion| expected(criterion, &planned, capacity, &mut random);
+                let samples = Some(self.criteria.iter().map(sample).collect());
+                search.record(&planned, Measured { took: planned.warmup + planned.duration, samples });
             }
             search.spent
-        });
-        longest.max().unwrap_or_default().min(self.limits.budget)
+        };
+        let capacities = CAPACITIES.map(|part| (self.limits.start * part).max(self.limits.min * 1.01));
+        capacities.into_iter().map(of).max().unwrap_or_default()
     }
+}
+
+/// A usual sample of a subject with this capacity: late requests come in groups of the size that is expected before it is known.
+fn expected(criterion: &Criterion, planned: &Planned, capacity: f64, random: &mut SmallRng) -> Sample {
+    let requests = planned.load * planned.duration.as_secs_f64();
+    let part = match *criterion {
+        Criterion::Late { permitted, .. } => {
+            (permitted * (planned.load / capacity).powf(EXPECTED_SLOPE)).min(1.0)
+        }
+        Criterion::Lost { .. } => (1.0 - capacity / planned.load).max(0.0),
+        Criterion::Value => return Sample::Value(Some(planned.load - capacity)),
+    };
+    let size = criterion.dispersion(planned.load);
+    let window = |_| Share {
+        lost: drawn(part * requests / (WINDOWS * size), random) * size,
+        planned: requests / WINDOWS,
+    };
+    let windows: Vec<Share> = (0..WINDOWS as usize).map(window).collect();
+    Sample::Share { all: Share::sum(&windows), windows }
+}
+
+/// A number of events with this mean: those of a Poisson process.
+fn drawn(mean: f64, random: &mut SmallRng) -> f64 {
+    let mut gap = || -(1.0 - random.random::<f64>()).ln();
+    let (mut at, mut count) = (gap(), 0.0);
+    // Beyond some number, chance does not matter.
+    if mean > 1_000.0 {
+        return mean;
+    }
+    while at < mean {
+        (at, count) = (at + gap(), count + 1.0);
+    }
+    count
 }

@@ -9,6 +9,7 @@ const STYLE: Style = Style { width: 100, colour: false };
 pub(in crate::documents) fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -> FindTrial {
     FindTrial {
         rate,
+        warmup_s: 0.3,
         duration_s: 1.0,
         took_s: 1.4,
         planned: rate as u64,
@@ -52,16 +53,11 @@ fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindR
             state,
             rate,
             upper_rate,
-            conditional_throughput: rate,
+            estimate: rate.zip(upper_rate).map(|(low, high)| (low * high).sqrt()),
             limited_by: vec!["p99<5ms".to_owned()],
         }],
-        evidence: FindEvidence {
-            preset: "quick".to_owned(),
-            final_trial_s: 1.0,
-            duration_sum_s: 11.0,
-            exceed_ratio: 0.5,
-            width: 0.02,
-        },
+        evidence: FindEvidence { preset: "quick".to_owned(), width: 0.04, confidence: 0.95 },
+        arrivals: "poisson".to_owned(),
         min_rate: 2.0,
         max_rate: 2_000.0,
         closed_loop_rate: 1_000.0,
@@ -169,7 +165,7 @@ fn every_state_says_what_is_known_and_what_to_do() {
         (FindState::MinimumFailed, None, Some(2.0)),
         (FindState::GeneratorLimited, Some(1_200.0), Some(1_300.0)),
         (FindState::GeneratorLimited, None, Some(1_300.0)),
-        (FindState::Unfinished, Some(980.5), Some(1_200.0)),
+        (FindState::Bounded, Some(980.5), Some(1_200.0)),
         (FindState::Unfinished, Some(980.5), None),
         (FindState::Unfinished, None, None),
     ];

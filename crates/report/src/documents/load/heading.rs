@@ -56,6 +56,11 @@ pub(super) fn heading(result: &LoadResult) -> (String, String) {
     (format!("{runs}{what} {}{more}", plan.url), how)
 }
 
+/// The arrivals of an open loop: response times depend on them.
+pub(super) fn arrivals(result: &LoadResult) -> Option<String> {
+    Some(format!(", with {} arrivals", result.plan.arrivals.as_deref()?))
+}
+
 /// How connections reach the servers, if not in the default way.
 fn network_note(network: &NetworkPlan) -> String {
     let mut text = String::new();

@@ -6,14 +6,15 @@ use hoptax_load::trial::TrialSpec;
 use hoptax_load::{MAX_RATE, Pace};
 use hoptax_plan::plan::{Draws, Plan};
 use hoptax_report::documents;
-use hoptax_result::{ArmTrial, Environment, FindEnd, FindTrial, FoundArm, FoundGoal, LoadResult};
+use hoptax_result::{ArmTrial, Environment, FindEnd, FoundArm, LoadResult};
 use hoptax_run::runner::Live;
 use hoptax_stats::search::{
-    Ending, GoalResult, Limits, Measured, Planned, Repetition, Search, SearchError, State, Step,
+    Ending, GoalResult, Limits, Measured, Planned, Repetition, Search, SearchError, Step,
 };
 
 use super::super::common::{
-    self, Near, Tried, found, limits_processes, measured, range_of, recording, refusal, unless_interrupted,
+    self, Near, Tried, criteria, found, limits_processes, measured, range_of, recording, refusal,
+    unless_interrupted,
 };
 use super::super::options::{Options, Settings, Time};
 use super::super::trials::{CLOSED_LOOP, answered_rate, hold, judged, silence, try_all};
@@ -56,7 +57,6 @@ pub(super) struct Turns<'a> {
 /// The search on an arm.
 struct ArmSearch {
     searching: Searching,
-    tried: Vec<Tried>,
     limits: Limits,
     closed_loop_rate: f64,
 }
@@ -86,15 +86,14 @@ impl Searching {
 impl ArmSearch {
     fn result(&self) -> Option<GoalResult> {
         match &self.searching {
-            Searching::Whole(search) => search.results().first().copied(),
+            Searching::Whole(search) => search.results().into_iter().next(),
             Searching::Short(_) => None,
         }
     }
 
-    /// The geometric mean of the bounds that were found.
+    /// The rate that was found.
     fn near(&self) -> Option<f64> {
-        let result = self.result().filter(|result| result.state == State::Regular)?;
-        Some((result.lower? * result.upper?).sqrt())
+        self.result()?.estimate
     }
 }
 
@@ -157,17 +156,15 @@ impl<'a> Turns<'a> {
             .filter_map(|(number, (arm, search))| {
                 let result = search.result()?;
                 let of_round = |round: &Vec<Option<f64>>| round.get(number).copied().flatten();
-                let objectives = self.options.objectives.iter().map(ToString::to_string).collect();
                 Some(FoundArm {
                     arm: arm.id.clone(),
-                    found: FoundGoal { objectives, ..found(&result, &goal, &search.tried) },
+                    found: found(&result, &goal, self.options.objectives),
                     min_rate: search.limits.min,
                     max_rate: search.limits.max,
                     closed_loop_rate: search.closed_loop_rate,
                     round_rates: self.rounds.iter().map(of_round).collect(),
                     ratio: None,
                     no_ratio: None,
-                    ratio_caution: None,
                 })
             })
             .collect();
@@ -178,7 +175,9 @@ impl<'a> Turns<'a> {
     fn begin(&mut self, live: &mut Live<'_>, draws: &mut Draws) -> Result<bool, Failure> {
         let mut rates = vec![0.0; self.plan.arms.len()];
         for arm in draws.order(self.plan.arms.len()) {
-            let Some(result) = self.load(live, arm, None, CLOSED_LOOP)? else { return Ok(false) };
+            let Some(result) = self.load(live, arm, None, (self.settings.warmup, CLOSED_LOOP))? else {
+                return Ok(false);
+            };
             if result.book.answered == 0 {
                 let message = format!("arm `{}`: {}", self.name_of(arm), silence(&result, CLOSED_LOOP));
                 return Err(Failure::environment(message));
@@ -191,10 +190,12 @@ impl<'a> Turns<'a> {
         let budget = left / rates.len().max(1) as u32;
         for rate in rates {
             let limits = range_of(self.options, Near::closed_loop(rate), budget);
-            let search =
-                Search::new(&[self.settings.goal], limits).map_err(|error| refusal(&error, NO_TIME))?;
+            let objectives = self.options.objectives;
+            let goals = common::goals(objectives.len(), false);
+            let search = Search::new(&criteria(objectives), &goals, limits)
+                .map_err(|error| refusal(&error, NO_TIME))?;
             let searching = Searching::Whole(search);
-            self.searches.push(ArmSearch { searching, tried: Vec::new(), limits, closed_loop_rate: rate });
+            self.searches.push(ArmSearch { searching, limits, closed_loop_rate: rate });
         }
         Ok(true)
     }
@@ -211,15 +212,17 @@ impl<'a> Turns<'a> {
             }
             let mut draws = Draws::of(self.plan, round);
             live.restart(round, self.interrupt.flag()).map_err(Failure::environment)?;
-            let time = (left / near.iter().flatten().count().max(1) as u32, self.settings.warmup);
+            let budget = left / near.iter().flatten().count().max(1) as u32;
+            let Settings { width, warmup, .. } = self.settings;
+            let criteria = criteria(self.options.objectives);
             let mut searches = Vec::with_capacity(near.len());
             for near in near {
                 let part = draws.part();
                 let begin = |near: f64| -> Result<ArmSearch, SearchError> {
-                    let repetition = Repetition::new(&self.settings.goal, (near, max), part, time)?;
-                    let limits = Limits::new(near, max);
+                    let limits = Limits { width, budget, warmup, ..Limits::new(near, max) };
+                    let repetition = Repetition::new(&criteria, (near, max), part, limits)?;
                     let searching = Searching::Short(repetition);
-                    Ok(ArmSearch { searching, tried: Vec::new(), limits, closed_loop_rate: near })
+                    Ok(ArmSearch { searching, limits, closed_loop_rate: near })
                 };
                 match near.map(begin).transpose() {
                     Ok(search) => searches.push(search),
@@ -250,7 +253,6 @@ impl<'a> Turns<'a> {
         draws: &mut Draws,
         searches: &mut [Option<&mut ArmSearch>],
     ) -> Result<FindEnd, Failure> {
-        let goals = common::goals(self.options.objectives.len(), false);
         let width = self.plan.arms.iter().map(|arm| arm.id.len()).max().unwrap_or(0);
         let place = round.map_or_else(|| "search ".to_owned(), |round| format!("round {round}"));
         let is_open = |search: &Option<&mut ArmSearch>| {
@@ -260,13 +262,12 @@ impl<'a> Turns<'a> {
             for arm in draws.order(searches.len()) {
                 let Some(search) = searches.get_mut(arm).and_then(Option::as_mut) else { continue };
                 let Step::Trial(planned) = search.searching.next() else { continue };
-                let Some(trial) = self.trial(live, arm, &planned)? else { return Ok(FindEnd::Interrupt) };
+                let Some(tried) = self.trial(live, arm, &planned)? else { return Ok(FindEnd::Interrupt) };
                 let name = self.name_of(arm);
-                let shown = documents::find_trial(&trial);
+                let shown = documents::find_trial(&tried.trial);
                 (self.say)(Update::Note(&format!("{place}  {name:<width$}  {shown}")));
-                search.searching.record(&planned, measured(&trial, &goals));
-                self.trials.push(ArmTrial { arm: name.to_owned(), round, trial: trial.clone() });
-                search.tried.push(Tried { planned, trial });
+                search.searching.record(&planned, measured(&tried));
+                self.trials.push(ArmTrial { arm: name.to_owned(), round, trial: tried.trial });
             }
         }
         let is_late = |search: &Option<&mut ArmSearch>| {
@@ -281,9 +282,9 @@ impl<'a> Turns<'a> {
         live: &mut Live<'_>,
         arm: usize,
         planned: &Planned,
-    ) -> Result<Option<FindTrial>, Failure> {
+    ) -> Result<Option<Tried>, Failure> {
         let begun = Instant::now();
-        let result = self.load(live, arm, Some(planned.load), planned.duration)?;
+        let result = self.load(live, arm, Some(planned.load), (planned.warmup, planned.duration))?;
         let Options { objectives, limits, .. } = self.options;
         Ok(result.map(|result| judged(result, planned, begun.elapsed(), objectives, limits)))
     }
@@ -294,7 +295,7 @@ impl<'a> Turns<'a> {
         live: &mut Live<'_>,
         arm: usize,
         rate: Option<f64>,
-        duration: Duration,
+        (warmup, duration): (Duration, Duration),
     ) -> Result<Option<LoadResult>, Failure> {
         if self.interrupt.is_requested() {
             return Ok(None);
@@ -306,7 +307,7 @@ impl<'a> Turns<'a> {
             TrialSpec {
                 open: rate.map(|rate| (Pace::Constant(rate), arrivals)),
                 duration,
-                warmup: self.settings.warmup,
+                warmup,
                 seed: self.plan.seed.wrapping_add(self.number),
                 account: spec.account.filter(|_| limits_processes(objectives)),
                 ..spec

@@ -1,0 +1,213 @@
+//! The load at which a share of requests is late, from the trials near it.
+
+use std::time::Duration;
+
+use crate::critical::two_sided_t;
+use crate::search::evidence::{AtLoad, Share, Trials};
+use crate::search::goal::Criterion;
+use crate::search::ladder::Ladder;
+
+/// Share of searches whose interval contains the load.
+pub const CONFIDENCE: f64 = 0.95;
+/// Nominal confidence of the interval. A search ends when its interval is narrow, and some are by chance, so fewer of those contain
+/// the load (`tests/search_subjects.rs` simulates it).
+const NOMINAL: f64 = 0.98;
+/// Trials are near the load if the odds of a late request are within this factor of those permitted. Over such a range, the logarithm
+/// of the odds is nearly a straight line over that of the load.
+const NEAR: f64 = 4.0;
+/// Late requests that a near load must permit: fewer do not show how near it is.
+const FEWEST_PERMITTED: f64 = 5.0;
+/// Groups of late requests that near loads must permit: their sizes vary much, and a few tell nothing about it.
+const FEWEST_GROUPS: f64 = 50.0;
+/// Fewest degrees of freedom of a dispersion, and so of an interval.
+const FREEDOM: f64 = 40.0;
+/// The same for blocks that are longer than need be: the largest of several estimates is too large by as much as they vary.
+const FREEDOM_OF_LONGER: f64 = 60.0;
+/// The lowest slope: 1 % more load adds 0.3 % to the odds of a late request. In a queue it is at least ln(1/p) times the utilisation.
+const LEAST_SLOPE: f64 = 0.3;
+/// How far a fit may extrapolate, as a difference of logarithms of loads.
+const FURTHEST: f64 = 0.3;
+
+/// The load at which a criterion just holds, as logarithms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Root {
+    pub(crate) estimate: f64,
+    /// The interval; None if the trials do not tell the slope.
+    pub(crate) interval: Option<(f64, f64)>,
+    /// Change of the logarithm of the odds with that of the load.
+    pub(crate) slope: f64,
+}
+
+/// The near loads of a criterion about a share.
+#[derive(Clone, Debug)]
+pub(crate) struct Near {
+    /// The rung, the logarithm of its load, and its requests, ascending.
+    pub(crate) loads: Vec<(u32, f64, Share)>,
+    /// The variance of the number of late requests as a multiple of that of independent ones, and its degrees of freedom; None if the
+    /// trials do not tell.
+    pub(crate) dispersion: Option<(f64, f64)>,
+    /// Of the two loads between which the share of all loads, made to ascend, crosses the permitted one, and that in their middle: the
+    /// load of which least is known.
+    pub(crate) least_known: Option<u32>,
+    target: f64,
+}
+
+impl Near {
+    /// The near loads; None for a criterion about no share.
+    pub(crate) fn new(
+        trials: &Trials,
+        number: usize,
+        criterion: &Criterion,
+        (ladder, width): (&Ladder, f64),
+    ) -> Option<Self> {
+        let permitted = criterion.permitted()?;
+        let target = (permitted / (1.0 - permitted)).ln();
+        let shares: Vec<(u32, &AtLoad, Share)> =
+            trials.iter().map(|(rung, at)| (*rung, at, at.share(number))).collect();
+        let smooth = ascending(&shares.iter().map(|(_, _, share)| *share).collect::<Vec<_>>());
+        let least_known = least_known(&shares, &smooth, permitted);
+        let is_near = |smooth: &Share| {
+            let is_known = smooth.planned * permitted >= FEWEST_PERMITTED;
+            is_known && (smooth.logit() - target).abs() <= NEAR.ln()
+        };
+        let near = shares.into_iter().zip(&smooth).filter(|(_, smooth)| is_near(smooth)).map(|(one, _)| one);
+        let near: Vec<(u32, &AtLoad, Share)> = near.collect();
+        let loads = near.iter().map(|(rung, _, share)| (*rung, ladder.load(*rung).ln(), *share)).collect();
+        let at_loads: Vec<(&AtLoad, Share)> = near.iter().map(|(_, at, share)| (*at, *share)).collect();
+        // Groups of late requests that the criterion permits.
+        let groups: f64 = near
+            .iter()
+            .map(|(rung, _, share)| share.planned * permitted / criterion.dispersion(ladder.load(*rung)))
+            .sum();
+        let dispersion =
+            dispersion(&at_loads, number, criterion.memory(width)).filter(|_| groups >= FEWEST_GROUPS);
+        Some(Self { loads, dispersion, least_known, target })
+    }
+
+    /// Whether a load is one of them.
+    pub(crate) fn has(&self, rung: u32) -> bool {
+        self.loads.iter().any(|(near, _, _)| *near == rung)
+    }
+
+    /// By how much the logarithm of the odds at a near load exceeds what is permitted.
+    pub(crate) fn excess(&self, share: Share) -> f64 {
+        share.logit() - self.target
+    }
+
+    /// The load at which the criterion just holds; None unless there are two near loads and more is late at higher loads.
+    ///
+    /// **Method.** Quasi-likelihood: logistic regression of the late requests on the logarithm of the load, whose variance is multiplied
+    /// by the dispersion (P. McCullagh and J. Nelder, *Generalized Linear Models*, 1989). The interval of the load at which the line
+    /// has the permitted value is Fieller's (E. C. Fieller, "Some problems in interval estimation", *Journal of the Royal Statistical
+    /// Society B* 16, 1954). All near trials serve the result, whatever their load.
+    pub(crate) fn root(&self) -> Option<Root> {
+        if self.loads.len() < 2 {
+            return None;
+        }
+        let planned: f64 = self.loads.iter().map(|(_, _, share)| share.planned).sum();
+        let centre = self.loads.iter().map(|(_, at, share)| at * share.planned).sum::<f64>() / planned;
+        let (level, slope, [v00, v01, v11]) = self.line(centre)?;
+        let excess = level - self.target;
+        let estimate = centre - excess / slope;
+        if slope < LEAST_SLOPE || (estimate - centre).abs() > FURTHEST {
+            return None;
+        }
+        let interval = self.dispersion.and_then(|(dispersion, freedom)| {
+            let t = two_sided_t(freedom, NOMINAL)?;
+            let scale = t * t * dispersion;
+            let (a, b, c) =
+                (slope * slope - scale * v11, excess * slope - scale * v01, excess * excess - scale * v00);
+            let discriminant = b * b - a * c;
+            let end = |sign: f64| centre + (-b + sign * discriminant.sqrt()) / a;
+            (a > 0.0 && discriminant >= 0.0).then(|| (end(-1.0), end(1.0)))
+        });
+        Some(Root { estimate, interval, slope })
+    }
+
+    /// The level and the slope of the line at a centre, and their variances and covariance without the dispersion, by Newton's method.
+    fn line(&self, centre: f64) -> Option<(f64, f64, [f64; 3])> {
+        let (mut level, mut slope) = (self.target, 1.0);
+        let mut variances = [0.0; 3];
+        for _ in 0..50 {
+            let (mut g0, mut g1, mut h00, mut h01, mut h11) = (0.0, 0.0, 0.0, 0.0, 0.0);
+            for (_, at, share) in &self.loads {
+                let x = at - centre;
+                let odds = (level + slope * x).exp();
+                let p = odds / (1.0 + odds);
+                let (residual, weight) = (share.lost - share.planned * p, share.planned * p * (1.0 - p));
+                (g0, g1) = (g0 + residual, g1 + residual * x);
+                (h00, h01, h11) = (h00 + weight, h01 + weight * x, h11 + weight * x * x);
+            }
+            let determinant = h00 * h11 - h01 * h01;
+            if !(determinant > 0.0 && determinant.is_finite()) {
+                return None;
+            }
+            variances = [h11 / determinant, -h01 / determinant, h00 / determinant];
+            let (d0, d1) = ((h11 * g0 - h01 * g1) / determinant, (h00 * g1 - h01 * g0) / determinant);
+            // A step as long as the range of near odds at most, since Newton's method may overshoot.
+            let shorten = (NEAR.ln() / d0.abs().max(d1.abs() * 0.1).max(f64::MIN_POSITIVE)).min(1.0);
+            (level, slope) = (level + shorten * d0, slope + shorten * d1);
+            if d0.abs() < 1e-9 && d1.abs() < 1e-7 {
+                break;
+            }
+        }
+        (level.is_finite() && slope.is_finite()).then_some((level, slope, variances))
+    }
+}
+
+/// See [`Near::least_known`].
+fn least_known(shares: &[(u32, &AtLoad, Share)], smooth: &[Share], permitted: f64) -> Option<u32> {
+    let above = smooth.iter().position(|share| share.lost > share.planned * permitted)?;
+    let (low, high) = (shares.get(above.checked_sub(1)?)?, shares.get(above)?);
+    let middle = u32::midpoint(low.0, high.0);
+    let middle = (middle > low.0).then_some((middle, 0.0));
+    let ends = [low, high].map(|(rung, _, share)| (*rung, share.planned));
+    let all = middle.into_iter().chain(ends);
+    all.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(rung, _)| rung)
+}
+
+/// For each load, ascending, its requests with those of its neighbours, as far as less is late at higher loads than at lower ones: the
+/// monotone regression of M. Ayer et al. ("An empirical distribution function for sampling with incomplete information", *Annals of
+/// Mathematical Statistics* 26, 1955). A single trial says little about how near its load is.
+fn ascending(shares: &[Share]) -> Vec<Share> {
+    let mut blocks: Vec<(Share, usize)> = Vec::new();
+    for share in shares {
+        let mut block = (*share, 1);
+        while let Some((before, count)) = blocks.pop_if(|(before, _)| before.logit() >= block.0.logit()) {
+            block = (Share::sum([&before, &block.0]), block.1 + count);
+        }
+        blocks.push(block);
+    }
+    blocks.into_iter().flat_map(|(share, count)| std::iter::repeat_n(share, count)).collect()
+}
+
+/// The dispersion of the late requests at some loads, with its degrees of freedom; None if there are too few blocks.
+///
+/// **Method.** Pearson's statistic over blocks of windows, divided by its degrees of freedom. Blocks are at least as long as the memory
+/// of the queue, and then twice as long each time, as long as there are enough: the largest. Blocks that are too short underestimate
+/// it, and the estimates rise until blocks are independent (H. Flyvbjerg and H. Petersen, "Error estimates on averages of correlated
+/// data", *Journal of Chemical Physics* 91, 1989).
+fn dispersion(loads: &[(&AtLoad, Share)], number: usize, memory: Duration) -> Option<(f64, f64)> {
+    let of = |memories: u32| {
+        let (mut sum, mut freedom) = (0.0, 0.0);
+        for (at, share) in loads {
+            let p = (share.lost + 0.5) / (share.planned + 1.0);
+            let blocks = at.windows(number).flat_map(|(duration, windows)| {
+                let of_trial = memory.as_secs_f64() * f64::from(memories) / duration.as_secs_f64();
+                let length =
+                    (of_trial * windows.len() as f64 - 1e-6).ceil().max(f64::from(memories)) as usize;
+                windows.chunks_exact(length)
+            });
+            let blocks = blocks.map(Share::sum).filter(|block| block.planned > 0.0);
+            let squares = blocks
+                .map(|block| (block.lost - block.planned * p).powi(2) / (block.planned * p * (1.0 - p)));
+            let (count, of_load) = squares.fold((0.0_f64, 0.0), |(count, all), one| (count + 1.0, all + one));
+            (sum, freedom) = (sum + of_load, freedom + (count - 1.0).max(0.0));
+        }
+        let least = if memories == 1 { FREEDOM } else { FREEDOM_OF_LONGER };
+        (freedom >= least).then(|| (sum / freedom, freedom))
+    };
+    let lengths = std::iter::successors(Some(1_u32), |length| length.checked_mul(2));
+    let found = lengths.map_while(of).max_by(|one, other| one.0.total_cmp(&other.0));
+    found.map(|(found, freedom)| (found.max(1.0), freedom))
+}
