@@ -19,7 +19,7 @@ fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
     let study = study_of_servers(&folder, &fast, &slow);
     // Beside other tests, the generator may be late by a few milliseconds.
     let options = ["--slo", "p90<20ms", "--slo", "errors<0.1%", "--threshold", "own-lag-fail-us=20000"];
-    let range = ["--min-rate", "200", "--max-rate", "600", "--budget", "30m"];
+    let range = ["--arrivals", "uniform", "--min-rate", "200", "--max-rate", "600", "--budget", "60m"];
     let (code, result, stderr) = find(&study, &[options, range].concat());
     assert_eq!(code, Some(0), "{result:#}\n{stderr}");
     let [slow, fast] = [0, 1].map(|arm| &result["arms"][arm]);
@@ -27,8 +27,8 @@ fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
     assert_eq!((&result["load"], &result["connections"]), (&json!("fixed-rate"), &json!(8)));
     for (arm, capacity) in [(slow, 250.0), (fast, 500.0)] {
         let rate = |name: &str| arm["found"][name].as_f64().unwrap();
-        assert!((0.96 * capacity..=1.03 * capacity).contains(&rate("rate")), "{arm:#}\n{stderr}");
-        assert!(rate("upper_rate") > rate("rate") && rate("upper_rate") <= 1.0205 * rate("rate"), "{arm:#}");
+        assert!((0.94 * capacity..=1.03 * capacity).contains(&rate("estimate")), "{arm:#}\n{stderr}");
+        assert!(rate("upper_rate") > rate("rate"), "{arm:#}");
         // The last requests may wait for a connection until the end.
         assert_eq!(arm["found"]["limited_by"][0], "p90<20ms", "{arm:#}");
     }
@@ -39,7 +39,7 @@ fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
     assert!((of("estimate") - 2.0).abs() <= 2.0 * half_width.max(0.01), "{fast:#}\n{stderr}");
     assert!((1.8..2.2).contains(&of("estimate")), "{fast:#}");
     assert_eq!((&result["rounds"], &result["rounds_planned"]), (&json!(6), &json!(6)));
-    assert_eq!(result["evidence"]["duration_sum_s"], json!(11.0));
+    assert_eq!(result["evidence"]["width"], json!(0.04));
     take_turns(result["trials"].as_array().unwrap(), &stderr);
 }
 
@@ -59,7 +59,7 @@ fn take_turns(trials: &[Value], stderr: &str) {
             assert_eq!((count("slow", so_far), count("fast", so_far)), (turn, turn), "{round}: {arms:?}");
         }
     }
-    let lines = stderr.lines().filter(|line| line.contains("/s for 1 s: p90<20ms: ")).count();
+    let lines = stderr.lines().filter(|line| line.contains("/s for ") && line.contains("p90<20ms: ")).count();
     assert_eq!(lines, trials.len(), "{stderr}");
 }
 

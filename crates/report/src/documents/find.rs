@@ -249,7 +249,7 @@ fn next(result: &FindResult) -> Option<Next> {
         plan.connections,
         plan.url
     );
-    Some(Next::new(command, "measures response times at that rate"))
+    Some(Next::new(command, "measures that rate"))
 }
 
 /// The rows nearest to the rate that was found.

@@ -31,11 +31,7 @@ fn answer(result: &FindArmsResult) -> Vec<String> {
     let Some(first) = result.arms.first() else { return vec!["No arm was searched".to_owned()] };
     let objectives = result.objectives.join(" and ");
     let rate = in_words(highest(&first.found).as_ref());
-    let of_first = format!(
-        "The highest rate of {} at which `{}` holds {objectives} is {rate}",
-        arrivals(&result.arrivals),
-        first.arm
-    );
+    let of_first = format!("The highest rate at which `{}` holds {objectives} is {rate}", first.arm);
     let estimate = |arm: &FoundArm| arm.ratio.map_or(f64::INFINITY, |ratio| ratio.estimate);
     let known = result.arms.iter().filter(|arm| arm.ratio.is_some());
     let lowest = known.min_by(|one, other| estimate(one).total_cmp(&estimate(other)));
@@ -61,7 +57,11 @@ fn table(result: &FindArmsResult) -> Table {
         )
     };
     Table {
-        title: format!("highest rate at which each arm holds {}", result.objectives.join(" and ")),
+        title: format!(
+            "highest rate of {} at which each arm holds {}",
+            arrivals(&result.arrivals),
+            result.objectives.join(" and ")
+        ),
         names: "arm".to_owned(),
         columns: vec![
             Column::new("rate/s", 0),
