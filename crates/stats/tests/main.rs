@@ -16,6 +16,7 @@ mod moderated_coverage;
 mod moderated_simulation;
 mod order_statistics_coverage;
 mod scalability_coverage;
+mod search_ratio_coverage;
 mod search_subjects;
 mod sittings_coverage;
 mod stopping_coverage;

@@ -64,8 +64,10 @@ impl ArmsOfStudy {
         let plan = Plan::with_configurations(&file, &positions, library::catalogue()?, configurations)
             .map_err(Failure::bad_input)?;
         let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;
-        let open = plan.loads.iter_mut().filter_map(|load| load.open.as_mut());
-        open.for_each(|open| open.arrivals = instead.arrivals.clone());
+        let open = plan.loads.first_mut().and_then(|load| load.open.as_mut());
+        if let Some(open) = open {
+            open.arrivals = instead.arrivals;
+        }
         Ok(Self { plan, folder })
     }
 

@@ -206,7 +206,7 @@ fn run_trials(
             Err(error) => return Ok((tried, Some(error))),
         };
         search.record(&planned, measured(&one));
-        say(Update::Note(&progress(&one.trial, &search)));
+        say(Update::Note(&progress(&one.trial, search)));
         tried.push(one);
     }
     Ok((tried, None))

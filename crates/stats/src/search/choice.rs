@@ -6,7 +6,7 @@ use crate::search::fit::{Near, Root};
 use crate::search::ladder::Ladder;
 
 /// The first step from a bound on the open side, as a share of the load.
-const FIRST_STEP: f64 = 0.2;
+pub(crate) const FIRST_STEP: f64 = 0.2;
 /// Near trials are at most this share below and above the load that is looked for: further away, the line is not straight.
 const FURTHEST: f64 = 0.1;
 /// Distance of a second near load from a first one.

@@ -122,8 +122,8 @@ pub(crate) type Trials = BTreeMap<u32, AtLoad>;
 /// The class of each load that was tried, ascending. `measured` is the dispersion of what is lost, if it is known.
 ///
 /// **Method.** The number of late requests is compared with the number that the criterion permits: its tail probability, where it just
-/// holds, is that of a Poisson variable whose variance is as many times its mean as the dispersion says (quasi-likelihood: P. McCullagh and
-/// J. Nelder, *Generalized Linear Models*, 1989). What a subject loses does not fall with the load, so a load also holds if it holds
+/// holds, is that of a Poisson variable whose variance is as many times its mean as the dispersion says (quasi-likelihood: R. Wedderburn,
+/// *Biometrika* 61, 1974). What a subject loses does not fall with the load, so a load also holds if it holds
 /// with the trials at loads above it added, and fails with those below it.
 pub(crate) fn classes(
     trials: &Trials,

@@ -97,7 +97,7 @@ impl Near {
     /// The load at which the criterion just holds; None unless there are two near loads and more is late at higher loads.
     ///
     /// **Method.** Quasi-likelihood: logistic regression of the late requests on the logarithm of the load, whose variance is multiplied
-    /// by the dispersion (P. McCullagh and J. Nelder, *Generalized Linear Models*, 1989). The interval of the load at which the line
+    /// by the dispersion (R. Wedderburn, *Biometrika* 61, 1974). The interval of the load at which the line
     /// has the permitted value is Fieller's (E. C. Fieller, "Some problems in interval estimation", *Journal of the Royal Statistical
     /// Society B* 16, 1954). All near trials serve the result, whatever their load.
     pub(crate) fn root(&self) -> Option<Root> {

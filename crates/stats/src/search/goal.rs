@@ -103,8 +103,8 @@ mod tests {
         assert!((seconds(late(0.01, 20), 400.0) - 15.0).abs() < 1e-6);
         assert!((seconds(late(0.01, 20), 40_000.0) - 4.632).abs() < 1e-3);
         assert!((seconds(late(0.001, 20), 400.0) - 150.0).abs() < 1e-6);
-        assert_eq!(seconds(late(0.01, 1), 40_000.0), 1.0);
-        assert_eq!(seconds(Criterion::Lost { permitted: 0.001 }, 400.0), 1.0);
+        assert_eq!(late(0.01, 1).trial(40_000.0, 0.03), SHORTEST);
+        assert_eq!(Criterion::Lost { permitted: 0.001 }.trial(400.0, 0.03), SHORTEST);
     }
 
     #[test]

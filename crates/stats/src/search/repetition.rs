@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::search::choice::FIRST_STEP;
 use crate::search::goal::Criterion;
 use crate::search::steps::{Limits, Measured, Planned, Search, SearchError, State, Step};
 
@@ -20,7 +21,7 @@ const REACH: f64 = 8.0;
 /// permitted value, and the noise of the trials differs between repetitions. If it fails sharply, the result is the geometric mean of two
 /// bounds. That is wrong by up to half of the width, and a search that always begins at the same load is always wrong by the same
 /// amount: repetitions would agree with each other and not with the truth. Each repetition therefore moves its loads by its own random
-/// part of the width. The error is then uniform, with mean zero, and independent between repetitions; an interval over repetitions
+/// part of a step. The error is then uniform, with mean zero, and independent between repetitions; an interval over repetitions
 /// contains it. This is the subtractive dither of quantizers (R. M. Gray and T. G. Stockham, "Dithered quantizers", *IEEE Transactions on
 /// Information Theory* 39(3), 1993).
 #[derive(Clone, Debug)]
@@ -41,8 +42,8 @@ impl Repetition {
         of: Limits,
     ) -> Result<Self, SearchError> {
         let width = (of.width * WIDER).min(0.5);
-        // From half a width below to half a width above.
-        let start = near * (1.0 - width).powf(0.5 - part);
+        // From half a step below to half a step above: the distance of the bounds is the step, halved until it is within the width.
+        let start = near * (1.0 - FIRST_STEP).powf(0.5 - part);
         let limits = Limits { min: start / REACH, max: (start * REACH).min(max), start, width, ..of };
         Ok(Self { search: Search::new(criteria, &[(0..criteria.len()).collect()], limits)? })
     }
