@@ -20,7 +20,7 @@ fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
     // Beside other tests, the generator may be late by a few milliseconds.
     let options = ["--slo", "p90<20ms", "--slo", "errors<0.1%", "--threshold", "own-lag-fail-us=20000"];
     let range = ["--arrivals", "uniform", "--min-rate", "200", "--max-rate", "600", "--budget", "60m"];
-    let (code, result, stderr) = find(&study, &[options, range].concat());
+    let (code, result, stderr) = find(&study, &[&options[..], &range[..]].concat());
     assert_eq!(code, Some(0), "{result:#}\n{stderr}");
     let [slow, fast] = [0, 1].map(|arm| &result["arms"][arm]);
     assert_eq!((&slow["arm"], &fast["arm"]), (&json!("slow"), &json!("fast")));

@@ -30,7 +30,8 @@ fn the_capacity_of_a_server_with_a_known_service_time_is_found() {
     assert!(code == Some(0) && ["found", "bounded"].contains(&state), "{result:#}\n{stderr}");
     let [rate, estimate, upper] = ["rate", "estimate", "upper_rate"].map(|name| goal[name].as_f64().unwrap());
     assert!((470.0..=520.0).contains(&estimate) && rate < estimate && estimate < upper, "{goal:#}\n{stderr}");
-    assert_eq!((&goal["limited_by"], &result["arrivals"]), (&json!(["p90<20ms"]), &json!("uniform")));
+    // Above, the last requests may wait for a connection until the end.
+    assert_eq!((&goal["limited_by"][0], &result["arrivals"]), (&json!("p90<20ms"), &json!("uniform")));
     assert!(stderr.contains("uniform arrivals: about ") && stderr.contains(", at most 5m"), "{stderr}");
     let trials = result["trials"].as_array().unwrap();
     assert!(trials.iter().all(|trial| (400.0..=700.0).contains(&trial["rate"].as_f64().unwrap())));
