@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(of("service.mean<96us").0, Criterion::Value);
         let excess = |text: &str| match of(text).1 {
             Sample::Value(excess) => excess,
-            other => panic!("{other:?}"),
+            other @ Sample::Share { .. } => panic!("{other:?}"),
         };
         assert!(excess("service.mean<96us") < Some(0.0) && excess("service.mean<90us") > Some(0.0));
         assert!(excess("errors<5") > Some(0.0) && excess("errors<=5") == Some(0.0), "5 requests were lost");
