@@ -105,7 +105,7 @@ fn worth(study: &Study) -> (f64, f64) {
     }
     half_widths.sort_by(f64::total_cmp);
     let found = (covered / STUDIES as f64, half_widths[half_widths.len() / 2]);
-    println!("{study:?}: {:.1} %, half-width {:.2} %", 100.0 * found.0, 100.0 * found.1);
+    eprintln!("{study:?}: {:.1} %, half-width {:.2} %", 100.0 * found.0, 100.0 * found.1);
     found
 }
 

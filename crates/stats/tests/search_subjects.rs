@@ -180,7 +180,7 @@ fn assert_answers(service: Service, limits_s: [f64; 3]) {
             let result = &found.result;
             let error = result.estimate.unwrap() / truth - 1.0;
             let Found { trials, longest, spent, .. } = &found;
-            println!(
+            eprintln!(
                 "{service:?} {permitted}: {:+.1} %, {trials} trials of up to {:.0} s, {:.0} s",
                 error * 100.0,
                 longest.as_secs_f64(),
@@ -249,7 +249,7 @@ fn intervals_contain_the_truth_as_often_as_they_state_and_no_rate_is_far_from_it
         let covered = found.iter().filter(is_in).count();
         let mean_s = found.iter().map(|found| found.spent.as_secs_f64()).sum::<f64>() / SEARCHES as f64;
         let text = format!("{service:?} {permitted}: {covered}, {furthest:.3}, {mean_s:.0} s");
-        println!("{text}");
+        eprintln!("{text}");
         assert!(covered >= 90 && furthest < 0.04, "{text}");
     }
 }
