@@ -151,11 +151,21 @@ struct Found {
 
 /// A search as `hoptax find` does it, with a budget that is long enough.
 fn search_queue(service: Service, permitted: f64, limit: f64, seed: u64) -> Found {
+    search_within(
+        Duration::from_hours(if permitted < 0.005 { 40 } else { 8 }),
+        service,
+        (permitted, limit),
+        seed,
+    )
+}
+
+/// A search as `hoptax find` does it, with this time limit.
+fn search_within(budget: Duration, service: Service, (permitted, limit): (f64, f64), seed: u64) -> Found {
     let mut random = SmallRng::seed_from_u64(seed);
     let capacity = 1.0 / service.mean();
     let limits = Limits {
         start: 0.8 * capacity,
-        budget: Duration::from_hours(if permitted < 0.005 { 40 } else { 8 }),
+        budget,
         width: WIDTH,
         ..Limits::new(capacity / 1_000.0, 2.0 * capacity)
     };
@@ -276,4 +286,23 @@ fn trials_that_begin_with_an_empty_queue_would_state_too_high_a_rate() {
     };
     let (short, settled) = (late([0.0, 1.0]), late(lengths_s(&planned)));
     assert!(short < 0.5 * permitted && (settled / permitted - 1.0).abs() < 0.1, "{short} {settled}");
+}
+
+#[test]
+fn a_search_that_runs_out_of_time_states_a_wider_interval() {
+    let truth = Service::Equal.truth(0.01, 0.02);
+    let found: Vec<Found> = (0..SEARCHES)
+        .map(|seed| search_within(Duration::from_mins(5), Service::Equal, (0.01, 0.02), 2_000 + seed))
+        .collect();
+    let known = found.iter().filter_map(|found| found.result.lower.zip(found.result.upper));
+    let known: Vec<(f64, f64)> = known.collect();
+    let covered = known.iter().filter(|(low, high)| (*low..=*high).contains(&truth)).count();
+    let mut widths: Vec<f64> = known.iter().map(|(low, high)| (high - low) / high).collect();
+    widths.sort_by(f64::total_cmp);
+    println!(
+        "{} known, {covered} contain the truth, median width {:.3}",
+        known.len(),
+        widths[widths.len() / 2]
+    );
+    assert!(known.len() >= 85 && covered * 100 >= known.len() * 90, "{known:?}");
 }

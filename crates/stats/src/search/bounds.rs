@@ -27,6 +27,8 @@ pub(crate) struct Ends {
     pub(crate) high: Option<f64>,
     /// Where it most likely begins to fail.
     pub(crate) estimate: Option<f64>,
+    /// Whether a search must go on however close they are, since the trials do not tell the dispersion.
+    pub(crate) is_rough: bool,
 }
 
 impl Known {
@@ -52,18 +54,21 @@ impl Known {
         let (lower, upper) = (self.lower.map(load), self.upper.map(load));
         let within = |at: f64| lower.is_none_or(|lower| at > lower) && upper.is_none_or(|upper| at < upper);
         let fit = self.root.and_then(|root| Some((root.estimate.exp(), root.interval?)));
+        let is_rough = self.root.is_some_and(|root| !root.is_settled);
+        let of_bounds = Ends { low: lower, high: upper, estimate: None, is_rough: false };
         let middle = lower.zip(upper).map(|(lower, upper)| (lower * upper).sqrt());
         let Some((estimate, (low, high))) = fit.map(|(at, (low, high))| (at, (low.exp(), high.exp()))) else {
-            return Ends { low: lower, high: upper, estimate: middle };
+            return Ends { estimate: middle, ..of_bounds };
         };
         // A line that contradicts the bounds is none: the subject does not fail gradually.
         if lower.is_some_and(|lower| high < lower) || upper.is_some_and(|upper| low > upper) {
-            return Ends { low: lower, high: upper, estimate: middle };
+            return Ends { estimate: middle, ..of_bounds };
         }
         Ends {
             low: if within(low) { Some(low) } else { lower },
             high: if within(high) { Some(high) } else { upper },
             estimate: Some(estimate.max(lower.unwrap_or(0.0)).min(upper.unwrap_or(f64::INFINITY))),
+            is_rough,
         }
     }
 }
@@ -84,6 +89,7 @@ impl Ends {
                     low: so_far.low.zip(one.low).map(|(one, other)| one.min(other)),
                     high: lowest(so_far.high, one.high),
                     estimate: lowest(so_far.estimate, one.estimate),
+                    is_rough: so_far.is_rough || one.is_rough,
                 },
             });
         }
@@ -95,7 +101,8 @@ impl Ends {
 
     /// Whether the ends are at most `width` apart, as a share of the upper one.
     pub(crate) fn are_close(&self, width: f64) -> bool {
-        self.low.zip(self.high).is_some_and(|(low, high)| high - low <= width * high * (1.0 + 1e-9))
+        !self.is_rough
+            && self.low.zip(self.high).is_some_and(|(low, high)| high - low <= width * high * (1.0 + 1e-9))
     }
 }
 
@@ -105,7 +112,7 @@ mod tests {
 
     fn ends(low: f64, high: f64) -> Ends {
         let known = |end: f64| Some(end).filter(|end| *end > 0.0);
-        Ends { low: known(low), high: known(high), estimate: known((low * high).sqrt()) }
+        Ends { low: known(low), high: known(high), estimate: known((low * high).sqrt()), is_rough: false }
     }
 
     #[test]
@@ -120,6 +127,7 @@ mod tests {
     #[test]
     fn ends_are_close_by_their_distance() {
         assert!(ends(97.0, 100.0).are_close(0.03) && !ends(96.9, 100.0).are_close(0.03));
+        assert!(!Ends { is_rough: true, ..ends(97.0, 100.0) }.are_close(0.03));
         assert!(!ends(97.0, 0.0).are_close(0.03) && !ends(0.0, 97.0).are_close(0.03));
     }
 }

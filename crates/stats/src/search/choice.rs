@@ -1,7 +1,6 @@
 //! Chooses the next load for a goal: where a trial narrows the interval of the criterion that is known least.
 
 use crate::search::bounds::{Ends, Known};
-use crate::search::evidence::Share;
 use crate::search::fit::{Near, Root};
 use crate::search::ladder::Ladder;
 
@@ -101,12 +100,13 @@ fn beside(known: &Known, near: &Near, root: &Root, open: Open, view: &View<'_>) 
     place(known, open, view, (root.estimate, side * distance))
 }
 
-/// Below the lowest near load if more is late than permitted, and above the highest if not: further from the others, the line is
-/// known better.
+/// Beyond the near load at an end. A few trials may have made it one by chance, so it is tried again first.
 fn toward(known: &Known, near: &Near, open: Open, view: &View<'_>) -> Option<u32> {
-    let excess = near.excess(Share::sum(near.loads.iter().map(|(_, _, share)| share)));
-    let (side, end) = if excess > 0.0 { (-1.0, near.loads.first()) } else { (1.0, near.loads.last()) };
-    place(known, open, view, (end?.1, side * BESIDE))
+    let (end, side) = near.end()?;
+    if !end.is_known {
+        return Some(end.rung);
+    }
+    place(known, open, view, (end.at, side * BESIDE))
 }
 
 /// A place at a distance, or nearer if the load there is decided and not near.

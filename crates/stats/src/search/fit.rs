@@ -19,6 +19,8 @@ const NEAR: f64 = 4.0;
 const FEWEST_PERMITTED: f64 = 5.0;
 /// Groups of late requests that near loads must permit: their sizes vary much, and a few tell nothing about it.
 const FEWEST_GROUPS: f64 = 50.0;
+/// The same for a near load at an end before the search goes beyond it.
+const FEWEST_GROUPS_OF_END: f64 = 10.0;
 /// Fewest degrees of freedom of a dispersion, and so of an interval.
 const FREEDOM: f64 = 40.0;
 /// The same for blocks that are longer than need be: the largest of several estimates is too large by as much as they vary.
@@ -28,12 +30,24 @@ const LEAST_SLOPE: f64 = 0.3;
 /// How far a fit may extrapolate, as a difference of logarithms of loads.
 const FURTHEST: f64 = 0.3;
 
+/// A near load at an end of all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct End {
+    pub(crate) rung: u32,
+    /// The logarithm of the load.
+    pub(crate) at: f64,
+    /// Whether its own trials say where it is, roughly.
+    pub(crate) is_known: bool,
+}
+
 /// The load at which a criterion just holds, as logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Root {
     pub(crate) estimate: f64,
     /// The interval; None if the trials do not tell the slope.
     pub(crate) interval: Option<(f64, f64)>,
+    /// Whether the trials tell the dispersion, so that a search may end by the interval.
+    pub(crate) is_settled: bool,
     /// Change of the logarithm of the odds with that of the load.
     pub(crate) slope: f64,
 }
@@ -46,6 +60,10 @@ pub(crate) struct Near {
     /// The variance of the number of late requests as a multiple of that of independent ones, and its degrees of freedom; None if the
     /// trials do not tell.
     pub(crate) dispersion: Option<(f64, f64)>,
+    /// The dispersion before the trials tell, at the highest near load.
+    usual: f64,
+    /// Groups of late requests that the criterion permits at each near load.
+    groups: Vec<f64>,
     /// Of the two loads between which the share of all loads, made to ascend, crosses the permitted one, and that in their middle: the
     /// load of which least is known.
     pub(crate) least_known: Option<u32>,
@@ -74,14 +92,13 @@ impl Near {
         let near: Vec<(u32, &AtLoad, Share)> = near.collect();
         let loads = near.iter().map(|(rung, _, share)| (*rung, ladder.load(*rung).ln(), *share)).collect();
         let at_loads: Vec<(&AtLoad, Share)> = near.iter().map(|(_, at, share)| (*at, *share)).collect();
-        // Groups of late requests that the criterion permits.
-        let groups: f64 = near
-            .iter()
-            .map(|(rung, _, share)| share.planned * permitted / criterion.dispersion(ladder.load(*rung)))
-            .sum();
-        let dispersion =
-            dispersion(&at_loads, number, criterion.memory(width)).filter(|_| groups >= FEWEST_GROUPS);
-        Some(Self { loads, dispersion, least_known, target })
+        let usual = |rung: u32| criterion.dispersion(ladder.load(rung));
+        let groups: Vec<f64> =
+            near.iter().map(|(rung, _, share)| share.planned * permitted / usual(*rung)).collect();
+        let are_enough = groups.iter().sum::<f64>() >= FEWEST_GROUPS;
+        let dispersion = dispersion(&at_loads, number, criterion.memory(width)).filter(|_| are_enough);
+        let usual = near.last().map_or(1.0, |(rung, _, _)| usual(*rung));
+        Some(Self { loads, dispersion, usual, groups, least_known, target })
     }
 
     /// Whether a load is one of them.
@@ -89,8 +106,18 @@ impl Near {
         self.loads.iter().any(|(near, _, _)| *near == rung)
     }
 
+    /// The near load beyond which the line would be known better, and the direction: the lowest if more is late than permitted, and
+    /// otherwise the highest.
+    pub(crate) fn end(&self) -> Option<(End, f64)> {
+        let excess = self.excess(Share::sum(self.loads.iter().map(|(_, _, share)| share)));
+        let mut ends = self.loads.iter().zip(&self.groups);
+        let (side, end) = if excess > 0.0 { (-1.0, ends.next()) } else { (1.0, ends.next_back()) };
+        let ((rung, at, _), groups) = end?;
+        Some((End { rung: *rung, at: *at, is_known: *groups >= FEWEST_GROUPS_OF_END }, side))
+    }
+
     /// By how much the logarithm of the odds at a near load exceeds what is permitted.
-    pub(crate) fn excess(&self, share: Share) -> f64 {
+    fn excess(&self, share: Share) -> f64 {
         share.logit() - self.target
     }
 
@@ -112,16 +139,15 @@ impl Near {
         if slope < LEAST_SLOPE || (estimate - centre).abs() > FURTHEST {
             return None;
         }
-        let interval = self.dispersion.and_then(|(dispersion, freedom)| {
-            let t = two_sided_t(freedom, NOMINAL)?;
-            let scale = t * t * dispersion;
-            let (a, b, c) =
-                (slope * slope - scale * v11, excess * slope - scale * v01, excess * excess - scale * v00);
-            let discriminant = b * b - a * c;
-            let end = |sign: f64| centre + (-b + sign * discriminant.sqrt()) / a;
-            (a > 0.0 && discriminant >= 0.0).then(|| (end(-1.0), end(1.0)))
-        });
-        Some(Root { estimate, interval, slope })
+        let (dispersion, freedom) = self.dispersion.unwrap_or((self.usual, FREEDOM));
+        let t = two_sided_t(freedom, NOMINAL)?;
+        let scale = t * t * dispersion;
+        let (a, b, c) =
+            (slope * slope - scale * v11, excess * slope - scale * v01, excess * excess - scale * v00);
+        let discriminant = b * b - a * c;
+        let end = |sign: f64| centre + (-b + sign * discriminant.sqrt()) / a;
+        let interval = (a > 0.0 && discriminant >= 0.0).then(|| (end(-1.0), end(1.0)));
+        Some(Root { estimate, interval, is_settled: self.dispersion.is_some(), slope })
     }
 
     /// The level and the slope of the line at a centre, and their variances and covariance without the dispersion, by Newton's method.
