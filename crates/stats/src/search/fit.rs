@@ -237,3 +237,96 @@ fn dispersion(loads: &[(&AtLoad, Share)], number: usize, memory: Duration) -> Op
     let found = lengths.map_while(of).max_by(|one, other| one.0.total_cmp(&other.0));
     found.map(|(found, freedom)| (found.max(1.0), freedom))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::evidence::Sample;
+
+    const P99: Criterion = Criterion::Late { permitted: 0.01, limit: Duration::from_millis(20) };
+    const TRIAL: Duration = Duration::from_secs(100);
+    const WIDTH: f64 = 0.04;
+
+    fn ladder() -> Ladder {
+        Ladder::new(1.0, 1_000.0, WIDTH)
+    }
+
+    /// Trials at loads, each with a share of late requests in groups of a size: so many windows in turn have one.
+    fn trials(shares: &[(f64, f64)], size: f64) -> Trials {
+        let mut trials = Trials::new();
+        for (load, part) in shares {
+            let planned = 1e5;
+            let groups = (part * planned / size).round() as usize;
+            let mut windows = vec![Share { lost: 0.0, planned: planned / 100.0 }; 100];
+            for group in 0..groups {
+                // Multiples of the golden ratio: spread over the windows as by chance, but always the same.
+                let place = (group as f64 * group as f64 * 0.618_034).fract() * 100.0;
+                windows[place as usize].lost += size;
+            }
+            let sample = Sample::Share { all: Share::sum(&windows), windows };
+            trials.entry(ladder().nearest(*load)).or_default().add(TRIAL, Some(vec![sample]));
+        }
+        trials
+    }
+
+    fn near(shares: &[(f64, f64)], size: f64) -> Near {
+        Near::new(&trials(shares, size), 0, &P99, (&ladder(), WIDTH)).unwrap()
+    }
+
+    #[test]
+    fn the_root_is_where_the_line_through_near_loads_has_the_permitted_share() {
+        // The odds double for 7 % more load, and reach those permitted in the middle.
+        let of = |load: f64| 0.01 * (load / 388.0_f64).powf(10.0);
+        let shares: Vec<(f64, f64)> = [360.0, 375.0, 400.0, 415.0].map(|load| (load, of(load))).into();
+        let root = near(&shares, 1.0).root().unwrap();
+        assert!((root.estimate.exp() / 388.0 - 1.0).abs() < 0.003, "{root:?}");
+        assert!((root.slope - 10.0).abs() < 0.5 && root.is_settled, "{root:?}");
+        let (low, high) = root.interval.unwrap();
+        assert!(low < root.estimate && root.estimate < high && high - low < 0.02, "{root:?}");
+    }
+
+    #[test]
+    fn late_requests_in_groups_widen_the_interval_by_the_root_of_their_size() {
+        let shares = [(370.0, 0.006), (405.0, 0.015)];
+        let width = |size: f64| {
+            let root = near(&shares, size).root().unwrap();
+            root.interval.map(|(low, high)| high - low).unwrap()
+        };
+        let ratio = width(20.0) / width(1.0);
+        assert!((20.0_f64.sqrt() * 0.6..20.0_f64.sqrt() * 1.8).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn there_is_no_root_without_two_near_loads_or_if_less_is_late_at_higher_loads() {
+        assert_eq!(near(&[(388.0, 0.01)], 1.0).root(), None);
+        assert_eq!(near(&[(388.0, 0.01), (450.0, 0.5)], 1.0).root(), None, "the second is not near");
+        assert_eq!(near(&[(370.0, 0.012), (405.0, 0.009)], 1.0).root(), None);
+    }
+
+    #[test]
+    fn a_trial_that_contradicts_its_neighbours_is_judged_with_them() {
+        let share = |lost: f64| Share { lost, planned: 1_000.0 };
+        let smooth = ascending(&[share(0.0), share(200.0), share(10.0), share(40.0)]);
+        let lost: Vec<f64> = smooth.iter().map(|one| one.lost).collect();
+        assert_eq!(lost, [0.0, 250.0, 250.0, 250.0]);
+        // Alone, the first of these would be far from what is permitted.
+        let near = near(&[(370.0, 0.06), (380.0, 0.006), (390.0, 0.012)], 1.0);
+        assert_eq!(near.loads.len(), 3);
+    }
+
+    #[test]
+    fn few_groups_do_not_tell_the_dispersion() {
+        let root = near(&[(370.0, 0.006), (405.0, 0.015)], 1.0).root().unwrap();
+        assert!(root.is_settled);
+        let few = Share { lost: 40.0, planned: 4_000.0 };
+        let mut trials = Trials::new();
+        for (rung, part) in [(100, 0.5), (105, 1.5)] {
+            let all = Share { lost: few.lost * part, ..few };
+            let window = Share { lost: all.lost / 100.0, planned: all.planned / 100.0 };
+            let sample = Sample::Share { all, windows: vec![window; 100] };
+            trials.entry(rung).or_default().add(TRIAL, Some(vec![sample]));
+        }
+        let root = Near::new(&trials, 0, &P99, (&ladder(), WIDTH)).unwrap().root().unwrap();
+        assert!(!root.is_settled, "{root:?}");
+    }
+}
