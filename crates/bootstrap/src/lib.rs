@@ -35,7 +35,7 @@ pub use adapt::{Adapted, Copied, Identity, LabFiles, Listener, Replacement, miss
 pub use assemble::{Configuration, Duplicate, Loaded, Partly, Text, read, read_partly};
 pub use given::choices;
 pub use lab::Lab;
-pub use names::is_field;
+pub use lines::Way;
 pub use outside::{leads_to, outside_addresses};
 pub use place::{Place, Problem, Problems};
 pub use refusal::Refusal;

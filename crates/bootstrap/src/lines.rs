@@ -1,6 +1,6 @@
 //! The lines of the nodes of a file, by their JSON pointers.
 
-use hoptax_text::yaml::envoy::{Node, Tree};
+use hoptax_text::yaml::envoy::{Key, Node, Tree};
 
 use crate::names::is_field;
 
@@ -22,10 +22,9 @@ impl Lines {
     /// Where the node at a pointer is in the text, or the nearest one that encloses it: where its key is, if it has one. The steps
     /// are field names as in [`crate::names`], whichever spelling the file has.
     pub(crate) fn position(&self, text: &str, pointer: &str) -> Position {
-        let steps = steps(pointer);
         match self {
-            Self::Yaml(root) => position_in_yaml(root, steps),
-            Self::Json(lines) => lines.position(text, steps),
+            Self::Yaml(root) => Way::new(root, pointer).position(),
+            Self::Json(lines) => lines.position(text, steps(pointer)),
         }
     }
 }
@@ -62,26 +61,59 @@ enum Step<T> {
     Nowhere,
 }
 
-fn position_in_yaml(root: &Tree, steps: impl Iterator<Item = String>) -> Position {
-    let (mut tree, mut line, mut byte) = (root, root.line, root.bytes.start);
-    for step in steps {
-        match &tree.node {
-            Node::Sequence(items) => {
-                let Some(item) = step.parse().ok().and_then(|index: usize| items.get(index)) else { break };
-                (tree, line, byte) = (item, item.line, item.bytes.start);
-            }
-            Node::Mapping(entries) => {
-                let named = entries.iter().map(|(key, value)| (key.text.as_str(), (key, value)));
-                match entry(&named, &step) {
-                    Step::To((key, value)) => (tree, line, byte) = (value, key.line, key.bytes.start),
-                    Step::Stay => {}
-                    Step::Nowhere => break,
+/// The way of a pointer through a text in YAML, as far as there are nodes.
+pub struct Way<'t> {
+    /// The collections that it leads through, each with the number of the item or entry that it takes.
+    pub through: Vec<(&'t Tree, usize)>,
+    /// The node at which it ends.
+    pub end: &'t Tree,
+    /// The steps that lead nowhere from there.
+    pub left: Vec<String>,
+}
+
+impl<'t> Way<'t> {
+    /// The way of a pointer from a root. Its steps are field names in the spelling of protocol buffers, whichever the text has.
+    pub fn new(root: &'t Tree, pointer: &str) -> Self {
+        let (mut through, mut end) = (Vec::new(), root);
+        let mut steps = steps(pointer);
+        for step in steps.by_ref() {
+            let next = match &end.node {
+                Node::Sequence(items) => {
+                    let item = step.parse().ok().and_then(|index: usize| Some((index, items.get(index)?)));
+                    item.map_or(Step::Nowhere, Step::To)
+                }
+                Node::Mapping(entries) => Self::entry(entries, &step),
+                Node::Scalar(..) => Step::Nowhere,
+            };
+            match next {
+                Step::To((index, child)) => {
+                    through.push((end, index));
+                    end = child;
+                }
+                Step::Stay => {}
+                Step::Nowhere => {
+                    let left = std::iter::once(step).chain(steps).collect();
+                    return Self { through, end, left };
                 }
             }
-            Node::Scalar(..) => break,
         }
+        Self { through, end, left: Vec::new() }
     }
-    Position { line, byte: Some(byte) }
+
+    fn entry(entries: &'t [(Key, Tree)], step: &str) -> Step<(usize, &'t Tree)> {
+        let named = entries.iter().enumerate();
+        entry(&named.map(|(index, (key, value))| (key.text.as_str(), (index, value))), step)
+    }
+
+    /// The line and the first byte of the last node: those of its key, if it has one.
+    fn position(&self) -> Position {
+        let key = self.through.last().and_then(|(around, index)| match &around.node {
+            Node::Mapping(entries) => entries.get(*index).map(|(key, _)| (key.line, key.bytes.start)),
+            _ => None,
+        });
+        let (line, byte) = key.unwrap_or((self.end.line, self.end.bytes.start));
+        Position { line, byte: Some(byte) }
+    }
 }
 
 /// The lines of a JSON text: its nodes in their order. A `/config_dump` of many megabytes has

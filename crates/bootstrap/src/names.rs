@@ -169,7 +169,7 @@ fn is_camel_case(key: &str) -> bool {
 }
 
 /// Whether a key is a field, in either spelling.
-pub fn is_field(key: &str, field: &str) -> bool {
+pub(crate) fn is_field(key: &str, field: &str) -> bool {
     key == field || is_camel_case(key) && snake_case(key.to_owned()) == field
 }
 

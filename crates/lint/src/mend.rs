@@ -3,12 +3,14 @@
 mod edit;
 mod render;
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 
 use hoptax_bootstrap::{Configuration, Text};
 use hoptax_text::yaml::envoy;
 
+use self::edit::Original;
 use crate::finding::{Change, Finding};
 
 /// A text with changes.
@@ -48,6 +50,8 @@ struct Edit {
     by: String,
     /// The pointer of what is created: nothing else may create the same.
     creates: Option<String>,
+    /// How deep it is: of lines that are added at one place, the deepest come first, because they belong to what ends there.
+    depth: usize,
 }
 
 /// Most rounds of changes: each changes what the one before created.
@@ -89,29 +93,34 @@ pub fn mend<'f>(
 
 /// A file with a changed text in it: the file itself, or one that holds the text as lines of its own. None if the text is written there in
 /// another form, or the file is not the one that was read.
-pub fn in_file(file: &str, text: &Text<'_>, changed: &str) -> Option<String> {
+pub fn in_file<'f>(file: &'f str, text: &Text<'_>, changed: &str) -> Option<String> {
     if text.first_line <= 1 && file == text.text {
         return Some(changed.to_owned());
     }
     let before = usize::try_from(text.first_line).ok()?.checked_sub(1)?;
-    let lines: Vec<&str> = file.lines().collect();
+    let lines: Vec<&str> = file.split_inclusive('\n').collect();
     let old: Vec<&str> = text.text.lines().collect();
-    let held = lines.get(before..before + old.len())?;
-    let (outer, inner) = held.iter().zip(&old).find(|(_, inner)| !inner.trim().is_empty())?;
+    let (head, rest) = lines.split_at_checked(before)?;
+    let (held, tail) = rest.split_at_checked(old.len())?;
+    let content = |line: &&'f str| line.trim_end_matches(['\r', '\n']);
+    let (outer, inner) = held.iter().map(content).zip(&old).find(|(_, inner)| !inner.trim().is_empty())?;
     let indent = outer.strip_suffix(inner)?;
-    let is_same = |(outer, inner): (&&str, &&str)| {
+    let is_same = |(outer, inner): (&str, &&str)| {
         outer.strip_prefix(indent) == Some(inner) || inner.is_empty() && outer.trim().is_empty()
     };
-    if !indent.trim().is_empty() || !held.iter().zip(&old).all(is_same) {
+    if !indent.trim().is_empty() || !held.iter().map(content).zip(&old).all(is_same) {
         return None;
     }
-    let indented =
-        changed.lines().map(|line| if line.is_empty() { String::new() } else { format!("{indent}{line}") });
-    let head = lines.iter().take(before).map(|line| (*line).to_owned());
-    let tail = lines.iter().skip(before + old.len()).map(|line| (*line).to_owned());
-    let all: Vec<String> = head.chain(indented).chain(tail).collect();
-    let end = if file.ends_with('\n') { "\n" } else { "" };
-    Some(all.join("\n") + end)
+    // Lines end as those that were there; the last of a file may have no end.
+    let end_of = |line: Option<&&'f str>| {
+        line.map_or("\n", |line| line.get(content(line).len()..).unwrap_or_default())
+    };
+    let (end, last) = (end_of(held.first()), end_of(held.last()));
+    let new: Vec<String> = changed
+        .lines()
+        .map(|line| if line.is_empty() { String::new() } else { format!("{indent}{line}") })
+        .collect();
+    Some(head.concat() + &new.join(end) + last + &tail.concat())
 }
 
 /// The changes of a finding by the pointers of its text.
@@ -143,25 +152,36 @@ fn round<'f>(
     refused: &mut Vec<(&'f Finding, Refused)>,
 ) -> Option<String> {
     let tree = envoy::first(text).ok()?;
-    let is_json = serde_json::from_str::<serde_json::Value>(text).is_ok();
+    let original = Original::new(text, &tree);
     let mut edits: Vec<Edit> = Vec::new();
     let mut later = Vec::new();
+    let mut done = Vec::new();
     for (finding, changes) in pending.drain(..) {
-        let own: Result<Vec<Edit>, Refused> =
-            changes.iter().map(|change| edit::edit(text, &tree, change, is_json)).collect();
-        match own {
+        let own: Result<Vec<Vec<Edit>>, Refused> =
+            changes.iter().map(|change| original.edits(change)).collect();
+        match own.map(|own| own.concat()) {
             Err(why) => refused.push((finding, why)),
             Ok(own) => {
                 if own.iter().any(|edit| edits.iter().any(|other| clash(edit, other))) {
                     later.push((finding, changes));
                 } else {
                     edits.extend(own);
+                    done.push(finding);
                 }
             }
         }
     }
     *pending = later;
-    edits.sort_by_key(|edit| (edit.bytes.start, edit.bytes.end));
+    let changed = applied(text, edits).filter(|changed| envoy::first(changed).is_ok());
+    if changed.is_none() {
+        refused.extend(done.into_iter().map(|finding| (finding, Refused::Form)));
+    }
+    changed
+}
+
+/// A text after edits that do not touch each other.
+fn applied(text: &str, mut edits: Vec<Edit>) -> Option<String> {
+    edits.sort_by_key(|edit| (edit.bytes.start, edit.bytes.end, Reverse(edit.depth)));
     let mut changed = String::with_capacity(text.len());
     let mut at = 0;
     for edit in &edits {
@@ -170,7 +190,7 @@ fn round<'f>(
         at = edit.bytes.end;
     }
     changed.push_str(text.get(at..)?);
-    envoy::first(&changed).is_ok().then_some(changed)
+    Some(changed)
 }
 
 /// Whether two edits cannot be made at once.

@@ -10,6 +10,14 @@ use crate::finding::Found;
 /// The ends of types.
 pub(crate) const MANAGER: &str = "HttpConnectionManager";
 const TCP_PROXY: &str = "TcpProxy";
+/// Fields of a cluster with options of HTTP, from before they had a message of their own.
+pub(crate) const OLD_OPTIONS: [&str; 5] = [
+    "/http_protocol_options",
+    "/http2_protocol_options",
+    "/common_http_protocol_options",
+    "/upstream_http_protocol_options",
+    "/protocol_selection",
+];
 const HTTP_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 
 /// A node of the configuration.
@@ -251,41 +259,50 @@ impl<'a> Cluster<'a> {
             && addresses.iter().all(|(_, host, _)| is_name(host))
     }
 
-    /// A common option of HTTP, in its new place or in its old one.
+    /// What holds its options of HTTP: the message of them, or the cluster itself as it did before. Envoy ignores all of the old place
+    /// where the message is.
+    pub(crate) fn options(&self) -> &Node<'a> {
+        self.http.as_ref().unwrap_or(&self.node)
+    }
+
+    /// A common option of HTTP.
     pub(crate) fn common_option(&self, field: &str) -> Option<Node<'a>> {
-        let pointer = format!("/common_http_protocol_options/{field}");
-        let new = self.http.as_ref().and_then(|http| http.get(&pointer));
-        new.or_else(|| self.node.get(&pointer))
+        self.options().get(&format!("/common_http_protocol_options/{field}"))
     }
 
-    /// Where a common option of HTTP is to be set, with what else its message needs.
+    /// With a fix that sets a common option of HTTP, with what else its message needs.
     pub(crate) fn set_common_option(&self, found: Found, field: &str, value: Value) -> Found {
-        let Some(http) = &self.http else {
-            if self.has_old_http2() {
-                return found.set(self.node.field(&format!("/common_http_protocol_options/{field}")), value);
-            }
-            let options = serde_json::json!({
-                "@type": format!("type.googleapis.com/{HTTP_OPTIONS}"),
-                "explicit_http_config": {"http_protocol_options": {}},
-                "common_http_protocol_options": {field: value},
-            });
-            let at = tree::join(&self.node.field("/typed_extension_protocol_options"), HTTP_OPTIONS);
-            return found.set(at, options);
-        };
-        found.set(http.field(&format!("/common_http_protocol_options/{field}")), value)
+        if self.http.is_some() || self.has_old_options() {
+            return found.set(self.options().field(&format!("/common_http_protocol_options/{field}")), value);
+        }
+        self.set_options(found, "http_protocol_options", Some(serde_json::json!({field: value})))
     }
 
-    /// With a fix that makes it speak HTTP/2.
+    /// With a fix that makes it speak HTTP/2, unless it states options of HTTP/1, which may be meant for something else.
     pub(crate) fn set_http2(&self, found: Found) -> Found {
-        let options = serde_json::json!({
+        if self.http.is_some() || self.node.has("/http_protocol_options") {
+            return found;
+        }
+        if self.has_old_options() {
+            return found.set(self.node.field("/http2_protocol_options"), serde_json::json!({}));
+        }
+        self.set_options(found, "http2_protocol_options", None)
+    }
+
+    /// With a fix that adds a message of options.
+    fn set_options(&self, found: Found, protocol: &str, common: Option<Value>) -> Found {
+        let mut options = serde_json::json!({
             "@type": format!("type.googleapis.com/{HTTP_OPTIONS}"),
-            "explicit_http_config": {"http2_protocol_options": {}},
+            "explicit_http_config": {protocol: {}},
         });
+        if let Some(common) = common {
+            options["common_http_protocol_options"] = common;
+        }
         found.set(tree::join(&self.node.field("/typed_extension_protocol_options"), HTTP_OPTIONS), options)
     }
 
-    fn has_old_http2(&self) -> bool {
-        self.node.has("/http2_protocol_options") || self.node.has("/http_protocol_options")
+    fn has_old_options(&self) -> bool {
+        OLD_OPTIONS.iter().any(|field| self.node.has(field))
     }
 
     /// Whether its connections speak HTTP/2 for certain.
@@ -300,7 +317,6 @@ impl<'a> Cluster<'a> {
             Some(http) => http.has("/explicit_http_config/http_protocol_options"),
             None => {
                 !self.node.has("/http2_protocol_options")
-                    && !self.node.has("/upgrade_protocol")
                     && self.node.text("/protocol_selection") != "USE_DOWNSTREAM_PROTOCOL"
             }
         }
@@ -308,7 +324,7 @@ impl<'a> Cluster<'a> {
 
     /// Whether anything says that it speaks HTTP.
     pub(crate) fn is_http(&self) -> bool {
-        self.has_routes || self.http.is_some() || self.has_old_http2()
+        self.has_routes || self.http.is_some() || self.has_old_options()
     }
 
     /// The TLS of its connections.

@@ -89,6 +89,64 @@ fn a_fix_leaves_nothing_for_its_rule_to_find_and_keeps_every_other_line() {
     }
 }
 
+/// A text with findings of these rules mended.
+fn mended(text: &str, ids: &[&str]) -> String {
+    let read = read(text);
+    let linted = lint(&read);
+    let findings: Vec<&Finding> =
+        linted.findings.iter().filter(|finding| ids.contains(&finding.rule.id)).collect();
+    let (mended, refused) = mend(&read.configuration, &findings);
+    assert!(refused.is_empty(), "{refused:?}");
+    mended.into_iter().next().unwrap().changed
+}
+
+/// A file with a route to a cluster, which has more fields.
+fn routed(cluster: &str) -> String {
+    let manager = r#"{"@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager, route_config: {virtual_hosts: [{name: all, domains: ["*"], routes: [{match: {prefix: /}, route: {cluster: shop}}]}]}}"#;
+    let assignment = "{cluster_name: shop, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: shop.internal, port_value: 80}}}}]}]}";
+    format!(
+        "static_resources:\n  listeners:\n  - name: in\n    filter_chains: [{{filters: [{{name: h, typed_config: {manager}}}]}}]\n  \
+         clusters:\n  - name: shop\n    type: STRICT_DNS\n    load_assignment: {assignment}\n{cluster}"
+    )
+}
+
+#[test]
+fn fixes_that_need_the_same_message_are_all_made() {
+    let ids = ["keepalive-default", "requests-per-connection"];
+    let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+    let block = routed("");
+    for text in [block.clone(), serde_json::to_string_pretty(read(&block).configuration.tree()).unwrap()] {
+        let changed = mended(&text, &ids);
+        let after = read(&changed);
+        let options = &after.configuration.tree()["static_resources"]["clusters"][0]["typed_extension_protocol_options"]
+            [options];
+        let common = &options["common_http_protocol_options"];
+        assert_eq!(common["idle_timeout"], "4.5s", "{changed}");
+        assert_eq!(common["max_requests_per_connection"], 1000, "{changed}");
+        assert!(options["explicit_http_config"]["http_protocol_options"].is_object(), "{changed}");
+    }
+}
+
+#[test]
+fn options_at_their_old_place_stay_there() {
+    for old in [
+        "common_http_protocol_options: {max_headers_count: 9}",
+        "protocol_selection: USE_DOWNSTREAM_PROTOCOL",
+    ] {
+        let changed = mended(&routed(&format!("    {old}\n")), &["keepalive-default"]);
+        assert!(changed.contains("idle_timeout: 4.5s"), "{changed}");
+        assert!(
+            !changed.contains("typed_extension_protocol_options"),
+            "Envoy would ignore the others: {changed}"
+        );
+    }
+    let old = "    common_http_protocol_options: {idle_timeout: 4s}\n    typed_extension_protocol_options:\n      \
+               envoy.extensions.upstreams.http.v3.HttpProtocolOptions:\n        \"@type\": \
+               type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions\n        explicit_http_config: \
+               {http_protocol_options: {}}\n";
+    assert_eq!(of(&lint(&read(&routed(old))), "keepalive-default").len(), 1, "the old place is ignored here");
+}
+
 #[test]
 fn folders_of_tests_are_those_of_rules() {
     let entries = fs::read_dir(folder("")).unwrap();

@@ -31,30 +31,52 @@ fn files(arguments: &LintArguments) -> Result<Code, Failure> {
     if let Some(id) = arguments.only.iter().find(|id| rule(id).is_none()) {
         return Err(unknown(id));
     }
-    if arguments.fix {
+    // Who corrects the name of a file wants all of them mended at once.
+    if arguments.fix && arguments.files.iter().all(|path| read(path).is_ok()) {
         for path in &arguments.files {
             fix(path, &arguments.only)?;
         }
     }
-    let files = arguments.files.iter().map(|path| checked(path, &arguments.only));
-    let files: Vec<File> = files.collect::<Result<_, _>>()?;
+    let (mut files, mut failures) = (Vec::new(), Vec::new());
+    for path in &arguments.files {
+        match checked(path, &arguments.only) {
+            Ok(file) => files.push(file),
+            Err(failure) => failures.push(failure.to_string()),
+        }
+    }
+    let failure = (!failures.is_empty()).then(|| Failure::bad_input(failures.join("\n")));
+    if files.is_empty()
+        && let Some(failure) = failure
+    {
+        return Err(failure);
+    }
+    report(arguments, &files)?;
+    let mut findings = files.iter().flat_map(|file| &file.linted.findings);
+    let has_errors = findings.any(|finding| finding.rule.severity == Severity::Error);
+    match failure {
+        Some(failure) => Err(failure),
+        None if has_errors => Ok(Code::ConditionFailed),
+        None => Ok(Code::Success),
+    }
+}
+
+/// Writes the findings as they are asked for.
+fn report(arguments: &LintArguments, files: &[File]) -> Result<(), Failure> {
     let version = Program::this().version;
     if let Some(path) = &arguments.sarif {
-        let (rules, results) = output::sarif(&files);
+        let (rules, results) = output::sarif(files);
         write(path, &sarif::log(&version, &rules, &results))?;
     }
     let json = arguments.json.file();
     if let Some(path) = json {
-        write(path, &output::json(&files, &version))?;
+        write(path, &output::json(files, &version))?;
     }
     if arguments.github {
-        print::result(&output::github(&files))?;
+        print::result(&output::github(files))?;
     } else if json != Some(Path::new("-")) && arguments.sarif.as_deref() != Some(Path::new("-")) {
-        print::result(&output::screen(&files, print::has_details()))?;
+        print::result(&output::screen(files, print::has_details()))?;
     }
-    let mut findings = files.iter().flat_map(|file| &file.linted.findings);
-    let has_errors = findings.any(|finding| finding.rule.severity == Severity::Error);
-    Ok(if has_errors { Code::ConditionFailed } else { Code::Success })
+    Ok(())
 }
 
 /// What is wrong in a file.

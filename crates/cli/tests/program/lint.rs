@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{root, run};
 
-/// A configuration with an error, a warning and infos.
+/// A configuration with an error, warnings and an info. One of the warnings can be mended, and so can the info.
 const FAULTY: &str = "\
 # the proxy of the shop
 admin:
@@ -18,7 +18,7 @@ admin:
 static_resources:
   clusters:
   - name: shop
-    connect_timeout: 0.25s
+    lb_policy: LEAST_REQUEST
     type: STRICT_DNS
     circuit_breakers:
       thresholds:
@@ -32,6 +32,12 @@ static_resources:
       endpoints:
       - lb_endpoints:
         - endpoint: {address: {socket_address: {address: 'http://shop', port_value: 80}}}
+overload_manager:
+  resource_monitors:
+  - name: envoy.resource_monitors.global_downstream_max_connections
+    typed_config:
+      \"@type\": type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig
+      max_active_downstream_connections: 50000
 ";
 
 fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
@@ -49,10 +55,11 @@ fn the_answer_comes_first_then_findings_by_severity() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let text = ran.stdout.replace(name, "envoy.yaml");
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "1 error, 2 warnings in envoy.yaml");
+    assert_eq!(lines[0], "1 error, 3 warnings, 1 info in envoy.yaml");
     assert!(lines[1].starts_with("envoy.yaml:23: error address-with-scheme: "), "{text}");
-    assert!(lines[2].starts_with("envoy.yaml:5: warning admin-exposed: "), "{text}");
-    assert!(lines[3].starts_with("envoy.yaml:14: warning circuit-breaker-partial: "), "{text}");
+    assert!(lines[2].starts_with("envoy.yaml:2: warning admin-in-limit: "), "{text}");
+    assert!(lines[3].starts_with("envoy.yaml:5: warning admin-exposed: "), "{text}");
+    assert!(lines[4].starts_with("envoy.yaml:14: warning circuit-breaker-partial: "), "{text}");
     assert!(text.contains("`hoptax lint explain address-with-scheme` says why"), "{text}");
     let only = run(["lint", name, "--only", "admin-exposed"]);
     assert_eq!(
@@ -68,14 +75,28 @@ fn fixes_change_the_lines_that_are_wrong_and_keep_the_others() {
     let path = file(folder.path(), "envoy.yaml", FAULTY);
     let ran = run(["lint", path.to_str().unwrap(), "--fix"]);
     assert_eq!(ran.code, Some(1), "the error needs a decision: {ran:?}");
-    assert!(ran.stderr.contains("mended 2 in "), "{ran:?}");
-    let expected = FAULTY.replace("0.0.0.0 #", "127.0.0.1 #").replace(
-        "      - max_connections: 5000 # measured\n",
-        "      - max_connections: 5000 # measured\n        max_pending_requests: 5000\n        max_requests: 5000\n",
-    );
+    assert!(ran.stderr.contains("mended 1 in "), "{ran:?}");
+    let (admin, server) = ("      port_value: 9901\n", "address: 'http://shop', port_value: 80}}}\n");
+    let expected = FAULTY.replace(admin, &format!("{admin}  ignore_global_conn_limit: true\n"));
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     let again = run(["lint", path.to_str().unwrap(), "--fix"]);
     assert!(again.stderr.is_empty() && fs::read_to_string(&path).unwrap() == expected, "{again:?}");
+    // An info is mended only if it is asked for.
+    let info = run(["lint", path.to_str().unwrap(), "--fix", "--only", "connect-timeout-default"]);
+    let expected = expected.replace(server, &format!("{server}    connect_timeout: 0.25s\n"));
+    assert_eq!((info.code, fs::read_to_string(&path).unwrap()), (Some(0), expected), "{info:?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_hides_no_finding_of_the_others_and_none_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "envoy.yaml", FAULTY);
+    let bad = file(folder.path(), "bad.yaml", "a: [\n");
+    let ran = run(["lint", path.to_str().unwrap(), bad.to_str().unwrap(), "nowhere.yaml", "--fix"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stdout.starts_with("1 error, 3 warnings, 1 info in "), "{ran:?}");
+    assert!(ran.stderr.contains("bad.yaml") && ran.stderr.contains("nowhere.yaml"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), FAULTY);
 }
 
 #[test]
@@ -90,17 +111,17 @@ fn all_configurations_in_a_config_map_are_linted_and_mended_there() {
     let path = file(folder.path(), "map.yaml", &format!("{}---\n{}", map("one"), map("two")));
     let name = path.to_str().unwrap();
     let ran = run(["lint", name]);
-    assert!(ran.stdout.starts_with("2 errors, 4 warnings in "), "{ran:?}");
+    assert!(ran.stdout.starts_with("2 errors, 6 warnings, 2 infos in "), "{ran:?}");
     assert!(
-        ran.stdout.contains("map.yaml:28: error") && ran.stdout.contains("map.yaml:58: error"),
+        ran.stdout.contains("map.yaml:28: error") && ran.stdout.contains("map.yaml:64: error"),
         "{ran:?}"
     );
     let one = format!("{name}#two/envoy.yaml");
-    assert!(run(["lint", one.as_str()]).stdout.starts_with("1 error, 2 warnings in "));
+    assert!(run(["lint", one.as_str()]).stdout.starts_with("1 error, 3 warnings, 1 info in "));
     let fixed = run(["lint", name, "--fix"]);
-    assert!(fixed.stdout.starts_with("2 errors in "), "{fixed:?}");
+    assert!(fixed.stdout.starts_with("2 errors, 4 warnings, 2 infos in "), "{fixed:?}");
     let text = fs::read_to_string(&path).unwrap();
-    assert_eq!(text.matches("          address: 127.0.0.1 # for the scraper\n").count(), 2, "{text}");
+    assert_eq!(text.matches("\n      ignore_global_conn_limit: true\n").count(), 2, "{text}");
     assert_eq!(text.matches("\n  other: x\n").count(), 2, "{text}");
 }
 

@@ -183,6 +183,10 @@ fn free_port() -> u16 {
 
 const PLAIN: &str = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 5s}";
 
+/// That a limit holds for all requests.
+const ALWAYS: &str =
+    "\nfilter_enabled: {default_value: {numerator: 100}}\nfilter_enforced: {default_value: {numerator: 100}}";
+
 fn limit(fields: &str, indent: usize) -> String {
     let lines = format!(
         "\"@type\": type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit\nstat_prefix: limit\n\
@@ -194,23 +198,24 @@ fn limit(fields: &str, indent: usize) -> String {
 #[test]
 fn a_rate_limit_without_its_percentages_limits_nothing() {
     let witness = Witness::start();
-    let filter = format!("- name: envoy.filters.http.local_ratelimit\n  typed_config:\n{}", limit("", 4));
-    let text = bootstrap(
-        &listener("in", "127.0.0.1", 0, &routed(PLAIN, &filter)),
-        &cluster("shop", &[witness.address], ""),
-    );
-    assert_eq!(Running::new(&text).statuses(3), ["200", "200", "200"]);
-    let cured = mended("rate-limit-off", &text);
-    assert_eq!(Running::new(&cured).statuses(3), ["200", "429", "429"], "{cured}");
+    let text = |fields: &str| {
+        let filter =
+            format!("- name: envoy.filters.http.local_ratelimit\n  typed_config:\n{}", limit(fields, 4));
+        let listener = listener("in", "127.0.0.1", 0, &routed(PLAIN, &filter));
+        bootstrap(&listener, &cluster("shop", &[witness.address], ""))
+    };
+    let (faulty, cured) = (text(""), text(ALWAYS));
+    assert!(finds("rate-limit-off", &faulty) && !finds("rate-limit-off", &cured));
+    assert_eq!(Running::new(&faulty).statuses(3), ["200", "200", "200"]);
+    assert_eq!(Running::new(&cured).statuses(3), ["200", "429", "429"]);
 }
 
 #[test]
 fn settings_of_a_route_for_a_filter_that_is_not_there_do_nothing() {
     let witness = Witness::start();
-    let all = "\nfilter_enabled: {default_value: {numerator: 100}}\nfilter_enforced: {default_value: {numerator: 100}}";
     let route = format!(
         "{PLAIN}\n  typed_per_filter_config:\n    envoy.filters.http.local_ratelimit:\n{}",
-        limit(all, 6)
+        limit(ALWAYS, 6)
     );
     let filter = "- name: envoy.filters.http.local_ratelimit\n  typed_config: {\"@type\": \
                   type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit, stat_prefix: limit}\n";
@@ -259,26 +264,24 @@ fn retries_of_two_listeners_multiply() {
 
 #[test]
 fn a_try_that_hangs_is_never_retried_without_a_timeout_of_its_own() {
-    // The first request of all hangs.
-    let slow = server(|connection, _, _| {
-        if connection == 0 {
-            std::thread::sleep(Duration::from_secs(4));
-        }
-        Some(200)
-    });
-    let route = "- match: {prefix: /}\n  route:\n    cluster: shop\n    timeout: 2s\n    retry_policy:\n      num_retries: 1\n      retry_on: 5xx";
-    let text = |server: SocketAddr| {
-        bootstrap(&listener("in", "127.0.0.1", 0, &routed(route, "")), &cluster("shop", &[server], ""))
+    let text = |of_try: &str| {
+        // The first request of all hangs.
+        let slow = server(|connection, _, _| {
+            if connection == 0 {
+                std::thread::sleep(Duration::from_secs(4));
+            }
+            Some(200)
+        });
+        let route = format!(
+            "- match: {{prefix: /}}\n  route:\n    cluster: shop\n    timeout: 2s\n    retry_policy:\n      num_retries: 1\n      retry_on: 5xx{of_try}"
+        );
+        bootstrap(&listener("in", "127.0.0.1", 0, &routed(&route, "")), &cluster("shop", &[slow], ""))
     };
-    assert_eq!(Running::new(&text(slow)).status(), "504");
-    let slow = server(|connection, _, _| {
-        if connection == 0 {
-            std::thread::sleep(Duration::from_secs(4));
-        }
-        Some(200)
-    });
-    let cured = mended("retry-without-try-timeout", &text(slow));
-    assert_eq!(Running::new(&cured).status(), "200", "{cured}");
+    for (of_try, expected) in [("", "504"), ("\n      per_try_timeout: 1s", "200")] {
+        let text = text(of_try);
+        assert_eq!(finds("retry-without-try-timeout", &text), of_try.is_empty(), "{text}");
+        assert_eq!(Running::new(&text).status(), expected, "{text}");
+    }
 }
 
 #[test]

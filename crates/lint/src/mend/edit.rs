@@ -1,8 +1,10 @@
-//! One change as an edit of the bytes of a text.
+//! One change as edits of the bytes of a text.
 
-use hoptax_bootstrap::is_field;
-use hoptax_text::yaml::envoy::{Key, Node, Tree};
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use hoptax_bootstrap::Way;
+use hoptax_text::yaml::envoy::{Node, Style, Tree};
+use serde_json::{Map, Value};
 
 use super::render::{Form, block, flow, key_in, nested};
 use super::{Edit, Refused};
@@ -10,135 +12,275 @@ use crate::finding::Change;
 
 /// The step of a list that means an item behind its last.
 const NEXT: &str = "-";
+/// A message that has one field of several: what is there stays.
+const CHOICE: &str = "explicit_http_config";
 
-/// A node with what is around it.
-struct Step<'t> {
-    tree: &'t Tree,
-    /// The collection around it, and its number there.
-    around: Option<(&'t Tree, usize)>,
+/// A text that is to be changed.
+pub(super) struct Original<'t> {
+    text: &'t str,
+    root: &'t Tree,
+    is_json: bool,
+    /// Whether its lines end as those of Windows do.
+    has_returns: bool,
+    /// Anchors of nodes that are there more than once, by aliases.
+    shared: BTreeSet<usize>,
 }
 
-/// The edit that makes a change.
-pub(super) fn edit(text: &str, root: &Tree, change: &Change, is_json: bool) -> Result<Edit, Refused> {
-    let steps: Vec<String> =
-        change.at().split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
-    let mut at = Step { tree: root, around: None };
-    let mut done = 0;
-    for step in &steps {
-        let found = match &at.tree.node {
-            Node::Sequence(items) => step.parse().ok().filter(|index: &usize| *index < items.len()),
-            // A single value may stand where a list is meant.
-            Node::Mapping(entries) if step == "0" && entry(entries, step).is_none() => {
-                done += 1;
-                continue;
+impl<'t> Original<'t> {
+    /// Of a text with its content.
+    pub(super) fn new(text: &'t str, root: &'t Tree) -> Self {
+        let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
+        each(root, &mut |tree| {
+            if tree.anchor != 0 && !seen.insert(tree.anchor) {
+                shared.insert(tree.anchor);
             }
-            Node::Mapping(entries) => entry(entries, step),
-            Node::Scalar(..) => None,
-        };
-        let Some(index) = found else { break };
-        let child = match &at.tree.node {
-            Node::Sequence(items) => items.get(index),
-            Node::Mapping(entries) => entries.get(index).map(|(_, value)| value),
-            Node::Scalar(..) => None,
-        };
-        let child = child.ok_or(Refused::Form)?;
-        if text.as_bytes().get(child.bytes.start) == Some(&b'*') {
-            return Err(Refused::Alias);
-        }
-        at = Step { tree: child, around: Some((at.tree, index)) };
-        done += 1;
+        });
+        let is_json = serde_json::from_str::<Value>(text).is_ok();
+        Self { text, root, is_json, has_returns: text.contains("\r\n"), shared }
     }
-    let rest = steps.get(done..).unwrap_or_default();
-    match (change, rest) {
-        (Change::Remove { .. }, []) => remove(text, &at),
-        (Change::Remove { .. }, _) => Err(Refused::Form),
-        (Change::Set { value, .. }, []) => replace(text, at.tree, value, is_json),
-        (Change::Set { value, .. }, [next, inner @ ..]) => {
-            let mut edit = insert(text, at.tree, next, &nested(inner, value), is_json)?;
-            if next != NEXT {
-                edit.creates = Some(steps.get(..=done).unwrap_or_default().join("/"));
+
+    /// The edits that make a change.
+    pub(super) fn edits(&self, change: &Change) -> Result<Vec<Edit>, Refused> {
+        let at = change.at();
+        let way = Way::new(self.root, at);
+        let passed = way.through.iter().map(|(tree, _)| *tree).chain([way.end]);
+        self.unshared(passed)?;
+        let mut edits = match (change, way.left.as_slice()) {
+            (Change::Remove { .. }, []) => vec![self.remove(&way)?],
+            (Change::Remove { .. }, _) => return Err(Refused::Form),
+            (Change::Set { value, .. }, []) => self.set(way.end, at, value)?,
+            (Change::Set { value, .. }, [next, inner @ ..]) => {
+                let created = at.split('/').count() - inner.len();
+                let created: Vec<&str> = at.split('/').take(created).collect();
+                vec![self.insert(way.end, &created.join("/"), next, &nested(inner, value))?]
             }
-            Ok(edit)
+        };
+        if self.has_returns {
+            for edit in &mut edits {
+                edit.by = edit.by.replace('\n', "\r\n");
+            }
+        }
+        Ok(edits)
+    }
+
+    /// Refuses nodes that aliases stand for.
+    fn unshared<'n>(&self, mut nodes: impl Iterator<Item = &'n Tree>) -> Result<(), Refused> {
+        if nodes.any(|tree| self.is_shared(tree)) { Err(Refused::Alias) } else { Ok(()) }
+    }
+
+    /// Whether an alias stands for a node. What it stands for may be in a part that Envoy ignores, and is then there once.
+    fn is_shared(&self, tree: &Tree) -> bool {
+        self.shared.contains(&tree.anchor) || tree.anchor != 0 && self.byte(tree.bytes.start) == b'*'
+    }
+
+    /// Refuses a node with one inside of it that aliases stand for.
+    fn unshared_inside(&self, tree: &Tree) -> Result<(), Refused> {
+        let mut found = Ok(());
+        each(tree, &mut |tree| {
+            if self.is_shared(tree) {
+                found = Err(Refused::Alias);
+            }
+        });
+        found
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.text.as_bytes().get(at).copied().unwrap_or_default()
+    }
+
+    fn form(&self, tree: &Tree) -> Form {
+        match self.byte(tree.bytes.start) {
+            _ if self.is_json => Form::Json,
+            b'{' | b'[' => Form::Flow,
+            _ => Form::Block,
         }
     }
-}
 
-/// The number of the entry with this key: the last of equal ones counts.
-fn entry(entries: &[(Key, Tree)], step: &str) -> Option<usize> {
-    let exact = entries.iter().rposition(|(key, _)| key.text == step);
-    exact.or_else(|| entries.iter().rposition(|(key, _)| is_field(&key.text, step)))
-}
+    /// Where the line of a byte begins.
+    fn line_start(&self, at: usize) -> usize {
+        self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
+    }
 
-fn byte(text: &str, at: usize) -> u8 {
-    text.as_bytes().get(at).copied().unwrap_or_default()
-}
+    /// Where the line of a byte ends, without its newline.
+    fn line_end(&self, at: usize) -> usize {
+        let rest = self.text.get(at..).unwrap_or_default();
+        at + rest.split('\n').next().unwrap_or_default().trim_end_matches('\r').len()
+    }
 
-fn form(text: &str, tree: &Tree, is_json: bool) -> Form {
-    match byte(text, tree.bytes.start) {
-        _ if is_json => Form::Json,
-        b'{' | b'[' => Form::Flow,
-        _ => Form::Block,
+    /// Where the last line of a collection in lines ends.
+    fn last_line_end(&self, tree: &Tree) -> usize {
+        self.line_end(self.text.get(..tree.bytes.end).unwrap_or_default().trim_end().len())
+    }
+
+    /// The spaces before a byte in its line, counting dashes of lists as such.
+    fn indentation(&self, at: usize) -> usize {
+        self.text.get(self.line_start(at)..at).map_or(0, |before| before.chars().count())
+    }
+
+    /// Gives a node a value. Of a message that is there, what has the same name is changed, and the rest stays.
+    fn set(&self, tree: &Tree, at: &str, value: &Value) -> Result<Vec<Edit>, Refused> {
+        let (Value::Object(fields), Node::Mapping(_)) = (value, &tree.node) else {
+            return if tree.to_value() == *value {
+                Ok(Vec::new())
+            } else {
+                Ok(vec![self.replace(tree, value)?])
+            };
+        };
+        let mut missing = Map::new();
+        let mut edits = Vec::new();
+        for (key, value) in fields {
+            let at = hoptax_bootstrap::tree::join(at, key);
+            let way = Way::new(tree, &hoptax_bootstrap::tree::join("", key));
+            if !way.left.is_empty() {
+                missing.insert(key.clone(), value.clone());
+                edits.push(self.insert(tree, &at, key, value)?);
+            } else if key != CHOICE {
+                self.unshared([way.end].into_iter())?;
+                edits.extend(self.set(way.end, &at, value)?);
+            }
+        }
+        // Into what is empty, all of it goes at once.
+        if missing.len() > 1 && is_empty(tree) {
+            return Ok(vec![self.replace(tree, &Value::Object(missing))?]);
+        }
+        Ok(edits)
+    }
+
+    /// Replaces a value in one piece.
+    fn replace(&self, tree: &Tree, value: &Value) -> Result<Edit, Refused> {
+        let is_in_one_piece = match &tree.node {
+            Node::Scalar(_, style) => *style == Style::Flow && !tree.bytes.is_empty(),
+            _ => self.form(tree) != Form::Block,
+        };
+        if !is_in_one_piece {
+            return Err(Refused::Form);
+        }
+        self.unshared_inside(tree)?;
+        Ok(Edit { bytes: tree.bytes.clone(), by: flow(value, self.is_json), creates: None, depth: 0 })
+    }
+
+    /// Inserts an entry, or an item behind the last. `at` is its pointer.
+    fn insert(&self, around: &Tree, at: &str, key: &str, value: &Value) -> Result<Edit, Refused> {
+        let creates = (key != NEXT).then(|| at.to_owned());
+        if self.form(around) != Form::Block {
+            return self.insert_in_brackets(around, key, value).map(|edit| Edit { creates, ..edit });
+        }
+        let end = self.last_line_end(around);
+        let (by, depth) = match &around.node {
+            Node::Sequence(items) if key == NEXT => {
+                let first = items.first().ok_or(Refused::Form)?.bytes.start;
+                let before = self.text.get(self.line_start(first)..first).unwrap_or_default();
+                let dash = before.rfind('-').ok_or(Refused::Form)?;
+                let indent = before.get(..dash).map_or(0, |before| before.chars().count());
+                let item = block(value, indent + 2);
+                (format!("\n{:indent$}- {}", "", item.trim_start()), 2 * indent + 1)
+            }
+            Node::Mapping(entries) => {
+                let (first, _) = entries.first().ok_or(Refused::Form)?;
+                let indent = self.indentation(first.bytes.start);
+                let key = key_in(key, Form::Block);
+                (format!("\n{:indent$}{key}:{}", "", under(value, indent)), 2 * indent)
+            }
+            _ => return Err(Refused::Form),
+        };
+        Ok(Edit { bytes: end..end, by, creates, depth })
+    }
+
+    /// Inserts an entry behind an opening bracket, or an item behind the last.
+    fn insert_in_brackets(&self, around: &Tree, key: &str, value: &Value) -> Result<Edit, Refused> {
+        let open = around.bytes.start;
+        let new = |key: &str| match key {
+            NEXT => flow(value, self.is_json),
+            key => format!("{}: {}", key_in(key, self.form(around)), flow(value, self.is_json)),
+        };
+        let (neighbour, place) = match &around.node {
+            Node::Mapping(entries) => (entries.first().map(|(key, _)| key.bytes.start), open + 1),
+            Node::Sequence(items) if key == NEXT => {
+                let last = items.last().map(|item| &item.bytes);
+                (last.map(|last| last.start), last.map_or(open + 1, |last| last.end))
+            }
+            _ => return Err(Refused::Form),
+        };
+        let new = new(key);
+        let Some(neighbour) = neighbour else {
+            // Only one at a time may take the place of nothing.
+            let bracket = self.text.get(open..=open).ok_or(Refused::Form)?;
+            return Ok(Edit {
+                bytes: open..open + 1,
+                by: format!("{bracket}{new}"),
+                creates: None,
+                depth: 0,
+            });
+        };
+        // Its neighbour may have a line of its own.
+        let line = self.line_start(neighbour);
+        let indent = self.indentation(neighbour);
+        let is_own =
+            line > open && self.text.get(line..neighbour).is_some_and(|before| before.trim().is_empty());
+        let by = match (&around.node, is_own) {
+            (Node::Mapping(_), true) => format!("\n{:indent$}{new},", ""),
+            (Node::Mapping(_), false) => format!("{new}, "),
+            (_, true) => format!(",\n{:indent$}{new}", ""),
+            (_, false) => format!(", {new}"),
+        };
+        Ok(Edit { bytes: place..place, by, creates: None, depth: 0 })
+    }
+
+    /// Removes an entry or an item.
+    fn remove(&self, way: &Way<'_>) -> Result<Edit, Refused> {
+        self.unshared_inside(way.end)?;
+        let (around, index) = *way.through.last().ok_or(Refused::Form)?;
+        let starts: Vec<usize> = match &around.node {
+            Node::Mapping(entries) => entries.iter().map(|(key, _)| key.bytes.start).collect(),
+            Node::Sequence(items) => items.iter().map(|item| item.bytes.start).collect(),
+            Node::Scalar(..) => return Err(Refused::Form),
+        };
+        let start = *starts.get(index).ok_or(Refused::Form)?;
+        let end = way.end.bytes.end;
+        let (before, after) = (index.checked_sub(1).and_then(|at| starts.get(at)), starts.get(index + 1));
+        let bytes = if self.form(around) == Form::Block {
+            if starts.len() == 1 {
+                return Err(Refused::Form);
+            }
+            let line = self.line_start(start);
+            let before = self.text.get(line..start).unwrap_or_default().trim();
+            let is_item = matches!(around.node, Node::Sequence(_)) && before == "-";
+            let last = self.last_line_end(way.end);
+            let next_line = self.text.get(last..).and_then(|rest| rest.find('\n'));
+            match after {
+                _ if before.is_empty() || is_item => {
+                    line..next_line.map_or(self.text.len(), |newline| last + newline + 1)
+                }
+                // The next entry takes its place behind the dash.
+                Some(&next) if index == 0 => start..next,
+                _ => return Err(Refused::Form),
+            }
+        } else {
+            match (before, after) {
+                (_, Some(&next)) => start..next,
+                (Some(_), None) => {
+                    let comma = self.text.get(..start).and_then(|before| before.rfind(','));
+                    comma.ok_or(Refused::Form)?..end
+                }
+                (None, None) => start..end,
+            }
+        };
+        Ok(Edit { bytes, by: String::new(), creates: None, depth: 0 })
     }
 }
 
-/// Replaces a value in one piece.
-fn replace(text: &str, tree: &Tree, value: &Value, is_json: bool) -> Result<Edit, Refused> {
-    let is_in_one_piece = match &tree.node {
-        Node::Scalar(_, style) => *style == hoptax_text::yaml::envoy::Style::Flow && !tree.bytes.is_empty(),
-        _ => matches!(byte(text, tree.bytes.start), b'{' | b'['),
-    };
-    if !is_in_one_piece {
-        return Err(Refused::Form);
+/// Calls `visit` for each node.
+fn each(tree: &Tree, visit: &mut dyn FnMut(&Tree)) {
+    visit(tree);
+    match &tree.node {
+        Node::Scalar(..) => {}
+        Node::Sequence(items) => items.iter().for_each(|item| each(item, visit)),
+        Node::Mapping(entries) => entries.iter().for_each(|(_, value)| each(value, visit)),
     }
-    Ok(Edit { bytes: tree.bytes.clone(), by: flow(value, is_json), creates: None })
 }
 
-/// Where the line of a byte begins.
-fn line_start(text: &str, at: usize) -> usize {
-    text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
-}
-
-/// Where the line of a byte ends, without its newline.
-fn line_end(text: &str, at: usize) -> usize {
-    text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |newline| at + newline)
-}
-
-/// Where the last line of a collection in lines ends.
-fn last_line_end(text: &str, tree: &Tree) -> usize {
-    let content = text.get(..tree.bytes.end).unwrap_or_default().trim_end();
-    line_end(text, content.len())
-}
-
-/// The spaces before a byte in its line, counting dashes of lists as such.
-fn indentation(text: &str, at: usize) -> usize {
-    text.get(line_start(text, at)..at).map_or(0, |before| before.chars().count())
-}
-
-/// Inserts an entry or an item into a collection.
-fn insert(text: &str, around: &Tree, key: &str, value: &Value, is_json: bool) -> Result<Edit, Refused> {
-    let form = form(text, around, is_json);
-    let (first, is_list) = match &around.node {
-        Node::Mapping(entries) => (entries.first().map(|(key, _)| key.bytes.start), false),
-        Node::Sequence(items) if key == NEXT => (items.first().map(|item| item.bytes.start), true),
-        _ => return Err(Refused::Form),
-    };
-    if form != Form::Block {
-        return Ok(insert_in_brackets(text, around, first, (!is_list).then_some(key), value, is_json));
-    }
-    let first = first.ok_or(Refused::Form)?;
-    let end = last_line_end(text, around);
-    let by = if is_list {
-        let before = text.get(line_start(text, first)..first).unwrap_or_default();
-        let dash = before.rfind('-').ok_or(Refused::Form)?;
-        let indent = before.get(..dash).map_or(0, |before| before.chars().count());
-        let item = block(value, indent + 2);
-        format!("\n{:indent$}- {}", "", item.trim_start())
-    } else {
-        let indent = indentation(text, first);
-        let key = key_in(key, Form::Block);
-        format!("\n{:indent$}{key}:{}", "", under(value, indent))
-    };
-    Ok(Edit { bytes: end..end, by, creates: None })
+fn is_empty(tree: &Tree) -> bool {
+    matches!(&tree.node, Node::Mapping(entries) if entries.is_empty())
 }
 
 /// A value behind its key: beside it, or in lines under it.
@@ -148,67 +290,4 @@ fn under(value: &Value, indent: usize) -> String {
         Value::Array(items) if !items.is_empty() => format!("\n{}", block(value, indent)),
         other => format!(" {}", flow(other, false)),
     }
-}
-
-/// Inserts behind an opening bracket.
-fn insert_in_brackets(
-    text: &str,
-    around: &Tree,
-    first: Option<usize>,
-    key: Option<&str>,
-    value: &Value,
-    is_json: bool,
-) -> Edit {
-    let open = around.bytes.start + 1;
-    let form = if is_json { Form::Json } else { Form::Flow };
-    let key = key.map(|key| format!("{}: ", key_in(key, form))).unwrap_or_default();
-    let value = flow(value, is_json);
-    let by = match first {
-        None => format!("{key}{value}"),
-        // The first entry has a line of its own.
-        Some(first) if line_start(text, first) > open => {
-            let indent = indentation(text, first);
-            format!("\n{:indent$}{key}{value},", "")
-        }
-        Some(_) => format!("{key}{value}, "),
-    };
-    Edit { bytes: open..open, by, creates: None }
-}
-
-/// Removes an entry or an item.
-fn remove(text: &str, at: &Step<'_>) -> Result<Edit, Refused> {
-    let (around, index) = at.around.ok_or(Refused::Form)?;
-    let starts: Vec<usize> = match &around.node {
-        Node::Mapping(entries) => entries.iter().map(|(key, _)| key.bytes.start).collect(),
-        Node::Sequence(items) => items.iter().map(|item| item.bytes.start).collect(),
-        Node::Scalar(..) => return Err(Refused::Form),
-    };
-    let start = *starts.get(index).ok_or(Refused::Form)?;
-    let (before, after) = (index.checked_sub(1).and_then(|at| starts.get(at)), starts.get(index + 1));
-    let bytes = if matches!(byte(text, around.bytes.start), b'{' | b'[') {
-        match (before, after) {
-            (_, Some(&next)) => start..next,
-            (Some(_), None) => {
-                let comma = text.get(..start).and_then(|before| before.rfind(',')).ok_or(Refused::Form)?;
-                comma..at.tree.bytes.end
-            }
-            (None, None) => start..at.tree.bytes.end,
-        }
-    } else {
-        if starts.len() == 1 {
-            return Err(Refused::Form);
-        }
-        let line = line_start(text, start);
-        let is_first_in_line = text.get(line..start).is_some_and(|before| before.trim().is_empty());
-        let is_item = matches!(around.node, Node::Sequence(_))
-            && text.get(line..start).is_some_and(|before| before.trim() == "-");
-        let end = last_line_end(text, at.tree);
-        match after {
-            _ if is_first_in_line || is_item => line..(end + 1).min(text.len()),
-            // The next entry takes its place behind the dash.
-            Some(&next) if index == 0 => start..next,
-            _ => return Err(Refused::Form),
-        }
-    };
-    Ok(Edit { bytes, by: String::new(), creates: None })
 }

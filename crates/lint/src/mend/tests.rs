@@ -1,14 +1,11 @@
 use serde_json::{Value, json};
 
-use super::edit::edit;
 use super::*;
 
 /// A text after one change.
 fn changed(text: &str, change: &Change) -> Result<String, Refused> {
     let tree = envoy::first(text).unwrap();
-    let is_json = serde_json::from_str::<Value>(text).is_ok();
-    let Edit { bytes, by, .. } = edit(text, &tree, change, is_json)?;
-    Ok(format!("{}{by}{}", &text[..bytes.start], &text[bytes.end..]))
+    Ok(applied(text, Original::new(text, &tree).edits(change)?).unwrap())
 }
 
 fn set(at: &str, value: Value) -> Change {
@@ -62,7 +59,7 @@ fn json_stays_json_and_names_may_be_in_camel_case() {
         ),
         (
             set("/l/-", json!("x")),
-            "{\n  \"listenerFilters\": {\n    \"a\": 1\n  }, \"l\": [\"x\", 1], \"e\": {}\n}\n",
+            "{\n  \"listenerFilters\": {\n    \"a\": 1\n  }, \"l\": [1, \"x\"], \"e\": {}\n}\n",
         ),
         (
             set("/e/f/g", json!(1)),
@@ -75,9 +72,54 @@ fn json_stays_json_and_names_may_be_in_camel_case() {
 
 #[test]
 fn what_an_alias_stands_for_is_not_changed() {
-    let text = "a: &a {x: 1}\nb: *a\n";
-    assert_eq!(changed(text, &set("/b/x", json!(2))), Err(Refused::Alias));
-    assert_eq!(changed(text, &set("/a/x", json!(2))).unwrap(), "a: &a {x: 2}\nb: *a\n");
+    let text = "a: &a {x: 1}\nb: *a\nc: &c {x: 1, y: &y 2}\nd: {e: *y, f: 1}\n";
+    for at in ["/b/x", "/a/x", "/a/z", "/a", "/c/y", "/c", "/d/e"] {
+        assert_eq!(changed(text, &set(at, json!(2))), Err(Refused::Alias), "{at}");
+    }
+    for at in ["/a", "/b", "/c", "/d"] {
+        assert_eq!(changed(text, &remove(at)), Err(Refused::Alias), "{at}");
+    }
+    let ignored = "!ignore shared: &a\n  x: 1\nb: *a\n";
+    assert_eq!(changed(ignored, &set("/b/x", json!(2))), Err(Refused::Alias));
+    // An anchor that no alias uses is none.
+    assert_eq!(changed(text, &set("/c/x", json!(2))).unwrap(), text.replace("c: &c {x: 1", "c: &c {x: 2"));
+}
+
+#[test]
+fn a_message_that_is_there_keeps_its_fields() {
+    let options = json!({"@type": "t", "explicit_http_config": {"http_protocol_options": {}}, "common": {"idle": "4s"}});
+    for (text, expected) in [
+        (
+            "m: {\"@type\": t, explicit_http_config: {http2_protocol_options: {}}, common: {age: 1s}}\n",
+            "m: {\"@type\": t, explicit_http_config: {http2_protocol_options: {}}, common: {idle: 4s, age: 1s}}\n",
+        ),
+        (
+            "m:\n  \"@type\": t\n  common:\n    age: 1s # c\n",
+            "m:\n  \"@type\": t\n  common:\n    age: 1s # c\n    idle: 4s\n  explicit_http_config:\n    http_protocol_options: {}\n",
+        ),
+        (
+            "m: {}\n",
+            "m: {\"@type\": t, explicit_http_config: {http_protocol_options: {}}, common: {idle: 4s}}\n",
+        ),
+    ] {
+        let changed = changed(text, &set("/m", options.clone())).unwrap();
+        assert_eq!(changed, expected);
+    }
+}
+
+#[test]
+fn an_item_is_behind_the_last_and_lines_end_as_they_did() {
+    for (text, expected) in [
+        ("a: [1, 2]\n", "a: [1, 2, 3]\n"),
+        ("a: [ 1, 2, ]\n", "a: [ 1, 2, 3, ]\n"),
+        ("a: []\n", "a: [3]\n"),
+        ("a: [\n  1,\n  {b: 2}\n]\n", "a: [\n  1,\n  {b: 2},\n  3\n]\n"),
+        ("a: [\r\n  1\r\n]\r\n", "a: [\r\n  1,\r\n  3\r\n]\r\n"),
+        ("a:\r\n- 1\r\nb: 2\r\n", "a:\r\n- 1\r\n- 3\r\nb: 2\r\n"),
+    ] {
+        assert_eq!(changed(text, &set("/a/-", json!(3))).unwrap(), expected);
+    }
+    assert_eq!(changed("a:\r\n  b: 1\r\n  c: 2\r\n", &remove("/a/b")).unwrap(), "a:\r\n  c: 2\r\n");
 }
 
 #[test]
@@ -87,7 +129,12 @@ fn a_text_inside_of_an_object_is_changed_there() {
         "kind: ConfigMap\ndata:\n  envoy.yaml: |\n    admin:\n      address: x\n\n    b: 1\n  other: y\n";
     let text = Text { name: "map.yaml", text: inner, first_line: 4, tree: None };
     let expected = "kind: ConfigMap\ndata:\n  envoy.yaml: |\n    admin:\n      address: z\n      c: 1\n\n    b: 1\n  other: y\n";
-    assert_eq!(in_file(file, &text, "admin:\n  address: z\n  c: 1\n\nb: 1\n").as_deref(), Some(expected));
+    let after = "admin:\n  address: z\n  c: 1\n\nb: 1\n";
+    assert_eq!(in_file(file, &text, after).as_deref(), Some(expected));
+    let windows = |text: &str| text.replace('\n', "\r\n");
+    assert_eq!(in_file(&windows(file), &text, after), Some(windows(expected)));
+    let is_last = |text: &str| text.trim_end_matches("  other: y\n").trim_end().to_owned();
+    assert_eq!(in_file(&is_last(file), &text, after), Some(is_last(expected)));
     let moved = Text { first_line: 3, ..text };
     assert_eq!(in_file(file, &moved, "b: 2\n"), None);
     let whole = Text { first_line: 1, ..text };
@@ -119,5 +166,9 @@ proptest::proptest! {
             }
             assert_eq!(read, value, "{after}");
         }
+        let after = changed(&source, &set("/top/list/-", json!(text))).unwrap();
+        let mut read = envoy::first(&after).unwrap().to_value();
+        assert_eq!(read["top"]["list"].as_array_mut().unwrap().pop(), Some(json!(text)), "{after}");
+        assert_eq!(read, value, "{after}");
     }
 }

@@ -27,16 +27,23 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 continue;
             }
             for header in owner.items("/request_headers_to_add") {
-                let is_appended = match header.text("/append_action") {
-                    "" => header.value.pointer("/append").and_then(serde_json::Value::as_bool) != Some(false),
-                    action => action == "APPEND_IF_EXISTS_OR_ADD",
+                // The older field counts where it is set, and Envoy admits no other action beside it.
+                let has_old = header.has("/append");
+                let is_appended = if has_old {
+                    header.is_set("/append")
+                } else {
+                    ["", "APPEND_IF_EXISTS_OR_ADD"].contains(&header.text("/append_action"))
                 };
                 if is_meant(header.text("/header/key")) && is_appended {
                     let one = header.found(
                         "/header",
                         "the upstream gets two values in x-forwarded-proto: Envoy sets it, and this appends",
                     );
-                    found.push(one.set(header.field("/append_action"), "OVERWRITE_IF_EXISTS_OR_ADD"));
+                    found.push(if has_old {
+                        one.set(header.field("/append"), false)
+                    } else {
+                        one.set(header.field("/append_action"), "OVERWRITE_IF_EXISTS_OR_ADD")
+                    });
                 }
             }
         }

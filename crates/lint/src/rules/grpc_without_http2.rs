@@ -22,9 +22,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             "",
             format!("cluster `{}` speaks HTTP/1.1, and gRPC needs HTTP/2: every call fails", cluster.name()),
         );
-        // Options of HTTP/1 may be meant for something else.
-        let has_none = cluster.http.is_none() && !cluster.node.has("/http_protocol_options");
-        found.push(if has_none { cluster.set_http2(one) } else { one });
+        found.push(cluster.set_http2(one));
     });
     found
 }

@@ -23,7 +23,12 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         // Names may stand for many servers.
         let is_known = cluster.discovery() == "STATIC" && count > 1;
         let most = detection.number("/max_ejection_percent").unwrap_or(DEFAULT);
-        if is_known && most * (count as f64) < 100.0 && !detection.is_set("/always_eject_one_host") {
+        // Who writes 0 wants to look on.
+        if is_known
+            && most > 0.0
+            && most * (count as f64) < 100.0
+            && !detection.is_set("/always_eject_one_host")
+        {
             let message = format!(
                 "at most {most} % of the {count} servers of cluster `{}` may be ejected, which is none",
                 cluster.name()

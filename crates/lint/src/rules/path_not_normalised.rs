@@ -17,9 +17,12 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for manager in proxy.managers.iter().filter(|manager| !manager.node.has("/normalize_path")) {
         let Some(filter) = manager.filters().into_iter().find(has_rules_of_paths) else { continue };
-        let one = filter
-            .found("/name", "rules of this filter are about paths, and paths are not normalised before it");
-        found.push(one.set(manager.node.field("/normalize_path"), true));
+        found.push(
+            filter.found(
+                "/name",
+                "rules of this filter are about paths, and paths are not normalised before it",
+            ),
+        );
     }
     found
 }

@@ -14,8 +14,8 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// Conditions that a hanging try would meet.
-const OF_SILENCE: [&str; 4] = ["5xx", "gateway-error", "reset", "retriable-status-codes"];
+/// Conditions that a try which timed out meets. Source: `wouldRetryFromReset` of Envoy.
+const OF_SILENCE: [&str; 3] = ["5xx", "gateway-error", "reset"];
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
@@ -27,15 +27,10 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         if !is_meant || has_own || Route::retries_of(&policy) == 0.0 {
             continue;
         }
-        let one = policy
-            .found("/retry_on", "a try that hangs takes the timeout of the route, and is never retried");
-        let (timeout, tries) = (route.timeout(), Route::retries_of(&policy) + 1.0);
-        let share = (timeout / tries * 1000.0).floor() / 1000.0;
-        found.push(if timeout.is_finite() {
-            one.set(policy.field("/per_try_timeout"), format!("{share}s"))
-        } else {
-            one
-        });
+        found.push(
+            policy
+                .found("/retry_on", "a try that hangs takes the timeout of the route, and is never retried"),
+        );
     }
     found
 }
