@@ -6,7 +6,7 @@ mod malformed;
 mod origins;
 mod resources;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use hoptax_text::yaml::envoy::Tree;
@@ -183,6 +183,8 @@ fn join_all(given: Given, load: &dyn Fn(&str) -> Result<Loaded, String>) -> Resu
 /// Resources by name, each with its document and its pointer there.
 #[derive(Debug, Default)]
 struct Resources {
+    /// Names of clusters that are placed already.
+    clusters: BTreeSet<String>,
     routes: BTreeMap<String, Found>,
     endpoints: BTreeMap<String, Found>,
     filters: BTreeMap<String, Found>,

@@ -1,6 +1,6 @@
-//! Every rule has a file that it finds something in, and one that it does not.
+//! Every rule has files that it finds something in, which begin with `fires`, and files that it does not, which begin with `silent`.
 //!
-//! In `fires.yaml`, a comment `# here` is on each line of a finding of the rule, or `# next` on the line above, and on no other.
+//! In the first, a comment `# here` is on each line of a finding of the rule, or `# next` on the line above, and on no other.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,9 +20,15 @@ fn folder(id: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules").join(id)
 }
 
-fn text(id: &str, file: &str) -> String {
-    let path = folder(id).join(file);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("rule {id} needs {}: {error}", path.display()))
+/// The files of a rule whose names begin so, with their texts.
+fn texts(id: &str, beginning: &str) -> Vec<(String, String)> {
+    let entries = fs::read_dir(folder(id)).unwrap_or_else(|error| panic!("rule {id} has no folder: {error}"));
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with(beginning)).collect();
+    names.sort_unstable();
+    assert!(!names.is_empty(), "rule {id} needs {beginning}.yaml");
+    let text = |name: String| (format!("{id}/{name}"), fs::read_to_string(folder(id).join(&name)).unwrap());
+    names.into_iter().map(text).collect()
 }
 
 fn read(text: &str) -> Partly {
@@ -37,34 +43,39 @@ fn of<'l>(linted: &'l Linted, id: &str) -> Vec<&'l Finding> {
 #[test]
 fn every_rule_finds_its_fault_on_the_lines_that_are_marked() {
     for rule in ALL {
-        let text = text(rule.id, "fires.yaml");
-        let mark = |(line, text): (u64, &str)| match text {
-            text if text.contains(HERE) => Some(line),
-            text if text.contains(NEXT) => Some(line + 1),
-            _ => None,
-        };
-        let marked: BTreeSet<u64> = (1..).zip(text.lines()).filter_map(mark).collect();
-        let linted = lint(&read(&text));
-        let found: BTreeSet<u64> = of(&linted, rule.id).iter().map(|finding| finding.place.line).collect();
-        assert_eq!(found, marked, "{}", rule.id);
-        assert!(!found.is_empty(), "{} marks no line", rule.id);
+        for (name, text) in texts(rule.id, "fires") {
+            let mark = |(line, text): (u64, &str)| match text {
+                text if text.contains(HERE) => Some(line),
+                text if text.contains(NEXT) => Some(line + 1),
+                _ => None,
+            };
+            let marked: BTreeSet<u64> = (1..).zip(text.lines()).filter_map(mark).collect();
+            let linted = lint(&read(&text));
+            let found: BTreeSet<u64> =
+                of(&linted, rule.id).iter().map(|finding| finding.place.line).collect();
+            assert_eq!(found, marked, "{name}");
+            assert!(!found.is_empty(), "{name} marks no line");
+        }
     }
 }
 
 #[test]
 fn every_rule_is_silent_where_its_fault_is_not() {
     for rule in ALL {
-        let linted = lint(&read(&text(rule.id, "silent.yaml")));
-        let found: Vec<String> =
-            of(&linted, rule.id).iter().map(|finding| finding.found.message.clone()).collect();
-        assert!(found.is_empty(), "{}: {found:?}", rule.id);
+        for (name, text) in texts(rule.id, "silent") {
+            let linted = lint(&read(&text));
+            let found: Vec<String> =
+                of(&linted, rule.id).iter().map(|finding| finding.found.message.clone()).collect();
+            assert!(found.is_empty(), "{name}: {found:?}");
+        }
     }
 }
 
 #[test]
 fn a_fix_leaves_nothing_for_its_rule_to_find_and_keeps_every_other_line() {
-    for rule in ALL {
-        let text = text(rule.id, "fires.yaml");
+    for (rule, (name, text)) in
+        ALL.iter().flat_map(|rule| texts(rule.id, "fires").into_iter().map(move |file| (rule, file)))
+    {
         let configuration = read(&text);
         let linted = lint(&configuration);
         let findings = of(&linted, rule.id);
@@ -72,10 +83,10 @@ fn a_fix_leaves_nothing_for_its_rule_to_find_and_keeps_every_other_line() {
             continue;
         }
         let (mended, refused) = mend(&configuration.configuration, &findings);
-        assert!(refused.is_empty(), "{}: {refused:?}", rule.id);
-        let [one] = mended.as_slice() else { panic!("{}: {mended:?}", rule.id) };
+        assert!(refused.is_empty(), "{name}: {refused:?}");
+        let [one] = mended.as_slice() else { panic!("{name}: {mended:?}") };
         let left = of(&lint(&read(&one.changed)), rule.id).len();
-        assert_eq!(left, 0, "{}:\n{}", rule.id, one.changed);
+        assert_eq!(left, 0, "{name}:\n{}", one.changed);
         let removes = |finding: &&Finding| {
             finding.found.fix.iter().any(|change| matches!(change, Change::Remove { .. }))
         };
@@ -85,7 +96,7 @@ fn a_fix_leaves_nothing_for_its_rule_to_find_and_keeps_every_other_line() {
         let after: Vec<&str> = one.changed.lines().collect();
         let is_kept = |line: &&str| after.contains(line) || line.contains(HERE);
         let lost: Vec<&str> = text.lines().filter(|line| !is_kept(line)).collect();
-        assert!(lost.is_empty(), "{}: {lost:?}", rule.id);
+        assert!(lost.is_empty(), "{name}: {lost:?}");
     }
 }
 
@@ -175,12 +186,13 @@ fn rules_say_what_happens_and_what_to_do_about_it() {
 fn messages_are_one_line_each() {
     let mut all = String::new();
     for rule in ALL {
-        for finding in of(&lint(&read(&text(rule.id, "fires.yaml"))), rule.id) {
-            assert!(!finding.found.message.contains('\n'), "{}", rule.id);
-            all += &format!(
-                "{}:{} {}: {}\n",
-                finding.place.line, finding.place.column, rule.id, finding.found.message
-            );
+        for (name, text) in texts(rule.id, "fires") {
+            for finding in of(&lint(&read(&text)), rule.id) {
+                assert!(!finding.found.message.contains('\n'), "{name}");
+                let name = name.trim_end_matches("/fires.yaml");
+                let place = &finding.place;
+                all += &format!("{}:{} {name}: {}\n", place.line, place.column, finding.found.message);
+            }
         }
     }
     insta::assert_snapshot!("messages", all);

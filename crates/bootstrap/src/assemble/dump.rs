@@ -24,8 +24,17 @@ const SECTIONS: [Section; 6] = [
     },
     Section {
         of: "envoy.admin.v3.ClustersConfigDump",
-        lists: &[("static_clusters", "/cluster"), ("dynamic_active_clusters", "/cluster")],
-        take: |configuration, _, found| configuration.append("clusters", found),
+        // One that warms up may be the next version of one that is active, or have none before it.
+        lists: &[
+            ("static_clusters", "/cluster"),
+            ("dynamic_active_clusters", "/cluster"),
+            ("dynamic_warming_clusters", "/cluster"),
+        ],
+        take: |configuration, resources, found| {
+            if resources.clusters.insert(text(&found.value, "/name").to_owned()) {
+                configuration.append("clusters", found);
+            }
+        },
     },
     Section {
         of: "envoy.admin.v3.RoutesConfigDump",

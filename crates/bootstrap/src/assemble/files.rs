@@ -31,7 +31,7 @@ impl Configuration {
         load: &dyn Fn(&str) -> Result<Loaded, String>,
         problems: &mut Vec<Problem>,
     ) -> Vec<Problem> {
-        let Resources { routes, mut endpoints, filters } = resources;
+        let Resources { routes, mut endpoints, filters, clusters: _ } = resources;
         let mut files = Files { load, numbers: BTreeMap::new(), problems, malformed: Vec::new() };
         if !is_dump {
             for (source, list) in [("lds_config", "listeners"), ("cds_config", "clusters")] {
@@ -46,6 +46,9 @@ impl Configuration {
                 self.lacks_clusters |= list == "clusters" && files.problems.len() > before;
             }
         }
+        // A control plane may have other ways to name the list.
+        self.lacks_clusters |=
+            !is_dump && self.tree.pointer("/dynamic_resources/cds_resources_locator").is_some();
         self.place_filters(&filters, &mut files);
         self.place_routes(&routes, &mut files);
         self.place_endpoints(&mut endpoints, &mut files);

@@ -138,7 +138,8 @@ fn dump(clusters: usize) -> String {
         )
         .unwrap();
     }
-    text + "]}]}"
+    // The next version of one that is active, and one that has none yet.
+    text + r#"], "dynamic_warming_clusters": [{"cluster": {"name": "cluster-0"}}, {"cluster": {"name": "warming"}}]}]}"#
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn a_dump_becomes_a_static_bootstrap() {
         let items = bootstrap["static_resources"][list].as_array().unwrap();
         items.iter().filter_map(|item| item["name"].as_str()).collect()
     };
-    assert_eq!(names("clusters"), ["static", "cluster-0", "cluster-1"]);
+    assert_eq!(names("clusters"), ["static", "cluster-0", "cluster-1", "warming"]);
     assert_eq!(names("listeners"), ["l"]);
     let manager =
         &bootstrap["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"];

@@ -1,5 +1,7 @@
 //! An address that is no host name.
 
+use std::net::Ipv6Addr;
+
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::Proxy;
 
@@ -17,14 +19,21 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for cluster in &proxy.clusters {
         for (socket, host, _) in cluster.addresses() {
-            let wrong = host.contains("://") || host.contains(['/', ' ', '@', '?', '#']);
-            if wrong || host.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with("]:") {
+            // A resolver of its own may read any text.
+            if !socket.has("/resolver_name") && !is_host(host) {
                 found.push(socket.found(
                     "/address",
-                    "this is no host name or address: a scheme, a path or a port is in it",
+                    "this is no host name or address: a scheme, a path, a port or a bracket is in it",
                 ));
             }
         }
     }
     found
+}
+
+/// Whether a text may be a host name or an address.
+fn is_host(text: &str) -> bool {
+    let without_zone = text.split('%').next().unwrap_or_default();
+    !text.contains(['/', ' ', '@', '?', '#', '[', ']'])
+        && (!text.contains(':') || without_zone.parse::<Ipv6Addr>().is_ok())
 }

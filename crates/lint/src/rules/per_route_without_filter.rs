@@ -1,7 +1,7 @@
 //! Settings of a route for a filter that is not there.
 
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::{Node, Proxy};
+use crate::proxy::{Manager, Node, Proxy, Route};
 use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {
@@ -15,16 +15,13 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
+    let (mut missing, mut present) = (Vec::new(), Vec::new());
     for route in &proxy.routes {
         let Some(manager) = proxy.managers.get(route.manager) else { continue };
+        let filters = filters_of(proxy, manager, route);
         // Of filters that are chosen while the proxy runs, the names are not known.
-        let filters = manager.filters();
-        let is_open = filters.iter().any(|filter| {
-            filter.has("/config_discovery") || CHOOSING.iter().any(|end| filter.extension().ends_with(end))
-        });
-        if is_open || filters.is_empty() {
+        let is_choosing = |filter: &Node<'_>| CHOOSING.iter().any(|end| filter.extension().ends_with(end));
+        if filters.is_empty() || filters.iter().any(is_choosing) {
             continue;
         }
         let weighted =
@@ -32,28 +29,66 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         for owner in [&route.node, &route.host, &route.table].into_iter().chain(&weighted) {
             for (name, settings) in owner.entries("/typed_per_filter_config") {
                 let is_there = |filter: &Node<'_>| filter.name() == name || is_of_type(filter, &settings);
-                if !filters.iter().any(is_there) && seen.insert(settings.at.clone()) {
-                    found.push(settings.found(
-                        "",
-                        format!(
-                            "no filter `{name}` is in the chain of listener `{}`: this has no effect",
-                            manager.listener.label()
-                        ),
-                    ));
+                if filters.iter().any(is_there) {
+                    present.push(settings.at);
+                } else if !is_nothing(&settings) {
+                    missing.push((settings, name, manager));
                 }
             }
         }
     }
-    found
+    // Listeners may share a table, by its file, by an alias or from a control plane: one with the filter is enough.
+    let place = |at: &str| {
+        let place = proxy.configuration.place(at);
+        (proxy.configuration.origin(at).0, place.line, place.column)
+    };
+    let used: BTreeSet<_> =
+        if missing.is_empty() { BTreeSet::new() } else { present.iter().map(|at| place(at)).collect() };
+    let mut seen = BTreeSet::new();
+    missing.retain(|(settings, ..)| {
+        let place = place(&settings.at);
+        !used.contains(&place) && seen.insert(place)
+    });
+    let found = missing.into_iter().map(|(settings, name, manager)| {
+        let listener = manager.listener.label();
+        settings.found(
+            "",
+            format!("no filter `{name}` is in the chain of listener `{listener}`: this has no effect"),
+        )
+    });
+    found.collect()
+}
+
+/// The filters that a request of a route passes: those of the listener, of its router, and of its clusters.
+fn filters_of<'a>(proxy: &Proxy<'a>, manager: &Manager<'a>, route: &Route<'a>) -> Vec<Node<'a>> {
+    let own = manager.filters();
+    let clusters = route.clusters().into_iter().filter_map(|name| proxy.cluster(name));
+    let of_clusters = clusters.filter_map(|cluster| cluster.http.as_ref());
+    let upstream: Vec<Node<'a>> = own
+        .iter()
+        .flat_map(|filter| filter.fields().items("/upstream_http_filters"))
+        .chain(of_clusters.flat_map(|http| http.items("/http_filters")))
+        .collect();
+    own.into_iter().chain(upstream).collect()
 }
 
 /// Filters with others inside of them.
 const CHOOSING: [&str; 3] = ["ExtensionWithMatcher", "Composite", "FilterChainConfig"];
+/// Settings of any filter, around those of its own type.
+const ANY: &str = "envoy.config.route.v3.FilterConfig";
+
+/// Whether settings do what they say where their filter is not.
+fn is_nothing(settings: &Node<'_>) -> bool {
+    let (of, message) = settings.message();
+    message.is_set("/disabled") || of == ANY && message.is_set("/is_optional")
+}
 
 /// Whether settings are of the same package as a filter: older releases found them by their type.
 fn is_of_type(filter: &Node<'_>, settings: &Node<'_>) -> bool {
     let package = |of: &str| of.rsplit_once('.').map(|(package, _)| package.to_owned()).unwrap_or_default();
-    let (of, _) = settings.message();
+    let (of, message) = settings.message();
+    let inner = if of == ANY { message.get("/config") } else { None };
+    let of = inner.as_ref().map_or(of, |inner| inner.message().0);
     let of_filter = package(filter.extension());
     of_filter.contains(".filters.") && of_filter == package(of)
 }

@@ -45,10 +45,5 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
 }
 
 /// Fields by which a cluster is chosen while the proxy runs.
-const NAMED_ELSEWHERE: [&str; 5] = [
-    "cluster_header",
-    "cluster_specifier_plugin",
-    "inline_cluster_specifier_plugin",
-    "on_demand",
-    "dynamic_resources",
-];
+const NAMED_ELSEWHERE: [&str; 4] =
+    ["cluster_header", "cluster_specifier_plugin", "inline_cluster_specifier_plugin", "dynamic_resources"];

@@ -1,0 +1,155 @@
+//! A cluster.
+
+use hoptax_bootstrap::tree;
+use serde_json::Value;
+
+use super::Node;
+use crate::finding::Found;
+
+/// Fields of a cluster with options of HTTP, from before they had a message of their own.
+const OLD_OPTIONS: [&str; 5] = [
+    "/http_protocol_options",
+    "/http2_protocol_options",
+    "/common_http_protocol_options",
+    "/upstream_http_protocol_options",
+    "/protocol_selection",
+];
+const HTTP_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+
+/// A cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Cluster<'a> {
+    /// The cluster.
+    pub(crate) node: Node<'a>,
+    /// Its options of HTTP.
+    pub(crate) http: Option<Node<'a>>,
+    /// Whether routes of HTTP lead to it.
+    pub(crate) has_routes: bool,
+}
+
+impl<'a> Cluster<'a> {
+    /// Of its node.
+    pub(super) fn new(node: Node<'a>, has_routes: bool) -> Self {
+        let of_http = |(_, node): (&str, Node<'a>)| {
+            let (of, message) = node.message();
+            (of == HTTP_OPTIONS).then_some(message)
+        };
+        let options = node.entries("/typed_extension_protocol_options");
+        let http = options.into_iter().find_map(of_http);
+        Self { node, http, has_routes }
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &'a str {
+        self.node.name()
+    }
+
+    /// Its type of discovery, in capitals; that of its extension otherwise.
+    pub(crate) fn discovery(&self) -> &'a str {
+        match self.node.text("/type") {
+            "" if self.node.has("/cluster_type") => "EXTENSION",
+            "" => "STATIC",
+            of => of,
+        }
+    }
+
+    /// Its endpoints.
+    pub(crate) fn endpoints(&self) -> Vec<Node<'a>> {
+        let localities = self.node.items("/load_assignment/endpoints");
+        localities.iter().flat_map(|locality| locality.items("/lb_endpoints")).collect()
+    }
+
+    /// The host and the port of each endpoint.
+    pub(crate) fn addresses(&self) -> Vec<(Node<'a>, &'a str, u16)> {
+        let address = |endpoint: &Node<'a>| {
+            let socket = endpoint.get("/endpoint/address/socket_address")?;
+            let port = socket.number("/port_value").unwrap_or_default() as u16;
+            Some((socket.clone(), socket.text("/address"), port))
+        };
+        self.endpoints().iter().filter_map(address).collect()
+    }
+
+    /// Whether one name or address stands for whatever is behind it.
+    pub(crate) fn is_behind_one_name(&self) -> bool {
+        let addresses = self.addresses();
+        let is_name = |host: &str| host.parse::<std::net::IpAddr>().is_err() && host != "localhost";
+        ["STRICT_DNS", "LOGICAL_DNS"].contains(&self.discovery())
+            && addresses.len() == 1
+            && addresses.iter().all(|(_, host, _)| is_name(host))
+    }
+
+    /// What holds its options of HTTP: the message of them, or the cluster itself as it did before. Envoy ignores all of the old place
+    /// where the message is.
+    pub(crate) fn options(&self) -> &Node<'a> {
+        self.http.as_ref().unwrap_or(&self.node)
+    }
+
+    /// A common option of HTTP.
+    pub(crate) fn common_option(&self, field: &str) -> Option<Node<'a>> {
+        self.options().get(&format!("/common_http_protocol_options/{field}"))
+    }
+
+    /// With a fix that sets a common option of HTTP, with what else its message needs.
+    pub(crate) fn set_common_option(&self, found: Found, field: &str, value: Value) -> Found {
+        if self.http.is_some() || self.has_old_options() {
+            return found.set(self.options().field(&format!("/common_http_protocol_options/{field}")), value);
+        }
+        self.set_options(found, "http_protocol_options", Some(serde_json::json!({field: value})))
+    }
+
+    /// With a fix that makes it speak HTTP/2, unless it states options of HTTP/1, which may be meant for something else.
+    pub(crate) fn set_http2(&self, found: Found) -> Found {
+        if self.http.is_some() || self.node.has("/http_protocol_options") {
+            return found;
+        }
+        if self.has_old_options() {
+            return found.set(self.node.field("/http2_protocol_options"), serde_json::json!({}));
+        }
+        self.set_options(found, "http2_protocol_options", None)
+    }
+
+    /// With a fix that adds a message of options.
+    fn set_options(&self, found: Found, protocol: &str, common: Option<Value>) -> Found {
+        let mut options = serde_json::json!({
+            "@type": format!("type.googleapis.com/{HTTP_OPTIONS}"),
+            "explicit_http_config": {protocol: {}},
+        });
+        if let Some(common) = common {
+            options["common_http_protocol_options"] = common;
+        }
+        found.set(tree::join(&self.node.field("/typed_extension_protocol_options"), HTTP_OPTIONS), options)
+    }
+
+    fn has_old_options(&self) -> bool {
+        OLD_OPTIONS.iter().any(|field| self.node.has(field))
+    }
+
+    /// Whether its connections speak HTTP/2 for certain.
+    pub(crate) fn is_http2(&self) -> bool {
+        let new = |http: &Node<'_>| http.has("/explicit_http_config/http2_protocol_options");
+        self.http.as_ref().is_some_and(new) || self.http.is_none() && self.node.has("/http2_protocol_options")
+    }
+
+    /// Whether its connections speak HTTP/1.1 for certain.
+    pub(crate) fn is_http1(&self) -> bool {
+        match &self.http {
+            Some(http) => http.has("/explicit_http_config/http_protocol_options"),
+            None => {
+                !self.node.has("/http2_protocol_options")
+                    && self.node.text("/protocol_selection") != "USE_DOWNSTREAM_PROTOCOL"
+            }
+        }
+    }
+
+    /// Whether anything says that it speaks HTTP.
+    pub(crate) fn is_http(&self) -> bool {
+        self.has_routes || self.http.is_some() || self.has_old_options()
+    }
+
+    /// The TLS of its connections.
+    pub(crate) fn tls(&self) -> Option<Node<'a>> {
+        let sockets = tree::sockets(self.node.value, &self.node.at);
+        let (at, socket) = sockets.into_iter().find(|(_, socket)| tree::is_tls(socket))?;
+        Node { at, value: socket }.get("/typed_config")
+    }
+}

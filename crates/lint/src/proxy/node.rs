@@ -1,0 +1,123 @@
+//! A node of a configuration with its pointer.
+
+use hoptax_bootstrap::tree;
+use serde_json::Value;
+
+use crate::finding::Found;
+
+/// A node of the configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Node<'a> {
+    /// Its pointer.
+    pub(crate) at: String,
+    /// Its value, which is not null.
+    pub(crate) value: &'a Value,
+}
+
+impl<'a> Node<'a> {
+    /// The node at a pointer below this one.
+    pub(crate) fn get(&self, pointer: &str) -> Option<Self> {
+        let value = self.value.pointer(pointer).filter(|value| !value.is_null())?;
+        Some(Self { at: format!("{}{pointer}", self.at), value })
+    }
+
+    /// Whether there is a node at a pointer below this one.
+    pub(crate) fn has(&self, pointer: &str) -> bool {
+        self.value.pointer(pointer).is_some_and(|value| !value.is_null())
+    }
+
+    /// The text at a pointer below this one; empty if there is none.
+    pub(crate) fn text(&self, pointer: &str) -> &'a str {
+        tree::text(self.value, pointer)
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &'a str {
+        self.text("/name")
+    }
+
+    /// What a listener is called: by its name, or by its address.
+    pub(crate) fn label(&self) -> String {
+        let socket = "/address/socket_address";
+        let port = self.number(&format!("{socket}/port_value")).unwrap_or_default();
+        match self.name() {
+            "" => format!("{}:{port}", self.text(&format!("{socket}/address"))),
+            name => name.to_owned(),
+        }
+    }
+
+    /// The items of a list below this one; a value that is no list is one item.
+    pub(crate) fn items(&self, pointer: &str) -> Vec<Self> {
+        let at = format!("{}{pointer}", self.at);
+        match self.value.pointer(pointer) {
+            Some(Value::Array(items)) => {
+                let items = items.iter().enumerate().filter(|(_, item)| !item.is_null());
+                items.map(|(index, value)| Self { at: format!("{at}/{index}"), value }).collect()
+            }
+            None | Some(Value::Null) => Vec::new(),
+            Some(value) => vec![Self { at, value }],
+        }
+    }
+
+    /// The entries of a mapping below this one.
+    pub(crate) fn entries(&self, pointer: &str) -> Vec<(&'a str, Self)> {
+        let at = format!("{}{pointer}", self.at);
+        let entries = self.value.pointer(pointer).and_then(Value::as_object);
+        let entries = entries.into_iter().flatten().filter(|(_, value)| !value.is_null());
+        entries.map(|(key, value)| (key.as_str(), Self { at: tree::join(&at, key), value })).collect()
+    }
+
+    /// A duration in seconds.
+    pub(crate) fn seconds(&self, pointer: &str) -> Option<f64> {
+        self.text(pointer).strip_suffix('s')?.parse().ok()
+    }
+
+    /// A number, which may be written as a text.
+    pub(crate) fn number(&self, pointer: &str) -> Option<f64> {
+        let value = self.value.pointer(pointer)?;
+        value.as_f64().or_else(|| value.as_str()?.parse().ok())
+    }
+
+    /// A boolean; false if there is none.
+    pub(crate) fn is_set(&self, pointer: &str) -> bool {
+        self.value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// The type of an extension, or its name if it states none.
+    pub(crate) fn extension(&self) -> &'a str {
+        tree::extension_type(self.value)
+    }
+
+    /// The fields of the configuration of an extension.
+    pub(crate) fn fields(&self) -> Self {
+        let Some(typed) = self.get("/typed_config") else { return self.clone() };
+        let message = tree::message(typed.value);
+        Self { at: format!("{}{}", typed.at, message.at), value: message.fields }
+    }
+
+    /// The message of a typed configuration, which this node is.
+    pub(crate) fn message(&self) -> (&'a str, Self) {
+        let message = tree::message(self.value);
+        (message.of, Self { at: format!("{}{}", self.at, message.at), value: message.fields })
+    }
+
+    /// All nodes below this one and itself.
+    pub(crate) fn walk(&self, visit: &mut dyn FnMut(Node<'a>)) {
+        tree::walk(self.value, &self.at, &mut |at, value| {
+            if !value.is_null() {
+                visit(Node { at: at.to_owned(), value });
+            }
+        });
+    }
+
+    /// A finding about a field of it, or about itself if it has not the field.
+    pub(crate) fn found(&self, pointer: &str, message: impl Into<String>) -> Found {
+        let field = if self.has(pointer) { pointer } else { "" };
+        Found::new(&format!("{}{field}", self.at), message)
+    }
+
+    /// The pointer of a field of it.
+    pub(crate) fn field(&self, pointer: &str) -> String {
+        format!("{}{pointer}", self.at)
+    }
+}
