@@ -4,6 +4,7 @@ mod cluster;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 pub(crate) use self::cluster::Cluster;
 pub(crate) use self::node::Node;
@@ -96,7 +97,7 @@ pub(crate) struct Proxy<'a> {
     pub(crate) clusters: Vec<Cluster<'a>>,
     /// Clusters that TCP proxies lead to, with where they are named.
     pub(crate) of_tcp: Vec<(Node<'a>, &'a str)>,
-    /// Numbers of connection managers by the ports of their listeners.
+    /// Numbers of connection managers by the ports of their listeners at the loopback address.
     by_port: BTreeMap<u16, Vec<usize>>,
     /// Numbers of clusters by their names.
     numbers: BTreeMap<&'a str, usize>,
@@ -127,9 +128,7 @@ impl<'a> Proxy<'a> {
         };
         proxy.add_managers();
         for (number, manager) in proxy.managers.iter().enumerate() {
-            let port =
-                manager.listener.number("/address/socket_address/port_value").unwrap_or_default() as u16;
-            if port > 0 {
+            for port in local_ports(&manager.listener) {
                 proxy.by_port.entry(port).or_default().push(number);
             }
         }
@@ -214,6 +213,21 @@ impl<'a> Proxy<'a> {
     }
 }
 
+/// The ports at which a listener takes connections of TCP to the loopback address.
+fn local_ports(listener: &Node<'_>) -> BTreeSet<u16> {
+    if listener.is_off("/bind_to_port") {
+        return BTreeSet::new();
+    }
+    let is_local = |socket: &Node<'_>| {
+        let host = socket.text("/address");
+        let is_any = host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
+        socket.text("/protocol") != "UDP" && (is_any || is_loopback(host))
+    };
+    let sockets = listener.sockets().into_iter().filter(is_local);
+    let ports = sockets.map(|socket| socket.number("/port_value").unwrap_or_default() as u16);
+    ports.filter(|port| *port > 0).collect()
+}
+
 /// Whether a proxy asks its control plane for clusters when requests name them.
 fn asks_for_clusters(root: &Node<'_>) -> bool {
     let mut asks = false;
@@ -223,7 +237,7 @@ fn asks_for_clusters(root: &Node<'_>) -> bool {
 
 /// Whether a host is this machine, reachable from it alone.
 pub(crate) fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Whether the connections of a filter chain have TLS.

@@ -3,6 +3,7 @@
 use hoptax_bootstrap::tree;
 use serde_json::Value;
 
+use super::is_loopback;
 use crate::finding::Found;
 
 /// A node of the configuration.
@@ -46,6 +47,18 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// The addresses of a listener.
+    pub(crate) fn sockets(&self) -> Vec<Self> {
+        let more = self.items("/additional_addresses").into_iter();
+        let more = more.filter_map(|address| address.get("/address/socket_address"));
+        self.get("/address/socket_address").into_iter().chain(more).collect()
+    }
+
+    /// Whether other machines can connect to a listener.
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        self.sockets().iter().any(|socket| !is_loopback(socket.text("/address")))
+    }
+
     /// The items of a list below this one; a value that is no list is one item.
     pub(crate) fn items(&self, pointer: &str) -> Vec<Self> {
         let at = format!("{}{pointer}", self.at);
@@ -81,6 +94,11 @@ impl<'a> Node<'a> {
     /// A boolean; false if there is none.
     pub(crate) fn is_set(&self, pointer: &str) -> bool {
         self.value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// Whether a boolean is false, and not only left out.
+    pub(crate) fn is_off(&self, pointer: &str) -> bool {
+        self.value.pointer(pointer).and_then(Value::as_bool) == Some(false)
     }
 
     /// The type of an extension, or its name if it states none.

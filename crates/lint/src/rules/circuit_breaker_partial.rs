@@ -29,9 +29,10 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 continue;
             }
             let message = format!(
-                "`{}` of cluster `{}` stays 1024 while others are raised",
+                "`{}` of cluster `{}` {} 1024 while others are raised",
                 missing.join("` and `"),
-                cluster.name()
+                cluster.name(),
+                if missing.len() == 1 { "stays" } else { "stay" }
             );
             found.push(threshold.found("", message));
         }

@@ -1,7 +1,7 @@
 //! CORS is answered behind a filter that denies.
 
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::{Node, Proxy};
+use crate::proxy::{Manager, Node, Proxy};
 
 pub(super) static RULE: Rule = Rule {
     id: "cors-after-auth",
@@ -18,19 +18,36 @@ const DENY: [&str; 5] = ["JwtAuthentication", "ExtAuthz", "BasicAuth", "ApiKeyAu
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    for manager in &proxy.managers {
+    for manager in proxy.managers.iter().filter(|manager| has_policy(manager)) {
         let filters = manager.filters();
-        let denies =
-            |filter: &Node<'_>| DENY.iter().any(|end| filter.extension().rsplit('.').next() == Some(end));
         let Some(first) = filters.iter().position(denies) else { continue };
         let is_cors = |filter: &&Node<'_>| filter.extension().ends_with(".cors.v3.Cors");
         for filter in filters.iter().skip(first).filter(is_cors) {
             let before = filters.get(first).map(Node::name).unwrap_or_default();
-            found.push(filter.found(
-                "/name",
-                format!("`{before}` before it refuses the question that a browser asks first"),
-            ));
+            found.push(
+                filter.found(
+                    "/name",
+                    format!("`{before}` before it refuses the preflight request of a browser"),
+                ),
+            );
         }
     }
     found
+}
+
+/// Whether a filter denies a preflight request, which has no credentials.
+fn denies(filter: &Node<'_>) -> bool {
+    let of = filter.extension().rsplit('.').next().unwrap_or_default();
+    DENY.contains(&of) && !filter.is_set("/disabled") && !filter.fields().is_set("/bypass_cors_preflight")
+}
+
+/// Whether a route, or what is around it, says what other origins may do. The filter does nothing without.
+fn has_policy(manager: &Manager<'_>) -> bool {
+    let mut has_policy = false;
+    if let Some(table) = manager.node.get("/route_config") {
+        table.walk(&mut |node| {
+            has_policy |= node.has("/cors") || node.message().0.ends_with(".cors.v3.CorsPolicy");
+        });
+    }
+    has_policy
 }

@@ -5,9 +5,9 @@ use crate::proxy::Proxy;
 
 pub(super) static RULE: Rule = Rule {
     id: "header-case-half",
-    severity: Severity::Warning,
+    severity: Severity::Info,
     title: "the case of headers is kept on one side only",
-    why: "Envoy writes headers in lower case. A client or a server that needs another case gets it only if both sides keep it.",
+    why: "The listener keeps the case of requests, and the cluster that of responses: with one of them, headers of the other direction are in lower case.",
     cure: "Set `header_key_format` on the listener and on the cluster.",
     source: "https://phabricator.wikimedia.org/T249680; https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/header_casing",
     check,

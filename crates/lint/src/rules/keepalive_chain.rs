@@ -17,7 +17,8 @@ const DEFAULT: f64 = 3600.0;
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes) {
+    // A server says when it ends a connection of HTTP/2, so nothing is lost there.
+    for cluster in proxy.clusters.iter().filter(|cluster| cluster.has_routes && !cluster.is_http2()) {
         let own = cluster.common_option("idle_timeout");
         let kept = never_if_zero(own.as_ref().and_then(|idle| idle.seconds("")).unwrap_or(DEFAULT));
         for behind in proxy.own_managers(cluster).into_iter().filter_map(|number| proxy.managers.get(number))

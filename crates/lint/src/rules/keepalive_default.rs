@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let routed = proxy.clusters.iter().filter(|cluster| cluster.has_routes);
+    // A server says when it ends a connection of HTTP/2, so nothing is lost there.
+    let routed = proxy.clusters.iter().filter(|cluster| cluster.has_routes && !cluster.is_http2());
     let without = routed.filter(|cluster| cluster.common_option("idle_timeout").is_none());
     let found = without.map(|cluster| {
         let message = format!(

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let port_of = |socket: &Node<'_>| socket.number("/port_value").unwrap_or_default() as u64;
-    let all = proxy.listeners.iter().flat_map(sockets);
+    let all = proxy.listeners.iter().flat_map(Node::sockets);
     let of_six: BTreeSet<u64> =
         all.filter(|socket| socket.text("/address").contains(':')).map(|socket| port_of(&socket)).collect();
     let mut found = Vec::new();
@@ -32,11 +32,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         }
     }
     found
-}
-
-/// The addresses of a listener.
-fn sockets<'a>(listener: &Node<'a>) -> Vec<Node<'a>> {
-    let more = listener.items("/additional_addresses").into_iter();
-    let more = more.filter_map(|address| address.get("/address/socket_address"));
-    listener.get("/address/socket_address").into_iter().chain(more).collect()
 }

@@ -19,11 +19,13 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut seen = BTreeSet::new();
     for route in &proxy.routes {
         let Some(policy) = route.retries().filter(|policy| seen.insert(policy.at.clone())) else { continue };
-        let inner = proxy.own_routes(route).into_iter().filter_map(Route::retries);
-        let most = inner.map(|inner| Route::retries_of(&inner)).fold(0.0, f64::max);
+        let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
+        let retries = |inner: &Route<'_>| inner.retries().map_or(0.0, |policy| Route::retries_of(&policy));
+        // Which of them a request takes is known only if all of them retry.
+        let least = inner.map(retries).reduce(f64::min).unwrap_or_default();
         let own = Route::retries_of(&policy);
-        if most > 0.0 && own > 0.0 {
-            let tries = (own + 1.0) * (most + 1.0);
+        if least > 0.0 && own > 0.0 {
+            let tries = (own + 1.0) * (least + 1.0);
             found.push(policy.found(
                 "/retry_on",
                 format!("the listener behind retries too: the server may get {tries} tries of one request"),

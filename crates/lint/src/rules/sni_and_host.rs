@@ -19,7 +19,14 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         let Some(action) = route.action() else { continue };
         let host = action.text("/host_rewrite_literal");
         for cluster in route.clusters().into_iter().filter_map(|name| proxy.cluster(name)) {
-            let name = cluster.tls().map(|tls| tls.text("/sni")).unwrap_or_default();
+            let Some(tls) = cluster.tls() else { continue };
+            // Envoy may take it from the request, or from the address.
+            if cluster.options().is_set("/upstream_http_protocol_options/auto_sni")
+                || tls.is_set("/auto_host_sni")
+            {
+                continue;
+            }
+            let name = tls.text("/sni");
             let host_only = host.rsplit_once(':').map_or(host, |(host, _)| host);
             if !name.is_empty() && !host.is_empty() && !name.eq_ignore_ascii_case(host_only) {
                 let message = format!(

@@ -18,9 +18,10 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     for route in &proxy.routes {
         let Some(action) = route.action() else { continue };
         let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
-        let longest = inner.map(Route::timeout).fold(0.0, f64::max);
-        if longest > route.timeout() {
-            let longer = if longest.is_finite() { format!("{longest} s") } else { "no timeout".to_owned() };
+        // Which of them a request takes is known only if all would be too long.
+        let Some(shortest) = inner.map(Route::timeout).reduce(f64::min) else { continue };
+        if shortest > route.timeout() {
+            let longer = if shortest.is_finite() { format!("{shortest} s") } else { "no timeout".to_owned() };
             let message = format!(
                 "this route gives up after {} s, and the listener behind it has {longer}",
                 route.timeout()

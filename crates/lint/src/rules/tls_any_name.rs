@@ -8,10 +8,13 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     title: "TLS that accepts the certificate of any name",
     why: "With a certificate authority alone, every certificate that it ever signed is accepted: with a public one, that of any site of the world.",
-    cure: "Add `match_typed_subject_alt_names`, or `auto_sni_san_validation` to the options of HTTP.",
+    cure: "Add `match_typed_subject_alt_names`, `auto_sni_san_validation` to the TLS of the cluster, or `auto_san_validation` to its options of HTTP.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/transport_sockets/tls/v3/common.proto; operations-deployment-charts of Wikimedia, change 0697859e",
     check,
 };
+
+/// Where authorities come from.
+const AUTHORITIES: [&str; 3] = ["/trusted_ca", "/system_root_certs", "/ca_certificate_provider_instance"];
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
@@ -26,18 +29,16 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             "/verify_certificate_spki",
             "/custom_validator_config",
         ];
-        let is_automatic = cluster
-            .http
-            .as_ref()
-            .is_some_and(|http| http.is_set("/upstream_http_protocol_options/auto_san_validation"))
+        let is_automatic = cluster.options().is_set("/upstream_http_protocol_options/auto_san_validation")
             || tls.is_set("/auto_sni_san_validation");
-        for context in contexts.filter(|context| context.has("/trusted_ca")) {
+        for context in contexts {
+            let Some(authority) = AUTHORITIES.iter().find(|field| context.has(field)) else { continue };
             if !is_automatic && !names.iter().any(|field| context.has(field)) {
                 let message = format!(
                     "cluster `{}` accepts every certificate of this authority, whatever its name",
                     cluster.name()
                 );
-                found.push(context.found("/trusted_ca", message));
+                found.push(context.found(authority, message));
             }
         }
     }
