@@ -1,6 +1,7 @@
 //! What rules look at: the listeners, routes and clusters of a configuration, each with its pointer.
 
 mod cluster;
+mod limits;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,6 +186,12 @@ impl<'a> Proxy<'a> {
             self.numbers.entry(node.name()).or_insert(self.clusters.len());
             self.clusters.push(Cluster::new(node, has_routes));
         }
+    }
+
+    /// The tracing of a connection manager; none if no tracer is stated, there or for all.
+    pub(crate) fn tracing(&self, manager: &Manager<'a>) -> Option<Node<'a>> {
+        let tracing = manager.node.get("/tracing")?;
+        (tracing.has("/provider") || self.root.has("/tracing/http")).then_some(tracing)
     }
 
     /// The cluster of this name.

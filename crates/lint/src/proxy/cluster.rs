@@ -44,13 +44,20 @@ impl<'a> Cluster<'a> {
         self.node.name()
     }
 
-    /// Its type of discovery, in capitals; that of its extension otherwise.
-    pub(crate) fn discovery(&self) -> &'a str {
-        match self.node.text("/type") {
-            "" if self.node.has("/cluster_type") => "EXTENSION",
-            "" => "STATIC",
-            of => of,
-        }
+    /// Whether its servers are the endpoints of the file, by their addresses.
+    pub(crate) fn is_static(&self) -> bool {
+        !self.node.has("/cluster_type") && ["", "STATIC"].contains(&self.node.text("/type"))
+    }
+
+    /// Whether it resolves the names of its endpoints.
+    fn is_dns(&self) -> bool {
+        let Some(extension) = self.node.get("/cluster_type") else {
+            return ["STRICT_DNS", "LOGICAL_DNS"].contains(&self.node.text("/type"));
+        };
+        let of = extension.extension();
+        let name = ["envoy.cluster.", "envoy.clusters."].iter().find_map(|start| of.strip_prefix(start));
+        of.ends_with(".DnsCluster")
+            || name.is_some_and(|name| ["dns", "strict_dns", "logical_dns"].contains(&name))
     }
 
     /// Its endpoints.
@@ -73,9 +80,7 @@ impl<'a> Cluster<'a> {
     pub(crate) fn is_behind_one_name(&self) -> bool {
         let addresses = self.addresses();
         let is_name = |host: &str| host.parse::<std::net::IpAddr>().is_err() && host != "localhost";
-        ["STRICT_DNS", "LOGICAL_DNS"].contains(&self.discovery())
-            && addresses.len() == 1
-            && addresses.iter().all(|(_, host, _)| is_name(host))
+        self.is_dns() && addresses.len() == 1 && addresses.iter().all(|(_, host, _)| is_name(host))
     }
 
     /// What holds its options of HTTP: the message of them, or the cluster itself as it did before. Envoy ignores all of the old place

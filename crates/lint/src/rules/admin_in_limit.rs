@@ -14,17 +14,15 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let monitors = proxy.root.items("/overload_manager/resource_monitors");
-    let is_limited = monitors
-        .iter()
-        .any(|monitor| monitor.name() == "envoy.resource_monitors.global_downstream_max_connections");
-    let Some(admin) = proxy.root.get("/admin").filter(|_| is_limited) else { return Vec::new() };
+    let Some(admin) = proxy.root.get("/admin").filter(|_| proxy.has_global_limit()) else {
+        return Vec::new();
+    };
     if admin.is_set("/ignore_global_conn_limit") {
         return Vec::new();
     }
     let one = admin.found(
         "",
-        "the limit of connections holds for the admin interface, too: it is blind when the limit is reached",
+        "the limit of connections holds for the admin interface, too: it cannot be reached when the limit is reached",
     );
     vec![one.set(admin.field("/ignore_global_conn_limit"), true)]
 }

@@ -1,7 +1,7 @@
 //! No limit of all connections.
 
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::{Node, Proxy, counted, is_loopback};
+use crate::proxy::{Node, Proxy, counted};
 
 pub(super) static RULE: Rule = Rule {
     id: "connection-limit",
@@ -14,31 +14,15 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let monitors = proxy.root.items("/overload_manager/resource_monitors");
-    let is_limited =
-        monitors.iter().any(|monitor| monitor.name().contains("downstream")) || mentions(&proxy.root);
-    let is_open = |listener: &&Node<'_>| {
-        let address = listener.get("/address/socket_address");
-        address.is_some_and(|address| !is_loopback(address.text("/address")))
-    };
-    let open: Vec<&Node<'_>> = proxy.listeners.iter().filter(is_open).collect();
     // A file of listeners has no place for it.
-    match open.first() {
-        Some(first) if !proxy.is_part && !is_limited => {
-            vec![first.found(
-                "/name",
-                format!(
-                    "nothing limits the connections of {} to other machines",
-                    counted(open.len(), "listener")
-                ),
-            )]
-        }
-        _ => Vec::new(),
+    if proxy.is_part || proxy.has_global_limit() {
+        return Vec::new();
     }
-}
-
-/// Whether the runtime states the older form of the limit.
-fn mentions(root: &Node<'_>) -> bool {
-    root.get("/layered_runtime")
-        .is_some_and(|runtime| runtime.value.to_string().contains("global_downstream_max_connections"))
+    let open = proxy.listeners.iter().filter(|listener| listener.is_open_to_others());
+    let open: Vec<&Node<'_>> = open.filter(|listener| !proxy.has_limit(listener)).collect();
+    let found = open.first().map(|first| {
+        let count = counted(open.len(), "listener");
+        first.found("/name", format!("nothing limits the connections of {count} to other machines"))
+    });
+    found.into_iter().collect()
 }

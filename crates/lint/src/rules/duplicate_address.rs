@@ -15,29 +15,28 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut seen: BTreeMap<(String, u64, String), &Node<'_>> = BTreeMap::new();
+    let mut seen: BTreeMap<(String, u64), &Node<'_>> = BTreeMap::new();
     let mut found = Vec::new();
-    for listener in &proxy.listeners {
-        let is_bound =
-            listener.value.pointer("/bind_to_port").and_then(serde_json::Value::as_bool) != Some(false);
-        let Some(socket) = listener.get("/address/socket_address").filter(|_| is_bound) else { continue };
-        let port = socket.number("/port_value").unwrap_or_default() as u64;
-        // Port 0 is any that is free.
-        if port == 0 {
-            continue;
-        }
-        let protocol = if socket.text("/protocol") == "UDP" { "UDP" } else { "TCP" };
-        let namespace = socket.text("/network_namespace_filepath");
-        let key = (format!("{} {protocol} {namespace}", socket.text("/address")), port, String::new());
-        match seen.get(&key) {
-            None => drop(seen.insert(key, listener)),
-            Some(first) => {
-                let message = format!(
-                    "listener `{}` has the address and port of `{}`",
-                    listener.label(),
-                    first.label()
-                );
-                found.push(socket.found("/port_value", message));
+    for listener in proxy.listeners.iter().filter(|listener| !listener.is_off("/bind_to_port")) {
+        for socket in listener.sockets() {
+            let port = socket.number("/port_value").unwrap_or_default() as u64;
+            // Port 0 is any that is free.
+            if port == 0 {
+                continue;
+            }
+            let protocol = if socket.text("/protocol") == "UDP" { "UDP" } else { "TCP" };
+            let namespace = socket.text("/network_namespace_filepath");
+            let address = format!("{} {protocol} {namespace}", socket.text("/address"));
+            match seen.get(&(address.clone(), port)) {
+                None => drop(seen.insert((address, port), listener)),
+                Some(first) => {
+                    let message = format!(
+                        "listener `{}` has the address and port of `{}`",
+                        listener.label(),
+                        first.label()
+                    );
+                    found.push(socket.found("/port_value", message));
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "duplicate-key",
     severity: Severity::Error,
     title: "a key is in one mapping twice",
-    why: "Envoy takes the last of equal keys and says nothing. At Wikimedia a second key of the same name took the place of the first without a word (operations-puppet, change 3ce57d8a).",
+    why: "Of equal keys in YAML, Envoy takes the last and says nothing. Files in JSON are not searched for them. At Wikimedia a second key of the same name took the place of the first without a word (operations-puppet, change 3ce57d8a).",
     cure: "Keep one of the two; merge them if both hold something that is meant.",
     source: "https://gerrit.wikimedia.org/r/plugins/gitiles/operations/puppet/ change 3ce57d8a; yaml-cpp, as Envoy reads YAML",
     check,

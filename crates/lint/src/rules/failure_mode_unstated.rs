@@ -8,14 +8,19 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Info,
     title: "what happens when a service of decisions fails is not stated",
     why: "A rate limit then admits every request, and an authorization denies every one: who does not expect it learns it in an outage.",
-    cure: "State `failure_mode_deny` of the rate limit, or `failure_mode_allow` of the authorization.",
+    cure: "State `failure_mode_deny` of the rate limit, or `failure_mode_allow` of the authorization or the external processor.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/ratelimit/v3/rate_limit.proto; https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/ext_authz/v3/ext_authz.proto",
     check,
 };
 
-const FILTERS: [(&str, &str, &str); 2] = [
+const FILTERS: [(&str, &str, &str); 3] = [
     ("envoy.extensions.filters.http.ratelimit.v3.RateLimit", "failure_mode_deny", "admits every request"),
     ("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz", "failure_mode_allow", "denies every request"),
+    (
+        "envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
+        "failure_mode_allow",
+        "answers every request with 500",
+    ),
 ];
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {

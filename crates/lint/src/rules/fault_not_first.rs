@@ -1,7 +1,7 @@
 //! Faults are injected behind other filters.
 
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::{Proxy, counted};
+use crate::proxy::{Manager, Node, Proxy, counted};
 
 pub(super) static RULE: Rule = Rule {
     id: "fault-not-first",
@@ -13,11 +13,13 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
+const FAULT: &str = "envoy.extensions.filters.http.fault.v3.HTTPFault";
+
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for manager in &proxy.managers {
         for (number, filter) in manager.filters().iter().enumerate() {
-            if number > 0 && filter.extension() == "envoy.extensions.filters.http.fault.v3.HTTPFault" {
+            if number > 0 && filter.extension() == FAULT && injects(manager, filter) {
                 found.push(
                     filter
                         .found("/name", format!("faults are injected behind {}", counted(number, "filter"))),
@@ -26,4 +28,19 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// Whether a filter injects anything, for all routes or for one.
+fn injects(manager: &Manager<'_>, filter: &Node<'_>) -> bool {
+    let has_fault = |fields: &Node<'_>| {
+        ["/abort", "/delay", "/response_rate_limit"].iter().any(|field| fields.has(field))
+    };
+    let mut injects = has_fault(&filter.fields());
+    if let Some(table) = manager.node.get("/route_config") {
+        table.walk(&mut |node| {
+            let (of, message) = node.message();
+            injects |= of == FAULT && has_fault(&message);
+        });
+    }
+    injects
 }

@@ -20,8 +20,12 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         .iter()
         .any(|field| proxy.root.has(&format!("/stats_config/{field}")));
     match proxy.clusters.get(MANY) {
-        Some(next) if !is_limited => {
-            let message = format!("{} clusters have all of their statistics", proxy.clusters.len());
+        // A file of clusters has no place for it.
+        Some(next) if !is_limited && !proxy.is_part => {
+            let message = format!(
+                "{} clusters, and neither `stats_matcher` nor bounds of histograms",
+                proxy.clusters.len()
+            );
             vec![next.node.found("/name", message)]
         }
         _ => Vec::new(),

@@ -1,5 +1,7 @@
 //! An answer to other machines names localhost.
 
+use std::collections::BTreeSet;
+
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::{Proxy, is_loopback};
 
@@ -15,19 +17,17 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
     for route in &proxy.routes {
-        let is_local = proxy.managers.get(route.manager).is_some_and(|manager| {
-            let address = manager.listener.get("/address/socket_address");
-            address.is_none_or(|address| is_loopback(address.text("/address")))
-        });
-        if is_local {
+        if !proxy.managers.get(route.manager).is_some_and(|manager| manager.listener.is_open_to_others()) {
             continue;
         }
         let fields = ["/redirect/host_redirect", "/direct_response/body/inline_string"];
-        let headers = ["/response_headers_to_add"].into_iter().flat_map(|list| route.node.items(list));
+        let owners = [&route.node, &route.host, &route.table].into_iter();
+        let headers = owners.flat_map(|owner| owner.items("/response_headers_to_add"));
         let headers = headers.filter_map(|header| header.get("/header/value"));
         for node in fields.iter().filter_map(|field| route.node.get(field)).chain(headers) {
-            if names_this_machine(node.text("")) {
+            if names_this_machine(node.text("")) && seen.insert(node.at.clone()) {
                 found.push(
                     node.found("", "clients on other machines are sent to localhost, which is themselves"),
                 );

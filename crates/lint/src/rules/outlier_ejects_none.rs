@@ -21,7 +21,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         let Some(detection) = cluster.node.get("/outlier_detection") else { continue };
         let count = cluster.endpoints().len();
         // Names may stand for many servers.
-        let is_known = cluster.discovery() == "STATIC" && count > 1;
+        let is_known = cluster.is_static() && count > 1;
         let most = detection.number("/max_ejection_percent").unwrap_or(DEFAULT);
         // Who writes 0 wants to look on.
         if is_known

@@ -16,28 +16,44 @@ pub(super) static RULE: Rule = Rule {
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for manager in proxy.managers.iter().filter(|manager| !manager.node.has("/normalize_path")) {
-        let Some(filter) = manager.filters().into_iter().find(has_rules_of_paths) else { continue };
-        found.push(
-            filter.found(
+        if let Some(filter) = manager.filters().into_iter().find(has_rules_of_paths) {
+            found.push(filter.found(
                 "/name",
                 "rules of this filter are about paths, and paths are not normalised before it",
-            ),
-        );
+            ));
+        }
+        let Some(table) = manager.node.get("/route_config") else { continue };
+        table.walk(&mut |node| {
+            if node.message().0.ends_with(".RBACPerRoute") && is_about_paths(&node) {
+                found.push(
+                    node.found("", "these rules are about paths, and paths are not normalised before them"),
+                );
+            }
+        });
     }
     found
 }
 
+/// Whether conditions of RBAC are about paths.
+fn is_about_paths(rules: &Node<'_>) -> bool {
+    let mut is_about_paths = false;
+    rules.walk(&mut |node| is_about_paths |= node.has("/url_path"));
+    is_about_paths
+}
+
+/// Ways to match a path, beside that of everything by its prefix.
+const PATHS: [&str; 4] = ["/path", "/path_separated_prefix", "/safe_regex", "/path_match_policy"];
+
 /// Whether a filter decides by paths that are not that of everything.
 fn has_rules_of_paths(filter: &Node<'_>) -> bool {
     let of = filter.extension();
-    let mut is_of_paths = false;
     if of.ends_with(".rbac.v3.RBAC") {
-        filter.fields().walk(&mut |node| is_of_paths |= node.has("/url_path"));
-    } else if of.ends_with(".JwtAuthentication") {
-        for rule in filter.fields().items("/rules") {
-            let prefix = rule.text("/match/prefix");
-            is_of_paths |= !prefix.is_empty() && prefix != "/" || rule.has("/match/path");
-        }
+        return is_about_paths(&filter.fields());
     }
-    is_of_paths
+    let is_of_path = |rule: &Node<'_>| {
+        let prefix = rule.text("/match/prefix");
+        let has_path = PATHS.iter().any(|field| rule.has(&format!("/match{field}")));
+        has_path || !prefix.is_empty() && prefix != "/"
+    };
+    of.ends_with(".JwtAuthentication") && filter.fields().items("/rules").iter().any(is_of_path)
 }

@@ -32,8 +32,16 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 if filters.iter().any(is_there) {
                     present.push(settings.at);
                 } else if !is_nothing(&settings) {
-                    missing.push((settings, name, manager));
+                    missing.push((settings, format!("filter `{name}`"), manager));
                 }
+            }
+        }
+        let limits = [route.action(), Some(route.host.clone())].into_iter().flatten();
+        for limits in limits.filter_map(|owner| owner.get("/rate_limits")) {
+            if filters.iter().any(|filter| LIMITS.iter().any(|end| filter.extension().ends_with(end))) {
+                present.push(limits.at);
+            } else if !limits.items("").is_empty() {
+                missing.push((limits, "filter of rate limits".to_owned(), manager));
             }
         }
     }
@@ -49,12 +57,9 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         let place = place(&settings.at);
         !used.contains(&place) && seen.insert(place)
     });
-    let found = missing.into_iter().map(|(settings, name, manager)| {
+    let found = missing.into_iter().map(|(settings, what, manager)| {
         let listener = manager.listener.label();
-        settings.found(
-            "",
-            format!("no filter `{name}` is in the chain of listener `{listener}`: this has no effect"),
-        )
+        settings.found("", format!("no {what} is in the chain of listener `{listener}`: this has no effect"))
     });
     found.collect()
 }
@@ -72,6 +77,8 @@ fn filters_of<'a>(proxy: &Proxy<'a>, manager: &Manager<'a>, route: &Route<'a>) -
     own.into_iter().chain(upstream).collect()
 }
 
+/// The ends of filters that `rate_limits` are for.
+const LIMITS: [&str; 4] = [".RateLimit", ".LocalRateLimit", ".ratelimit", ".local_ratelimit"];
 /// Filters with others inside of them.
 const CHOOSING: [&str; 3] = ["ExtensionWithMatcher", "Composite", "FilterChainConfig"];
 /// Settings of any filter, around those of its own type.

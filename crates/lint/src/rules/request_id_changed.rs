@@ -15,10 +15,8 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let traced = proxy.managers.iter().filter(|manager| {
-        let is_generated =
-            manager.node.value.pointer("/generate_request_id").and_then(serde_json::Value::as_bool)
-                != Some(false);
-        manager.node.has("/tracing") && !manager.node.has("/request_id_extension") && is_generated
+        let is_generated = !manager.node.is_off("/generate_request_id");
+        proxy.tracing(manager).is_some() && !manager.node.has("/request_id_extension") && is_generated
     });
     let found = traced.map(|manager| {
         let settings = serde_json::json!({"typed_config": {

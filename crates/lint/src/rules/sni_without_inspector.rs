@@ -20,7 +20,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         let has_inspector = listener.items("/listener_filters").iter().any(|filter| {
             filter.extension().ends_with("TlsInspector")
                 || filter.name() == "envoy.filters.listener.tls_inspector"
-                || filter.has("/config_discovery")
         });
         if has_inspector || is_quic {
             continue;

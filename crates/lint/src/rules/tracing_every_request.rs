@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for manager in &proxy.managers {
-        let Some(tracing) = manager.node.get("/tracing") else { continue };
+        let Some(tracing) = proxy.tracing(manager) else { continue };
         if !tracing.has("/random_sampling") && !tracing.has("/overall_sampling") {
             let message = format!("listener `{}` traces every request", manager.listener.label());
             found.push(tracing.found("", message));

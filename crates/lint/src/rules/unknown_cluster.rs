@@ -1,4 +1,4 @@
-//! A route or a TCP proxy leads to a cluster that is not there.
+//! Something leads to a cluster that is not there.
 
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::{Cluster, Node, Proxy};
@@ -7,8 +7,8 @@ use hoptax_text::nearest;
 pub(super) static RULE: Rule = Rule {
     id: "unknown-cluster",
     severity: Severity::Error,
-    title: "a route or a TCP proxy leads to a cluster that is not there",
-    why: "Requests get 503, connections are closed. Envoy refuses routes of the bootstrap to unknown clusters, but starts with a TCP proxy that has none.",
+    title: "something leads to a cluster that is not there",
+    why: "Requests get 503, connections are closed, calls of filters fail. Envoy refuses routes of the bootstrap to unknown clusters, but starts with a TCP proxy that has none.",
     cure: "Define the cluster, or correct the name.",
     source: "https://github.com/envoyproxy/envoy/issues/3237; istioctl analyze IST0101",
     check,
@@ -40,5 +40,15 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     for (node, name) in &proxy.of_tcp {
         check(node, name);
     }
+    // Of filters, logs, tracers and sources of keys; and where copies of requests go.
+    proxy.root.walk(&mut |node| {
+        let of_uri = if node.has("/uri") { node.get("/cluster") } else { None };
+        let of_mirrors = node.items("/request_mirror_policies").into_iter();
+        let of_mirrors = of_mirrors.filter_map(|mirror| mirror.get("/cluster"));
+        let named = node.get("/envoy_grpc/cluster_name").into_iter().chain(of_uri).chain(of_mirrors);
+        for named in named {
+            check(&named, named.text(""));
+        }
+    });
     found
 }

@@ -2,6 +2,7 @@
 
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::{Node, Proxy};
+use hoptax_text::nearest;
 
 pub(super) static RULE: Rule = Rule {
     id: "unknown-secret",
@@ -24,8 +25,8 @@ const FIELDS: [&str; 4] = [
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let secrets = proxy.root.items("/static_resources/secrets");
     let known: Vec<&str> = secrets.iter().map(Node::name).collect();
-    // A file of listeners alone is not where secrets are.
-    if !proxy.is_complete || proxy.is_part {
+    // Of a file of listeners alone, the secrets are elsewhere.
+    if !proxy.is_complete {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -33,7 +34,8 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         for named in FIELDS.iter().flat_map(|field| node.items(&format!("/{field}"))) {
             let name = named.name();
             if !name.is_empty() && !named.has("/sds_config") && !known.contains(&name) {
-                found.push(named.found("/name", format!("there is no secret `{name}`")));
+                let hint = nearest::hint(name, known.iter().copied());
+                found.push(named.found("/name", format!("there is no secret `{name}`{hint}")));
             }
         }
     });

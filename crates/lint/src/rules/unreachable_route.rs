@@ -2,7 +2,7 @@
 
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::{Node, Proxy};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) static RULE: Rule = Rule {
     id: "unreachable-route",
@@ -31,21 +31,31 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     let mut hosts = BTreeSet::new();
     for host in proxy.routes.iter().map(|route| &route.host).filter(|host| hosts.insert(host.at.clone())) {
-        // The prefixes without a condition so far, with the number of their routes.
+        // The prefixes and paths without a condition so far, with the number of their routes.
         let mut open: Vec<(String, usize)> = Vec::new();
+        let mut exact: BTreeMap<String, usize> = BTreeMap::new();
         for (number, route) in host.items("/routes").iter().enumerate() {
             let Some(condition) = route.get("/match") else { continue };
             let is_open = !CONDITIONS.iter().any(|field| condition.has(field));
             let path = path_of(&condition);
-            let before = path.as_ref().and_then(|path| open.iter().find(|(open, _)| covers(open, path)));
-            if let Some((prefix, first)) = before {
+            let is_exact = condition.has("/path");
+            let before = path.as_deref().and_then(|path| {
+                let covers = |(open, _): &&(String, usize)| path.starts_with(open.as_str());
+                let of_prefix = open.iter().find(covers).map(|(prefix, first)| (prefix.as_str(), *first));
+                of_prefix.or_else(|| Some((path, *exact.get(path).filter(|_| is_exact)?)))
+            });
+            if let Some((path, first)) = before {
                 let message = format!(
-                    "route {} of this host, `{prefix}`, takes every request that would match this one",
+                    "route {} of this host, `{path}`, takes every request that would match this one",
                     first + 1
                 );
                 found.push(condition.found("", message));
-            } else if let Some(prefix) = condition.get("/prefix").filter(|_| is_open) {
-                open.push((prefix.text("").to_owned(), number));
+            } else if let Some(path) = path.filter(|_| is_open) {
+                if is_exact {
+                    exact.insert(path, number);
+                } else if condition.has("/prefix") {
+                    open.push((path, number));
+                }
             }
         }
     }
@@ -60,8 +70,4 @@ fn path_of(condition: &Node<'_>) -> Option<String> {
     let ignores_case =
         condition.value.pointer("/case_sensitive").and_then(serde_json::Value::as_bool) == Some(false);
     (!ignores_case || condition.text(field) == "/").then(|| condition.text(field).to_owned())
-}
-
-fn covers(open: &str, path: &str) -> bool {
-    path.starts_with(open)
 }
