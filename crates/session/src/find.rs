@@ -6,7 +6,11 @@ mod fastest;
 mod options;
 mod server;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod trials;
+#[cfg(test)]
+mod virtual_server;
 
 pub use arms::{ArmsOfStudy, Instead};
 pub use options::{LOWEST_RATE, Options, Preset};

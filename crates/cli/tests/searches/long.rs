@@ -1,12 +1,16 @@
 //! Searches that take minutes: `make test-long`.
 //!
-//! What still guards them in `make test`: simulated searches and ratios (`crates/stats/tests/search_*.rs`), and shorter searches of servers
-//! and arms in this folder.
+//! What still guards them in `make test`: simulated searches and ratios (`crates/stats/tests/search_*.rs`), whole searches of a server in
+//! virtual time with sweeps, fastest modes and interrupts (`crates/session/src/find/tests.rs`), and shorter searches of servers and arms in
+//! this folder.
+
+use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::search_of_arms::{find, study_of_servers};
-use crate::support::origin;
+use crate::search_of_arms::{find as find_arms, study_of_servers};
+use crate::search_of_server::{begin, find};
+use crate::support::{checked, origin};
 
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]
@@ -20,7 +24,7 @@ fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
     // Beside other tests, the generator may be late by a few milliseconds.
     let options = ["--slo", "p90<20ms", "--slo", "errors<0.1%", "--threshold", "own-lag-fail-us=20000"];
     let range = ["--arrivals", "uniform", "--min-rate", "200", "--max-rate", "600", "--budget", "60m"];
-    let (code, result, stderr) = find(&study, &[&options[..], &range[..]].concat());
+    let (code, result, stderr) = find_arms(&study, &[&options[..], &range[..]].concat());
     assert_eq!(code, Some(0), "{result:#}\n{stderr}");
     let [slow, fast] = [0, 1].map(|arm| &result["arms"][arm]);
     assert_eq!((&slow["arm"], &fast["arm"]), (&json!("slow"), &json!("fast")));
@@ -73,7 +77,7 @@ fn a_limit_of_the_generator_is_not_that_of_an_arm_and_leaves_no_ratio() {
     let options = ["--slo", "p50<1ms", "--min-rate", "100", "--max-rate", "101"];
     // With this threshold, no generator is good enough.
     let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
-    let (code, result, stderr) = find(&study, &[&options[..], &strict].concat());
+    let (code, result, stderr) = find_arms(&study, &[&options[..], &strict].concat());
     assert_eq!(code, Some(4), "{stderr}");
     for arm in result["arms"].as_array().unwrap() {
         assert_eq!(
@@ -86,6 +90,80 @@ fn a_limit_of_the_generator_is_not_that_of_an_arm_and_leaves_no_ratio() {
     assert_eq!(result["rounds"], 0);
     assert!(stderr.contains("does not count (send-lag: "), "{stderr}");
     // Without it, both fail at the lowest rate, by themselves.
-    let (code, result, stderr) = find(&study, &options);
+    let (code, result, stderr) = find_arms(&study, &options);
     assert_eq!((code, &result["arms"][0]["found"]["state"]), (Some(1), &json!("minimum-failed")), "{stderr}");
+}
+
+#[test]
+#[ignore = "takes minutes: run by `make test-long`"]
+fn a_server_stays_in_its_fastest_mode_at_a_low_rate_and_not_at_one_that_crowds_it() {
+    // Eight concurrent requests of 5 ms allow 1,600/s; those in a closed loop are all slow.
+    // The two modes are far apart: beside other tests, single responses are late by milliseconds.
+    let (_origin, url) = origin(&["--default", "delay=5ms&crowded=8:200ms"]);
+    // The generator may be, too.
+    let goal = ["--goal", "fastest-mode", "--threshold", "own-lag-fail-us=20000"];
+    let range = ["--min-rate", "50", "--max-rate", "51"];
+    let (code, result, stderr) = find(&url, &[&goal[..], &range[..]].concat());
+    assert_eq!((code, result["goals"][0]["state"].as_str()), (Some(0), Some("maximum-held")), "{stderr}");
+    let fastest = &result["fastest_mode"];
+    let (peak_us, limit_us) = (fastest["mode"]["peak_us"].as_f64(), fastest["limit_us"].as_f64());
+    assert!(peak_us.is_some_and(|us| (5_000.0..10_000.0).contains(&us)), "{fastest:#}");
+    assert!(limit_us.is_some_and(|us| (15_000.0..150_000.0).contains(&us)), "{fastest:#}");
+    let objective = result["goals"][0]["objectives"][0].as_str().unwrap();
+    assert_eq!(objective, format!("p95<{}us", limit_us.unwrap().ceil()));
+    let range = ["--min-rate", "2500", "--max-rate", "2550"];
+    let (code, result, stderr) = find(&url, &[&goal[..], &range[..]].concat());
+    assert_eq!((code, result["goals"][0]["state"].as_str()), (Some(1), Some("minimum-failed")), "{stderr}");
+}
+
+#[test]
+#[ignore = "takes minutes: run by `make test-long`"]
+fn a_fastest_mode_that_a_late_generator_would_show_is_not_known_and_a_single_mode_is_none() {
+    let (_origin, url) = origin(&["--default", "delay=5ms&crowded=2:50ms"]);
+    // With this threshold, no generator is good enough.
+    let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
+    let (code, result, stderr) = find(&url, &[&["--goal", "fastest-mode"][..], &strict[..]].concat());
+    let loads = result["fastest_mode"]["loads"].as_array().unwrap();
+    let reasons = loads.iter().flat_map(|load| load["does_not_count"].as_array().unwrap());
+    let mut reasons = reasons.map(|reason| reason.as_str().unwrap());
+    assert!(code == Some(4) && reasons.any(|one| one.starts_with("send-lag: ")), "{result:#}\n{stderr}");
+    assert_eq!((&result["goals"], &result["trials"]), (&json!([]), &json!([])), "{stderr}");
+    let (_origin, url) = origin(&["--default", "delay=20ms"]);
+    let (code, result, stderr) = find(&url, &["--goal", "fastest-mode", "-c", "4"]);
+    let fastest = &result["fastest_mode"];
+    assert_eq!((code, &fastest["mode"]), (Some(0), &Value::Null), "{result:#}\n{stderr}");
+    assert_eq!(fastest["loads"].as_array().map(Vec::len), Some(2), "{fastest:#}");
+}
+
+#[test]
+#[ignore = "takes minutes: run by `make test-long`"]
+fn a_sweep_visits_rates_up_to_the_one_found_and_keeps_its_trials_when_interrupted() {
+    let (_origin, url) = origin(&["--default", "delay=2ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("found.json");
+    let options = ["--slo", "p50<1s", "--min-rate", "500", "--max-rate", "505", "--sweep"];
+    let (mut finding, mut lines) = begin(&options, &json, &url);
+    assert!(lines.any(|line| line == "sweep up to 505 requests/s: about 1m 18s"));
+    assert_eq!(lines.by_ref().filter(|line| line.contains("/s: p50 ")).take(12).count(), 12);
+    finding.signal("INT");
+    lines.for_each(drop);
+    assert_eq!(finding.0.wait().unwrap().code(), Some(130));
+    let result = checked("find", &fs::read_to_string(json).unwrap());
+    assert_eq!(
+        (&result["ended_by"], &result["goals"][0]["state"]),
+        (&json!("interrupt"), &json!("maximum-held"))
+    );
+    let points = result["sweep"]["points"].as_array().unwrap();
+    let rates: Vec<f64> = points.iter().map(|point| point["rate"].as_f64().unwrap()).collect();
+    assert!(
+        (1..=10).zip(&rates).all(|(step, rate)| (rate - 50.5 * f64::from(step)).abs() < 1e-9),
+        "{rates:?}"
+    );
+    let tried =
+        |point: &Value| ["trials", "excluded"].map(|key| point[key].as_u64().unwrap()).iter().sum::<u64>();
+    let tried: Vec<u64> = points.iter().map(tried).collect();
+    // A round visits each rate once, and the second has begun.
+    assert!(tried.len() == 10 && tried.iter().all(|one| [1, 2].contains(one)), "{tried:?}");
+    assert!(tried.iter().sum::<u64>() >= 12, "{tried:?}");
+    assert_eq!(result["sweep"]["knee"], Value::Null);
 }

@@ -1,4 +1,5 @@
-//! `hoptax find` against an origin whose capacity is known.
+//! `hoptax find` against an origin whose capacity is known. More of its searches are in `long`, and in virtual time in
+//! `crates/session/src/find/tests.rs`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Guarded, checked, hoptax, origin, run};
 
 /// A search in a narrow range, so that it takes seconds.
-fn find(url: &str, options: &[&str]) -> (Option<i32>, Value, String) {
+pub(crate) fn find(url: &str, options: &[&str]) -> (Option<i32>, Value, String) {
     let ran = run(["find", "--json", "-"].into_iter().chain(options.iter().copied()).chain([url]));
     let result = if ran.stdout.is_empty() { Value::Null } else { checked("find", &ran.stdout) };
     (ran.code, result, ran.stderr)
@@ -69,47 +70,12 @@ fn objectives_that_never_hold_and_a_generator_that_is_the_limit_are_told_apart()
     assert!(stderr.contains("does not count (send-lag: "), "{stderr}");
 }
 
-#[test]
-fn a_server_stays_in_its_fastest_mode_at_a_low_rate_and_not_at_one_that_crowds_it() {
-    // Eight concurrent requests of 5 ms allow 1,600/s; those in a closed loop are all slow.
-    // The two modes are far apart: beside other tests, single responses are late by milliseconds.
-    let (_origin, url) = origin(&["--default", "delay=5ms&crowded=8:200ms"]);
-    // The generator may be, too.
-    let goal = ["--goal", "fastest-mode", "--threshold", "own-lag-fail-us=20000"];
-    let range = ["--min-rate", "50", "--max-rate", "51"];
-    let (code, result, stderr) = find(&url, &[&goal[..], &range[..]].concat());
-    assert_eq!((code, result["goals"][0]["state"].as_str()), (Some(0), Some("maximum-held")), "{stderr}");
-    let fastest = &result["fastest_mode"];
-    let (peak_us, limit_us) = (fastest["mode"]["peak_us"].as_f64(), fastest["limit_us"].as_f64());
-    assert!(peak_us.is_some_and(|us| (5_000.0..10_000.0).contains(&us)), "{fastest:#}");
-    assert!(limit_us.is_some_and(|us| (15_000.0..150_000.0).contains(&us)), "{fastest:#}");
-    let objective = result["goals"][0]["objectives"][0].as_str().unwrap();
-    assert_eq!(objective, format!("p95<{}us", limit_us.unwrap().ceil()));
-    let range = ["--min-rate", "2500", "--max-rate", "2550"];
-    let (code, result, stderr) = find(&url, &[&goal[..], &range[..]].concat());
-    assert_eq!((code, result["goals"][0]["state"].as_str()), (Some(1), Some("minimum-failed")), "{stderr}");
-}
-
-#[test]
-fn a_fastest_mode_that_a_late_generator_would_show_is_not_known_and_a_single_mode_is_none() {
-    let (_origin, url) = origin(&["--default", "delay=5ms&crowded=2:50ms"]);
-    // With this threshold, no generator is good enough.
-    let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
-    let (code, result, stderr) = find(&url, &[&["--goal", "fastest-mode"][..], &strict[..]].concat());
-    let loads = result["fastest_mode"]["loads"].as_array().unwrap();
-    let reasons = loads.iter().flat_map(|load| load["does_not_count"].as_array().unwrap());
-    let mut reasons = reasons.map(|reason| reason.as_str().unwrap());
-    assert!(code == Some(4) && reasons.any(|one| one.starts_with("send-lag: ")), "{result:#}\n{stderr}");
-    assert_eq!((&result["goals"], &result["trials"]), (&json!([]), &json!([])), "{stderr}");
-    let (_origin, url) = origin(&["--default", "delay=20ms"]);
-    let (code, result, stderr) = find(&url, &["--goal", "fastest-mode", "-c", "4"]);
-    let fastest = &result["fastest_mode"];
-    assert_eq!((code, &fastest["mode"]), (Some(0), &Value::Null), "{result:#}\n{stderr}");
-    assert_eq!(fastest["loads"].as_array().map(Vec::len), Some(2), "{fastest:#}");
-}
-
 /// Starts a search that writes its result to `json`. Returns it with the lines of its stderr.
-fn begin(options: &[&str], json: &Path, url: &str) -> (Guarded, impl Iterator<Item = String> + use<>) {
+pub(crate) fn begin(
+    options: &[&str],
+    json: &Path,
+    url: &str,
+) -> (Guarded, impl Iterator<Item = String> + use<>) {
     let finding = hoptax()
         .arg("find")
         .args(options)
@@ -122,38 +88,6 @@ fn begin(options: &[&str], json: &Path, url: &str) -> (Guarded, impl Iterator<It
     let mut finding = Guarded(finding.unwrap());
     let lines = BufReader::new(finding.0.stderr.take().unwrap()).lines().map(Result::unwrap);
     (finding, lines)
-}
-
-#[test]
-fn a_sweep_visits_rates_up_to_the_one_found_and_keeps_its_trials_when_interrupted() {
-    let (_origin, url) = origin(&["--default", "delay=2ms"]);
-    let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("found.json");
-    let options = ["--slo", "p50<1s", "--min-rate", "500", "--max-rate", "505", "--sweep"];
-    let (mut finding, mut lines) = begin(&options, &json, &url);
-    assert!(lines.any(|line| line == "sweep up to 505 requests/s: about 1m 18s"));
-    assert_eq!(lines.by_ref().filter(|line| line.contains("/s: p50 ")).take(12).count(), 12);
-    finding.signal("INT");
-    lines.for_each(drop);
-    assert_eq!(finding.0.wait().unwrap().code(), Some(130));
-    let result = checked("find", &fs::read_to_string(json).unwrap());
-    assert_eq!(
-        (&result["ended_by"], &result["goals"][0]["state"]),
-        (&json!("interrupt"), &json!("maximum-held"))
-    );
-    let points = result["sweep"]["points"].as_array().unwrap();
-    let rates: Vec<f64> = points.iter().map(|point| point["rate"].as_f64().unwrap()).collect();
-    assert!(
-        (1..=10).zip(&rates).all(|(step, rate)| (rate - 50.5 * f64::from(step)).abs() < 1e-9),
-        "{rates:?}"
-    );
-    let tried =
-        |point: &Value| ["trials", "excluded"].map(|key| point[key].as_u64().unwrap()).iter().sum::<u64>();
-    let tried: Vec<u64> = points.iter().map(tried).collect();
-    // A round visits each rate once, and the second has begun.
-    assert!(tried.len() == 10 && tried.iter().all(|one| [1, 2].contains(one)), "{tried:?}");
-    assert!(tried.iter().sum::<u64>() >= 12, "{tried:?}");
-    assert_eq!(result["sweep"]["knee"], Value::Null);
 }
 
 #[test]

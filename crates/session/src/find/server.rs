@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use hoptax_checks::objective::Objective;
 use hoptax_load::Arrivals;
-use hoptax_load::trial::TrialSpec;
+use hoptax_load::trial::{self, TrialSpec};
 use hoptax_report::numbers::rate;
-use hoptax_result::{FindBody, FindEnd, FindResult, FoundGoal, Sweep};
+use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FoundGoal, Sweep};
 use hoptax_stats::search::{Ending, Limits, Search, Step};
 
 use super::common::{
     self, Near, Tried, criteria, evidence, found, measured, progress, range_of, refusal, seconds,
 };
 use super::options::{LOWEST_RATE, Options, Settings, Time};
-use super::trials::{CLOSED_LOOP, Trials, answered_rate};
+use super::trials::{CLOSED_LOOP, SendLoad, Trials, answered_rate};
 use super::{Found, fastest, sweep};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -49,19 +49,32 @@ pub enum Goal {
 /// # Errors
 /// When the search cannot begin, and when it is interrupted before anything is known.
 pub fn on_server(
+    mut server: Server,
+    options: &Options<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<Found<FindResult>, Failure> {
+    let servers = server.spec.traffic.addresses().map(|address| address.ip());
+    let awake = awake::for_servers(servers, options.never_halt, say)?;
+    server.spec.never_halted = awake.is_some();
+    let environment = environment::here(server.spec.never_halted);
+    let of_machine = environment.clone();
+    let send_load = move |spec: &TrialSpec| trial::run(spec, of_machine.clone(), interrupt.flag(), None);
+    search(server, options, (environment, Box::new(send_load)), interrupt, say)
+}
+
+/// Searches on a server by what sends a load to it from this machine.
+pub(super) fn search(
     server: Server,
     options: &Options<'_>,
+    (environment, send_load): (Environment, SendLoad<'_>),
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Found<FindResult>, Failure> {
     let settings = options.settings();
     let time = Time::begin(options.budget.unwrap_or(settings.budget));
-    let Server { mut spec, arrivals, goal, each, sweep } = server;
-    let servers = spec.traffic.addresses().map(|address| address.ip());
-    let awake = awake::for_servers(servers, options.never_halt, say)?;
-    spec.never_halted = awake.is_some();
-    let environment = environment::here(spec.never_halted);
-    let mut trials = Trials::new(spec, arrivals, options, environment, interrupt);
+    let Server { spec, arrivals, goal, each, sweep } = server;
+    let mut trials = Trials::new(spec, arrivals, options, interrupt, send_load);
     let length = if goal == Goal::FastestMode { fastest::LENGTH } else { CLOSED_LOOP };
     let first = trials.closed_loop(length)?.ok_or_else(Failure::interrupted)?;
     let (plan, closed_loop_rate) = (first.plan.clone(), answered_rate(&first));
@@ -83,7 +96,6 @@ pub fn on_server(
         Some(_) => OnRange { range, settings, each, sweep, time, say }.search(&mut trials, interrupt)?,
         None => Searched::default(),
     };
-    drop(awake);
     let body = FindBody {
         ended_by: searched.ended_by(interrupt),
         fastest_mode,
@@ -99,7 +111,8 @@ pub fn on_server(
         sweep: searched.sweep,
         plan,
     };
-    let result = FindResult::new(trials.into_environment(), body);
+    drop(trials);
+    let result = FindResult::new(environment, body);
     // An error after an interrupt is a consequence of it.
     let failure = searched.failure.filter(|_| result.ended_by == FindEnd::Failure);
     Ok(Found { result, failure })

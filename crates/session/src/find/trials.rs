@@ -1,4 +1,6 @@
 //! Runs the trials of a search: each is a load at a constant rate.
+//!
+//! What sends a load is given, so that tests search a server that exists only in their memory, in no time.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -7,9 +9,9 @@ use hoptax_checks::judge_load;
 use hoptax_checks::objective::{Objective, generator_limits, unaccounted};
 use hoptax_checks::thresholds;
 use hoptax_host::clock::{self, now_ns};
-use hoptax_load::trial::{self, TrialSpec};
+use hoptax_load::trial::{TrialError, TrialSpec};
 use hoptax_load::{Arrivals, Pace};
-use hoptax_result::{Environment, FindTrial, LoadResult, TriedObjective};
+use hoptax_result::{FindTrial, LoadResult, TriedObjective};
 use hoptax_stats::search::Planned;
 
 use super::common::{Tried, limits_processes, recording, unless_interrupted};
@@ -20,15 +22,18 @@ use crate::interrupt::Interrupt;
 /// Length of the closed loop before the search.
 pub(super) const CLOSED_LOOP: Duration = Duration::from_secs(1);
 
+/// Sends a load to the server, until it ends or the search is interrupted.
+pub(super) type SendLoad<'a> = Box<dyn FnMut(&TrialSpec) -> Result<LoadResult, TrialError> + 'a>;
+
 /// Runs trials on a server.
 pub(super) struct Trials<'a> {
+    send_load: SendLoad<'a>,
     /// What each trial tries.
     objectives: Vec<Objective>,
     spec: TrialSpec,
     arrivals: Arrivals,
     /// How long the server settles after a trial that failed.
     settle: Duration,
-    environment: Environment,
     limits: &'a thresholds::Limits,
     interrupt: &'a Interrupt,
     /// Number of loads so far. Each has its own seed.
@@ -43,17 +48,17 @@ impl<'a> Trials<'a> {
         spec: TrialSpec,
         arrivals: Arrivals,
         options: &Options<'a>,
-        environment: Environment,
         interrupt: &'a Interrupt,
+        send_load: SendLoad<'a>,
     ) -> Self {
         let (settings, objectives) = (options.settings(), options.objectives.to_vec());
         let spec = recording(TrialSpec { warmup: settings.warmup, ..spec }, &objectives);
         Self {
+            send_load,
             objectives,
             spec,
             arrivals,
             settle: settings.settle,
-            environment,
             limits: options.limits,
             interrupt,
             number: 0,
@@ -151,19 +156,13 @@ impl<'a> Trials<'a> {
         Ok(result)
     }
 
-    /// The machine.
-    pub(super) fn into_environment(self) -> Environment {
-        self.environment
-    }
-
     /// Runs a load; None if it was interrupted.
     fn load(&mut self, spec: &TrialSpec) -> Result<Option<LoadResult>, Failure> {
         if self.interrupt.is_requested() {
             return Ok(None);
         }
         self.number += 1;
-        let result = trial::run(spec, self.environment.clone(), self.interrupt.flag(), None);
-        unless_interrupted(result, self.interrupt)
+        unless_interrupted((self.send_load)(spec), self.interrupt)
     }
 
     /// Waits until the server has emptied its queues.

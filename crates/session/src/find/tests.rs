@@ -1,0 +1,149 @@
+//! Searches of a server in virtual time.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hoptax_checks::objective::Objective;
+use hoptax_checks::thresholds::Limits;
+use hoptax_load::trial::TrialSpec;
+use hoptax_load::{Arrivals, Target};
+use hoptax_result::{Environment, FindEnd, FindResult, FindState};
+
+use super::options::Options;
+use super::server::{Goal, Server, search};
+use super::virtual_server::VirtualServer;
+use super::{Found, Preset};
+use crate::interrupt::Interrupt;
+use crate::machine::NeverHalt;
+use crate::update::Update;
+
+/// What is asked of a search.
+struct Asked<'a> {
+    objectives: &'a [&'a str],
+    goal: Goal,
+    range: (Option<f64>, Option<f64>),
+    sweep: bool,
+    /// The load during which the search is interrupted.
+    interrupted_in: Option<usize>,
+}
+
+impl Default for Asked<'_> {
+    fn default() -> Self {
+        Self {
+            objectives: &[],
+            goal: Goal::Objectives,
+            range: (None, None),
+            sweep: false,
+            interrupted_in: None,
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Searches a server in virtual time. Returns the result with the lines of its progress.
+    fn of(&self, subject: VirtualServer) -> (Found<FindResult>, Vec<String>) {
+        let objectives: Vec<Objective> = self.objectives.iter().map(|text| text.parse().unwrap()).collect();
+        let limits = Limits::default();
+        let options = Options {
+            objectives: &objectives,
+            preset: Preset::Quick,
+            min_rate: self.range.0,
+            max_rate: self.range.1,
+            budget: Some(Duration::from_hours(1)),
+            limits: &limits,
+            envoy: None,
+            never_halt: NeverHalt::Never,
+        };
+        let target = Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap();
+        let server = Server {
+            spec: TrialSpec::new(target),
+            arrivals: Arrivals::Uniform,
+            goal: self.goal,
+            each: false,
+            sweep: self.sweep,
+        };
+        let (interrupt, sent, lines) = (Interrupt::default(), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let send_load = |spec: &TrialSpec| {
+            if self.interrupted_in == Some(sent.fetch_add(1, Ordering::Relaxed)) {
+                interrupt.flag().store(true, Ordering::Relaxed);
+            }
+            Ok(subject.load(spec))
+        };
+        let say = |update: Update<'_>| {
+            if let Update::Note(text) = update {
+                lines.lock().unwrap().push(text.to_owned());
+            }
+        };
+        let found = search(server, &options, (Environment::default(), Box::new(send_load)), &interrupt, &say)
+            .unwrap();
+        (found, lines.into_inner().unwrap())
+    }
+}
+
+#[test]
+fn the_capacity_of_a_server_is_found_whatever_the_time_of_a_request() {
+    for service_us in [500, 2_000, 8_000] {
+        let asked = Asked { objectives: &["p90<100ms"], ..Asked::default() };
+        let (found, lines) = asked.of(VirtualServer::OneAtATime(Duration::from_micros(service_us)));
+        let (goal, capacity) = (&found.result.goals[0], 1e6 / service_us as f64);
+        assert!([FindState::Found, FindState::Bounded].contains(&goal.state), "{goal:?}\n{lines:#?}");
+        let estimate = goal.estimate.unwrap();
+        assert!(
+            (0.94 * capacity..1.04 * capacity).contains(&estimate),
+            "{service_us} us: {goal:?}\n{lines:#?}"
+        );
+        assert_eq!(goal.limited_by, ["p90<100ms"]);
+        assert_eq!(found.result.ended_by, FindEnd::Complete);
+    }
+}
+
+#[test]
+fn a_sweep_visits_each_rate_in_each_round_and_finds_the_knee() {
+    let asked =
+        Asked { objectives: &["p50<1s"], range: (Some(500.0), Some(505.0)), sweep: true, ..Asked::default() };
+    let (found, lines) = asked.of(VirtualServer::OneAtATime(Duration::from_micros(1_900)));
+    assert_eq!(found.result.goals[0].state, FindState::MaximumHeld, "{lines:#?}");
+    assert!(lines.contains(&"sweep up to 505 requests/s: about 1m 18s".to_owned()), "{lines:#?}");
+    let sweep = found.result.sweep.as_ref().unwrap();
+    let visited: Vec<(f64, u32)> = sweep.points.iter().map(|point| (point.rate, point.trials)).collect();
+    assert!((1..=10).zip(&visited).all(|(step, (rate, _))| (rate - 50.5 * f64::from(step)).abs() < 1e-9));
+    assert!(visited.len() == 10 && visited.iter().all(|(_, trials)| *trials == 6), "{visited:?}");
+    let means_us: Vec<f64> = sweep.points.iter().filter_map(|point| Some(point.mean_us?.estimate)).collect();
+    assert!(means_us.len() == 10 && means_us.iter().all(|us| (us - 1_900.0).abs() < 0.1), "{sweep:#?}");
+}
+
+#[test]
+fn an_interrupt_in_the_second_round_of_a_sweep_keeps_its_trials() {
+    let asked =
+        Asked { objectives: &["p50<1s"], range: (Some(500.0), Some(505.0)), sweep: true, ..Asked::default() };
+    let server = VirtualServer::OneAtATime(Duration::from_micros(1_900));
+    let (whole, _) = asked.of(server);
+    // The closed loop, the search, and twelve trials of the sweep.
+    let interrupted_in = Some(1 + whole.result.trials.len() + 12);
+    let (found, lines) = Asked { interrupted_in, ..asked }.of(server);
+    assert_eq!(found.result.ended_by, FindEnd::Interrupt, "{lines:#?}");
+    let sweep = found.result.sweep.as_ref().unwrap();
+    let trials: Vec<u32> = sweep.points.iter().map(|point| point.trials).collect();
+    assert!(trials.iter().sum::<u32>() == 12 && trials.iter().all(|one| [1, 2].contains(one)), "{trials:?}");
+    assert_eq!(sweep.knee, None);
+}
+
+#[test]
+fn a_server_stays_in_its_fastest_mode_at_a_low_rate_and_not_at_one_that_crowds_it() {
+    let millis = Duration::from_millis;
+    let server = VirtualServer::Crowded(millis(5), 8, millis(200));
+    let goal = Goal::FastestMode;
+    let (found, lines) = Asked { goal, range: (Some(50.0), Some(51.0)), ..Asked::default() }.of(server);
+    assert_eq!(found.result.goals[0].state, FindState::MaximumHeld, "{lines:#?}");
+    let fastest = found.result.fastest_mode.as_ref().unwrap();
+    assert!((fastest.mode.unwrap().peak_us - 5_000.0).abs() < 1.0, "{fastest:?}");
+    // Half-way between the modes, by their ratio.
+    assert!((fastest.limit_us.unwrap() - 31_622.8).abs() < 1.0, "{fastest:?}");
+    assert_eq!(found.result.goals[0].objectives, ["p95<31623us"]);
+    let (found, lines) = Asked { goal, range: (Some(2_500.0), Some(2_550.0)), ..Asked::default() }.of(server);
+    assert_eq!(found.result.goals[0].state, FindState::MinimumFailed, "{lines:#?}");
+    let (found, _) =
+        Asked { goal, ..Asked::default() }.of(VirtualServer::Crowded(millis(5), usize::MAX, millis(5)));
+    assert!(found.result.fastest_mode.as_ref().unwrap().mode.is_none() && found.result.goals.is_empty());
+}
