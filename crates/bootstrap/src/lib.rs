@@ -36,6 +36,6 @@ pub use assemble::{Configuration, Duplicate, Loaded, Partly, Text, read, read_pa
 pub use given::choices;
 pub use lab::Lab;
 pub use lines::Way;
-pub use outside::{leads_to, outside_addresses};
+pub use outside::{is_loopback, leads_to, outside_addresses};
 pub use place::{Place, Problem, Problems};
 pub use refusal::Refusal;

@@ -86,7 +86,8 @@ pub(crate) fn is_local(node: &Value, folder: &Path) -> bool {
     is_loopback(tree::text(node, "/address"))
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a host is an address of this machine that no other reaches. A name is none, because its resolver decides.
+pub fn is_loopback(host: &str) -> bool {
     host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 

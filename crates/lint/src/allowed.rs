@@ -55,7 +55,10 @@ pub(crate) fn sort_out(findings: Vec<Finding>, configuration: &Configuration) ->
                 format!("this comment allows `{}` where it is not found{hint}", comment.id),
             ))
         } else if comment.reason.is_empty() {
-            Some((&ALLOWED_FOR_NO_REASON, format!("this comment allows `{}` and says not why", comment.id)))
+            Some((
+                &ALLOWED_FOR_NO_REASON,
+                format!("this comment allows `{}` and does not say why", comment.id),
+            ))
         } else {
             None
         };

@@ -10,7 +10,7 @@ use crate::proxy::Proxy;
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The file alone shows that it does not do what it says.
+    /// The file alone shows that it does not do what it says, or that Envoy refuses it.
     Error,
     /// It fails under conditions that are usual.
     Warning,

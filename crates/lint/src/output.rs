@@ -13,6 +13,7 @@ pub use sarif::sarif;
 pub use screen::screen;
 
 use hoptax_bootstrap::Problem;
+use hoptax_result::counted;
 
 use crate::{Finding, Linted, Severity};
 
@@ -39,6 +40,6 @@ fn numbers(files: &[File]) -> String {
     let parts = Severity::ALL.into_iter().map(|severity| (severity, count(severity)));
     let words = parts.filter(|(_, number)| *number > 0);
     let words: Vec<String> =
-        words.map(|(severity, number)| crate::proxy::counted(number, severity.name())).collect();
+        words.map(|(severity, number)| counted(number as u64, severity.name())).collect();
     words.join(", ")
 }

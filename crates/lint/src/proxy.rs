@@ -7,12 +7,12 @@ mod node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-pub(crate) use self::cluster::Cluster;
+pub(crate) use self::cluster::{Cluster, OLD_OPTIONS};
 pub(crate) use self::node::Node;
 use hoptax_bootstrap::{Configuration, Partly, tree};
 
 /// The ends of types.
-pub(crate) const MANAGER: &str = "HttpConnectionManager";
+const MANAGER: &str = "HttpConnectionManager";
 const TCP_PROXY: &str = "TcpProxy";
 
 /// A connection manager of HTTP.
@@ -65,7 +65,7 @@ impl<'a> Route<'a> {
         names.filter(|name| !name.is_empty()).collect()
     }
 
-    /// Its retry policy, or that of its virtual host or its table.
+    /// Its retry policy, or that of its virtual host.
     pub(crate) fn retries(&self) -> Option<Node<'a>> {
         let own = self.action().and_then(|action| action.get("/retry_policy"));
         let policy = own.or_else(|| self.host.get("/retry_policy"))?;
@@ -188,6 +188,21 @@ impl<'a> Proxy<'a> {
         }
     }
 
+    /// The retry policies, each with the routes that it holds for.
+    pub(crate) fn retry_policies(&self) -> Vec<(Node<'a>, Vec<&Route<'a>>)> {
+        let mut policies: Vec<(Node<'a>, Vec<&Route<'a>>)> = Vec::new();
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        for route in &self.routes {
+            let Some(policy) = route.retries() else { continue };
+            let number = *numbers.entry(policy.at.clone()).or_insert(policies.len());
+            match policies.get_mut(number) {
+                Some((_, routes)) => routes.push(route),
+                None => policies.push((policy, vec![route])),
+            }
+        }
+        policies
+    }
+
     /// The tracing of a connection manager; none if no tracer is stated, there or for all.
     pub(crate) fn tracing(&self, manager: &Manager<'a>) -> Option<Node<'a>> {
         let tracing = manager.node.get("/tracing")?;
@@ -244,15 +259,10 @@ fn asks_for_clusters(root: &Node<'_>) -> bool {
 
 /// Whether a host is this machine, reachable from it alone.
 pub(crate) fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost" || hoptax_bootstrap::is_loopback(host)
 }
 
 /// Whether the connections of a filter chain have TLS.
 pub(crate) fn is_tls(chain: &Node<'_>) -> bool {
     tree::sockets(chain.value, &chain.at).iter().any(|(_, socket)| tree::is_tls(socket))
-}
-
-/// A number with the noun that it counts.
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }

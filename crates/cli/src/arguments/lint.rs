@@ -22,9 +22,10 @@ the dump of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.j
 it names are read beside it. It may be inside of a ConfigMap, a Secret or another object of
 Kubernetes; all of a file are read, or with `map.yaml#envoy.yaml` the one with that key.
 
-An error is shown by the file alone, a warning fails under conditions that are usual, and an info
-is a default that the owner should know. A comment on the line of a finding, or above it, allows
-it: `# hoptax-lint: allow RULE-ID REASON`.
+An error: the file alone shows that it does not do what it says, or that Envoy refuses it. A
+warning fails under conditions that are usual, and an info is a default that the owner should know.
+A comment on the line of a finding, or above it, allows it:
+`# hoptax-lint: allow RULE-ID REASON`.
 
 --fix changes the lines that are wrong, and keeps all others with their comments. It mends errors
 and warnings, and infos only if --only names their rules.

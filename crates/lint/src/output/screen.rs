@@ -1,5 +1,6 @@
 //! The findings for a terminal: the answer, what is wrong by severity, and what to do next.
 
+use hoptax_result::counted;
 use std::collections::BTreeMap;
 
 use super::{File, numbers};
@@ -27,7 +28,7 @@ pub fn screen(files: &[File], has_details: bool) -> String {
     let allowed: usize = files.iter().map(|file| file.linted.allowed.len()).sum();
     let mut notes = Vec::new();
     if allowed > 0 {
-        notes.push(format!("{} allowed by comments", crate::proxy::counted(allowed, "finding")));
+        notes.push(format!("{} allowed by comments", counted(allowed as u64, "finding")));
     }
     let unread: Vec<String> = files
         .iter()

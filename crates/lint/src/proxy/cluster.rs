@@ -7,7 +7,7 @@ use super::Node;
 use crate::finding::Found;
 
 /// Fields of a cluster with options of HTTP, from before they had a message of their own.
-const OLD_OPTIONS: [&str; 5] = [
+pub(crate) const OLD_OPTIONS: [&str; 5] = [
     "/http_protocol_options",
     "/http2_protocol_options",
     "/common_http_protocol_options",

@@ -18,7 +18,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let exposed = socket.filter(|socket| !is_loopback(socket.text("/address")));
     let found = exposed.map(|socket| {
         let message =
-            "the admin interface listens on all or other addresses: whoever reaches it can stop this proxy";
+            "the admin interface does not listen on loopback: whoever reaches it can stop this proxy";
         socket.found("/address", message)
     });
     found.into_iter().collect()

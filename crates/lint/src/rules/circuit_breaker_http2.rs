@@ -5,7 +5,7 @@ use crate::proxy::Proxy;
 
 pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-http2",
-    severity: Severity::Warning,
+    severity: Severity::Info,
     title: "a cluster of HTTP/2 is limited by connections alone",
     why: "HTTP/2 sends many requests over one connection, so `max_connections` limits nothing there; `max_requests` does, and what is above it fails at once instead of waiting.",
     cure: "Set `max_requests`.",

@@ -1,7 +1,9 @@
 //! No limit of all connections.
 
+use hoptax_result::counted;
+
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::{Node, Proxy, counted};
+use crate::proxy::{Node, Proxy};
 
 pub(super) static RULE: Rule = Rule {
     id: "connection-limit",
@@ -21,7 +23,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let open = proxy.listeners.iter().filter(|listener| listener.is_open_to_others());
     let open: Vec<&Node<'_>> = open.filter(|listener| !proxy.has_limit(listener)).collect();
     let found = open.first().map(|first| {
-        let count = counted(open.len(), "listener");
+        let count = counted(open.len() as u64, "listener");
         first.found("/name", format!("nothing limits the connections of {count} to other machines"))
     });
     found.into_iter().collect()

@@ -1,7 +1,7 @@
 //! A field that Envoy is going to drop.
 
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::{Manager, Proxy};
+use crate::proxy::{Manager, OLD_OPTIONS, Proxy};
 
 pub(super) static RULE: Rule = Rule {
     id: "deprecated-field",
@@ -13,23 +13,24 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// Fields, the ends of the pointers of what has them, and what to use.
-const CLUSTER: [(&str, &str); 3] = [
-    ("/http2_protocol_options", "`typed_extension_protocol_options`"),
-    ("/http_protocol_options", "`typed_extension_protocol_options`"),
-    ("/max_requests_per_connection", "the common options of HTTP"),
+/// Other fields of a cluster, and what to use.
+const CLUSTER: [(&str, &str); 5] = [
+    ("/max_requests_per_connection", OPTIONS),
+    ("/dns_refresh_rate", DNS),
+    ("/dns_failure_refresh_rate", DNS),
+    ("/dns_jitter", DNS),
+    ("/respect_dns_ttl", DNS),
 ];
+const OPTIONS: &str = "`typed_extension_protocol_options`";
+const DNS: &str = "`cluster_type` with `envoy.clusters.dns`";
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for cluster in &proxy.clusters {
-        if let Some((field, instead)) = CLUSTER.iter().find(|(field, _)| cluster.node.has(field)) {
-            found.push(
-                cluster.node.found(
-                    field,
-                    format!("`{}` is deprecated; use {instead}", field.trim_start_matches('/')),
-                ),
-            );
+        let old = OLD_OPTIONS.iter().map(|field| (*field, OPTIONS)).chain(CLUSTER);
+        for (field, instead) in old.filter(|(field, _)| cluster.node.has(field)) {
+            let name = field.trim_start_matches('/');
+            found.push(cluster.node.found(field, format!("`{name}` is deprecated; use {instead}")));
         }
     }
     for filter in proxy.managers.iter().flat_map(Manager::filters) {

@@ -6,7 +6,7 @@ use crate::proxy::{Manager, Proxy};
 pub(super) static RULE: Rule = Rule {
     id: "failure-mode-unstated",
     severity: Severity::Info,
-    title: "what happens when a service of decisions fails is not stated",
+    title: "what happens when a service that decides about requests fails is not stated",
     why: "A rate limit then admits every request, and an authorization denies every one: who does not expect it learns it in an outage.",
     cure: "State `failure_mode_deny` of the rate limit, or `failure_mode_allow` of the authorization or the external processor.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/ratelimit/v3/rate_limit.proto; https://www.envoyproxy.io/docs/envoy/latest/api-v3/extensions/filters/http/ext_authz/v3/ext_authz.proto",

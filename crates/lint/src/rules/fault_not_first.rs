@@ -1,7 +1,9 @@
 //! Faults are injected behind other filters.
 
+use hoptax_result::counted;
+
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::{Manager, Node, Proxy, counted};
+use crate::proxy::{Manager, Node, Proxy};
 
 pub(super) static RULE: Rule = Rule {
     id: "fault-not-first",
@@ -20,10 +22,10 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     for manager in &proxy.managers {
         for (number, filter) in manager.filters().iter().enumerate() {
             if number > 0 && filter.extension() == FAULT && injects(manager, filter) {
-                found.push(
-                    filter
-                        .found("/name", format!("faults are injected behind {}", counted(number, "filter"))),
-                );
+                found.push(filter.found(
+                    "/name",
+                    format!("faults are injected behind {}", counted(number as u64, "filter")),
+                ));
             }
         }
     }

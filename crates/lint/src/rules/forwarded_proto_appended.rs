@@ -37,7 +37,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 if is_meant(header.text("/header/key")) && is_appended {
                     let one = header.found(
                         "/header",
-                        "the upstream gets two values in x-forwarded-proto: Envoy sets it, and this appends",
+                        "the server gets two values in x-forwarded-proto: Envoy sets it, and this appends",
                     );
                     found.push(if has_old {
                         one.set(header.field("/append"), false)

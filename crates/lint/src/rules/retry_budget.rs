@@ -1,24 +1,22 @@
 //! Retries without a budget.
 
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, Route};
 use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {
     id: "retry-budget",
     severity: Severity::Info,
     title: "retries without a budget",
-    why: "Without one, a cluster admits 3 retries at a time, which is soon too few; who raises that gets as many requests again when the upstream fails, at the worst time.",
+    why: "Without one, a cluster admits 3 retries at a time, which is soon too few; who raises that gets as many requests again when the servers fail, at the worst time.",
     cure: "Set `retry_budget` in the circuit breaker: 20 % of the requests, at least 3.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/cluster/v3/circuit_breaker.proto",
     check,
 };
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let mut retried: BTreeSet<&str> = BTreeSet::new();
-    for route in proxy.routes.iter().filter(|route| route.retries().is_some()) {
-        retried.extend(route.clusters());
-    }
+    let routes = proxy.retry_policies().into_iter().flat_map(|(_, routes)| routes);
+    let retried: BTreeSet<&str> = routes.flat_map(Route::clusters).collect();
     let clusters = proxy.clusters.iter().filter(|cluster| retried.contains(cluster.name()));
     let without = clusters.filter(|cluster| {
         let thresholds = cluster.node.items("/circuit_breakers/thresholds");

@@ -15,16 +15,16 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    for route in &proxy.routes {
-        let Some(policy) = route.retries() else { continue };
+    for (policy, routes) in proxy.retry_policies() {
         let Some(of_try) = policy.seconds("/per_try_timeout").filter(|seconds| *seconds > 0.0) else {
             continue;
         };
         let tries = Route::retries_of(&policy) + 1.0;
-        let (needed, has) = (of_try * tries, route.timeout());
-        if needed > has * 1.001 && tries > 1.0 {
+        let needed = of_try * tries;
+        let shortest = routes.into_iter().map(Route::timeout).fold(f64::INFINITY, f64::min);
+        if needed > shortest * 1.001 && tries > 1.0 {
             let message =
-                format!("{tries} tries of {of_try} s need {needed:.3} s, and the route has {has} s");
+                format!("{tries} tries of {of_try} s need {needed:.3} s, and the route has {shortest} s");
             found.push(policy.found("/per_try_timeout", message));
         }
     }

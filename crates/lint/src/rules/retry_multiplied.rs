@@ -2,7 +2,6 @@
 
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::{Proxy, Route};
-use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {
     id: "retry-multiplied",
@@ -16,16 +15,11 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
-    for route in &proxy.routes {
-        let Some(policy) = route.retries().filter(|policy| seen.insert(policy.at.clone())) else { continue };
-        let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
-        let retries = |inner: &Route<'_>| inner.retries().map_or(0.0, |policy| Route::retries_of(&policy));
-        // Which of them a request takes is known only if all of them retry.
-        let least = inner.map(retries).reduce(f64::min).unwrap_or_default();
+    for (policy, routes) in proxy.retry_policies() {
+        let behind = routes.into_iter().map(|route| retries_behind(proxy, route)).fold(0.0, f64::max);
         let own = Route::retries_of(&policy);
-        if least > 0.0 && own > 0.0 {
-            let tries = (own + 1.0) * (least + 1.0);
+        if behind > 0.0 && own > 0.0 {
+            let tries = (own + 1.0) * (behind + 1.0);
             found.push(policy.found(
                 "/retry_on",
                 format!("the listener behind retries too: the server may get {tries} tries of one request"),
@@ -33,4 +27,11 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// The retries of the listener behind a route. Which route a request takes there is known only if all of them retry.
+fn retries_behind(proxy: &Proxy<'_>, route: &Route<'_>) -> f64 {
+    let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
+    let retries = |inner: &Route<'_>| inner.retries().map_or(0.0, |policy| Route::retries_of(&policy));
+    inner.map(retries).reduce(f64::min).unwrap_or_default()
 }

@@ -1,8 +1,7 @@
 //! A retry may go to the server that just failed.
 
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::Proxy;
-use std::collections::BTreeSet;
+use crate::proxy::{Proxy, Route};
 
 pub(super) static RULE: Rule = Rule {
     id: "retry-same-host",
@@ -16,16 +15,11 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
-    for route in &proxy.routes {
-        let Some(policy) = route.retries().filter(|policy| !policy.has("/retry_host_predicate")) else {
-            continue;
-        };
-        let has_several = route
-            .clusters()
-            .iter()
-            .any(|name| proxy.cluster(name).is_some_and(|cluster| cluster.endpoints().len() > 1));
-        if has_several && seen.insert(policy.at.clone()) {
+    for (policy, routes) in proxy.retry_policies() {
+        let names = routes.into_iter().flat_map(Route::clusters);
+        let mut clusters = names.filter_map(|name| proxy.cluster(name));
+        let has_several = clusters.any(|cluster| cluster.endpoints().len() > 1);
+        if has_several && !policy.has("/retry_host_predicate") {
             let predicate = serde_json::json!([{
                 "name": "envoy.retry_host_predicates.previous_hosts",
                 "typed_config": {"@type": "type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate"},

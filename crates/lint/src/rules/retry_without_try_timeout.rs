@@ -2,7 +2,6 @@
 
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::{Proxy, Route};
-use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {
     id: "retry-without-try-timeout",
@@ -19,9 +18,7 @@ const OF_SILENCE: [&str; 3] = ["5xx", "gateway-error", "reset"];
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
-    for route in &proxy.routes {
-        let Some(policy) = route.retries().filter(|policy| seen.insert(policy.at.clone())) else { continue };
+    for (policy, _) in proxy.retry_policies() {
         let is_meant = policy.text("/retry_on").split(',').any(|word| OF_SILENCE.contains(&word.trim()));
         let has_own = policy.has("/per_try_timeout") || policy.has("/per_try_idle_timeout");
         if !is_meant || has_own || Route::retries_of(&policy) == 0.0 {

@@ -2,7 +2,6 @@
 
 use crate::finding::{Found, Rule, Severity};
 use crate::proxy::{Proxy, Route};
-use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {
     id: "retry-writes",
@@ -19,15 +18,16 @@ const AFTER_ACTING: [&str; 4] = ["5xx", "gateway-error", "reset", "http3-post-co
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
-    for route in &proxy.routes {
-        let Some(policy) = route.retries() else { continue };
+    for (policy, routes) in proxy.retry_policies() {
         let condition =
             policy.text("/retry_on").split(',').map(str::trim).find(|word| AFTER_ACTING.contains(word));
-        let is_of_method = route.node.items("/match/headers").iter().any(|header| header.name() == ":method");
-        let is_grpc = route.node.has("/match/grpc");
-        let Some(condition) = condition.filter(|_| !is_of_method && !is_grpc) else { continue };
-        if Route::retries_of(&policy) > 0.0 && seen.insert(policy.at.clone()) {
+        // A route that matches methods is about those, and calls of gRPC have one.
+        let is_of_all = |route: &&Route<'_>| {
+            let headers = route.node.items("/match/headers");
+            !headers.iter().any(|header| header.name() == ":method") && !route.node.has("/match/grpc")
+        };
+        let Some(condition) = condition.filter(|_| routes.iter().any(is_of_all)) else { continue };
+        if Route::retries_of(&policy) > 0.0 {
             found.push(policy.found(
                 "/retry_on",
                 format!("`{condition}` also retries requests that change something, such as POST"),

@@ -1,7 +1,9 @@
 //! A route has the default timeout of 15 s.
 
+use hoptax_result::counted;
+
 use crate::finding::{Found, Rule, Severity};
-use crate::proxy::{Node, Proxy, counted};
+use crate::proxy::{Node, Proxy};
 use std::collections::BTreeMap;
 
 pub(super) static RULE: Rule = Rule {
@@ -23,7 +25,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         }
     }
     let found = without.into_values().filter_map(|actions| {
-        let count = counted(actions.len(), "route");
+        let count = counted(actions.len() as u64, "route");
         let first = actions
             .first()?
             .found("", format!("{count} of this host without `timeout`: a response ends after 15 s"));

@@ -17,28 +17,28 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for cluster in &proxy.clusters {
         let Some(tls) = cluster.tls() else { continue };
-        if validation(&tls).is_none() {
+        if !is_verified(&tls) {
             found.push(tls.found("", format!("cluster `{}` accepts any certificate", cluster.name())));
         }
     }
     found
 }
 
-/// What verifies the certificates of a server; none if nothing does. A control plane may have it.
-fn validation<'a>(tls: &Node<'a>) -> Option<Node<'a>> {
-    let context = tls.get("/common_tls_context")?;
-    let fields = [
-        "/validation_context/trusted_ca",
-        "/validation_context/ca_certificate_provider_instance",
-        "/validation_context/verify_certificate_spki",
-        "/validation_context/verify_certificate_hash",
-        "/validation_context/custom_validator_config",
-        "/validation_context/system_root_certs",
-        "/validation_context_sds_secret_config",
-        "/combined_validation_context",
-        "/custom_validator_config",
-        "/validation_context_certificate_provider",
-        "/validation_context_certificate_provider_instance",
-    ];
-    fields.iter().find_map(|field| context.get(field))
+/// What verifies the certificates of servers. A control plane may have it.
+const VERIFIES: [&str; 10] = [
+    "/validation_context/trusted_ca",
+    "/validation_context/ca_certificate_provider_instance",
+    "/validation_context/verify_certificate_spki",
+    "/validation_context/verify_certificate_hash",
+    "/validation_context/custom_validator_config",
+    "/validation_context/system_root_certs",
+    "/validation_context_sds_secret_config",
+    "/combined_validation_context",
+    "/validation_context_certificate_provider",
+    "/validation_context_certificate_provider_instance",
+];
+
+fn is_verified(tls: &Node<'_>) -> bool {
+    let context = tls.get("/common_tls_context");
+    context.is_some_and(|context| VERIFIES.iter().any(|field| context.has(field)))
 }

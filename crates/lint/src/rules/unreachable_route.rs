@@ -67,7 +67,6 @@ fn path_of(condition: &Node<'_>) -> Option<String> {
     let field =
         ["/prefix", "/path", "/path_separated_prefix"].into_iter().find(|field| condition.has(field))?;
     // Paths without regard to case may begin differently.
-    let ignores_case =
-        condition.value.pointer("/case_sensitive").and_then(serde_json::Value::as_bool) == Some(false);
-    (!ignores_case || condition.text(field) == "/").then(|| condition.text(field).to_owned())
+    (!condition.is_off("/case_sensitive") || condition.text(field) == "/")
+        .then(|| condition.text(field).to_owned())
 }
