@@ -94,15 +94,32 @@ pub struct Found {
     pub message: String,
     /// How to mend it; empty if that needs a decision.
     pub fix: Vec<Change>,
+    /// What a price list may say about it.
+    pub price: Option<Price>,
+}
+
+/// A function of Envoy whose price matters, by its arm in price lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Price {
+    /// What is wrong costs this.
+    OfFault(&'static str),
+    /// What mends it costs this.
+    OfCure(&'static str),
 }
 
 impl Found {
     pub(crate) fn new(at: &str, message: impl Into<String>) -> Self {
-        Self { at: at.to_owned(), place: None, message: message.into(), fix: Vec::new() }
+        Self { at: at.to_owned(), place: None, message: message.into(), fix: Vec::new(), price: None }
     }
 
     pub(crate) fn elsewhere(text: usize, place: Place, message: impl Into<String>) -> Self {
         Self { place: Some((text, place)), ..Self::new("", message) }
+    }
+
+    /// With the price of a function.
+    pub(crate) fn at_price(mut self, price: Price) -> Self {
+        self.price = Some(price);
+        self
     }
 
     /// With a field to set in order to mend it.

@@ -10,7 +10,7 @@ pub mod output;
 mod proxy;
 mod rules;
 
-pub use finding::{Change, Finding, Found, Rule, Severity};
+pub use finding::{Change, Finding, Found, Price, Rule, Severity};
 pub use mend::{Mended, Refused, in_file, mend};
 pub use rules::ALL;
 
@@ -25,6 +25,23 @@ pub struct Linted {
     pub findings: Vec<Finding>,
     /// What a comment in the file allows, with its reason.
     pub allowed: Vec<(Finding, String)>,
+}
+
+impl Linted {
+    /// Adds to each finding what a price list says about it: the cost of a function in words, if the list has it.
+    pub fn add_prices(&mut self, cost: &dyn Fn(&str) -> Option<String>) {
+        let allowed = self.allowed.iter_mut().map(|(finding, _)| finding);
+        for finding in self.findings.iter_mut().chain(allowed) {
+            let (what, arm) = match finding.found.price {
+                Some(Price::OfFault(arm)) => ("it costs", arm),
+                Some(Price::OfCure(arm)) => ("the cure costs", arm),
+                None => continue,
+            };
+            if let Some(cost) = cost(arm) {
+                finding.found.message += &format!("; {what} {cost}");
+            }
+        }
+    }
 }
 
 /// Applies all rules to a configuration, and the comments in its texts that allow what they found.

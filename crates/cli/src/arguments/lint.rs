@@ -47,6 +47,9 @@ pub(crate) struct LintArguments {
     /// Apply only this rule; repeatable [default: all]
     #[arg(long, value_name = "RULE-ID")]
     pub(crate) only: Vec<String>,
+    /// Say what findings cost by this study result, such as a price list
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) prices: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArguments,
     /// Write the findings as SARIF to a file, for code scanning

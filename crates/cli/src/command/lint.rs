@@ -1,13 +1,16 @@
 //! `hoptax lint`: finds faults in Envoy configurations, and mends them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::Partly;
 use hoptax_lint::output::{self, File};
 use hoptax_lint::{ALL, Finding, Linted, Severity, in_file, lint, mend, rule};
+use hoptax_predict::prices::listed;
 use hoptax_report::sarif;
-use hoptax_result::Program;
+use hoptax_result::{Interval, Price, Program, Verdict};
+use hoptax_session::results::read_run;
 use hoptax_subject::envoy::given::read_partly;
 
 use crate::arguments::{LintAction, LintArguments};
@@ -37,10 +40,14 @@ fn files(arguments: &LintArguments) -> Result<Code, Failure> {
             fix(path, &arguments.only)?;
         }
     }
+    let costs = arguments.prices.as_deref().map(costs).transpose()?.unwrap_or_default();
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         match checked(path, &arguments.only) {
-            Ok(file) => files.push(file),
+            Ok(mut file) => {
+                file.linted.add_prices(&|arm| costs.get(arm).cloned());
+                files.push(file);
+            }
             Err(failure) => failures.push(failure.to_string()),
         }
     }
@@ -77,6 +84,27 @@ fn report(arguments: &LintArguments, files: &[File]) -> Result<(), Failure> {
         print::result(&output::screen(files, print::has_details()))?;
     }
     Ok(())
+}
+
+/// What functions cost by a study result, in words.
+fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let list = listed(&read_run(path)?);
+    if list.verdict == Verdict::Void {
+        let void = format!("`{}` is void: measure it again", path.display());
+        return Err(Failure::bad_input(void));
+    }
+    let plain =
+        list.listed.plain_us.map(|plain| format!(" beside {:.1} us of plain proxying", plain.estimate));
+    let plain = plain.unwrap_or_default();
+    let words = |price: &Price| {
+        let Interval { estimate, low, high } = price.listed_us?;
+        let cost = format!(
+            "{estimate:.1} us ({low:.1} to {high:.1}) of CPU time per request{plain}, by `{}`",
+            price.id
+        );
+        Some((price.id.clone(), cost))
+    };
+    Ok(list.prices.iter().filter_map(words).collect())
 }
 
 /// What is wrong in a file.

@@ -100,6 +100,35 @@ fn a_file_that_cannot_be_read_hides_no_finding_of_the_others_and_none_is_mended(
 }
 
 #[test]
+fn findings_have_the_prices_of_a_study() {
+    let list = root().join("docs/results/price-list/result.json");
+    let priced = |id: &str, list: &Path| {
+        let file = root().join("crates/lint/tests/rules").join(id).join("fires.yaml");
+        let prices = ["--prices", list.to_str().unwrap(), "--details"];
+        run(["lint", file.to_str().unwrap(), "--only", id].into_iter().chain(prices))
+    };
+    for (id, what, function) in [
+        ("tracing-every-request", "it costs", "tracing/opentelemetry"),
+        ("path-not-normalised", "the cure costs", "path/normalize"),
+        ("retry-budget", "the cure costs", "retry/budget"),
+        ("client-address-trusted", "the cure costs", "edge/remote-address"),
+    ] {
+        let ran = priced(id, &list);
+        let line = ran.stdout.lines().find(|line| line.contains(&format!("; {what} "))).unwrap_or_default();
+        assert!(line.contains(" us of plain proxying, by ") && line.contains(function), "{ran:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(list).unwrap();
+    let void = file(
+        folder.path(),
+        "void.json",
+        &text.replacen("\"verdict\":\"caution\"", "\"verdict\":\"void\"", 1),
+    );
+    let ran = priced("retry-budget", &void);
+    assert!(ran.code == Some(2) && ran.stderr.contains("void: measure it again"), "{ran:?}");
+}
+
+#[test]
 fn all_configurations_in_a_config_map_are_linted_and_mended_there() {
     let folder = tempfile::tempdir().unwrap();
     let indented: String = FAULTY.lines().map(|line| format!("    {line}\n")).collect();

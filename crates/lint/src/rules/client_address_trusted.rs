@@ -1,6 +1,6 @@
 //! An edge that believes the addresses that clients state.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::finding::{Found, Price, Rule, Severity};
 use crate::proxy::{Manager, Proxy};
 
 pub(super) static RULE: Rule = Rule {
@@ -30,7 +30,8 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 "listener `{}` decides by the address of a client, and takes it from X-Forwarded-For",
                 manager.listener.label()
             );
-            found.push(manager.node.found("/stat_prefix", message));
+            let one = manager.node.found("/stat_prefix", message);
+            found.push(one.at_price(Price::OfCure("edge/remote-address")));
         }
     }
     found

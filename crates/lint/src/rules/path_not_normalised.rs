@@ -1,6 +1,6 @@
 //! Rules about paths that are not normalised.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::finding::{Found, Price, Rule, Severity};
 use crate::proxy::{Node, Proxy};
 
 pub(super) static RULE: Rule = Rule {
@@ -17,10 +17,11 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for manager in proxy.managers.iter().filter(|manager| !manager.node.has("/normalize_path")) {
         if let Some(filter) = manager.filters().into_iter().find(has_rules_of_paths) {
-            found.push(filter.found(
+            let one = filter.found(
                 "/name",
                 "rules of this filter are about paths, and paths are not normalised before it",
-            ));
+            );
+            found.push(one.at_price(Price::OfCure("path/normalize")));
         }
         let Some(table) = manager.node.get("/route_config") else { continue };
         table.walk(&mut |node| {

@@ -1,6 +1,6 @@
 //! Retries without a budget.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::finding::{Found, Price, Rule, Severity};
 use crate::proxy::{Proxy, Route};
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             "retries to cluster `{}` have no budget: 3 at a time, or as many as `max_retries` says",
             cluster.name()
         );
-        cluster.node.found("/name", message)
+        cluster.node.found("/name", message).at_price(Price::OfCure("retry/budget"))
     });
     found.collect()
 }

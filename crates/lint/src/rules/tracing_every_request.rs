@@ -1,6 +1,6 @@
 //! Every request is traced.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::finding::{Found, Price, Rule, Severity};
 use crate::proxy::Proxy;
 
 pub(super) static RULE: Rule = Rule {
@@ -19,7 +19,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         let Some(tracing) = proxy.tracing(manager) else { continue };
         if !tracing.has("/random_sampling") && !tracing.has("/overall_sampling") {
             let message = format!("listener `{}` traces every request", manager.listener.label());
-            found.push(tracing.found("", message));
+            found.push(tracing.found("", message).at_price(Price::OfFault("tracing/opentelemetry")));
         }
     }
     found
