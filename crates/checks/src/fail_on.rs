@@ -1,6 +1,7 @@
 //! Failure conditions of a load, such as `p99>5ms`, for scripts: a condition that holds sets the exit code.
 
 mod account;
+mod amount;
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,6 +9,7 @@ use std::str::FromStr;
 use hoptax_result::{FailOn, FailOnOutcome, Known, LatencyBounds, LoadResult, TimeOf, Verdict};
 
 use account::OfProcesses;
+use amount::{number, time_us};
 
 /// The kinds of failure that a condition can name, besides stream resets.
 const FAILURES: [&str; 15] = [
@@ -319,22 +321,6 @@ fn metric_of(text: &str) -> Result<Metric, String> {
         }
     };
     Ok(Metric::Time(distribution, statistic))
-}
-
-fn number(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
-}
-
-fn time_us(text: &str) -> Option<f64> {
-    let (number_of, unit_us) = if let Some(number) = text.strip_suffix("us").or(text.strip_suffix("\u{b5}s"))
-    {
-        (number, 1.0)
-    } else if let Some(number) = text.strip_suffix("ms") {
-        (number, 1e3)
-    } else {
-        (text.strip_suffix('s')?, 1e6)
-    };
-    Some(number(number_of)? * unit_us)
 }
 
 #[cfg(test)]

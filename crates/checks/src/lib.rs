@@ -7,6 +7,7 @@
 //! make it fire.
 
 pub mod about;
+mod check;
 pub mod fail_on;
 pub mod load;
 pub mod objective;
@@ -16,23 +17,8 @@ pub mod vague;
 
 use hoptax_result::{Finding, LoadResult, Severity, StudyResult, Verdict};
 
+use crate::check::Check;
 use thresholds::Limits;
-
-/// One validity check of a result of type `R`.
-#[derive(Clone, Copy, Debug)]
-pub struct Check<R> {
-    /// Id of the check and of its findings.
-    pub id: &'static str,
-    /// The error that it prevents, in one sentence.
-    pub protects_from: &'static str,
-    /// The source of the check.
-    pub source: &'static str,
-    /// Evaluates the evidence.
-    pub judge: fn(&R, &Limits) -> Vec<Finding>,
-    /// Withholds the numbers that a finding of this check invalidates, if those are not everything in the finding's
-    /// scope.
-    pub withhold: Option<fn(&mut R, &Finding, &Limits)>,
-}
 
 /// Runs all checks on a load result, sets findings and verdict, withholds invalid numbers, and leaves bounds of those that are only bounded.
 /// It is void if nothing is left.
@@ -156,16 +142,5 @@ fn name_thresholds<R>(check: &Check<R>, result: &R, limits: &Limits, found: &mut
     }
     for (finding, names) in found.iter_mut().zip(names) {
         finding.message += &names;
-    }
-}
-
-/// Fail above `fail`, warn above `warn`, otherwise None. NaN fails.
-fn severity_above(value: f64, warn: f64, fail: f64) -> Option<(Severity, f64)> {
-    if value.is_nan() || value > fail {
-        Some((Severity::Fail, fail))
-    } else if value > warn {
-        Some((Severity::Warn, warn))
-    } else {
-        None
     }
 }

@@ -18,7 +18,7 @@ mod subject;
 
 use hoptax_result::{Finding, LoadResult, Severity};
 
-use crate::Check;
+use crate::check::Check;
 
 pub(crate) use limits::{order_bounds, withhold_all};
 
@@ -75,11 +75,6 @@ pub(crate) const OF_MERGED: &[Check<LoadResult>] = &[
     samples::TOO_FEW,
     samples::VAGUE,
 ];
-
-/// A number of things, of which `one` is the word for one.
-fn number_of(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
 
 /// Whether nothing that the load was to measure is left: a check withholds everything, or one failed and no request was answered.
 pub(crate) fn is_void(result: &LoadResult, findings: &[Finding]) -> bool {

@@ -18,7 +18,7 @@ mod utilisation;
 
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, StudyResult};
 
-use crate::Check;
+use crate::check::Check;
 
 /// All checks.
 pub const ALL: &[Check<StudyResult>] = &[

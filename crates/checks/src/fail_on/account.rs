@@ -50,10 +50,10 @@ impl OfProcesses {
     pub(crate) fn limit(self, text: &str) -> Result<f64, String> {
         let (found, expected) = match self {
             Self::Cpu => (
-                text.strip_suffix('%').and_then(super::number),
+                text.strip_suffix('%').and_then(super::amount::number),
                 "a share of the processors that the processes may use: write `80%`",
             ),
-            Self::CpuUs => (super::number(text), "a number of microseconds: write `50`"),
+            Self::CpuUs => (super::amount::number(text), "a number of microseconds: write `50`"),
             Self::Memory => (bytes(text), "a size of memory: write it in KiB, MiB or GiB, as `200MiB`"),
         };
         found.ok_or_else(|| format!("`{text}` is not {expected}"))
@@ -61,7 +61,7 @@ impl OfProcesses {
 }
 
 fn bytes(text: &str) -> Option<f64> {
-    UNITS.iter().find_map(|(unit, bytes)| Some(super::number(text.strip_suffix(unit)?)? * bytes))
+    UNITS.iter().find_map(|(unit, bytes)| Some(super::amount::number(text.strip_suffix(unit)?)? * bytes))
 }
 
 #[cfg(test)]

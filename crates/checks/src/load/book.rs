@@ -2,7 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity, counted};
 
-use crate::Check;
+use crate::check::Check;
 
 /// `planned = sent + unsent`; `sent = answered + failed + timed_out + unfinished`.
 pub(super) const BALANCES: Check<LoadResult> = Check {

@@ -2,8 +2,8 @@
 
 use hoptax_result::{Calibrated, Finding, LoadResult, Measured, Severity};
 
+use crate::check::{Check, severity_above};
 use crate::thresholds;
-use crate::{Check, severity_above};
 
 /// The offered rate must leave headroom below the highest calibrated rate that was sent on time.
 pub(super) const CEILING: Check<LoadResult> = Check {

@@ -3,7 +3,7 @@
 use hoptax_result::{EndedBy, Finding, LoadResult, Measured, Severity};
 
 use super::limits::{Ends, all_to_bounds};
-use crate::Check;
+use crate::check::Check;
 
 /// Interrupted trials.
 pub(super) const INTERRUPTED: Check<LoadResult> = Check {

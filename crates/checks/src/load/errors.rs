@@ -3,9 +3,9 @@
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
 use super::limits::{Ends, all_to_bounds};
-use super::number_of;
+use crate::check::number_of;
+use crate::check::{Check, severity_above};
 use crate::thresholds;
-use crate::{Check, severity_above};
 
 /// Too many unanswered requests.
 pub(super) const ERRORS: Check<LoadResult> = Check {

@@ -3,9 +3,9 @@
 use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
 
 use super::limits::{Ends, all_to_bounds};
-use super::number_of;
+use crate::check::number_of;
+use crate::check::{Check, severity_above};
 use crate::thresholds;
-use crate::{Check, severity_above};
 
 /// Whether requests were sent as fast as responses arrived, without a schedule that the generator could miss.
 fn has_no_plan(result: &LoadResult) -> bool {

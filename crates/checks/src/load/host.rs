@@ -3,8 +3,8 @@
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
 use super::limits::{Ends, all_to_bounds, withhold_times};
+use crate::check::{Check, severity_above};
 use crate::thresholds::{self, Limits};
-use crate::{Check, severity_above};
 
 /// Leaves upper bounds of times, which contain the delay: the server's part of them is not known.
 fn at_most(result: &mut LoadResult, finding: &Finding, _: &Limits) {

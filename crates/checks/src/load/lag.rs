@@ -3,8 +3,8 @@
 use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity};
 
 use super::limits::{Ends, lengthened, others_to_bounds, service_to_upper, to_bounds};
+use crate::check::{Check, severity_above};
 use crate::thresholds::{self, Limits};
-use crate::{Check, severity_above};
 
 /// Times that the generator itself may have lengthened, by sending late and by reading late.
 pub(super) const SEND_LAG: Check<LoadResult> = Check {

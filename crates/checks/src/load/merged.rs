@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{Finding, LoadResult, Measured, Merged, RunLeftOut, Severity};
 
+use crate::check::{Check, severity_above};
 use crate::thresholds;
-use crate::{Check, severity_above};
 
 /// Listed runs that are not in the result.
 pub(super) const LEFT_OUT: Check<LoadResult> = Check {

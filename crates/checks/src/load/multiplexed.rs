@@ -2,8 +2,8 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
-use super::number_of;
-use crate::Check;
+use crate::check::Check;
+use crate::check::number_of;
 use crate::thresholds;
 
 /// Many requests that the server handed back unprocessed.

@@ -3,8 +3,8 @@
 use hoptax_result::{EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window};
 
 use super::limits::{Ends, all_to_bounds};
-use super::number_of;
-use crate::Check;
+use crate::check::Check;
+use crate::check::number_of;
 use crate::thresholds;
 
 /// What the subject did sustain, as the end of a sentence. The record alone does not tell: if the backlog of the warm-up took all of it, the

@@ -2,7 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
-use crate::Check;
+use crate::check::Check;
 use crate::thresholds;
 
 /// Poisson arrivals, merged over all workers, must be Poisson.

@@ -3,8 +3,8 @@
 use hoptax_result::{Finding, LoadResult, Measured, Percentile, Range, Severity, TimeBounds};
 
 use super::limits::{Ends, QUANTILES, Quantile, name_of, to_bounds};
-use super::number_of;
-use crate::Check;
+use crate::check::Check;
+use crate::check::number_of;
 use crate::thresholds::{self, Limits};
 
 /// The interval of a usual quantile.

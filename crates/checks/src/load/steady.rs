@@ -4,8 +4,8 @@ use hoptax_result::{Finding, LoadResult, Measured, Severity};
 use hoptax_stats::{median, truncation};
 
 use super::limits::{Ends, all_to_bounds};
+use crate::check::{Check, severity_above};
 use crate::thresholds;
-use crate::{Check, severity_above};
 
 /// Change of the median from the first to the last third.
 pub(super) const DRIFT: Check<LoadResult> = Check {

@@ -3,7 +3,7 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 
-use crate::Check;
+use crate::check::Check;
 use crate::thresholds;
 
 /// Outlying connections and workers, which are slower than the others.

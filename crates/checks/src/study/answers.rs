@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmKind, ArmResult, Finding, Measured, Severity, StudyResult};
 
-use crate::Check;
+use crate::check::Check;
 
 /// An arm must answer as the arm that it is compared with. What a function costs in addition to a plain proxy may include another
 /// answer, so costs over baselines are not judged.

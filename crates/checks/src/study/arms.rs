@@ -2,8 +2,8 @@
 
 use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult};
 
+use crate::check::{Check, severity_above};
 use crate::thresholds;
-use crate::{Check, severity_above};
 
 /// Each arm's accounts of requests must balance.
 pub(super) const BOOK: Check<StudyResult> = Check {

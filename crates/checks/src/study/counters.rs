@@ -2,7 +2,7 @@
 
 use hoptax_result::{Finding, Measured, Severity, StudyResult};
 
-use crate::Check;
+use crate::check::Check;
 
 /// A study with profiles whose processor does not count top-down.
 pub(super) const TOP_DOWN_ABSENT: Check<StudyResult> = Check {

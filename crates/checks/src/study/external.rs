@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmResult, Finding, Measured, PlannedSubject, Severity, StudyResult};
 
-use crate::Check;
+use crate::check::Check;
 
 /// A server that is never restarted.
 pub(super) const NOT_RESTARTED: Check<StudyResult> = Check {

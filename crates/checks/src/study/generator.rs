@@ -2,8 +2,8 @@
 
 use hoptax_result::{ArmResult, Finding, GeneratorUse, Interval, Measure, Measured, Severity, StudyResult};
 
+use crate::check::{Check, severity_above};
 use crate::thresholds::{self, Limits};
-use crate::{Check, severity_above};
 
 /// Send lag caused by the generator itself in an open loop.
 pub(super) const SEND_LAG: Check<StudyResult> = Check {

@@ -2,8 +2,8 @@
 
 use hoptax_result::{ArmResult, Finding, Loop, Measure, Measured, Severity, Slices, StudyResult};
 
+use crate::check::{Check, severity_above};
 use crate::thresholds;
-use crate::{Check, severity_above};
 
 /// Stolen time.
 pub(super) const STEAL: Check<StudyResult> = Check {

@@ -3,7 +3,7 @@
 use hoptax_result::{ArmResult, Finding, Measure, Measured, Severity, StudyResult};
 
 use super::samples::ANOTHER_SITTING;
-use crate::Check;
+use crate::check::Check;
 use crate::thresholds;
 
 /// A delay must cost its configured time.
@@ -56,7 +56,7 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
             let seen_us = seen.estimate - empty.estimate;
             let half_us = seen.half_width().hypot(empty.half_width());
             let beyond = ((seen_us - expected_us).abs() - half_us) / expected_us;
-            let Some((severity, threshold)) = crate::severity_above(beyond, warn, fail) else {
+            let Some((severity, threshold)) = crate::check::severity_above(beyond, warn, fail) else {
                 return untested(result, arm, (half_us, expected_us), fail);
             };
             let message = format!(

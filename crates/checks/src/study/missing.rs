@@ -3,7 +3,7 @@
 use hoptax_result::{Finding, Loop, Measure, Measured, Severity, StudyResult};
 
 use super::arms::each_load;
-use crate::Check;
+use crate::check::Check;
 use crate::thresholds;
 
 /// Quantiles of response time with the share of requests above each, from the most to the least common.

@@ -3,7 +3,7 @@
 
 use hoptax_result::{Finding, Measured, Severity, StudyResult};
 
-use crate::Check;
+use crate::check::Check;
 use crate::thresholds;
 
 /// Too few restarts to estimate the variance between them.

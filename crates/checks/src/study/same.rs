@@ -5,7 +5,7 @@ use hoptax_result::{
 };
 use hoptax_stats::chance_of_difference;
 
-use crate::Check;
+use crate::check::Check;
 use crate::thresholds::{self, Limits};
 
 /// A measure of an A/A arm: its cost, and the level that the cost is a difference from.

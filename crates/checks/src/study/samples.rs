@@ -7,7 +7,7 @@ use hoptax_result::{
 
 use hoptax_stats::rounds_needed;
 
-use crate::Check;
+use crate::check::Check;
 use crate::thresholds::{self, Limits};
 use crate::vague::{Width, vague_level};
 

@@ -2,8 +2,8 @@
 
 use hoptax_result::{Course, Finding, Happened, Measure, Measured, Severity, StudyResult};
 
+use crate::check::{Check, severity_above};
 use crate::thresholds;
-use crate::{Check, severity_above};
 
 /// Lag of the generator itself.
 pub(super) const SEND_LAG: Check<StudyResult> = Check {

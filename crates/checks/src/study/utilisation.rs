@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult};
 
-use crate::Check;
+use crate::check::Check;
 use crate::thresholds;
 
 /// A load that is a share of capacity must keep the proxies of two arms equally busy. Capacities are measured once, and a

@@ -1,0 +1,37 @@
+//! One validity check, and the severity of what it finds.
+
+use hoptax_result::{Finding, Severity};
+
+use crate::thresholds::Limits;
+
+/// One validity check of a result of type `R`.
+#[derive(Clone, Copy, Debug)]
+pub struct Check<R> {
+    /// Id of the check and of its findings.
+    pub id: &'static str,
+    /// The error that it prevents, in one sentence.
+    pub protects_from: &'static str,
+    /// The source of the check.
+    pub source: &'static str,
+    /// Evaluates the evidence.
+    pub judge: fn(&R, &Limits) -> Vec<Finding>,
+    /// Withholds the numbers that a finding of this check invalidates, if those are not everything in the finding's
+    /// scope.
+    pub withhold: Option<fn(&mut R, &Finding, &Limits)>,
+}
+
+/// Fail above `fail`, warn above `warn`, otherwise None. NaN fails.
+pub(super) fn severity_above(value: f64, warn: f64, fail: f64) -> Option<(Severity, f64)> {
+    if value.is_nan() || value > fail {
+        Some((Severity::Fail, fail))
+    } else if value > warn {
+        Some((Severity::Warn, warn))
+    } else {
+        None
+    }
+}
+
+/// A number of things, of which `one` is the word for one.
+pub(super) fn number_of(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
