@@ -4,9 +4,9 @@
 //! between processors; steal, run delay and the use of the processors by others. [`judgement`] draws the conclusions.
 
 pub mod judgement;
+mod own_use;
 mod wake_ups;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::thread;
@@ -19,7 +19,8 @@ use crate::accounting::{ProcessorTicks, TaskUse, ThreadAccount, processor_ticks,
 use crate::awake::Awake;
 use crate::clock::cost_and_step_back_ns;
 use crate::handover::HandoverProbe;
-use crate::processors::{self, Placement};
+use crate::processors::Placement;
+use own_use::{OwnUse, add, on_each};
 
 /// Maximum number of probed processors. With more, each would get too few wake-ups in the available time.
 const MAX_PROCESSORS: usize = 8;
@@ -31,9 +32,6 @@ const BUSY_TIME: Duration = Duration::from_millis(300);
 const BRIEF_SHARE: f64 = 0.2;
 /// Readings of the handover; the result is their median.
 const HANDOVER_READINGS: usize = 21;
-
-/// CPU time that the probe itself used of each processor, nanoseconds.
-type OwnUse = BTreeMap<u32, u64>;
 
 /// Probes the processors of `placement`: at most [`MAX_PROCESSORS`], beginning with the first of the proxy and the first of the
 /// generator. Takes about three seconds, during which no part of a study may run. It starts its own threads and does not pin the
@@ -178,41 +176,10 @@ fn handover_ns(placement: &Placement) -> io::Result<Option<f64>> {
     Ok(read.first().and_then(|(_, readings)| median(readings)))
 }
 
-/// Runs `work` concurrently on threads that are pinned to each of `processors`.
-fn on_each<T: Send>(
-    processors: &[u32],
-    work: impl Fn(u32) -> io::Result<T> + Sync,
-) -> io::Result<Vec<(u32, T)>> {
-    thread::scope(|scope| {
-        let start = |&processor: &u32| {
-            let work = &work;
-            let handle = thread::Builder::new().name(format!("probe {processor}")).spawn_scoped(
-                scope,
-                move || -> io::Result<T> {
-                    processors::pin(&[processor])?;
-                    work(processor)
-                },
-            )?;
-            Ok((processor, handle))
-        };
-        let threads = processors.iter().map(start).collect::<io::Result<Vec<_>>>()?;
-        let end = |(processor, handle): (u32, thread::ScopedJoinHandle<'_, io::Result<T>>)| {
-            let done = handle.join().map_err(|_| io::Error::other("a probe thread panicked"))??;
-            Ok((processor, done))
-        };
-        threads.into_iter().map(end).collect()
-    })
-}
-
-fn add(own: &mut OwnUse, used_ns: impl IntoIterator<Item = (u32, u64)>) {
-    for (processor, ns) in used_ns {
-        *own.entry(processor).or_default() += ns;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processors;
 
     fn placement(proxy: &[u32], generator: &[u32]) -> Placement {
         Placement { proxy: proxy.to_vec(), generator: generator.to_vec() }

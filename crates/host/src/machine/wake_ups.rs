@@ -8,7 +8,7 @@ use hoptax_result::{Lateness, WakeUps};
 use hoptax_stats::quantile;
 use rand::RngExt;
 
-use super::{OwnUse, add, on_each};
+use super::own_use::{OwnUse, add, on_each};
 use crate::clock::thread_cpu_ns;
 use crate::processors::set_min_timer_slack;
 use crate::wake::Sleeper;
