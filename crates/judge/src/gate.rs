@@ -1,11 +1,10 @@
 //! Whether a candidate, such as a new release of Envoy, exceeds limits: the study that measures it side by side with what it
 //! would replace, and the judgement of the result.
 
+mod candidate;
 mod limit;
 mod side_by_side;
 mod stored;
-
-use std::str::FromStr;
 
 use hoptax_plan::file::{LoopWord, StudyFile};
 use hoptax_result::{
@@ -16,6 +15,8 @@ use hoptax_stats::{rounds_needed, simultaneous};
 
 use crate::comparison::{USUAL_MARGIN_SHARE, compare, rounds_to_complete};
 use crate::precision::half_width_of_rounds;
+
+pub use candidate::Candidate;
 pub use limit::Limit;
 pub use side_by_side::{Pair, SideBySide, side_by_side};
 pub use stored::{Earlier, judge_by_stored};
@@ -37,51 +38,6 @@ pub fn check_limits(file: &StudyFile, limits: &[Limit]) -> Result<(), String> {
     };
     let problems: Vec<String> = limits.iter().filter_map(problem).collect();
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
-}
-
-/// What takes the place of the Envoy or of the configuration that the arms of a study have.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Candidate {
-    text: String,
-    /// Its Envoy: a release, a path, or a name on PATH.
-    envoy: Option<String>,
-    /// The path of its configuration.
-    config: Option<String>,
-}
-
-impl Candidate {
-    /// The same with the path of its configuration replaced by what `absolute` makes of it: relative paths of a study start at
-    /// the folder of its file.
-    #[must_use]
-    pub fn with_absolute_path(self, absolute: impl Fn(&str) -> String) -> Self {
-        Self { config: self.config.map(|config| absolute(&config)), ..self }
-    }
-
-    /// The candidate as the user gave it.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-}
-
-impl FromStr for Candidate {
-    type Err = String;
-
-    /// Parses `envoy=RELEASE` or `config=FILE`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = text.split_once('=').unwrap_or((text, ""));
-        let value = value.trim();
-        let error =
-            || format!("`{text}` is not a candidate: write it as `envoy=1.41.0` or `config=new.yaml`");
-        if value.is_empty() {
-            return Err(error());
-        }
-        let (text, value) = (text.to_owned(), Some(value.to_owned()));
-        match key.trim() {
-            "envoy" => Ok(Self { text, envoy: value, config: None }),
-            "config" => Ok(Self { text, envoy: None, config: value }),
-            _ => Err(error()),
-        }
-    }
 }
 
 /// Judges the result of the study `side_by_side` by the limits.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hoptax_plan::record::{RoundRecord, SliceRecord};
-use hoptax_result::Disturbance;
+use hoptax_result::{Disturbance, Sample};
 
 /// A measure of a slice.
 #[derive(Clone, Debug)]
@@ -227,6 +227,15 @@ fn share_of_wall(slice: &SliceRecord, spent_ns: u64) -> Option<f64> {
 
 fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
+}
+
+/// The column of a measure; empty if the sample has none.
+pub(super) fn column<'a>(
+    sample: &'a Sample,
+    measure: &Measure,
+) -> impl Iterator<Item = Option<f64>> + use<'a> {
+    let values = sample.values.get(measure.id.as_ref()).map_or([].as_slice(), Vec::as_slice);
+    (0..sample.block.len()).map(|place| values.get(place).copied().flatten())
 }
 
 #[cfg(test)]

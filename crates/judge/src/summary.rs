@@ -26,6 +26,7 @@ mod statuses;
 mod subject;
 mod sum;
 mod timeline;
+mod times;
 #[cfg(test)]
 mod usable;
 
@@ -43,10 +44,11 @@ use hoptax_result::{
 };
 use hoptax_subject::caller::Caller;
 
+use subject::Proxies;
+
 pub use by_round::CpuByRound;
 pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;
-use subject::Proxies;
 pub use sum::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs};
 
 /// The name of a server that already runs among the proxies of its arm.

@@ -4,7 +4,8 @@ use hoptax_plan::as_chain::{as_chain, stem};
 use hoptax_plan::file::{ArmEntry, ChainEntry, HopEntry, HopSection, Observe, ProxyWord, StudyFile};
 use hoptax_plan::plan::BASELINE;
 
-use super::{Candidate, Limit};
+use super::Limit;
+use super::candidate::Candidate;
 
 /// Ends of the names of arms in the study of a gate.
 const REFERENCE: &str = ".reference";

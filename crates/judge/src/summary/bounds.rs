@@ -10,12 +10,12 @@ use hoptax_result::{
     StudyPlan, StudyRound,
 };
 
-use self::quantiles::{QUANTILES, Quantile, Side};
 use super::histogram;
-use super::response::Times;
 use super::samples::Rounds;
 use super::speed::{Speed, speed};
+use super::times::Times;
 use crate::measure::{self, Measure};
+use quantiles::{QUANTILES, Quantile, Side};
 
 /// The evidence that bounds are computed from.
 pub(super) struct Evidence<'a> {

@@ -13,6 +13,7 @@ use super::samples::Rounds;
 use super::speed::{Factors, Speed, speed};
 use super::{borrowed, histogram, layers, once, parts, response, rules, signs, statuses, timeline};
 use crate::measure::{self, Measure};
+use crate::summary::times;
 
 /// The quantiles of send lag that checks evaluate.
 const LAGS: [f64; 2] = [0.5, 0.99];
@@ -21,7 +22,7 @@ const LAGS: [f64; 2] = [0.5, 0.99];
 /// left unchanged for the checks to fill.
 pub fn fill(result: &mut StudyResult) {
     let rounds = std::mem::take(&mut result.rounds);
-    let times = response::decode(&rounds);
+    let times = times::decode(&rounds);
     let all = Rounds { all: &rounds, times: &times, confidence: result.plan.quantile_confidence() };
     result.plan.rounds_completed = rounds.len() as u32;
     // The courses of a timeline have evidence of their own.
@@ -290,7 +291,7 @@ fn clean_mean(rounds: &Rounds<'_>, (arm, load): (&str, &str), measure: &Measure)
     let shares: Vec<f64> = rounds
         .samples(arm, load)
         .flat_map(|(_, sample)| {
-            let values = super::samples::column(sample, measure).zip(&sample.set_aside);
+            let values = crate::measure::column(sample, measure).zip(&sample.set_aside);
             values.filter(|(_, by)| by.is_empty()).filter_map(|(value, _)| value).collect::<Vec<f64>>()
         })
         .collect();
@@ -352,7 +353,7 @@ fn drift(rounds: &Rounds<'_>, result: &StudyResult) -> Option<f64> {
         let values: Vec<f64> = part
             .samples(&result.plan.baseline, load)
             .flat_map(|(_, sample)| {
-                let values = super::samples::column(sample, &measure::CPU).zip(&sample.set_aside);
+                let values = crate::measure::column(sample, &measure::CPU).zip(&sample.set_aside);
                 values
                     .filter(|(_, by)| !measure::CPU.is_invalidated_by(by))
                     .filter_map(|(value, _)| value)

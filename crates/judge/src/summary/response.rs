@@ -6,25 +6,11 @@
 //! studies on real Envoy 26 of 40 jackknife intervals of it covered zero, at a nominal 95 % each, and 37 of 40 of the
 //! paired ones.
 
-use std::collections::BTreeMap;
-
-use hoptax_result::{Interval, ResponseCost, Sample, StudyRound};
+use hoptax_result::{Interval, ResponseCost};
 use hoptax_stats::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level, share_cost};
 
-use super::histogram;
 use super::samples::Rounds;
-
-/// Response times of one round, in nanoseconds with their counts, by arm and load.
-pub(super) type Times = BTreeMap<(String, String), Vec<(u64, u64)>>;
-
-/// The response times of all rounds.
-pub(super) fn decode(rounds: &[StudyRound]) -> Vec<Times> {
-    let of_sample = |sample: &Sample| {
-        let counts = histogram::counts(Some(sample.responses.as_ref()?));
-        Some(((sample.arm.clone(), sample.load.clone()), counts))
-    };
-    rounds.iter().map(|round| round.samples.iter().filter_map(of_sample).collect()).collect()
-}
+use super::times::Times;
 
 /// Response times of one round, of an arm and of the arm that it is compared with.
 pub(super) struct Round<'a> {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use hoptax_result::{Disturbance, Interval, Sample, StudyRound};
 use hoptax_stats::{mean_over_rounds, median, paired_cost_of_copies};
 
-use super::response::Times;
 use super::speed::Factors;
-use crate::measure::Measure;
+use super::times::Times;
+use crate::measure::{Measure, column};
 
 /// The evidence, and the confidence of intervals computed from it.
 #[derive(Clone, Copy)]
@@ -132,15 +132,6 @@ impl<'a> Rounds<'a> {
         let samples = self.all.iter().flat_map(|round| &round.samples);
         samples.flat_map(|sample| counting(sample, measure, |_| 1.0)).map(|one| one.value).collect()
     }
-}
-
-/// The column of a measure; empty if the sample has none.
-pub(super) fn column<'a>(
-    sample: &'a Sample,
-    measure: &Measure,
-) -> impl Iterator<Item = Option<f64>> + use<'a> {
-    let values = sample.values.get(measure.id.as_ref()).map_or([].as_slice(), Vec::as_slice);
-    (0..sample.block.len()).map(|place| values.get(place).copied().flatten())
 }
 
 /// The values of a sample that count, each divided by the factor of its index.

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use hoptax_result::StudyRound;
 use hoptax_stats::{Observation, Slowdowns, slowdowns};
 
-use super::samples::column;
-use crate::measure::CPU;
+use crate::measure::{CPU, column};
 
 /// The indexes of a slice: its round, its sample in the round, and its position in the sample.
 type SliceIndex = (usize, usize, usize);
