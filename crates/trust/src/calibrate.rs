@@ -6,6 +6,7 @@
 //! simulated queue, and records the schedule. Each measured response time is then compared with the scheduled one,
 //! request by request, so random variation of the schedule does not affect the error.
 
+mod error;
 mod experiments;
 mod recorder;
 mod speeds;
@@ -13,13 +14,11 @@ mod theory;
 mod trial;
 mod truth;
 
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_host::processors::Placement;
-use hoptax_load::{ConnectError, Recording, TargetError};
-use hoptax_origin::OriginError;
+use hoptax_load::Recording;
 use hoptax_result::{
     CalibrationBody, CalibrationResult, Ceiling, Environment, Experiment, Floor, FloorAt, PerRequestError,
     QuantileError, RateError, RateTried,
@@ -30,6 +29,7 @@ use experiments::Spec;
 use trial::Trial;
 use truth::Request;
 
+pub use error::CalibrateError;
 pub use speeds::{KeepAwake, speeds};
 
 /// Rates tried for the ceiling.
@@ -44,34 +44,6 @@ const SENT_SHARE: f64 = 0.999;
 
 /// Service time of the experiment that is cut off, nanoseconds.
 const CUT_OFF_SERVICE_NS: u64 = 400_000;
-
-/// Why a calibration failed.
-#[derive(Debug, thiserror::Error)]
-pub enum CalibrateError {
-    /// An error of the origin.
-    #[error(transparent)]
-    Origin(#[from] OriginError),
-    /// The origin ended without its records, which is a bug in hoptax.
-    #[error("the origin ended without its records; this is a bug in hoptax")]
-    OriginLost,
-    /// The requests cannot be built.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// The connections cannot be opened.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// A system call failed.
-    #[error("cannot calibrate: {0}")]
-    System(io::Error),
-    /// Requests failed, so the records of generator and origin do not match.
-    #[error(
-        "experiment `{0}`: requests failed, so the records of generator and origin do not match; is the machine overloaded?"
-    )]
-    Accounts(&'static str),
-    /// The calibration was interrupted.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// Options of a calibration.
 #[derive(Clone)]

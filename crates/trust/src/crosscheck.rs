@@ -5,67 +5,19 @@
 //! the offered rate, independent of the behaviour of the generator.
 
 mod control;
+mod error;
+mod options;
 mod relay;
 mod run;
 mod scenario;
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use hoptax_host::processors::Placement;
 use hoptax_result::{CrosscheckBody, CrosscheckResult, Environment, LeftOut, Scenario, ToolRuns};
-use hoptax_tools::Tool;
 
+pub use error::CrosscheckError;
+pub use options::{Installed, Options};
 pub use scenario::{Kind, SCENARIOS, Server, scenario};
-
-/// An installed load generator.
-#[derive(Clone, Debug)]
-pub struct Installed {
-    /// Its adapter.
-    pub tool: &'static Tool,
-    /// The path of its program.
-    pub program: PathBuf,
-}
-
-/// The configuration of a crosscheck.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The load generators to compare.
-    pub tools: Vec<Installed>,
-    /// The servers to run them against.
-    pub servers: Vec<Server>,
-    /// Requests per second; none for a closed loop without a rate.
-    pub rate: Option<f64>,
-    /// Number of connections.
-    pub connections: u32,
-    /// Length of each run, seconds.
-    pub seconds: u32,
-    /// Runs of each tool against each server.
-    pub rounds: u32,
-    /// Whether the caller keeps the processors from halting.
-    pub never_halted: bool,
-    /// Processors of the server (those of the proxy) and of the tools.
-    pub placement: Placement,
-    /// A folder for scripts and output, for the exclusive use of the crosscheck.
-    pub folder: PathBuf,
-}
-
-/// An error that stops a crosscheck.
-#[derive(Debug, thiserror::Error)]
-pub enum CrosscheckError {
-    /// The origin failed.
-    #[error(transparent)]
-    Origin(#[from] hoptax_origin::OriginError),
-    /// A system call failed.
-    #[error("the crosscheck failed: {0}")]
-    System(#[from] std::io::Error),
-    /// The thread of the server panicked.
-    #[error("the server thread panicked; this is a bug in hoptax")]
-    ServerLost,
-    /// The caller requested a stop.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// Runs every tool against every server, in turn within each round, and reports progress to `on_step`. Call it on the main
 /// thread: the tools are children of the calling thread and die with it.

@@ -13,29 +13,28 @@ mod compute;
 mod kernel;
 mod wake;
 mod wide;
+mod work;
 
 use std::any::Any;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hoptax_host::clock::thread_cpu_ns;
 use hoptax_host::processors::{self, Placement};
-use hoptax_result::{Interval, MachineSpeeds, Speed, SpeedKind, SpeedSide};
+use hoptax_result::{Interval, MachineSpeeds, Speed};
 use hoptax_stats::{mean_over_rounds, median};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
-use super::CalibrateError;
+use super::error::CalibrateError;
+use work::Work;
 
 /// Number of repetitions that an interval is taken over.
 const REPETITIONS: usize = 10;
 /// Bursts per repetition, whose median is used.
 const BURSTS: f64 = 7.0;
-/// Minimum length of a burst, which starts with cold caches.
-const BURST: Duration = Duration::from_millis(6);
 const CONFIDENCE: f64 = 0.95;
 
 /// Keeps these processors awake until the returned value is dropped.
@@ -151,59 +150,12 @@ fn alternate(
     repetitions.iter().map(interval).collect()
 }
 
-/// CPU time of the calling thread, the unit of costs.
-fn thread_time() -> Duration {
-    Duration::from_nanos(thread_cpu_ns())
-}
-
-/// Performs an operation the given number of times and returns the time taken.
-type Burst = Box<dyn FnMut(u64) -> io::Result<Duration> + Send>;
-
-/// One kind of work.
-struct Work {
-    kind: SpeedKind,
-    side: SpeedSide,
-    operation: &'static str,
-    /// Operations in a burst.
-    count: u64,
-    burst: Burst,
-}
-
-impl Work {
-    fn new(
-        kind: SpeedKind,
-        side: SpeedSide,
-        operation: &'static str,
-        burst: impl FnMut(u64) -> io::Result<Duration> + Send + 'static,
-    ) -> Self {
-        Self { kind, side, operation, count: 1, burst: Box::new(burst) }
-    }
-
-    fn time(&mut self, count: u64) -> io::Result<Duration> {
-        (self.burst)(count)
-    }
-
-    /// Determines the number of operations of a burst by doubling, which also warms up.
-    fn size(&mut self) -> io::Result<()> {
-        loop {
-            // Works that wait between operations take longer than the time they report.
-            let began = Instant::now();
-            self.time(self.count)?;
-            if began.elapsed() >= BURST {
-                return Ok(());
-            }
-            self.count *= 2;
-        }
-    }
-
-    fn burst_ns(&mut self) -> io::Result<f64> {
-        Ok(self.time(self.count)?.as_nanos() as f64 / self.count as f64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hoptax_result::SpeedKind;
+    use hoptax_result::SpeedSide;
+    use std::time::Duration;
 
     fn here() -> Placement {
         Placement::split(&processors::allowed().unwrap(), 1)

@@ -10,7 +10,7 @@ use hoptax_load::log::{self, ENTRY_BYTES, Entry, LogSink};
 use hoptax_load::{Recording, Release, Run, Schedule, Target, Worker, WorkerSpec};
 use hoptax_origin::{Origin, OriginOptions, Served};
 
-use super::CalibrateError;
+use super::error::CalibrateError;
 use super::experiments::{DRAIN, Load, Spec};
 
 /// Time between the last connection and the first release.

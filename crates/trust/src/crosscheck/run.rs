@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::accounting::ended_children_cpu_ns;
 use hoptax_host::child::{Child, ChildSpec};
-use hoptax_host::command;
-use hoptax_host::processors;
+use hoptax_host::{command, processors};
 use hoptax_origin::{Origin, OriginOptions};
 use hoptax_result::{ToolNumbers, ToolRun, ToolRuns};
 use hoptax_tools::{Offer, Output, RESULT, Reported, SCRIPT, version};
 
 use super::control::{self, Exchange};
+use super::error::CrosscheckError;
+use super::options::{Installed, Options};
 use super::relay::Relay;
 use super::scenario::{Kind, Server};
-use super::{CrosscheckError, Installed, Options};
 
 /// Interval between checks for the exit of a tool.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -15,7 +15,7 @@ use aws_lc_rs::signature::{
 };
 use hoptax_result::{SpeedKind, SpeedSide};
 
-use super::{Work, thread_time};
+use super::work::{Work, thread_time};
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;

@@ -11,7 +11,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use super::{Work, thread_time};
+use super::work::{Work, thread_time};
 
 /// A small message, about the size of a request to a companion.
 const MESSAGE_BYTES: usize = 256;

@@ -9,7 +9,7 @@ use hoptax_host::clock::now_ns;
 use hoptax_host::wake::Sleeper;
 use hoptax_result::{SpeedKind, SpeedSide};
 
-use super::Work;
+use super::work::Work;
 
 /// How long the sleeper rests before it is woken, so that its processor has time to halt, nanoseconds.
 const REST_NS: u64 = 100_000;

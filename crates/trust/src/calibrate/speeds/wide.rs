@@ -9,7 +9,7 @@ use std::hint::black_box;
 use hoptax_result::{SpeedKind, SpeedSide};
 
 use super::compute::cycle;
-use super::{Work, thread_time};
+use super::work::{Work, thread_time};
 
 /// Number of functions that are called in turn. Each is about 250 bytes of code: together they are about as large as
 /// the code that Envoy executes for a request, larger than a first-level cache, and smaller than a second-level one.
