@@ -4,6 +4,7 @@
 //! server push are omitted: priorities are meaningless to a server with a single client, and push is no longer in use.
 
 mod client;
+mod field;
 mod fields;
 mod frame;
 pub(crate) mod hpack;
@@ -12,13 +13,12 @@ mod request;
 mod server;
 mod session;
 
+pub use crate::server::{Body, Head, ServerEvent};
 pub use client::{Http2, Settings};
+pub(crate) use field::Field;
 pub use frame::MAX_PAYLOAD_BYTES;
 pub use hpack::TABLE_BYTES;
-pub(crate) use request::Field;
 pub use server::Server;
-
-pub use crate::server::{Body, Head, ServerEvent};
 
 /// The client's connection preface.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -13,8 +13,9 @@ mod response;
 mod server;
 
 pub use client::{Http3, Setup};
+pub use request::RequestId;
 pub use response::ResponseReader;
-pub use server::{RequestId, Server};
+pub use server::Server;
 
 /// The ALPN name.
 pub const ALPN: &[u8] = b"h3";

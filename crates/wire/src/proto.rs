@@ -1,13 +1,15 @@
 //! gRPC messages: encodes JSON to the bytes of a message, given the path of a call and a proto file or a server's
 //! reflection.
 
+mod error;
 mod reflection;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
-use thiserror::Error;
+
+use error::ProtoError;
 
 pub use reflection::{PATHS as REFLECTION_PATHS, Reflection};
 
@@ -23,59 +25,6 @@ pub struct Services {
 #[derive(Clone, Debug)]
 pub struct Call {
     method: MethodDescriptor,
-}
-
-/// Why a message cannot be encoded.
-#[derive(Debug, Error)]
-pub enum ProtoError {
-    /// The file cannot be read or is invalid.
-    #[error("cannot use the proto file `{}`: {reason}", file.display())]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        reason: String,
-    },
-    /// The server's reflection is unusable.
-    #[error("invalid gRPC reflection data of `{server}`: {reason}")]
-    Reflection {
-        /// The server.
-        server: String,
-        /// The cause.
-        reason: String,
-    },
-    /// The path names no known service.
-    #[error("`{source_name}` has no service `{service}`; it has {}", listed(known))]
-    Service {
-        /// The file, or the server.
-        source_name: String,
-        /// The requested service.
-        service: String,
-        /// The known services.
-        known: Vec<String>,
-    },
-    /// The service has no such method.
-    #[error("the service `{service}` has no method `{method}`; it has {}", listed(known))]
-    Method {
-        /// The service.
-        service: String,
-        /// The requested method.
-        method: String,
-        /// The known methods.
-        known: Vec<String>,
-    },
-    /// The JSON does not match the message type.
-    #[error("the message is not a valid `{kind}`: {reason}")]
-    Json {
-        /// The message type.
-        kind: String,
-        /// The cause.
-        reason: String,
-    },
-}
-
-fn listed(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) }
 }
 
 impl Services {

@@ -3,18 +3,21 @@
 mod config;
 mod once;
 mod sessions;
+mod setup_error;
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
+use thiserror::Error;
+
 pub use config::{
-    ClientSecurity, Identity, ServerSecurity, SetupError, Versions, certificates_from_pem, client_config,
-    offering, server_config,
+    ClientSecurity, Identity, ServerSecurity, Versions, certificates_from_pem, client_config, offering,
+    server_config,
 };
 pub use rustls::pki_types::ServerName;
 pub use rustls::{ClientConfig, ServerConfig};
-use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
-use thiserror::Error;
+pub use setup_error::SetupError;
 
 /// Maximum size of encrypted output; the rest waits unencrypted.
 const OUTPUT_BYTES: usize = 64 * 1024;
@@ -64,8 +67,7 @@ pub enum TlsError {
 }
 
 fn describe(error: &rustls::Error) -> String {
-    use rustls::CertificateError as Bad;
-    use rustls::Error;
+    use rustls::{CertificateError as Bad, Error};
     let text = match error {
         Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
             "the server's certificate has expired"
@@ -137,7 +139,7 @@ impl Tls {
         Some(Handshake {
             version,
             cipher: format!("{:?}", cipher.suite()),
-            key_exchange_group: self.connection.negotiated_key_exchange_group().map(config::registered),
+            key_exchange_group: self.connection.negotiated_key_exchange_group().map(setup_error::registered),
             alpn: self.connection.alpn_protocol().map(<[u8]>::to_vec),
             is_resumed: kind == Some(HandshakeKind::Resumed),
             is_retried: kind == Some(HandshakeKind::FullWithHelloRetryRequest),

@@ -1,8 +1,8 @@
 //! Request encoding: header fields are encoded once, and each connection indexes them in its dynamic table.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
+use super::field::Field;
 use super::hpack::{ENTRY_BYTES, TABLE_BYTES, put_integer, put_string, static_index};
 use crate::encoded::Encoded;
 use crate::http1::Asked;
@@ -14,22 +14,6 @@ const COOKIE_INDEX: usize = 32;
 pub(super) fn put_cookies(cookies: &[u8], output: &mut Vec<u8>) {
     put_integer(output, 0x10, 4, COOKIE_INDEX);
     put_string(output, cookies);
-}
-
-/// A header field of a request.
-#[derive(Clone, Debug)]
-pub(crate) struct Field {
-    /// Its index in the static table, if the whole field is there.
-    whole: Option<usize>,
-    /// The index of its name there; 0 for none.
-    named: usize,
-    /// The range of the rest of it in the bytes of the request.
-    rest: Range<usize>,
-    /// Its number among the distinct fields of all requests of a load; None for a field that differs in each
-    /// request.
-    number: Option<usize>,
-    /// Entry size in the dynamic table.
-    table_bytes: usize,
 }
 
 impl Encoded {

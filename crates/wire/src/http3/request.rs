@@ -1,7 +1,7 @@
 //! One request as a server of HTTP/3 reads it, and its response.
 
 use super::frame::{FramePart, FrameReader, kind, put_head, put_headers};
-use super::{RequestId, qpack};
+use super::qpack;
 use crate::response::ProtocolError;
 use crate::server::{Body, Head, IsStreaming, MAX_BODY_BYTES, MAX_UNSENT_BYTES, ServerEvent};
 
@@ -150,4 +150,13 @@ fn request_head(block: &[u8]) -> Result<Head, ProtocolError> {
         return Err(ProtocolError::Http3("a request without a method or a path"));
     }
     Ok(head)
+}
+
+/// A request of one of the connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestId {
+    /// The number of its connection, from 0 in the order of their first datagrams. Numbers are not used again.
+    pub connection: u64,
+    /// Its stream.
+    pub stream: u64,
 }

@@ -7,25 +7,18 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use quinn_proto::crypto::rustls::QuicServerConfig;
-use quinn_proto::{Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event as QuicEvent};
-use quinn_proto::{FinishError, ServerConfig, StreamEvent, StreamId, VarInt, WriteError};
+use quinn_proto::{
+    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event as QuicEvent, FinishError,
+    ServerConfig, StreamEvent, StreamId, VarInt, WriteError,
+};
 
 use super::frame::opening;
 use super::quic::{self, ReadEnd};
-use super::request::{PendingResponse, Stream};
+use super::request::{PendingResponse, RequestId, Stream};
 use super::{NO_ERROR, REQUEST_CANCELLED};
 use crate::response::ProtocolError;
 use crate::server::{Body, IsStreaming, ServerEvent};
 use crate::tls;
-
-/// A request of one of the connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RequestId {
-    /// The number of its connection, from 0 in the order of their first datagrams. Numbers are not used again.
-    pub connection: u64,
-    /// Its stream.
-    pub stream: u64,
-}
 
 /// All connections of a socket.
 #[derive(Debug)]

@@ -7,7 +7,8 @@ use prost::Message;
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 
-use super::{ProtoError, Services};
+use super::Services;
+use super::error::ProtoError;
 
 /// The paths of the call, the newer first. Both use the same messages.
 pub const PATHS: [&str; 2] = [

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::aws_lc_rs::kx_group;
-use rustls::crypto::{
-    CryptoProvider, SupportedKxGroup, aws_lc_rs, verify_tls12_signature, verify_tls13_signature,
-};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -15,15 +12,10 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
     SupportedProtocolVersion, version,
 };
-use thiserror::Error;
 
 use super::once::Once;
 use super::sessions::Sessions;
-
-/// Key exchange groups in the default order of preference. The order is stated because that of rustls depends on its
-/// features, which any dependency may enable.
-const GROUPS: [&dyn SupportedKxGroup; 4] =
-    [kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1, kx_group::X25519MLKEM768];
+use super::setup_error::{GROUPS, SetupError, registered};
 
 /// A certificate chain and its key.
 #[derive(Debug)]
@@ -114,51 +106,6 @@ pub struct ServerSecurity {
     pub resumes: bool,
     /// The ALPN protocols, the preferred one first; without any, the server does not take part in the negotiation.
     pub alpn: Vec<Vec<u8>>,
-}
-
-/// Why TLS settings are invalid.
-#[derive(Debug, Error)]
-pub enum SetupError {
-    /// There is no certificate.
-    #[error("the PEM data contains no certificate")]
-    NoCertificate,
-    /// There is no key.
-    #[error("the PEM data contains no private key")]
-    NoKey,
-    /// An unknown cipher suite.
-    #[error("unknown cipher suite `{name}`; supported: {}", known_ciphers().join(", "))]
-    Cipher {
-        /// As given.
-        name: String,
-    },
-    /// An unknown group.
-    #[error("unknown key exchange group `{name}`; supported: {}", known_groups().join(", "))]
-    Group {
-        /// As given.
-        name: String,
-    },
-    /// Any other error.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl From<rustls::Error> for SetupError {
-    fn from(error: rustls::Error) -> Self {
-        Self::Refused(error.to_string())
-    }
-}
-
-fn known_ciphers() -> Vec<String> {
-    aws_lc_rs::ALL_CIPHER_SUITES.iter().map(|suite| format!("{:?}", suite.suite())).collect()
-}
-
-fn known_groups() -> Vec<String> {
-    GROUPS.iter().map(|group| registered(*group)).collect()
-}
-
-/// The name of a group in the IANA registry: `X25519`, `secp256r1`, `X25519MLKEM768`.
-pub(super) fn registered(group: &dyn SupportedKxGroup) -> String {
-    format!("{:?}", group.name())
 }
 
 fn provider(ciphers: &[String], groups: &[String]) -> Result<Arc<CryptoProvider>, SetupError> {
