@@ -4,6 +4,7 @@
 
 mod go;
 mod image_registry;
+mod known;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,6 +22,7 @@ use hoptax_host::unassigned_port::UnassignedPort;
 use crate::origin::{OriginError, OriginProcess};
 use crate::placeholders::{FOLDER, filled};
 use crate::program;
+use known::Known;
 
 /// The applications that come with hoptax.
 pub static ALL: [&Known; 2] = [&go::GO, &image_registry::IMAGE_REGISTRY];
@@ -41,23 +43,6 @@ const PORTS: usize = 3;
 /// Placeholders of a command.
 const PORT: &str = "{port}";
 const HOST: &str = "{host}";
-
-/// An application of `apps/`.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Its name in study files.
-    pub name: &'static str,
-    /// Its name in sentences.
-    pub title: &'static str,
-    /// Its program, in `.tools/bin` or on PATH.
-    program: &'static str,
-    /// Arguments with placeholders.
-    arguments: &'static [&'static str],
-    /// Flags that functions of the catalogue may add, without dashes.
-    flags: &'static [&'static str],
-    /// Where the program comes from.
-    remedy: &'static str,
-}
 
 /// An application that is started for a study. Two are equal if they are started in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]

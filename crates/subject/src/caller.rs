@@ -4,6 +4,7 @@
 //! line for every call, with its time in microseconds or `failed`, and finally `end` with the time from the start of the first
 //! call to the end of the last, in microseconds.
 
+mod known;
 mod php;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use crate::placeholders::{FOLDER, filled};
 use crate::program;
+use known::Known;
 
 /// The callers that come with hoptax.
 pub static ALL: [&Known; 1] = [&php::PHP];
@@ -27,25 +29,6 @@ const SECONDS: &str = "{seconds}";
 const PROCESSES: &str = "{processes}";
 const AUTHORITY: &str = "{authority}";
 const SCRIPT: &str = "{script}";
-
-/// A caller of `apps/`.
-pub struct Known {
-    /// Its name in study files.
-    pub name: &'static str,
-    /// Its name in sentences, in the plural.
-    pub title: &'static str,
-    program: &'static str,
-    /// Arguments with placeholders.
-    arguments: &'static [&'static str],
-    /// Arguments with which the program prints the versions of what a call needs.
-    version: &'static [&'static str],
-    /// Arguments with which the program succeeds only if it has the extensions that the script needs.
-    extensions: &'static [&'static str],
-    /// The name and the text of the script that it runs.
-    script: (&'static str, &'static str),
-    /// What to install.
-    remedy: &'static str,
-}
 
 /// The caller of a load.
 #[derive(Clone)]

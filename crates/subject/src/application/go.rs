@@ -1,6 +1,6 @@
 //! `apps/limiter`: a service in Go, which can limit requests with the library that Go services use for that.
 
-use super::Known;
+use super::known::Known;
 
 pub(super) static GO: Known = Known {
     name: "go",

@@ -1,6 +1,6 @@
 //! `apps/image-registry`: a service in Rust with storage, which can refuse pulls beyond a plan.
 
-use super::Known;
+use super::known::Known;
 
 pub(super) static IMAGE_REGISTRY: Known = Known {
     name: "image-registry",

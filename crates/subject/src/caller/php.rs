@@ -1,6 +1,6 @@
 //! `apps/php`: one PHP process with curl per connection, which keep no state between calls.
 
-use super::Known;
+use super::known::Known;
 
 pub(super) static PHP: Known = Known {
     name: "php",

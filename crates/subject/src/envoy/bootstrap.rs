@@ -30,6 +30,7 @@
 //!
 //! [advice for benchmarks]: https://www.envoyproxy.io/docs/envoy/v1.40.0/faq/performance/how_to_benchmark_envoy
 
+mod codec;
 mod merge;
 mod messages;
 mod secure;
@@ -41,14 +42,16 @@ use hoptax_functions::{Fragment, KeyExchangeGroup, repeated};
 use serde_json::{Map, Value, json};
 
 use merge::Merge;
-pub use merge::{MergeError, Merged};
-pub use messages::Bootstrap;
 use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
     Listener, LoadAssignment, Locality, LocalityEndpoints, NamedEndpoint, NetworkFilter, Node,
     OverloadManager, Plain, ResourceMonitor, Route, RouteAction, RouteConfiguration, RouteMatch, Router,
     StaticResources, TcpProxy, Thresholds, Unlimited, UpgradeConfig, VirtualHost, Watchdogs,
 };
+
+pub use codec::Codec;
+pub use merge::{MergeError, Merged};
+pub use messages::Bootstrap;
 pub use secure::TlsSettings;
 
 /// The name of the listener and of the HTTP connection manager's statistics: `http.ingress.downstream_rq_total`.
@@ -112,22 +115,6 @@ pub struct WatchedContents {
     pub listeners: Value,
     /// The clusters.
     pub clusters: Value,
-}
-
-/// The protocol of a proxy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Codec {
-    /// HTTP/1.1.
-    #[default]
-    Http1,
-    /// HTTP/2, with or without gRPC.
-    Http2,
-    /// HTTP/2 from clients, and HTTP/1.1 to the origins.
-    Http2ToHttp1,
-    /// HTTP/1.1 upgraded to WebSocket.
-    WebSocket,
-    /// A TCP byte stream.
-    Tcp,
 }
 
 /// The bootstrap for a plan.

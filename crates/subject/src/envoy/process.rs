@@ -1,6 +1,7 @@
 //! The process of one Envoy: configuration, validation, start, readiness, statistics and end.
 
 mod admin;
+mod generation;
 mod hot_restart;
 mod validation;
 mod watched;
@@ -21,9 +22,11 @@ use serde_json::Value;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
 use super::release::Envoy;
-pub use admin::Statistics;
-pub use hot_restart::{BASE_ID, Generation, PARENT_SHUTDOWN, shared_memory};
 use watched::Watched;
+
+pub use admin::Statistics;
+pub use generation::Generation;
+pub use hot_restart::{BASE_ID, PARENT_SHUTDOWN, shared_memory};
 
 /// Time limit for Envoy to become live. One with 10,000 listeners needs 13 s of CPU time for it, of which a busy machine gives it a
 /// fraction.

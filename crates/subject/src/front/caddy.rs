@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 
-use super::Front;
+use super::program::Front;
 
 pub(super) static CADDY: Front = Front {
     name: "caddy",

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::{Front, no_environment};
+use super::program::{Front, no_environment};
 
 pub(super) static HAPROXY: Front = Front {
     name: "haproxy",

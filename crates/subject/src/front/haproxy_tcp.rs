@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use super::haproxy::{PROGRAM, VERSION, arguments, between};
-use super::{Front, no_environment};
+use super::program::{Front, no_environment};
 
 pub(super) static HAPROXY_TCP: Front = Front {
     name: "haproxy-tcp",

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Front, no_environment};
+use super::program::{Front, no_environment};
 
 pub(super) static NGINX: Front = Front {
     name: "nginx",

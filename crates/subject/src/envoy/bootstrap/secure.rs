@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hoptax_functions::KeyExchangeGroup;
 use serde_json::{Map, Value, json};
 
-use super::Codec;
+use super::codec::Codec;
 
 /// TLS of one side of a connection: its files, and the expected peer. One-way TLS if the client has no identity and the
 /// server expects no peer.

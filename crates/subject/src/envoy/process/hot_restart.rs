@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::reserved_port::ReservedPort;
 
+use super::generation::Generation;
 use super::{POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT, Source, check};
 
 /// The file in the folder of a proxy with the base id of its generations.
@@ -29,20 +30,6 @@ pub const PARENT_SHUTDOWN: Duration = Duration::from_secs(3);
 const MEMORY_PER_BASE_ID: u64 = 10;
 /// Number of base ids of which one is chosen. The numbers of their memories fit into 32 bits, as Envoy demands.
 const BASE_IDS: u64 = 400_000_000;
-
-/// A generation of an Envoy that can be replaced by hot restart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Generation {
-    /// It has a new base id.
-    First,
-    /// It takes over from the generation before.
-    Successor {
-        /// The base id of all generations.
-        base_id: u32,
-        /// Number of earlier generations.
-        epoch: u32,
-    },
-}
 
 impl ProxySpec {
     /// The flags of its generation; those that disable hot restart if it has none.
