@@ -3,7 +3,7 @@
 use hoptax_result::{LoadPlan, LoadResult};
 use serde_json::{Map, Value};
 
-use super::Run;
+use super::run::Run;
 
 /// Fields of a plan that each generator may have to itself.
 const OWN: [&str; 9] = [

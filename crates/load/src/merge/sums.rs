@@ -8,7 +8,7 @@ use hoptax_result::{
     LoadResult, Lookups, Reasons, TlsResult, Waiting,
 };
 
-use super::Run;
+use super::run::Run;
 use crate::distribution::{Moments, histogram, summary};
 use crate::encoded::{decode, encode};
 use crate::handshakes::supported;

@@ -10,7 +10,7 @@ use hoptax_result::{
 use hoptax_stats::{exponential_distance, serial_correlation};
 use hoptax_wire::http2::ERROR_CODES;
 
-use super::{Recorded, TrialSpec};
+use super::spec::TrialSpec;
 use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::encoded::encode;
@@ -340,6 +340,16 @@ fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -
             }
         })
         .collect()
+}
+
+/// The recorded part of a trial.
+#[derive(Clone, Copy)]
+pub(super) struct Recorded {
+    /// Its start, seconds since 1970.
+    pub(super) from_unix_s: f64,
+    /// Its length.
+    pub(super) time: Duration,
+    pub(super) ended_by: EndedBy,
 }
 
 #[cfg(test)]
