@@ -22,8 +22,5 @@ pub mod list;
 pub mod stretch;
 
 pub use carry::{carry, listed, loads_differ};
+pub use line::ANCHORS;
 pub use list::{Cost, List};
-
-/// The functions to measure on a machine to carry a list to it: functions that compute, functions that exchange messages, and one
-/// in between. All of them are expensive. They are the arms of the study `anchors`.
-pub const ANCHORS: [&str; 4] = ["ext-authz/http", "jwt", "route/path{routes=1000}", "tracing/opentelemetry"];

@@ -7,7 +7,7 @@ use hoptax_result::{
     PricesResult, StudyResult,
 };
 
-use crate::prices::ANCHORS;
+use super::line::ANCHORS;
 use crate::prices::errors::{CLASSES, PLAIN, anchors, class_of, summarise, trials};
 use crate::prices::line::{Anchor, Line};
 use crate::prices::list::{Cost, List};

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use hoptax_result::CarryError;
 use hoptax_stats::quantile;
 
-use crate::prices::ANCHORS;
+use super::line::ANCHORS;
 use crate::prices::line::{Anchor, Line};
 use crate::prices::list::{Cost, List};
 use crate::prices::stretch::{KNOWN_WITHIN, Stretches, stretches};

@@ -20,7 +20,7 @@ pub fn machines() -> Vec<List> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prices::ANCHORS;
+    use crate::prices::line::ANCHORS;
 
     #[test]
     fn every_machine_has_plain_proxying_and_all_anchors() {
