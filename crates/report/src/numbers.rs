@@ -1,6 +1,7 @@
 //! Number formatting: digits that the interval supports, thousands separators, and a sign for differences.
 
 use hoptax_result::Interval;
+
 pub(crate) use hoptax_result::{counted, grouped};
 
 /// A part of a sentence: a number, or the text between numbers.
@@ -95,6 +96,11 @@ pub fn percent_difference(share: &Interval) -> String {
     let percent =
         Interval { estimate: percent(share.estimate), low: percent(share.low), high: percent(share.high) };
     format!("{} %", difference(&percent))
+}
+
+/// A time in seconds, with a decimal place if it is not whole.
+pub(super) fn seconds(seconds: f64) -> String {
+    grouped(seconds, usize::from(seconds.fract() > 0.0))
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! The document of a load: requests answered, their rate, and response times with their intervals or bounds.
 
 mod accounts;
+mod cells;
 mod heading;
 mod imported;
 mod merged;
 
 use hoptax_result::{EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, TimeOf};
 
-use crate::account;
 use crate::document::{
     Block, Cell, Column, Document, FindingText, Form, Judgement, Next, Quantity, Row, Section, Table,
 };
 use crate::numbers::grouped;
 use crate::rows::MIB;
-use crate::side_table::SideTable;
-use crate::words;
+use crate::{account, words};
+use cells::{cell, rate, table, us};
 
 /// The document of a load.
 pub fn load(result: &LoadResult) -> Document {
@@ -170,12 +170,6 @@ fn generator(result: &LoadResult) -> Option<String> {
             generator.wall_seconds
         )
     })
-}
-
-/// A table of words.
-fn table(title: &str, header: &[&str], rows: Vec<(String, Vec<String>)>) -> Table {
-    let header = header.iter().map(|heading| (*heading).to_owned()).collect();
-    SideTable { title: title.to_owned(), header, rows }.into()
 }
 
 /// The distributions; response time is of answered requests and of those whose response was still pending.
@@ -374,26 +368,6 @@ fn statistics(latency: &Latency, bounds: &LatencyBounds) -> Vec<String> {
     let percentiles = [50.0, 90.0, 99.0, 99.9].map(TimeOf::Percentile);
     let all = [TimeOf::Min, TimeOf::Mean].into_iter().chain(percentiles).chain([TimeOf::Max]);
     all.map(|of| cell(latency.known(bounds, of), latency.count)).collect()
-}
-
-/// A number, its bounds if only they are known, or why there are none.
-fn cell(known: Known, count: u64) -> String {
-    match (known.ends(), known) {
-        (_, Known::Measured(value)) => us(value),
-        ((Some(low), Some(high)), _) => format!("{} to {}", us(low), us(high)),
-        ((Some(low), None), _) => format!(">= {}", us(low)),
-        ((None, Some(high)), _) => format!("<= {}", us(high)),
-        // Without requests there is no value; otherwise a missing value was withheld.
-        ((None, None), _) => if count == 0 { "-" } else { "withheld" }.to_owned(),
-    }
-}
-
-fn rate(rate: f64) -> String {
-    grouped(rate, 0)
-}
-
-fn us(us: f64) -> String {
-    grouped(us, usize::from(us < 1000.0))
 }
 
 #[cfg(test)]

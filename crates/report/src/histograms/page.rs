@@ -5,7 +5,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
 use serde::Serialize;
 
-use super::{bin_of, bins, end_us};
+use super::bins::{bin_of, bins, end_us};
 use crate::numbers::grouped;
 use crate::render::html::HtmlError;
 
@@ -146,7 +146,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 fn bin_of_ns(ns: u64) -> i32 {
-    bin_of(ns as f64 / super::NS_PER_US)
+    bin_of(ns as f64 / super::bins::NS_PER_US)
 }
 
 fn total(counts: &[(u64, u64)]) -> u64 {
@@ -165,7 +165,7 @@ fn quantile_ns(counts: &[(u64, u64)], share: f64) -> Option<u64> {
 
 fn words(counts: &[(u64, u64)]) -> String {
     let quantile = |(name, share): (&str, f64)| {
-        let us = quantile_ns(counts, share)? as f64 / super::NS_PER_US;
+        let us = quantile_ns(counts, share)? as f64 / super::bins::NS_PER_US;
         Some(format!("{name} {} us", grouped(us, 0)))
     };
     let quantiles: Vec<String> = QUANTILES.into_iter().filter_map(quantile).collect();

@@ -2,7 +2,8 @@
 
 use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
-use super::{imported, us};
+use super::cells::us;
+use super::imported;
 use crate::numbers::grouped;
 
 /// The sizes of bodies, after the statuses of their responses.

@@ -2,7 +2,7 @@
 
 use hoptax_result::{EndedBy, LoadResult, NetworkPlan};
 
-use crate::numbers::{counted, grouped};
+use crate::numbers::{counted, grouped, seconds};
 
 /// The request, and how it is sent.
 pub(super) fn heading(result: &LoadResult) -> (String, String) {
@@ -83,9 +83,4 @@ fn network_note(network: &NetworkPlan) -> String {
         text += &format!(", opened over {} s", seconds(network.ramp_up_s));
     }
     text
-}
-
-/// A time in seconds, with a decimal place if it is not whole.
-pub(super) fn seconds(seconds: f64) -> String {
-    grouped(seconds, usize::from(seconds.fract() > 0.0))
 }

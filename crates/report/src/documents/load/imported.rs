@@ -2,8 +2,7 @@
 
 use hoptax_result::{CountRange, Imported, LoadResult, Stated};
 
-use super::heading::seconds;
-use crate::numbers::{counted, grouped};
+use crate::numbers::{counted, grouped, seconds};
 
 /// The value of texts that the file does not state.
 const UNKNOWN: &str = "unknown";

@@ -2,7 +2,7 @@
 
 use hoptax_result::{Merged, TimeOf};
 
-use super::{cell, rate, table};
+use super::cells::{cell, rate, table};
 use crate::document::Table;
 use crate::numbers::grouped;
 

@@ -1,0 +1,33 @@
+//! Cells of the tables of a load, and such a table.
+
+use hoptax_result::Known;
+
+use crate::document::Table;
+use crate::numbers::grouped;
+use crate::side_table::SideTable;
+
+/// A table of words.
+pub(super) fn table(title: &str, header: &[&str], rows: Vec<(String, Vec<String>)>) -> Table {
+    let header = header.iter().map(|heading| (*heading).to_owned()).collect();
+    SideTable { title: title.to_owned(), header, rows }.into()
+}
+
+/// A number, its bounds if only they are known, or why there are none.
+pub(super) fn cell(known: Known, count: u64) -> String {
+    match (known.ends(), known) {
+        (_, Known::Measured(value)) => us(value),
+        ((Some(low), Some(high)), _) => format!("{} to {}", us(low), us(high)),
+        ((Some(low), None), _) => format!(">= {}", us(low)),
+        ((None, Some(high)), _) => format!("<= {}", us(high)),
+        // Without requests there is no value; otherwise a missing value was withheld.
+        ((None, None), _) => if count == 0 { "-" } else { "withheld" }.to_owned(),
+    }
+}
+
+pub(super) fn rate(rate: f64) -> String {
+    grouped(rate, 0)
+}
+
+pub(super) fn us(us: f64) -> String {
+    grouped(us, usize::from(us < 1000.0))
+}
