@@ -2,6 +2,7 @@
 
 mod ab;
 mod bombardier;
+mod command_line;
 mod fortio;
 mod fortio_jitter;
 mod h2load;
@@ -13,8 +14,9 @@ mod oha;
 mod vegeta;
 mod wrk;
 mod wrk2;
+mod wrk_report;
 
-use crate::{Offer, Tool};
+use crate::tool::Tool;
 
 /// All adapters, hoptax first.
 pub const ALL: &[Tool] = &[
@@ -32,12 +34,3 @@ pub const ALL: &[Tool] = &[
     bombardier::TOOL,
     ab::TOOL,
 ];
-
-/// The command line: the program and its arguments.
-fn command_line(offer: &Offer<'_>, arguments: &[&str]) -> Vec<String> {
-    std::iter::once(offer.program.display().to_string()).chain(words(arguments)).collect()
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(ToString::to_string).collect()
-}

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::run::obstacle;
+use crate::text::several;
 
 /// How often each byte of a text may be read in search of JSON, in the mean.
 const MOST_READINGS: usize = 50;
@@ -73,18 +74,6 @@ fn one(
             Err(several("runs", &lines.collect::<Vec<_>>()))
         }
     }
-}
-
-/// That a text has several of what belongs to one run, and the lines that they begin in.
-pub(crate) fn several(what: &str, lines: &[usize]) -> String {
-    let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    let (last, others) = numbers
-        .split_last()
-        .map_or((String::new(), String::new()), |(last, others)| (last.clone(), others.join(", ")));
-    format!(
-        "it has {} {what}, which begin in lines {others} and {last}: keep one, since numbers of different runs must not be mixed",
-        lines.len()
-    )
 }
 
 /// The elements of a list of results, each on its own; anything else as it is.

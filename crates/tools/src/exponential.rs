@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 
 use hoptax_result::{CountRange, ImportedRange, Latency};
 
-use crate::Reported;
 use crate::export::Bucket;
+use crate::reported::Reported;
 
 /// Highest scale, and the most buckets of a histogram.
 const MAX_SCALE: i32 = 8;

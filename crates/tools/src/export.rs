@@ -6,17 +6,17 @@ pub mod k6;
 pub mod nighthawk;
 pub mod openmetrics;
 pub mod otlp;
+mod stated;
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use hoptax_load::{encoded, hdr};
-use hoptax_result::{Histogram, Latency, LoadHistograms, LoadResult, Verdict};
+use hoptax_result::{Histogram, LoadHistograms, LoadResult, Verdict};
 
 use crate::smp;
-use crate::text::date;
 
 pub use judgement::Judgement;
+pub use stated::Bucket;
 
 /// A format of the result of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,35 +94,11 @@ pub fn text(format: Format, result: &LoadResult) -> Result<String, &'static str>
     })
 }
 
-/// Times of a bucket in nanoseconds, and their number.
-pub type Bucket = (RangeInclusive<u64>, u64);
-
-/// When the record of a result began, RFC 3339; None if it is not known.
-fn started(result: &LoadResult) -> Option<String> {
-    date(Duration::try_from_secs_f64(result.recorded_from_unix_s?).ok()?)
-}
-
-/// Names of the percentiles that a result withholds of a distribution, and of those that are lower bounds, such as `p99, p99.9`. Its
-/// histogram has quantiles there all the same, so a format of histograms must name them.
-fn unstated(latency: &Latency) -> (String, String) {
-    let Latency { p50_us, p90_us, p99_us, p99_9_us, at_least, .. } = *latency;
-    let all = [
-        ("p50", p50_us, at_least.p50_us),
-        ("p90", p90_us, at_least.p90_us),
-        ("p99", p99_us, at_least.p99_us),
-        ("p99.9", p99_9_us, at_least.p99_9_us),
-    ];
-    let names = |is_bounded: bool| {
-        let unstated = all.into_iter().filter(|(_, us, bound)| us.is_none() && bound.is_some() == is_bounded);
-        unstated.map(|(name, ..)| name).collect::<Vec<_>>().join(", ")
-    };
-    (names(false), names(true))
-}
-
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Book, LowerBounds, sample};
+    use hoptax_result::{Book, Latency, LowerBounds, sample};
 
+    use super::stated::{started, unstated};
     use super::*;
 
     /// A result with so many requests, and these service times.

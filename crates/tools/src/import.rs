@@ -7,10 +7,10 @@ use hoptax_result::{
     LoadRate, LoadResult, Loop, Measured, NetworkPlan, Range, Severity, Stated, Verdict,
 };
 
-use consistency::withhold_impossible;
-
+use crate::reported::Reported;
 use crate::text::utc;
-use crate::{Output, Reported, Tool};
+use crate::tool::{Output, Tool};
+use consistency::withhold_impossible;
 
 /// Width of a bucket as a share of its upper bound, above which a quantile in it is given as its range.
 const WIDE: f64 = 0.1;

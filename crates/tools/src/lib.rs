@@ -9,160 +9,17 @@ mod exponential;
 pub mod export;
 mod formats;
 mod import;
+mod reported;
 mod run;
 pub mod smp;
 mod text;
-
-use std::path::Path;
+mod tool;
 
 pub use adapters::ALL;
 pub use formats::{Content, FORMATS, Format, csv_of_parquet, import_hgrm, import_hlog};
-use hoptax_result::{CountRange, ImportedRange, Latency};
 pub use import::{import, imported};
-
-/// The adapter of a load generator.
-#[derive(Clone, Copy, Debug)]
-pub struct Tool {
-    /// The name of the tool.
-    pub name: &'static str,
-    /// The name of its program.
-    pub program: &'static str,
-    /// The argument that prints its version.
-    pub version: &'static str,
-    /// The command line for a load, or the reason why the load is unsupported.
-    pub command: fn(&Offer<'_>) -> Result<Vec<String>, &'static str>,
-    /// The content of the script that it needs, if any; see [`SCRIPT`].
-    pub script: Option<fn(&Offer<'_>) -> String>,
-    /// Parses its output.
-    pub read: fn(&Output<'_>) -> Result<Reported, String>,
-    /// Whether an output may have several statistics, of which one is meant.
-    pub has_statistics: bool,
-    /// What it does not report, and where it deviates from the load.
-    pub not_reported: &'static [&'static str],
-}
-
-/// A load, in terms that most load generators support.
-#[derive(Clone, Copy, Debug)]
-pub struct Offer<'a> {
-    /// The URL to request.
-    pub url: &'a str,
-    /// The path of the program.
-    pub program: &'a Path,
-    /// A folder for scripts and results, for the exclusive use of the run.
-    pub folder: &'a Path,
-    /// Requests per second; none for a closed loop without a rate.
-    pub rate: Option<f64>,
-    /// Number of connections.
-    pub connections: u32,
-    /// Length of the run, seconds.
-    pub seconds: u32,
-}
-
-impl Offer<'_> {
-    /// The path of a file in the folder: [`SCRIPT`] or [`RESULT`].
-    pub fn file(&self, name: &str) -> String {
-        self.folder.join(name).display().to_string()
-    }
-
-    /// The rate for tools that support only whole numbers. It is never rounded: a rate below 0.5 would become 0, which means no limit.
-    fn whole_rate(&self) -> Result<String, &'static str> {
-        match self.rate {
-            Some(rate) if rate >= 1.0 && rate.fract() == 0.0 => Ok(rate.to_string()),
-            _ => Err("supports only whole numbers of requests per second"),
-        }
-    }
-
-    /// The rate per connection, for tools that pace each connection.
-    fn rate_per_connection(&self) -> Option<f64> {
-        self.rate.map(|rate| rate / f64::from(self.connections.max(1)))
-    }
-}
-
-/// The file name of the script.
-pub const SCRIPT: &str = "script.js";
-/// The file name of the result.
-pub const RESULT: &str = "result.json";
-
-/// The output of a tool, and its result file if it wrote one.
-#[derive(Clone, Copy, Debug)]
-pub struct Output<'a> {
-    /// Its stdout and stderr.
-    pub text: &'a str,
-    /// The content of [`RESULT`].
-    pub file: Option<&'a str>,
-    /// The statistic that is meant, if the output has several.
-    pub statistic: Option<&'a str>,
-}
-
-impl<'a> Output<'a> {
-    /// An output without a result file.
-    pub fn new(text: &'a str) -> Self {
-        Self { text, file: None, statistic: None }
-    }
-
-    /// The result file, or else the output.
-    fn result(&self) -> &'a str {
-        self.file.unwrap_or(self.text)
-    }
-}
-
-/// The report of a tool. Values that it does not report are `None`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reported {
-    /// The target.
-    pub url: Option<String>,
-    /// When it began, RFC 3339.
-    pub started_at: Option<String>,
-    /// Requested rate, requests per second.
-    pub target: Option<f64>,
-    /// Number of threads.
-    pub workers: Option<u32>,
-    /// Number of connections.
-    pub connections: Option<u32>,
-    /// Requests that were answered. A range where its counters overlap or do not tell.
-    pub answered: Option<CountRange>,
-    /// Requests that failed.
-    pub failed: Option<CountRange>,
-    /// Requests per second, as it states them.
-    pub rate: Option<f64>,
-    /// The requests that this rate counts.
-    pub rated: Option<CountRange>,
-    /// Length of the run, seconds.
-    pub seconds: Option<f64>,
-    /// Its latency; [`Tool::not_reported`] states what it does not include.
-    pub latency: Latency,
-    /// Whether its latency begins at the intended start of each request, and not at the send.
-    pub is_from_intended_start: bool,
-    /// The buckets of quantiles that it interpolated.
-    pub buckets: Vec<ImportedRange>,
-    /// What its counts must add up to.
-    pub sums: Vec<Sum>,
-    /// What this output does not state, or not so that it can be read; [`Tool::not_reported`] is about all outputs.
-    pub unread: Vec<String>,
-}
-
-/// Counts of a report that are part of another one of its counts.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sum {
-    /// What the parts are of the whole, for example `requests of its status codes`.
-    pub what: &'static str,
-    /// The sum of the parts.
-    pub parts: u64,
-    /// What the report says of the whole: `parts` are in this range, or contradict it.
-    pub whole: CountRange,
-}
-
-impl Sum {
-    /// Parts that are at most the whole.
-    pub fn some(what: &'static str, parts: u64, whole: u64) -> Self {
-        Self { what, parts, whole: CountRange { at_least: 0, at_most: whole } }
-    }
-
-    /// Parts that are all of the whole.
-    pub fn all(what: &'static str, parts: u64, whole: u64) -> Self {
-        Self { what, parts, whole: CountRange::exactly(whole) }
-    }
-}
+pub use reported::Reported;
+pub use tool::{Offer, Output, RESULT, SCRIPT, Tool};
 
 /// The version in the output of a tool: the first word with a digit, a dot and a digit.
 pub fn version(printed: &str) -> Option<String> {
@@ -183,6 +40,7 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     use proptest::prelude::*;
 

@@ -1,8 +1,7 @@
 //! The lines of one run in a text. A number is that of a line which begins with its name, so it is never taken from a neighbour, and a
 //! text with a second run is refused.
 
-use crate::document::several;
-use crate::text::{count, number};
+use crate::text::{count, number, several};
 
 /// What begins a colour code of a terminal.
 const ESCAPE: char = '\u{1b}';

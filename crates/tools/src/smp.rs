@@ -10,6 +10,7 @@ mod kept;
 mod load;
 mod meshmark;
 mod message;
+mod restore;
 mod study;
 mod test;
 
@@ -17,8 +18,9 @@ pub use document::{
     Client, Document, Environment, Latency, MeshConfig, Node, Protocol, Read, TestConfig, TestResult, Unit,
     Workload, read, text,
 };
-pub use load::{Restored, of_load, restore};
+pub use load::of_load;
 pub use meshmark::meshmark;
+pub use restore::{Restored, restore};
 pub use study::of_study;
 pub use test::{PlannedLoad, plan};
 

@@ -134,6 +134,18 @@ pub(crate) fn utc(text: &str) -> Option<String> {
     }
 }
 
+/// That a text has several of what belongs to one run, and the lines that they begin in.
+pub(crate) fn several(what: &str, lines: &[usize]) -> String {
+    let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let (last, others) = numbers
+        .split_last()
+        .map_or((String::new(), String::new()), |(last, others)| (last.clone(), others.join(", ")));
+    format!(
+        "it has {} {what}, which begin in lines {others} and {last}: keep one, since numbers of different runs must not be mixed",
+        lines.len()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,10 +2,11 @@
 
 use hoptax_result::{CountRange, Latency};
 
-use super::command_line;
+use super::command_line::command_line;
+use crate::reported::{Reported, Sum};
 use crate::run::Run;
 use crate::text::{count, sum};
-use crate::{Output, Reported, Sum, Tool};
+use crate::tool::{Output, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "ab",

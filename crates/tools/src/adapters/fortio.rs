@@ -3,10 +3,11 @@
 use hoptax_result::{CountRange, ImportedRange, Latency};
 use serde_json::Value;
 
-use super::command_line;
+use super::command_line::command_line;
 use crate::document::{Document, json};
+use crate::reported::{Reported, Sum};
 use crate::text::{at, count_at, counts_at, sum, text_at};
-use crate::{RESULT, Reported, Sum, Tool};
+use crate::tool::{RESULT, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "fortio",
@@ -196,7 +197,7 @@ fn percentile(histogram: &Value, p: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
+    use crate::tool::Output;
 
     #[test]
     fn codes_of_an_unknown_kind_have_any_outcome() {

@@ -1,7 +1,7 @@
 //! Fortio with jitter: up to a tenth of the gap in both directions.
 
 use super::fortio;
-use crate::Tool;
+use crate::tool::Tool;
 
 pub(super) const TOOL: Tool = Tool {
     name: "fortio-jitter",

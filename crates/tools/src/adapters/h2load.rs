@@ -3,11 +3,12 @@
 use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
 
-use super::command_line;
-use crate::document::{Document, json, several};
+use super::command_line::command_line;
+use crate::document::{Document, json};
+use crate::reported::{Reported, Sum};
 use crate::run::Run;
-use crate::text::{at, count_at, number, sum, time_us};
-use crate::{Output, Reported, Sum, Tool};
+use crate::text::{at, count_at, number, several, sum, time_us};
+use crate::tool::{Output, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "h2load",
@@ -207,7 +208,7 @@ struct Counts {
     started: Option<u64>,
     done: Option<u64>,
     succeeded: Option<u64>,
-    failed: Option<u64>,
+    pub(super) failed: Option<u64>,
     errored: Option<u64>,
     /// Of 2xx, 3xx, 4xx and 5xx.
     statuses: [Option<u64>; 4],

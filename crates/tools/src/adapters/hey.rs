@@ -2,10 +2,11 @@
 
 use hoptax_result::{CountRange, Latency};
 
-use super::{command_line, words};
+use super::command_line::{command_line, words};
+use crate::reported::Reported;
 use crate::run::Run;
 use crate::text::{count, number, sum, time_us};
-use crate::{Output, Reported, Tool};
+use crate::tool::{Output, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "hey",

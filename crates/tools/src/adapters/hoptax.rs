@@ -3,10 +3,11 @@
 use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
 
-use super::{command_line, words};
+use super::command_line::{command_line, words};
 use crate::document::{Document, json};
+use crate::reported::Reported;
 use crate::text::{at, count_at};
-use crate::{RESULT, Reported, Tool};
+use crate::tool::{RESULT, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "hoptax",

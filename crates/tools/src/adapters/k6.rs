@@ -3,10 +3,11 @@
 use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
 
-use super::command_line;
+use super::command_line::command_line;
 use crate::document::{Document, json};
+use crate::reported::{Reported, Sum};
 use crate::text::{at, count_at, needed_count, part};
-use crate::{Output, RESULT, Reported, SCRIPT, Sum, Tool};
+use crate::tool::{Output, RESULT, SCRIPT, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "k6",
@@ -154,9 +155,9 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
 /// before 0.31 does not have it, and `setResponseCallback` ends it: then the outcome of the requests beyond it is not known. Its share is
 /// that of the requests that failed, whichever way the counts are called.
 struct Counts {
-    answered: CountRange,
-    failed: CountRange,
-    sums: Vec<Sum>,
+    pub(super) answered: CountRange,
+    pub(super) failed: CountRange,
+    pub(super) sums: Vec<Sum>,
 }
 
 impl Counts {

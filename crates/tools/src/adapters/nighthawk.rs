@@ -2,16 +2,20 @@
 //! and the one for the console.
 
 mod console;
+mod counters;
 
 use hoptax_result::{CountRange, Latency};
 use hoptax_text::yaml::Placed;
 use serde_json::{Value, json};
 
-use super::{command_line, fortio};
-use crate::document::{Document, json as parse_json, several};
+use super::command_line::command_line;
+use super::fortio;
+use crate::document::{Document, json as parse_json};
+use crate::reported::Reported;
 use crate::run::Run;
-use crate::text::{at, count_at, sum, text_at};
-use crate::{Output, Reported, Sum, Tool};
+use crate::text::{at, count_at, several, text_at};
+use crate::tool::{Output, Tool};
+use counters::{Counter, Counts};
 
 /// Its latency statistic.
 const LATENCY: &str = "benchmark_http_client.request_to_response";
@@ -157,74 +161,6 @@ fn read_output(result: &Value, statistic: Option<&str>) -> Result<Reported, Stri
 
 fn exact(count: Option<CountRange>) -> Option<u64> {
     count.and_then(CountRange::exact)
-}
-
-/// Requests by their outcome. Each is in one counter, by its status, or as a reset, or without a connection:
-/// <https://github.com/envoyproxy/nighthawk/blob/main/source/client/benchmark_client_impl.cc>. Counters of 0 are not listed. Requests
-/// beyond the pool (`pool_overflow`) were never sent. The latency has all responses, whatever their status.
-struct Counts {
-    answered: Option<CountRange>,
-    failed: Option<CountRange>,
-    sums: Vec<Sum>,
-}
-
-impl Counts {
-    /// From the counters of the benchmark, if there are any, and the number of samples of the statistic that is read, of which
-    /// `of_responses` are those of the latency of responses.
-    fn new(counters: &[Counter<'_>], samples: Option<u64>, of_responses: Option<u64>) -> Self {
-        let own: Vec<&Counter<'_>> =
-            counters.iter().filter(|counter| counter.of_benchmark().is_some()).collect();
-        // Without counters, or if one cannot be read, a response may have any status.
-        if own.is_empty() || own.iter().any(|counter| counter.count.is_none()) {
-            let answered = samples.map(|samples| CountRange { at_least: 0, at_most: samples });
-            return Self { answered, failed: None, sums: Vec::new() };
-        }
-        let of = |names: &[&str]| {
-            let counts =
-                own.iter().filter(|counter| counter.of_benchmark().is_some_and(|name| names.contains(&name)));
-            sum(counts.filter_map(|counter| counter.count))
-        };
-        let answered = of(&["http_1xx", "http_2xx", "http_3xx"]);
-        let refused = of(&["http_4xx", "http_5xx", "http_xxx"]);
-        let without = of(&["stream_resets", "pool_connection_failure"]);
-        let (responses, failed) = (answered.saturating_add(refused), refused.saturating_add(without));
-        let samples = of_responses.unwrap_or(responses);
-        // Of the warm-up, responses have no time. Hoptax exports the times of answered requests only.
-        let tolerated = (samples as f64 * WARM_UP).ceil() as u64 + FEWEST_OF_WARM_UP;
-        let timed = if answered.abs_diff(samples) <= tolerated { answered } else { responses };
-        let whole = CountRange { at_least: 0, at_most: samples.saturating_add(tolerated) };
-        // Samples without a status had any.
-        let more = samples.saturating_sub(responses.saturating_add(tolerated));
-        let more = if more > 0 { samples.saturating_sub(responses) } else { 0 };
-        let range = |count: u64| Some(CountRange { at_least: count, at_most: count.saturating_add(more) });
-        Self {
-            answered: range(answered),
-            failed: range(failed),
-            sums: vec![Sum { what: "responses by status, by their times", parts: timed, whole }],
-        }
-    }
-}
-
-/// The share of responses, and the fewest, that may be those of the warm-up.
-const WARM_UP: f64 = 0.01;
-const FEWEST_OF_WARM_UP: u64 = 16;
-
-/// A counter of its output; none where its value is no count.
-struct Counter<'a> {
-    name: &'a str,
-    count: Option<u64>,
-}
-
-impl<'a> Counter<'a> {
-    /// Before 2020, names begin with `client.`.
-    fn new(name: &'a str, count: Option<u64>) -> Self {
-        Self { name: name.strip_prefix("client.").unwrap_or(name), count }
-    }
-
-    /// Its name, if it is one of the benchmark.
-    fn of_benchmark(&self) -> Option<&'a str> {
-        self.name.strip_prefix("benchmark.")
-    }
 }
 
 /// Reads its output in the form of Fortio. Other than Fortio's, its buckets end at quantiles that were recorded, so nothing is

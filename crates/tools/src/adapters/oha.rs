@@ -3,10 +3,11 @@
 use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
 
-use super::{command_line, words};
+use super::command_line::{command_line, words};
 use crate::document::{Document, json};
+use crate::reported::Reported;
 use crate::text::{at, counts_at, sum};
-use crate::{Output, Reported, Tool};
+use crate::tool::{Output, Tool};
 
 /// Its error text for requests that it aborted at the end of the run.
 const IN_FLIGHT: &str = "aborted due to deadline";

@@ -3,10 +3,11 @@
 use hoptax_result::{CountRange, Latency};
 use serde_json::Value;
 
-use super::words;
+use super::command_line::words;
 use crate::document::{Document, json};
+use crate::reported::{Reported, Sum};
 use crate::text::{at, counts_at, needed_count, part, sum, text_at};
-use crate::{Output, RESULT, Reported, Sum, Tool};
+use crate::tool::{Output, RESULT, Tool};
 
 pub(super) const TOOL: Tool = Tool {
     name: "vegeta",

@@ -1,7 +1,9 @@
 //! wrk2: each connection has its own schedule and catches up with it.
 
-use super::{command_line, wrk};
-use crate::{Reported, Tool};
+use super::command_line::command_line;
+use super::wrk_report;
+use crate::reported::Reported;
+use crate::tool::Tool;
 
 pub(super) const TOOL: Tool = Tool {
     name: "wrk2",
@@ -35,13 +37,13 @@ pub(super) const TOOL: Tool = Tool {
 /// Parses its output. It records latency from the time at which the rate of the connection has a request start:
 /// <https://github.com/giltene/wrk2/blob/master/src/wrk.c>, `response_complete`.
 pub(super) fn read(text: &str) -> Result<Reported, String> {
-    Ok(Reported { is_from_intended_start: true, ..wrk::read(text, false)? })
+    Ok(Reported { is_from_intended_start: true, ..wrk_report::read(text, false)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
+    use crate::tool::Output;
 
     #[test]
     fn output_is_read_short_runs_without_rates_too() {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use hoptax_result::{Book, Latency, LoadResult};
 use serde_json::{Value, json};
 
-use super::Bucket;
+use super::stated::Bucket;
 
 /// Percentiles that the page of Fortio draws.
 const PERCENTILES: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
@@ -21,7 +21,7 @@ pub fn text(result: &LoadResult, answered: &[Bucket], failed: &[Bucket]) -> Stri
     let (plan, rate) = (&result.plan, &result.rate);
     let of_failed = result.outcomes.iter().filter(|(name, _)| *name != "answered").map(|(_, one)| one);
     let arrivals = plan.arrivals.as_deref().unwrap_or_default();
-    let started = super::started(result);
+    let started = super::stated::started(result);
     let all = [answered, failed].concat();
     let mut durations = histogram(&all, &result.outcomes.values().collect::<Vec<_>>());
     durations["Percentiles"] = percentiles(&all, &result.latency.response);

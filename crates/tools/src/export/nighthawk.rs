@@ -11,7 +11,7 @@ const SERVICE_TIME: &str = "benchmark_http_client.request_to_response";
 /// The JSON of a result. An imported result has no statuses, so it has no counters. Quantiles that the result withholds are not listed; no time at all if it withholds the mean.
 pub fn text(result: &LoadResult) -> String {
     let plan = &result.plan;
-    let started = super::started(result);
+    let started = super::stated::started(result);
     let known = |length_s: f64| (length_s > 0.0).then(|| seconds(length_s * 1e6));
     let value = json!({
         "options": {

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use hoptax_result::LoadResult;
 
-use super::Bucket;
+use super::stated::Bucket;
 use crate::exponential::Exponential;
 
 /// The name of the histogram of response times.
@@ -55,7 +55,7 @@ pub fn text(result: &LoadResult, response: &[Bucket], service: &[Bucket]) -> Str
         let Some(times) = Exponential::new(buckets) else { continue };
         let _ = writeln!(text, "# TYPE {name} histogram\n# UNIT {name} seconds\n# HELP {name} {help}");
         let _ = writeln!(text, "{name}{{{labels}}} {}{when}", value(&times));
-        let (withheld, bounded) = super::unstated(latency);
+        let (withheld, bounded) = super::stated::unstated(latency);
         if !(withheld.is_empty() && bounded.is_empty()) {
             let names = format!("of=\"{name}\",withheld=\"{withheld}\",lower_bounds=\"{bounded}\"");
             let _ = writeln!(unstated, "{UNSTATED}{{{labels},{names}}} 1{end}");

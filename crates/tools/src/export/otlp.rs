@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 use hoptax_result::{Latency, LoadResult};
 use serde_json::{Value, json};
 
-use super::Bucket;
+use super::stated::Bucket;
 use crate::exponential::Exponential;
 
 /// Temporality of counts since the start of the record. Prometheus takes no counts of intervals (delta temporality).
@@ -136,7 +136,7 @@ impl Times {
         let all = json!({"aggregationTemporality": CUMULATIVE, "dataPoints": [point]});
         let mut metric =
             json!({"name": name, "description": description, "unit": "s", "exponentialHistogram": all});
-        let (withheld, bounded) = super::unstated(latency);
+        let (withheld, bounded) = super::stated::unstated(latency);
         let unstated: Vec<Value> = [(WITHHELD, withheld), (LOWER_BOUNDS, bounded)]
             .into_iter()
             .filter(|(_, names)| !names.is_empty())

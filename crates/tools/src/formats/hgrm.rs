@@ -6,9 +6,8 @@
 use hoptax_result::{CountRange, ImportedRange, Latency, LoadResult};
 
 use super::judgement::Judgement;
-use crate::document::several;
-use crate::text::number;
-use crate::{Reported, Sum};
+use crate::reported::{Reported, Sum};
+use crate::text::{number, several};
 
 /// Percentiles of results.
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];

@@ -13,7 +13,7 @@ use hoptax_load::encoded::decode;
 use hoptax_result::{CountRange, Latency, LoadResult};
 
 use super::judgement::Judgement;
-use crate::Reported;
+use crate::reported::Reported;
 use crate::run::Run;
 use crate::text::date;
 

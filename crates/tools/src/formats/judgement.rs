@@ -7,7 +7,8 @@
 use hoptax_result::{CountRange, Finding, Latency, LoadResult, Measured, Severity, Verdict};
 
 use crate::import::quantiles;
-use crate::{Reported, imported};
+use crate::imported;
+use crate::reported::Reported;
 
 /// What a file says about the result behind it; nothing if hoptax did not write it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use hoptax_result::LoadResult;
 
 use super::judgement::Judgement;
-use crate::Reported;
 use crate::exponential::Exponential;
 use crate::export::openmetrics::UNSTATED;
 use crate::import::named_or_only;
+use crate::reported::Reported;
 use crate::text::date;
 
 /// What such a text does not hold.

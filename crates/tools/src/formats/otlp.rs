@@ -6,11 +6,11 @@ use hoptax_result::LoadResult;
 use serde_json::Value;
 
 use super::judgement::Judgement;
-use crate::Reported;
 use crate::document::{Document, json};
 use crate::exponential::Exponential;
 use crate::export::otlp::{LOWER_BOUNDS, VERDICT, WITHHELD};
 use crate::import::named_or_only;
+use crate::reported::Reported;
 use crate::text::date;
 
 /// What such a request does not hold.

@@ -9,7 +9,8 @@ use hoptax_result::{CountRange, ImportedRange, Latency, LoadResult};
 
 use super::judgement::Judgement;
 use super::named_or_only;
-use crate::Reported;
+use crate::reported::Reported;
+
 pub(super) use csv::read as import_table;
 pub use parquet::csv_of_parquet;
 

@@ -4,7 +4,7 @@
 
 use hoptax_result::{CountRange, Latency};
 
-use crate::Reported;
+use crate::reported::Reported;
 
 /// Longest run.
 const MAX_S: f64 = 366.0 * 86_400.0;
@@ -50,7 +50,8 @@ fn length(reported: &mut Reported) -> Option<String> {
 
 /// Parts are at most what they are part of.
 fn counts(reported: &mut Reported) -> Option<String> {
-    let broken = |sum: &&crate::Sum| sum.parts < sum.whole.at_least || sum.whole.at_most < sum.parts;
+    let broken =
+        |sum: &&crate::reported::Sum| sum.parts < sum.whole.at_least || sum.whole.at_most < sum.parts;
     let sum = reported.sums.iter().find(broken)?;
     let whole = match sum.whole {
         CountRange { at_least: 0, at_most } => at_most.to_string(),
@@ -198,7 +199,7 @@ mod tests {
     use hoptax_result::ImportedRange;
 
     use super::*;
-    use crate::Sum;
+    use crate::reported::Sum;
 
     /// A report whose numbers fit.
     fn sound() -> Reported {

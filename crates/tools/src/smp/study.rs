@@ -2,8 +2,9 @@
 
 use hoptax_result::{ArmLoad, ArmResult, ConnectionTls, HopUse, Interval, LoadSpec, PlannedHop, StudyResult};
 
+use super::load::unix_s;
 use crate::smp::document::{Client, Document, Latency, MeshConfig, TestConfig, TestResult, Unit, Workload};
-use crate::smp::load::{environment, protocol, time, unix_s};
+use crate::smp::load::{environment, protocol, time};
 use crate::smp::meshmark::memory_bytes;
 use crate::smp::{VERSION, duration, kept};
 

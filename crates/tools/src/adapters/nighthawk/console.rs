@@ -2,8 +2,8 @@
 
 use hoptax_result::{CountRange, Latency};
 
-use super::{Counter, Counts};
-use crate::Reported;
+use super::counters::{Counter, Counts};
+use crate::reported::Reported;
 use crate::run::Run;
 use crate::text::time_us;
 

@@ -2,7 +2,8 @@ use hoptax_result::{Histogram, LoadHistograms, Verdict, sample};
 use proptest::prelude::*;
 
 use super::*;
-use crate::smp::{read, text};
+use crate::smp::restore::{UNKNOWN, restore};
+use crate::smp::{Restored, read, text};
 
 fn round_trip(documents: &[Document]) -> Result<Restored, String> {
     let read = read(&text(documents)).map_err(|problems| problems.join("\n"))?;

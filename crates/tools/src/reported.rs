@@ -1,0 +1,61 @@
+//! What the output of a load generator reports.
+
+use hoptax_result::{CountRange, ImportedRange, Latency};
+
+/// The report of a tool. Values that it does not report are `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reported {
+    /// The target.
+    pub url: Option<String>,
+    /// When it began, RFC 3339.
+    pub started_at: Option<String>,
+    /// Requested rate, requests per second.
+    pub target: Option<f64>,
+    /// Number of threads.
+    pub workers: Option<u32>,
+    /// Number of connections.
+    pub connections: Option<u32>,
+    /// Requests that were answered. A range where its counters overlap or do not tell.
+    pub answered: Option<CountRange>,
+    /// Requests that failed.
+    pub failed: Option<CountRange>,
+    /// Requests per second, as it states them.
+    pub rate: Option<f64>,
+    /// The requests that this rate counts.
+    pub rated: Option<CountRange>,
+    /// Length of the run, seconds.
+    pub seconds: Option<f64>,
+    /// Its latency; [`Tool::not_reported`](crate::Tool::not_reported) states what it does not include.
+    pub latency: Latency,
+    /// Whether its latency begins at the intended start of each request, and not at the send.
+    pub is_from_intended_start: bool,
+    /// The buckets of quantiles that it interpolated.
+    pub buckets: Vec<ImportedRange>,
+    /// What its counts must add up to.
+    pub sums: Vec<Sum>,
+    /// What this output does not state, or not so that it can be read; [`Tool::not_reported`](crate::Tool::not_reported) is about all outputs.
+    pub unread: Vec<String>,
+}
+
+/// Counts of a report that are part of another one of its counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sum {
+    /// What the parts are of the whole, for example `requests of its status codes`.
+    pub what: &'static str,
+    /// The sum of the parts.
+    pub parts: u64,
+    /// What the report says of the whole: `parts` are in this range, or contradict it.
+    pub whole: CountRange,
+}
+
+impl Sum {
+    /// Parts that are at most the whole.
+    pub fn some(what: &'static str, parts: u64, whole: u64) -> Self {
+        Self { what, parts, whole: CountRange { at_least: 0, at_most: whole } }
+    }
+
+    /// Parts that are all of the whole.
+    pub fn all(what: &'static str, parts: u64, whole: u64) -> Self {
+        Self { what, parts, whole: CountRange::exactly(whole) }
+    }
+}
